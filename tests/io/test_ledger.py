@@ -174,3 +174,12 @@ def test_the_tokens_of_failed_replies_are_added_up_and_stay(tmp_path):
         failed = ledger.failed_tokens("r1")
         assert (failed.prompt_tokens, failed.reply_tokens, failed.cached_tokens) == (200, 40, 120)
         assert (failed.cache_write_tokens, ledger.failed_tokens("r2"), ledger.reply("r1")) == (0, None, FULL)
+
+
+def test_tries_without_an_answer_add_up_over_all_runs(tmp_path):
+    for reply in (Reply(request="r1", failure="failed", unanswered_tries=2), structs.replace(FULL, unanswered_tries=1)):
+        with open_ledger(tmp_path / "l.sqlite") as ledger:
+            ledger.add(reply)
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.add(structs.replace(FULL, request="r2"))
+        assert (ledger.unanswered_tries("r1"), ledger.unanswered_tries("r2")) == (3, 0)

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from prefix_cache import rough_tokens
 from steelyard.core.comparison import Reply
@@ -100,7 +101,16 @@ def test_without_price_or_rate_there_is_neither_money_nor_time(member):
 
 def test_equal_requests_are_forecast_once(member):
     comparisons = plan_comparisons(next(cases_of(["en"])), "pairs", seed=0)
-    assert forecast_member(member, lambda: [*comparisons, *comparisons], lambda name: None).num_requests == 6
+    forecast = forecast_member(member, lambda: [*comparisons, *comparisons], lambda name: None)
+    assert (forecast.num_requests, forecast.num_repeated) == (6, 6)
+    # A case of the same text under another id has the same requests.
+    first = next(cases_of(["en"]))
+    twin = replace(first, prompt=replace(first.prompt, id="twin"))
+    same = [one for case in (first, twin) for one in plan_comparisons(case, "ratings", seed=0)]
+    rater = member._replace(judge=build("judges", "rating", {}))
+    forecast, alone = (forecast_member(rater, lambda ones=ones: ones, lambda name: None) for ones in (same, same[:1]))
+    assert (forecast.num_requests, forecast.num_repeated) == (3, 3)
+    assert (forecast.prompt_tokens, forecast.cost) == (alone.prompt_tokens, alone.cost)
 
 
 def test_no_counts_change_nothing_and_one_scales_the_table():

@@ -37,6 +37,16 @@ def _interrupted(folder, figures):
         raise KeyboardInterrupt
 
 
+def test_equal_requests_are_forecast_and_sent_once(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [case(f"p{number}", "ab", text="same") for number in range(30)])
+    with chatting("[[8]]") as server:
+        config = Config(task="ratings", chat={"base_url": server.url, "model": "m"}, price=(1000.0, 10000.0))
+        before = judge(tmp_path / "c.jsonl", tmp_path / "out", config, dry_run=True).models[0]
+        judge(tmp_path / "c.jsonl", tmp_path / "out", config)
+        assert len(server.questions) == before.num_requests == 2
+    assert before.num_repeated == 58
+
+
 def test_a_run_that_stopped_says_why_and_a_finished_one_that_it_is(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case(f"p{number}", "abc", text=f"{number}?") for number in range(30)])
     cases, out = tmp_path / "c.jsonl", tmp_path / "out"

@@ -16,7 +16,8 @@ def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
     yield f"{number_of(forecast.num_used, 'prompt')} of {forecast.num_cases:,} would be judged; nothing is sent"
     for model in forecast.models:
         answered = f", {model.num_answered:,} answered already" if model.num_answered else ""
-        yield f"{model.model}: {number_of(model.num_requests, 'request')}{answered}"
+        repeated = f"; {model.num_repeated:,} more are equal to one of them" if model.num_repeated else ""
+        yield f"{model.model}: {number_of(model.num_requests, 'request')}{answered}{repeated}"
         shared = f"{model.shared_tokens:,} of them begin like an earlier request"
         yield f"  {model.prompt_tokens:,} prompt tokens (by {model.prompt_from}), {shared}"
         yield f"  {model.reply_tokens:,} reply tokens (by {model.reply_from})"
@@ -28,7 +29,8 @@ def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
 
 def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:
     """Yield how far a run has come, its cost so far and to come, and what continues it."""
-    yield f"{out} is {status.state}{f': {status.problem}' if status.problem else ''}"
+    state = "has stopped" if status.state == "failed" else f"is {status.state}"
+    yield f"{out} {state}{f': {status.problem}' if status.problem else ''}"
     for model in status.models:
         of = "" if model.num_requests is None else f" of {model.num_requests:,}"
         line = f"{model.model}: {model.num_done:,}{of} requests done, {model.num_failed:,} failed"

@@ -17,6 +17,7 @@ import typer
 
 from steelyard.core.config import describe_type
 from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import JsonObject, Run
 from steelyard.io.terminal_text import (
     Line,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from steelyard.judging.judge_card import JudgeCards
+    from steelyard.judging.token_use import TokenUse
     from steelyard.judging.verdicts import VerdictSummary
     from steelyard.statistics.intervals import Estimate
     from steelyard.statistics.prediction_powered import PoweredEstimate
@@ -139,6 +141,16 @@ def judge_lines(judges: "Mapping[str, VerdictSummary]") -> Iterator[str]:
         ):
             if share is not None and share.value is not None:
                 yield f"  {title}: {percent_text(share)} of {share.n:,}"
+
+
+def cost_lines(tokens: "Mapping[str, TokenUse]") -> Iterator[str]:
+    """Yield what the replies of models cost together, where a price is known, and what may be billed beside it."""
+    costs = [use.cost for use in tokens.values() if use.cost is not None]
+    if costs:
+        yield f"cost: {sum(costs):.2f} for {number_of(len(costs), 'model')} with a price"
+    if number := sum(use.unanswered_tries for use in tokens.values()):
+        them = verb_for(number, "it is", "they are")
+        yield f"{number_of(number, 'try', 'tries')} brought no answer and may be billed too: {them} in no count"
 
 
 def card_lines(cards: "JudgeCards", *, is_whole: bool) -> Iterator[str]:

@@ -67,7 +67,8 @@ class Reply(Record, frozen=True, kw_only=True):
     read from the server's cache, and ``cache_write_tokens``, which were written to it.
 
     Where it came from: the address of the server (``endpoint``), the ``model`` that it reports, the ``seed`` sent, the
-    ``seconds`` that the successful try took, and the server's own ``finish_reason``.
+    ``seconds`` that the successful try took, and the server's own ``finish_reason``. ``unanswered_tries``: tries that
+    reached the server and brought no answer. They may be billed, and nobody knows their tokens.
     """
 
     request: str
@@ -85,6 +86,7 @@ class Reply(Record, frozen=True, kw_only=True):
     seed: int | None = None
     seconds: float | None = None
     finish_reason: str | None = None
+    unanswered_tries: int = 0
 
 
 class Comparison(Record, frozen=True, kw_only=True):

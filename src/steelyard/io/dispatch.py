@@ -25,19 +25,24 @@ _SECONDS_TO_STOP = 0.5
 
 
 class Finished(NamedTuple, Generic[Job]):
-    """A request that was answered or given up. ``seconds`` is the time of the last try."""
+    """A request that was answered or given up. ``seconds`` is the time of the last try.
+
+    ``unanswered_tries`` counts the tries that may be billed without an answer (`Attempt`), the last one among them.
+    """
 
     job: Job
     reply: HttpReply
     seconds: float
+    unanswered_tries: int = 0
 
 
 class _Under(NamedTuple, Generic[Job]):
-    """A request that was begun: the number of its tries so far and the time by which it has to end."""
+    """A request that was begun: its tries so far, those without an answer, and the time by which it has to end."""
 
     job: Job
     num_tries: int
     deadline: float
+    unanswered_tries: int = 0
 
 
 Send = Callable[[Job, Connections, float], Attempt]
@@ -163,11 +168,11 @@ class _Dispatcher(Generic[Job]):
         self.pace.note(is_refused=ended.is_refused, started=started, now=now)
         if ended.waits.pause:
             self.pace.pause(now + ended.waits.pause)
-        num_tries = under.num_tries + 1
+        num_tries, unanswered = under.num_tries + 1, under.unanswered_tries + ended.is_unanswered
         wait = retry_wait(self.limits, num_tries, ended)
         if ended.is_retriable and num_tries < self.limits.num_tries and now + wait < under.deadline:
             self.on_retry(ended.reply, num_tries + 1)
-            again = _Under(under.job, num_tries, under.deadline)
+            again = _Under(under.job, num_tries, under.deadline, unanswered)
             heapq.heappush(self.delayed, (now + wait, next(self.numbers), again))
         else:
-            self.finished.append(Finished(under.job, ended.reply, now - started))
+            self.finished.append(Finished(under.job, ended.reply, now - started, unanswered))

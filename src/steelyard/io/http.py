@@ -6,6 +6,8 @@ Every request of this project goes through `attempt`.
 import http.client
 import json
 import random
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +22,8 @@ from steelyard.io.pacing import ServerWaits, server_waits
 
 _RETRIABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _REFUSALS = frozenset({429, 503, 529})
+_NEVER_SENT = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
+"""Errors of a connection before anything was sent over it."""
 _MAX_DETAIL = 2000
 
 
@@ -37,13 +41,15 @@ class HttpReply(NamedTuple):
 class Attempt(NamedTuple):
     """One try: its reply, whether another may succeed, and the waits that the server asks for.
 
-    ``is_refused``: the server had no room for the request, or did not answer in time.
+    ``is_refused``: the server had no room for the request, or did not answer in time. ``is_unanswered``: the server may
+    have computed an answer, and bill it, but none could be read.
     """
 
     reply: HttpReply
     is_retriable: bool = False
     is_refused: bool = False
     waits: ServerWaits = ServerWaits()
+    is_unanswered: bool = False
 
 
 def post(
@@ -103,15 +109,18 @@ def attempt(
     try:
         response = connections.exchange(url, body, limits, deadline)
     except TooLarge:
-        return Attempt(HttpReply(None, "too_large", f"the answer is longer than {limits.max_bytes:,} bytes"))
+        detail = f"the answer is longer than {limits.max_bytes:,} bytes"
+        return Attempt(HttpReply(None, "too_large", detail), is_unanswered=True)
     except TimeoutError:
         is_over = time.monotonic() >= deadline
         seconds = limits.total_seconds if is_over else limits.timeout_seconds
         detail = f"{'no whole answer' if is_over else 'no answer'} in {seconds:g} s"
-        return Attempt(HttpReply(None, "timeout", detail), is_retriable=not is_over, is_refused=True)
+        reply = HttpReply(None, "timeout", detail)
+        return Attempt(reply, is_retriable=not is_over, is_refused=True, is_unanswered=True)
     except (OSError, http.client.HTTPException, ValueError) as error:
         detail = limits.key.redact(str(error))[:_MAX_DETAIL]
-        return Attempt(HttpReply(None, "unreachable", detail), is_retriable=True)
+        is_unanswered = not isinstance(error, _NEVER_SENT)
+        return Attempt(HttpReply(None, "unreachable", detail), is_retriable=True, is_unanswered=is_unanswered)
     is_refused = response.status in _REFUSALS
     waits = server_waits(response.headers, is_refused=is_refused, now=datetime.now(UTC))
     if 200 <= response.status < 300:
@@ -123,16 +132,16 @@ def attempt(
 def _read(content: bytes, key: Key, is_empty: Callable[[Any], bool]) -> Attempt:
     """Decode the body of a successful response."""
     if not content.strip():
-        return Attempt(HttpReply(None, "empty", "no body"), is_retriable=True)
+        return Attempt(HttpReply(None, "empty", "no body"), is_retriable=True, is_unanswered=True)
     try:
         value = key.redact(msgspec.json.decode(content))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         # A body that was cut on its way is whole the next time.
-        return Attempt(HttpReply(None, "malformed", str(error)), is_retriable=True)
+        return Attempt(HttpReply(None, "malformed", str(error)), is_retriable=True, is_unanswered=True)
     except RecursionError as error:
-        return Attempt(HttpReply(None, "malformed", str(error)))
+        return Attempt(HttpReply(None, "malformed", str(error)), is_unanswered=True)
     if is_empty(value):
-        return Attempt(HttpReply(value, "empty", "no text"), is_retriable=True)
+        return Attempt(HttpReply(value, "empty", "no text"), is_retriable=True, is_unanswered=True)
     return Attempt(HttpReply(value))
 
 

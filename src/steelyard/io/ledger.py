@@ -1,7 +1,8 @@
 """The ledger of replies: a SQLite file that grows while requests are sent, so that no answered request is repeated.
 
 It has one writer. A reply is stored as soon as it arrives. A failed request is stored apart, never as a reply, so that
-it is sent again. The tokens of failed replies are billed, and stay: those of all runs are added up.
+it is sent again. The tokens of failed replies are billed, and stay, as do tries without an answer: those of all runs
+are added up.
 """
 
 import itertools
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS failures (request TEXT PRIMARY KEY, detail TEXT NOT N
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failed_tokens (request TEXT PRIMARY KEY, prompt INTEGER NOT NULL, reply INTEGER NOT NULL,
   cached INTEGER NOT NULL, cache_written INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unanswered_tries (request TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
 """
 _INSERT = "INSERT OR REPLACE INTO replies VALUES (?, ?)"
 _FORGET_FAILURE = "DELETE FROM failures WHERE request = ?"
@@ -32,6 +34,8 @@ _COUNT_FAILURE = """INSERT INTO failures VALUES (?, ?, 1)
 _ADD_TOKENS = """INSERT INTO failed_tokens VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (request) DO UPDATE SET prompt = prompt + excluded.prompt, reply = reply + excluded.reply,
   cached = cached + excluded.cached, cache_written = cache_written + excluded.cache_written"""
+_ADD_UNANSWERED = """INSERT INTO unanswered_tries VALUES (?, ?)
+  ON CONFLICT (request) DO UPDATE SET number = number + excluded.number"""
 _decoder = msgspec.json.Decoder(Reply)
 
 
@@ -59,6 +63,8 @@ class Ledger:
         else:
             self._connection.execute(_INSERT, (reply.request, msgspec.json.encode(reply).decode()))
             self._connection.execute(_FORGET_FAILURE, (reply.request,))
+        if reply.unanswered_tries:
+            self._connection.execute(_ADD_UNANSWERED, (reply.request, reply.unanswered_tries))
         self._connection.commit()
 
     def has(self, request: str) -> bool:
@@ -93,6 +99,12 @@ class Ledger:
             cached_tokens=cached,
             cache_write_tokens=cache_written,
         )
+
+    def unanswered_tries(self, request: str) -> int:
+        """Return the number of tries of a request, in all runs, that may be billed without an answer."""
+        query = "SELECT number FROM unanswered_tries WHERE request = ?"
+        row = self._connection.execute(query, (request,)).fetchone()
+        return 0 if row is None else row[0]
 
     def failures(self) -> dict[str, int]:
         """Count the requests without a reply by the first words of their failure."""

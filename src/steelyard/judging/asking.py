@@ -143,7 +143,8 @@ def ask_requests(
 def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
     """Return the error that says what is done at a ceiling, and how to go on."""
     of = "" if num_requests is None else f" of {num_requests:,}"
-    done = f"{store.num_kept + store.num_answered:,}{of} requests are answered, {store.num_failed:,} failed"
+    number = store.num_kept + store.num_answered + store.num_repeated
+    done = f"{number:,}{of} requests are answered, {store.num_failed:,} failed"
     cost = "" if store.model.price is None else f", cost {store.cost:.4g}"
     option = str(store.ceiling).partition(" ")[0]
     do = f"run the same command with a higher {option}: what is answered is not asked again"
@@ -256,7 +257,8 @@ class _ReplyStore:
     ) -> None:
         self.ledger, self.model, self.shown = ledger, model, shown
         self.max_truncated, self.remedy = max_truncated, remedy
-        self.num_questions = self.num_kept = self.num_answered = self.num_failed = self.num_cut = self.num_full = 0
+        self.num_questions = self.num_kept = self.num_answered = self.num_repeated = self.num_failed = 0
+        self.num_cut = self.num_full = 0
         self.tokens = TokenCounts()
         self.first_failure = ""
         self.budget = Budget(Ceilings())
@@ -334,6 +336,7 @@ def _unanswered(
     """Yield the requests that have no reply yet, each once; ``pending`` holds those without a reply so far."""
     for request in requests:
         if not is_new(request.id):
+            store.num_repeated += 1
             store.advance()
             continue
         store.num_questions += 1
@@ -377,17 +380,19 @@ def tokens_used(
 def token_use(model: PricedChat, requests: Iterable[str], ledger: Ledger) -> TokenUse:
     """Return the tokens of the replies to the requests of these ids. Equal requests share a reply, counted once.
 
-    Those of failed replies are included, since they are billed.
+    Those of failed replies are included, since they are billed; tries without an answer are counted apart.
     """
-    failed: list[TokenCounts] = [TokenCounts()]
+    failed, unanswered_tries = TokenCounts(), 0
 
     def replies() -> Iterator[Reply]:
+        nonlocal failed, unanswered_tries
         for request in ledger.distinct(requests):
+            unanswered_tries += ledger.unanswered_tries(request)
             if of_failed := ledger.failed_tokens(request):
-                failed[0] = failed[0].plus(of_failed)
+                failed = failed.plus(of_failed)
             if ledger.has(request):
                 yield ledger.reply(request)
 
     names = {model.name, model.chat.protocol()["model"]}
     answered = sum_tokens(replies(), model.price, names.__contains__)
-    return answered.with_failed(failed[0], model.price)
+    return answered.with_failed(failed, model.price, unanswered_tries=unanswered_tries)

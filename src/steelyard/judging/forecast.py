@@ -105,8 +105,9 @@ def _template_tokens(messages: Sequence[Message]) -> float:
 
 
 class Forecast(Record, frozen=True, kw_only=True):
-    """What one model is going to be asked, beyond what it has answered already.
+    """What one model is going to be asked, beyond what it has answered already: equal requests once.
 
+    ``num_repeated`` requests are equal to one of the others.
     ``shared_tokens`` of the prompts begin like an earlier request: a server with a cache need not compute them.
     ``cost`` counts none of them as cached, ``least_cost`` all of them; null without a price. ``hours`` is null without
     a rate. ``prompt_from`` and ``reply_from`` say what the tokens are estimated from.
@@ -123,6 +124,7 @@ class Forecast(Record, frozen=True, kw_only=True):
     hours: float | None
     prompt_from: str
     reply_from: str
+    num_repeated: int = 0
 
 
 CountTokens = Callable[[Sequence[Message]], float]
@@ -136,14 +138,16 @@ def forecast_member(
     *,
     count_tokens: CountTokens | None = None,
     requests_per_second: float | None = None,
+    is_new: Callable[[str], bool] | None = None,
 ) -> Forecast:
     """Forecast the requests to one judge that have no reply yet.
 
     ``known`` returns the reply to a request, null without one. ``count_tokens`` counts as the model's tokenizer does;
-    without it, characters are counted at rates that fit the prompts of known replies.
+    without it, characters are counted at rates that fit the prompts of known replies. ``is_new`` adds an id to a set
+    and returns whether it was new; by default to one in memory.
     """
     rates = TokenRates().corrected(islice(_counted(member, comparisons(), known), _MOST_COUNTED))
-    totals = _CaseTotals(count_tokens or rates.of)
+    totals = _CaseTotals(count_tokens or rates.of, is_new or _new_ids())
     for prompt in requests_by_prompt(comparisons(), partial(requests_of, member)):
         totals.add_prompt(prompt, known)
     number, reply = totals.num_requests, totals.expected_reply
@@ -164,6 +168,7 @@ def forecast_member(
         hours=None if not requests_per_second else number / requests_per_second / 3600,
         prompt_from=corrected if count_tokens is None else "tokenizer",
         reply_from=f"{totals.num_counted} replies" if totals.num_counted else "the form of the question",
+        num_repeated=totals.num_repeated,
     )
 
 
@@ -177,20 +182,34 @@ def _counted(
                 yield request.question.messages, reply.prompt_tokens
 
 
+def _new_ids() -> Callable[[str], bool]:
+    known: set[str] = set()
+
+    def is_new(id_: str) -> bool:
+        number = len(known)
+        known.add(id_)
+        return len(known) > number
+
+    return is_new
+
+
 class _CaseTotals:
     """Sums over the requests of one model: those to be sent, with their tokens, and the replies known before."""
 
-    def __init__(self, count_tokens: CountTokens) -> None:
-        self.count_tokens = count_tokens
-        self.num_requests = self.num_answered = self.num_counted = self.known_tokens = 0
+    def __init__(self, count_tokens: CountTokens, is_new: Callable[[str], bool]) -> None:
+        self.count_tokens, self.is_new = count_tokens, is_new
+        self.num_requests = self.num_answered = self.num_repeated = self.num_counted = self.known_tokens = 0
         self.prompt = self.shared = self.expected_reply = 0.0
         self.openings: set[str] = set()
 
     def add_prompt(self, prompt: PromptRequests, known: Callable[[str], Reply | None]) -> None:
-        """Add the requests about one prompt, each once."""
+        """Add the requests about one prompt that are equal to none before them."""
         shared = prompt.shared_shares(is_new=prompt.opening not in self.openings)
         self.openings.add(prompt.opening)
-        for request, share in {request.id: (request, share) for request, share in shared}.values():
+        for request, share in shared:
+            if not self.is_new(request.id):
+                self.num_repeated += 1
+                continue
             reply = known(request.id)
             if reply is None:
                 self._add(request.question, share)

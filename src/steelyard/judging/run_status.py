@@ -75,9 +75,9 @@ def replies_per_second(folder: Path) -> float | None:
 
 def _model_status(task: TaskProgress) -> ModelStatus:
     figures = task.figures
-    cost, num_replies = figures.get("cost"), figures.get("replies", 0.0)
+    cost, num_answered = figures.get("cost"), task.done - figures.get("failed", 0.0)
     left = None if task.total is None else max(task.total - task.done, 0.0)
-    is_known = cost is not None and left is not None and num_replies > 0
+    is_known = cost is not None and left is not None and num_answered > 0
     return ModelStatus(
         model=task.title.removeprefix(_ASKING),
         num_done=round(task.done),
@@ -86,6 +86,6 @@ def _model_status(task: TaskProgress) -> ModelStatus:
         prompt_tokens=round(figures.get("prompt_tokens", 0.0)),
         reply_tokens=round(figures.get("reply_tokens", 0.0)),
         cost=cost,
-        cost_to_come=cost * left / num_replies if is_known and cost is not None and left is not None else None,
+        cost_to_come=cost * left / num_answered if is_known and cost is not None and left is not None else None,
         seconds_left=task.seconds_left,
     )

@@ -111,6 +111,8 @@ class TokenUse(Record, frozen=True, kw_only=True):
     replies have no counts; ``cost`` is null without a price, which is for a million tokens. ``odd_usage`` counts
     replies with impossible numbers, ``other_models`` those that came under another model's name. ``failed_prompt`` and
     ``failed_reply``: the tokens of failed replies, which all other counts but those of replies include.
+    ``unanswered_tries`` brought no answer, after a timeout or over a broken connection: they may be billed, and are in
+    no other count.
     """
 
     num_replies: int
@@ -124,9 +126,10 @@ class TokenUse(Record, frozen=True, kw_only=True):
     cache_written: int = 0
     failed_prompt: int = 0
     failed_reply: int = 0
+    unanswered_tries: int = 0
 
-    def with_failed(self, tokens: TokenCounts, price: AnyPrice | None) -> "TokenUse":
-        """Return the use with the tokens of failed replies, and with their cost."""
+    def with_failed(self, tokens: TokenCounts, price: AnyPrice | None, *, unanswered_tries: int = 0) -> "TokenUse":
+        """Return the use with the tokens of failed replies and their cost, and with the tries without an answer."""
         return msgspec.structs.replace(
             self,
             prompt=self.prompt + tokens.prompt,
@@ -136,6 +139,7 @@ class TokenUse(Record, frozen=True, kw_only=True):
             cost=None if self.cost is None or price is None else self.cost + tokens.cost(price),
             failed_prompt=tokens.prompt,
             failed_reply=tokens.reply,
+            unanswered_tries=unanswered_tries,
         )
 
 

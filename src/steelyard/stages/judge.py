@@ -295,7 +295,8 @@ def _forecast(
 ) -> JudgeForecast:
     reasons = Counter(case.reason for case in planned())
     count_tokens = None if tokenizer is None else _token_counter(tokenizer)
-    with read_ledger(out / LEDGER_FILE) as ledger:
+    # The ids of a million requests are on disk.
+    with read_ledger(out / LEDGER_FILE) as ledger, open_ledger(None) as distinct:
         models = tuple(
             forecast_member(
                 member,
@@ -303,6 +304,7 @@ def _forecast(
                 (lambda request: None) if ledger is None else ledger.known,
                 count_tokens=count_tokens,
                 requests_per_second=rate,
+                is_new=distinct.new_ids(),
             )
             for member in panel.members
         )

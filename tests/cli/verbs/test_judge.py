@@ -108,6 +108,16 @@ def test_ratings_are_called_ratings(judged, tmp_path):
     assert found.stdout.startswith("recorded gave 5 ratings: ")
 
 
+def test_the_cost_and_what_may_be_billed_beside_it(judged):
+    with chatting("[[A]]") as server:
+        server.failures = ["drop"]
+        found = judged("--base-url", server.url, "--chat-model", "m", "--set", "price=[1000000,0]",
+                       "--set", "chat.wait_seconds=0.01")  # fmt: skip
+    lines = found.stdout.splitlines()
+    assert "cost: 56.00 for 1 model with a price" in lines  # eight replies of seven tokens
+    assert "1 try brought no answer and may be billed too: it is in no count" in lines
+
+
 NOTHING = Estimate(None, None, None, 0)
 
 

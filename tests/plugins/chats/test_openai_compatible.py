@@ -229,6 +229,33 @@ def test_a_dripping_server_holds_no_worker_beyond_the_time():
     assert {one.detail for one in replies} == {"timeout: no whole answer in 0.4 s"}
 
 
+def test_tries_without_an_answer_are_counted():
+    empty = completion("")
+    answers = iter(["[[A]]", empty, (503, b"full"), "[[A]]", empty, empty])
+    with chatting(lambda _: next(answers)) as server:
+        server.failures = ["drop"]
+        asked = chat(server, num_tries=3, wait_seconds=0.01, workers=1)
+        (dropped,) = asked.ask([request("a")])
+        (resent,) = asked.ask([request("b")])
+        server.failures = ["drop"]
+        (failed,) = asked.ask([request("c")])
+    assert (dropped.text, dropped.unanswered_tries) == ("[[A]]", 1)
+    # The empty answer of a try that was repeated counts; a server that says that it is full computed nothing.
+    assert (resent.text, resent.unanswered_tries) == ("[[A]]", 1)
+    # The last empty answer has token counts, which are billed as those of a failed reply; the two before have none.
+    assert (failed.failure, failed.prompt_tokens, failed.unanswered_tries) == ("failed", 7, 2)
+
+
+def test_a_server_that_refuses_connections_bills_nothing():
+    with nobody() as url:
+        chatter = build(
+            "chats", "openai_compatible", {"base_url": url, "model": "m", "num_tries": 2, "wait_seconds": 0.01}
+        )
+        chatter.was_answered = True  # as if the server had gone away
+        (reply,) = chatter.ask([request("b")])
+    assert (reply.failure, reply.unanswered_tries) == ("failed", 0)
+
+
 def test_the_first_retry_and_the_first_failure_of_each_reason_are_told_once(capsys):
     with chatting(lambda _: (503, b"overloaded")) as server:
         ask(server, request("a"), request("b"), num_tries=3, wait_seconds=0.01)

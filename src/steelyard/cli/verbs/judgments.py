@@ -16,7 +16,15 @@ from steelyard.cli.options import (
     complete_model,
     in_panel,
 )
-from steelyard.cli.output import TerminalTable, card_lines, interval_text, judge_lines, next_line, percent_text
+from steelyard.cli.output import (
+    TerminalTable,
+    card_lines,
+    cost_lines,
+    interval_text,
+    judge_lines,
+    next_line,
+    percent_text,
+)
 from steelyard.cli.verb import StageVerb
 from steelyard.cli.verbs.filter_study import FILTER_STUDY
 from steelyard.core.text import number_of, verb_for
@@ -55,6 +63,7 @@ def _judge_answer(run: "Run[JudgingSummary] | JudgeForecast | JudgeStatus", out:
         yield f"… {len(lines) - _MAX_ANSWER_ROWS} more lines: --verbose"
     if summary.card is not None:
         yield from card_lines(summary.card, is_whole=False)
+    yield from cost_lines(summary.tokens)
     if judge.num_missing:
         yield f"the replies without one, with the reason: {out / UNREADABLE_FILE}"
     yield next_line("resolve", out / "cases.jsonl", "--out", "resolved")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli.options import CASES, SettingOption, StageOption
-from steelyard.cli.output import TerminalTable, next_line
+from steelyard.cli.output import TerminalTable, cost_lines, next_line
 from steelyard.cli.verb import StageVerb
 from steelyard.core.text import number_of
 from steelyard.core.types import Run
@@ -33,9 +33,7 @@ def _sample_answer(run: "Run[SamplingSummary] | SamplingForecast", out: Path) ->
         yield _model_line(name, counts)
     if len(summary.models) > _MAX_MODELS:
         yield f"… {len(summary.models) - _MAX_MODELS} more models: --verbose"
-    costs = [used.cost for used in summary.tokens.values() if used.cost is not None]
-    if costs:
-        yield f"cost: {sum(costs):.2f} for {number_of(len(costs), 'model')} with a price"
+    yield from cost_lines(summary.tokens)
     yield next_line("judge", out / "cases.jsonl", "--out", "judged")
 
 

@@ -115,8 +115,14 @@ class ServedChat(ABC):
         reply = self.read(request, response)
         if reply is None:
             reply = Reply(request=request.id, failure="failed", detail=f"{response.reason}: {response.detail[:300]}")
+        # The tokens of an empty reply are known, and counted as those of a failed one.
+        is_counted = response.reason is not None and reply.prompt_tokens is not None
         return msgspec.structs.replace(
-            reply, endpoint=self.address, seed=request.question.seed, seconds=round(finished.seconds, 3)
+            reply,
+            endpoint=self.address,
+            seed=request.question.seed,
+            seconds=round(finished.seconds, 3),
+            unanswered_tries=finished.unanswered_tries - is_counted,
         )
 
     def _logged_reply(self, reply: Reply) -> Reply:

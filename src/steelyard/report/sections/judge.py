@@ -14,7 +14,6 @@ from steelyard.evaluation.tables import (
     ShownItem,
     Table,
     count,
-    decimal,
     isolate,
     percent,
     table,
@@ -30,6 +29,7 @@ from steelyard.report.page import Section
 from steelyard.report.run_records import detail_word, failure_word
 from steelyard.report.sources import read_records
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
+from steelyard.report.token_tables import token_panel
 
 _COLOURS = {
     "left": "var(--series-1)",
@@ -87,7 +87,7 @@ def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Pan
     yield from _bias_panels(summary)
     if summary.card is not None:
         yield from card_panels(summary.card)
-    yield Panel(word("tokens_and_cost"), None, (Grouped("", _token_table(summary)),), "note_tokens_and_cost")
+    yield token_panel(summary.tokens, "judge")
     if summary.failed:
         failed = table(
             ("reason", "n"), [(failure_word(name), count(number)) for name, number in summary.failed.items()]
@@ -133,23 +133,6 @@ def _bias_panels(summary: JudgingSummary) -> Iterator[Panel]:
         rows = [(name, *PERCENT.cells(estimate), count(estimate.n)) for name, estimate in known.items()]
         numbers = table(("judge", title, "interval", "n"), rows)
         yield Panel(word(title), figure, (Grouped("", numbers),), f"note_{title}")
-
-
-def _token_table(summary: JudgingSummary) -> Table:
-    rows = [
-        (
-            name,
-            count(use.num_replies),
-            count(use.prompt),
-            count(use.reply),
-            count(use.uncounted),
-            DASH if use.cost is None else decimal(use.cost, 4),
-            ", ".join(f"{model} {number:,}" for model, number in use.other_models.items()) or DASH,
-        )
-        for name, use in summary.tokens.items()
-    ]
-    columns = ("judge", "replies", "prompt_tokens", "reply_tokens", "uncounted_replies", "cost", "other_models")
-    return table(columns, rows)
 
 
 def _examples(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[ShownItem]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from steelyard.evaluation.tables import (
-    DASH,
     Grouped,
     Mark,
     Panel,
@@ -22,6 +21,7 @@ from steelyard.report.bars import stacked_bars
 from steelyard.report.page import Section
 from steelyard.report.run_records import failure_word
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
+from steelyard.report.token_tables import token_panel
 
 _COLOURS = {
     "whole": "var(--series-1)",
@@ -75,7 +75,7 @@ def _panels(summary: SamplingSummary) -> Iterator[Panel]:
             word("samples_by_model"), stacked_bars("samples_by_model", rows, marks), (outcomes,), "note_samples"
         )
     yield Panel(word("lengths_by_model"), None, (Grouped("author", _length_table(summary)),), "note_lengths_by_model")
-    yield Panel(word("tokens_and_cost"), None, (Grouped("", _token_table(summary)),), "note_tokens_and_cost")
+    yield token_panel(summary.tokens, "author")
     numbers = [(name, count(number)) for name, number in summary.responses_per_prompt.items()]
     yield Panel(word("responses_per_prompt"), None, (Grouped("", table(("responses", "prompts"), numbers)),))
     if summary.failed:
@@ -118,23 +118,6 @@ def _length_table(summary: SamplingSummary) -> Table:
         for name, lengths in ((name, counts.characters) for name, counts in summary.models.items())
     ]
     return table(("author", "n", "length_low", "median", "length_high"), rows)
-
-
-def _token_table(summary: SamplingSummary) -> Table:
-    rows = [
-        (
-            name,
-            count(use.num_replies),
-            count(use.prompt),
-            count(use.reply),
-            count(use.uncounted),
-            DASH if use.cost is None else decimal(use.cost, 4),
-            ", ".join(f"{isolate(model)} {number:,}" for model, number in use.other_models.items()) or DASH,
-        )
-        for name, use in summary.tokens.items()
-    ]
-    columns = ("author", "replies", "prompt_tokens", "reply_tokens", "uncounted_replies", "cost", "other_models")
-    return table(columns, rows)
 
 
 SECTION = StageSection(85, "sample", SamplingSummary, _contents)
