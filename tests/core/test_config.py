@@ -1,4 +1,4 @@
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -84,6 +84,9 @@ class Options(Config, frozen=True):
     near: float | Literal["off"] = 0.8
     parts: dict[str, float] | None = None
     inner: Noise = Noise()
+    shares: dict[Literal["strong", "weak"], Annotated[float, msgspec.Meta(ge=0, le=1)]] | None = None
+    prices: tuple[Annotated[float, msgspec.Meta(ge=0)], Annotated[float, msgspec.Meta(ge=0)]] | None = None
+    rate: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 1.0
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,12 @@ class Options(Config, frozen=True):
         ({"pairs": "teirs"}, "pairs is 'teirs'", "did you mean 'tiers'? judged, tiers"),
         ({"pairs": "xyz"}, "pairs is 'xyz'", "judged, tiers"),
         ({"near": "of"}, "near is 'of'", "did you mean 'off'? a number or off"),
-        ({"parts": {"train": "most"}}, "parts is {'train': 'most'}", "KEY=VALUE pairs; each value: a number"),
+        ({"parts": {"train": "most"}}, "parts.train is 'most'", "a number"),
+        ({"parts": {"train": 1.0, "test": True}}, "parts.test is true", "a number"),
+        ({"shares": {"strong": 0.5, "weak": 1.5}}, "shares.weak is 1.5", "a number from 0 to 1"),
+        ({"shares": {"strng": 0.5}}, "shares has the key 'strng'", "did you mean 'strong'? strong, weak"),
+        ({"prices": [-1, 2]}, "prices is [-1, 2]", "a list of 2, each a number of 0 or more"),
+        ({"rate": -1.0}, "rate is -1.0", "a number above 0, up to 1,000"),
         ({"inner": 3}, "inner is 3", "settings of its own: spread, names, kinds"),
         ({"inner": {"spread": "wide"}}, "inner.spread is 'wide'", "a number"),
         ({"inner": {"names": ["a", 1]}}, "inner.names is ['a', 1]", "a list; each item: a text"),
@@ -114,7 +122,7 @@ def test_what_is_required_and_absent_is_named():
     class Needs(Config, frozen=True):
         path: str
 
-    with pytest.raises(ConfigError, match="missing required field `path`"):
+    with pytest.raises(ConfigError, match=r"models\.classifier: path is missing"):
         resolve_config(Needs, {}, where="models.classifier")
 
 

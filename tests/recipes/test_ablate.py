@@ -59,7 +59,7 @@ def test_training_files_and_shares_become_arms(tmp_path):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("model='m'", "Object missing required field `benches`"),
+        ("model='m'", "benches is missing"),
         ("model='m'\nbenches=['t']", "nothing to compare"),
         ("model='m'\nbenches=['t']\ntraining={a='a'}", "nothing to compare"),
         ("model='m'\nbenches=['t']\nhuman='h'", "human without llm"),

@@ -164,3 +164,12 @@ def test_a_group_without_responses_has_no_lengths_and_stays(file, tmp_path):
     write_cases(tmp_path / "more.jsonl", [*read_cases(file), case(99, language="sw")])
     run = clean(tmp_path / "more.jsonl", tmp_path / "out")
     assert run.summary.num_prompts_kept == 31
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_limits_that_are_no_finite_numbers_are_refused(tmp_path, number):
+    write_cases(tmp_path / "cases.jsonl", [case("p", "ab")])
+    for config in (Config(limits={"repeated_text": number}), Config(length_spread=number)):
+        with pytest.raises(ConfigError, match=f"(limit|length_spread) is {number}"):
+            clean(tmp_path / "cases.jsonl", tmp_path / "out", config)
+    assert not (tmp_path / "out").exists()

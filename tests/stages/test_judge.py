@@ -360,6 +360,30 @@ def test_a_ceiling_of_money_needs_a_price(cases, tmp_path):
             judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml")
 
 
+@pytest.mark.parametrize("table", ["m = 3\n", "m = [1.0, 2.0]\n", "input = 1.0\noutput = 2.0\n"])
+def test_prices_that_are_no_tables_are_refused(cases, tmp_path, table):
+    (tmp_path / "prices.toml").write_text(table)
+    with pytest.raises(ConfigError, match=r"prices\.toml: (m|input) is not a table of prices"):
+        judge(cases, tmp_path / "out", prices=tmp_path / "prices.toml", chat=FunctionChat(lambda _: ""), dry_run=True)
+
+
+@pytest.mark.parametrize("number", ["inf", "nan", "1e308", "-1", "true"])
+def test_prices_of_a_file_are_finite_numbers(cases, tmp_path, number):
+    (tmp_path / "prices.toml").write_text(f"[m]\ninput = {number}\noutput = 2.0\n")
+    with pytest.raises(ConfigError, match=r"prices\.toml: m: input is .*\n  allowed: a number from 0 to 1,000,000,000"):
+        judge(cases, tmp_path / "out", prices=tmp_path / "prices.toml", chat=FunctionChat(lambda _: ""), dry_run=True)
+
+
+@pytest.mark.parametrize("name", ["max_cost", "max_failed", "max_hours", "rate"])
+@pytest.mark.parametrize("number", [-1, float("nan")])
+def test_ceilings_and_rates_below_zero_are_refused(cases, tmp_path, name, number):
+    if name == "max_failed" and number != -1:
+        pytest.skip("a count is a whole number")
+    with pytest.raises(ConfigError, match=f"{name} is (-1|nan)"):
+        judge(cases, tmp_path / "out", Config(price=(1.0, 1.0)), chat=FunctionChat(lambda _: ""), **{name: number})
+    assert not (tmp_path / "out").exists()
+
+
 def test_repeats_are_asked_each_and_the_flip_rate_is_counted(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case(f"p{number}", "ab", text=f"{number}?") for number in range(6)])
     asked = {}

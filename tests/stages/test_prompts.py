@@ -135,6 +135,14 @@ def test_shares_come_from_a_file_or_from_settings(tmp_path):
     both = Config(language_shares={"en": 1.0})
     with pytest.raises(ConfigError, match="give one of them"):
         prompts(raw, tmp_path / "both", both, shares=shares)
+    for shares_of, problem in (
+        ("en = 0.5", "sum to 0.5"),
+        ("en = -1.0\nzh = 2.0", "share of en is -1"),
+        ("en = nan", "nan"),
+    ):
+        shares.write_text(f"[language]\n{shares_of}\n", encoding="utf-8")
+        with pytest.raises(ConfigError, match=rf"shares\.toml, language_shares: the .*{problem}"):
+            prompts(raw, tmp_path / "bad", config, shares=shares)
     shares.write_text("[languages]\nen = 1.0\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="languages"):
         prompts(raw, tmp_path / "bad", config, shares=shares)

@@ -9,7 +9,7 @@ import pytest
 
 import warm_process
 from chat_server import chatting, completion, record
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, RecordError
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, RecordError, UserError
 from steelyard.core.types import Message, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.lines import read_toml
@@ -311,7 +311,15 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(tmp_path):
     several = prompt("c", meta={"turns": ["What is it?", "x" * 8]})
     asked = [prompt("a", text="abcdefgh"), prompt("b", text="问题一二三"), several]
     about = {"author": "two", "request": "q", "repeat": 1}
-    written = Response(id="r", text="t", author="two", meta={"samples": [about]})
+    # Another seed, another program's words and another repeat are other samples, or none.
+    strange = [
+        {**about, "repeat": 0, "seed": 8},
+        "two",
+        {"author": 2},
+        {**about, "repeat": "0"},
+        {**about, "repeat": 5},
+    ]
+    written = Response(id="r", text="t", author="two", meta={"samples": [about, *strange]})
     held = [(), (written,), ()]
     write_cases(
         tmp_path / "cases.jsonl",
@@ -319,7 +327,7 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(tmp_path):
     )
     with chatting("never") as server:
         one = served(server, "one", max_tokens=100, price={"input": 1.0, "output": 10.0})
-        plan = planned(tmp_path, one, served(server, "two", num_responses=2), max_tokens=50)
+        plan = planned(tmp_path, one, served(server, "two", num_responses=2, send_seed=False), max_tokens=50)
         forecast = sample(tmp_path / "cases.jsonl", plan, tmp_path / "out", dry_run=True)
     assert server.questions == []
     assert not (tmp_path / "out").exists()
@@ -344,8 +352,34 @@ def test_prices_have_known_names(cases, tmp_path):
         sample(cases, planned(tmp_path, settings), tmp_path / "out")
 
 
-@pytest.mark.parametrize("price", [[-1.0, 2.0], {"input": 1.0, "output": -2.0}])
-def test_prices_are_not_below_zero(cases, tmp_path, price):
+@pytest.mark.parametrize(
+    "price", [[-1.0, 2.0], [1e308, 1.0], [True, 1.0], [1.0], {"input": 1.0, "output": -2.0}, {"input": 1.0}, "1"]
+)
+def test_prices_are_numbers_that_can_be_added(cases, tmp_path, price):
     settings = {"chat": record(tmp_path / "r.jsonl", {"text": "yes"}), "price": price}
     with pytest.raises(ConfigError, match="price"):
         sample(cases, planned(tmp_path, settings), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("chat", "problem"),
+    [
+        ({"kind": "recordd", "path": "r"}, r"there is no 'recordd' in chats\n  allowed: did you mean 'recorded'\?"),
+        ({"kind": "../x"}, "fails when it is imported"),
+        ({"kind": "recorded"}, "path is missing"),
+        ({"base_url": "nowhere", "model": "m"}, "chat.base_url: this is no address of a server"),
+        ({"base_url": "http://127.0.0.1:1/v1", "model": "m", "worker": 1}, "unknown setting 'worker'"),
+    ],
+)
+def test_an_error_of_a_chat_names_the_plan_and_the_model(cases, tmp_path, chat, problem):
+    plan = planned(tmp_path, {"name": "second", "chat": chat})
+    with pytest.raises(UserError, match=rf"(?s)plan\.json at second.*{problem}"):
+        sample(cases, plan, tmp_path / "out", dry_run=True)
+
+
+def test_an_error_of_building_a_chat_names_the_model(cases, tmp_path, monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    chat = {"base_url": "http://127.0.0.1:1/v1", "model": "m", "secret": "NO_SUCH_KEY"}
+    with pytest.raises(ConfigError, match=r"model m, chat\.secret: there is no environment variable 'NO_SUCH_KEY'"):
+        sample(cases, planned(tmp_path, {"chat": chat}), tmp_path / "out")
+    assert not (tmp_path / "out" / "cases.jsonl").exists()

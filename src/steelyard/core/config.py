@@ -14,6 +14,8 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 """A count of at least one."""
 ConfigType = TypeVar("ConfigType", bound=msgspec.Struct)
 _UNKNOWN = re.compile(r"unknown field `(.*)`$")
+_MISSING = re.compile(r"missing required field `(.*)`$")
+_ERROR_PATH = re.compile(r"^(?P<message>.*?)(?: - at (?P<in_key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
 _PLAIN = {
     inspect.BoolType: "true or false",
     inspect.IntType: "a whole number",
@@ -79,13 +81,18 @@ def describe_type(setting: inspect.Type) -> str:
         case inspect.VarTupleType() | inspect.ListType():
             text = f"a list; each item: {describe_type(setting.item_type)}"
         case inspect.TupleType():
-            text = f"a list of {' and '.join(map(describe_type, setting.item_types))}"
+            items = [describe_type(item) for item in setting.item_types]
+            text = (
+                f"a list of {len(items)}, each {items[0]}" if len({*items}) == 1 else f"a list of {' and '.join(items)}"
+            )
         case inspect.DictType():
             text = f"KEY=VALUE pairs; each value: {describe_type(setting.value_type)}"
         case inspect.StructType():
             text = f"settings of its own: {', '.join(_keys(setting))}"
         case inspect.IntType(ge=int(least)):
             text = f"a whole number of {least} or more"
+        case inspect.FloatType():
+            text = f"a number{_bounds(setting)}"
         case _:
             text = _PLAIN.get(type(setting), type(setting).__name__.removesuffix("Type").lower())
     return text
@@ -95,22 +102,32 @@ def _config_error(
     config_type: type[msgspec.Struct], settings: Mapping[str, Any], error: msgspec.ValidationError, where: str
 ) -> ConfigError:
     """Return the error for an invalid value: which setting, its value, and what it may be."""
-    message, _, path = str(error).partition(" - at `$")
-    names = [name for name in re.sub(r"\[.*", "", path.rstrip("`")).split(".") if name]
+    parts = _ERROR_PATH.match(str(error))
+    assert parts is not None
+    message, path = parts["message"], parts["path"] or ""
+    names = [name for name in re.sub(r"\[.*", "", path).split(".") if name]
     setting: inspect.Type = inspect.type_info(config_type)
     value: Any = settings
     for name in names:
         table = _table(setting)
         fields = {field.encode_name: field.type for field in table.fields} if table else {}
         setting, value = fields.get(name, inspect.AnyType()), value[name]
-    setting, value = _invalid_item(setting, value)
+    if parts["in_key"] and (of_keys := _mapping(setting)):
+        key = next((str(key) for key in value if not _fits(of_keys.key_type, key)), "")
+        allowed = _nearest_first(of_keys.key_type, key)
+        return ConfigError(f"{'.'.join(names)} has the key {key!r}", where=where, allowed=allowed)
+    setting, value, item = _invalid_item(setting, value)
+    names += [item] if item else []
     unknown = _UNKNOWN.search(message)
     table = _table(setting)
     if unknown and table:
         key = ".".join([*names, unknown[1]])
         return ConfigError(f"unknown setting {key!r}", where=where, allowed=choices(unknown[1], _keys(table)))
+    if missing := _MISSING.search(message):
+        problem = f"{'.'.join([*names, missing[1]])} is missing"
+        return ConfigError(problem, where=where, allowed=describe_type(setting))
     key = ".".join(names)
-    if not names or unknown or "missing" in message:
+    if not names or unknown:
         return ConfigError(f"{key}: {message}" if names else message, where=where, allowed=describe_type(setting))
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return ConfigError(f"{key} is {text}", where=where, allowed=_nearest_first(setting, value))
@@ -125,18 +142,52 @@ def _nearest_first(setting: inspect.Type, value: Any) -> str:
     return describe_type(setting)
 
 
-def _invalid_item(setting: inspect.Type, value: Any) -> tuple[inspect.Type, Any]:
-    """Return the first invalid name of a list of names, with its type; any other value unchanged."""
+def _invalid_item(setting: inspect.Type, value: Any) -> tuple[inspect.Type, Any, str | None]:
+    """Return the first invalid name of a list, or value of a table with its key; any other value unchanged."""
     if isinstance(setting, inspect.VarTupleType | inspect.ListType) and isinstance(value, list | tuple):
         allowed = setting.item_type
         if isinstance(allowed, inspect.LiteralType):
-            return next(((allowed, item) for item in value if item not in allowed.values), (setting, value))
-    return setting, value
+            return next(((allowed, item, None) for item in value if item not in allowed.values), (setting, value, None))
+    if (table := _mapping(setting)) and isinstance(value, dict):
+        kind = table.value_type
+        return next(
+            ((kind, item, str(key)) for key, item in value.items() if not _fits(kind, item)), (setting, value, None)
+        )
+    return setting, value, None
+
+
+def _fits(kind: inspect.Type, value: Any) -> bool:
+    """Return whether a value is of a plain type; true for types that are not plain."""
+    if isinstance(kind, inspect.LiteralType):
+        return isinstance(value, str | int) and value in kind.values
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match kind:
+        case inspect.FloatType():
+            return is_number and (kind.ge is None or value >= kind.ge) and (kind.le is None or value <= kind.le)
+        case inspect.IntType():
+            return isinstance(value, int) and is_number and (kind.ge is None or value >= kind.ge)
+        case _:
+            return True
+
+
+def _bounds(number: inspect.FloatType) -> str:
+    """Describe the bounds of a number: `` from 0 to 1``, `` of 0 or more``, `` above 0, up to 1``; empty without."""
+    least, above, most = number.ge, number.gt, number.le
+    if least is not None:
+        return f" of {least:,g} or more" if most is None else f" from {least:,g} to {most:,.12g}"
+    if above is not None:
+        return f" above {above:,g}" + ("" if most is None else f", up to {most:,.12g}")
+    return "" if most is None else f" up to {most:,.12g}"
 
 
 def _table(setting: inspect.Type) -> inspect.StructType | None:
     members = setting.types if isinstance(setting, inspect.UnionType) else (setting,)
     return next((member for member in members if isinstance(member, inspect.StructType)), None)
+
+
+def _mapping(setting: inspect.Type) -> inspect.DictType | None:
+    members = setting.types if isinstance(setting, inspect.UnionType) else (setting,)
+    return next((member for member in members if isinstance(member, inspect.DictType)), None)
 
 
 def _keys(table: inspect.StructType) -> list[str]:

@@ -14,7 +14,8 @@ UserError                the request cannot be carried out: exit code 2, no trac
 
 import difflib
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -120,7 +121,7 @@ class UserError(Exception):
         # An exception is rebuilt from positional arguments alone unless it says otherwise.
         return (partial(type(self), where=self.where, allowed=self.allowed, do=self.do), (self.problem,))
 
-    def at(self, where: Place) -> "UserError":
+    def at(self, where: Place | str) -> "UserError":
         """Return the same error with its place."""
         return type(self)(self.problem, where=where, allowed=self.allowed, do=self.do)
 
@@ -165,6 +166,18 @@ class MissingPartError(UserError):
 
 class EvidenceError(UserError):
     """Cases that lack what the request needs."""
+
+
+@contextmanager
+def errors_at(place: str) -> Iterator[None]:
+    """Add the place to user errors raised within it that do not name it: ``PLACE, chat.base_url: …``."""
+    try:
+        yield
+    except UserError as error:
+        where = "" if error.where is None else str(error.where)
+        if where.startswith(place):
+            raise
+        raise error.at(f"{place}, {where}" if where else place) from error
 
 
 def listed(names: Sequence[str]) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
 from steelyard.core.comparison import Comparison
 from steelyard.core.config import Config, resolve_config
-from steelyard.core.errors import ConfigError, FileError
+from steelyard.core.errors import ConfigError, FileError, errors_at
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import Chat, Judge
 from steelyard.core.types import JsonObject, Meta
@@ -76,7 +76,7 @@ class PanelChoice(NamedTuple):
 
         A price in the settings stays. Raises ConfigError for a table without prices, and where no model has one.
         """
-        tables = {name: resolve_config(Price, table, where=f"{where}: {name}") for name, table in prices.items()}
+        tables = {name: _prices(name, table, where) for name, table in prices.items()}
         names = [[member.chat[key] for key in ("name", "model") if member.chat.get(key)] for member in self.members]
         fitting = [next((tables[name] for name in of_chat if name in tables), None) for of_chat in names]
         if not any(fitting):
@@ -90,6 +90,14 @@ class PanelChoice(NamedTuple):
         """Return all settings that determine the verdicts, defaults included."""
         members = [{"chat": member.chat, "judge": member.judge, "price": member.price} for member in self.members]
         return {"task": self.task, "members": members}
+
+
+def _prices(name: str, table: object, where: str) -> Price:
+    """Return the prices of one table of a file. Raises ConfigError for anything but a table."""
+    if not isinstance(table, dict):
+        do = "write [NAME OF THE MODEL], and below it input = 1.0 and output = 2.0"
+        raise ConfigError(f"{name} is not a table of prices", where=where, do=do)
+    return resolve_config(Price, cast("JsonObject", table), where=f"{where}: {name}")
 
 
 class PanelJudge(NamedTuple):
@@ -178,7 +186,8 @@ def choose_chat(settings: Mapping[str, object], *, where: str = "chat") -> ChatC
     """
     others = dict(settings)
     kind = str(others.pop("kind", DEFAULT_CHAT))
-    checked = msgspec.to_builtins(resolve_config(load("chats", kind).Config, others, where=f"{where}.{kind}"))
+    with errors_at(where):
+        checked = msgspec.to_builtins(resolve_config(load("chats", kind).Config, others, where=f"{where}.{kind}"))
     files = {key: Path(checked.pop(key)) for key in _FILES if checked.get(key)}
     for path in files.values():
         if not path.exists():

@@ -3,18 +3,17 @@
 Prompts of several turns take several rounds: each turn follows the model's own answers to the turns before it.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from steelyard.core.checks import content_id
 from steelyard.core.comparison import Question, Reply, Request
 from steelyard.core.config import resolve_config
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import ConfigError, errors_at
 from steelyard.core.plugins import load
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Record, Response
@@ -117,27 +116,33 @@ def choose_models(plan: SamplingPlan, *, where: str) -> ModelChoices:
     choices: dict[str, ChatChoice] = {}
     for model in plan.models:
         place = f"{where} at {model.name}"
-        kind = str(model.chat.get("kind", DEFAULT_CHAT))
-        keys = {field.name for field in msgspec.structs.fields(load("chats", kind).Config)}
-        for key in ("temperature", "top_p"):
-            if getattr(model, key) is None:
-                continue
-            if key in model.chat:
-                raise ConfigError(f"{key} is set twice", where=place, do=f"leave {key} out of the chat")
-            if key not in keys:
-                raise ConfigError(f"a {kind} chat has no {key}", where=place, do=f"leave {key} out")
-        price_of(model, place)
-        sampling = {key: value for key, value in plan.sampling_of(model).items() if key in keys}
-        choices[model.name] = choose_chat({**model.chat, **sampling}, where=place)
+        with errors_at(place):
+            choices[model.name] = _choose_model(model, plan, place)
     return ModelChoices(plan, choices)
+
+
+def _choose_model(model: PlannedModel, plan: SamplingPlan, place: str) -> ChatChoice:
+    kind = str(model.chat.get("kind", DEFAULT_CHAT))
+    keys = {field.name for field in msgspec.structs.fields(load("chats", kind).Config)}
+    for key in ("temperature", "top_p"):
+        if getattr(model, key) is None:
+            continue
+        if key in model.chat:
+            raise ConfigError(f"{key} is set twice", where=place, do=f"leave {key} out of the chat")
+        if key not in keys:
+            raise ConfigError(f"a {kind} chat has no {key}", where=place, do=f"leave {key} out")
+    price_of(model, place)
+    sampling = {key: value for key, value in plan.sampling_of(model).items() if key in keys}
+    return choose_chat({**model.chat, **sampling}, where=place)
 
 
 def build_models(choices: ModelChoices, *, seed: int) -> ResponseModels:
     """Build every chat. Raises ConfigError without a key, ModelError for a model that cannot be loaded."""
-    chats = {
-        model.name: PricedChat(model.name, build_chat(choices.chats[model.name]), price_of(model, model.name))
-        for model in choices.plan.models
-    }
+    chats: dict[str, PricedChat] = {}
+    for model in choices.plan.models:
+        with errors_at(f"model {model.name}"):
+            chat = build_chat(choices.chats[model.name])
+        chats[model.name] = PricedChat(model.name, chat, price_of(model, model.name))
     return ResponseModels(choices.plan, chats, seed)
 
 
@@ -146,18 +151,19 @@ def new_samples(models: ResponseModels, case: Case, only: str | None = None) -> 
 
     ``only`` is the name of the one model whose samples are wanted; null for all.
     """
-    present = {
-        sample.get("request")
-        for response in case.responses
-        for sample in (response.meta or {}).get(SAMPLES, ())
-        if isinstance(sample, dict)
-    }
+    present = {sample.get("request") for response in case.responses for sample in samples_of(response)}
     for sample in planned_samples(models.plan, case.prompt, seed=models.seed):
         if only not in (None, sample.model):
             continue
         request = _request(models, case.prompt, sample, ())
         if request.id not in present:
             yield sample, request
+
+
+def samples_of(response: Response) -> list[JsonObject]:
+    """Return the samples in the meta of a response; what another program wrote under that key is none."""
+    samples: Any = (response.meta or {}).get(SAMPLES)
+    return [sample for sample in samples if isinstance(sample, dict)] if isinstance(samples, list) else []
 
 
 def ask_models(
@@ -226,10 +232,7 @@ def price_of(model: PlannedModel, where: str) -> AnyPrice | None:
     if prices is None:
         return None
     by_name: JsonObject = dict(prices if isinstance(prices, dict) else zip(("input", "output"), prices, strict=True))
-    price = resolve_config(Price, by_name, where=f"{where}, price")
-    if not all(math.isfinite(amount) for amount in by_name.values() if amount is not None):
-        raise ConfigError("a price is not a finite number", where=f"{where}, price", allowed="numbers from 0")
-    return price
+    return resolve_config(Price, by_name, where=f"{where}, price")
 
 
 def _requests(
@@ -323,7 +326,7 @@ def _total(numbers: Iterable[int | None]) -> int | None:
 def _with_sample(response: Response, other: Response) -> Response:
     """Return the response with the samples of another one that has its text."""
     meta = response.meta or {}
-    samples = [*meta.get(SAMPLES, ()), *(other.meta or {}).get(SAMPLES, ())]
+    samples = [*samples_of(response), *samples_of(other)]
     return msgspec.structs.replace(response, meta={**meta, SAMPLES: samples})
 
 

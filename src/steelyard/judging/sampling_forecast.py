@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from steelyard.core.types import Case, JsonObject, Message, Prompt, Record
+from steelyard.core.types import Case, Message, Prompt, Record
 from steelyard.judging.forecast import TokenRates
-from steelyard.judging.sampling import SAMPLES, ModelChoices, price_of
+from steelyard.judging.sampling import ModelChoices, price_of, samples_of
 from steelyard.judging.token_use import TokenCounts
-from steelyard.responses.plan import SamplingPlan, later_turns, opening_messages, planned_samples
+from steelyard.responses.plan import SamplingPlan, later_turns, opening_messages, planned_samples, request_seed
 
 _RATES = TokenRates()
 
@@ -37,6 +37,8 @@ class SamplingForecast(NamedTuple):
 def forecast_sampling(choices: ModelChoices, cases: Iterable[Case], *, seed: int) -> SamplingForecast:
     """Count the requests of each model, and estimate their tokens. Samples that a case has are left out.
 
+    Those are recognised by model, repeat and seed: without the chats, which are not built, a change of the prompt, the
+    system prompt or the temperature is not noticed.
     A later turn counts its own text and those before it, without the answers between them, whose length is unknown.
     """
     plan = choices.plan
@@ -49,7 +51,9 @@ def forecast_sampling(choices: ModelChoices, cases: Iterable[Case], *, seed: int
         num_prompts += 1
         present = _present(case)
         wanted = Counter(
-            sample.model for sample in planned_samples(plan, case.prompt, seed=seed) if (*sample,) not in present
+            sample.model
+            for sample in planned_samples(plan, case.prompt, seed=seed)
+            if (*sample, request_seed(plan, sample, case.prompt, seed=seed)) not in present
         )
         for name, number in wanted.items():
             turns = _tokens_by_turn(plan, name, case.prompt)
@@ -67,11 +71,15 @@ def forecast_sampling(choices: ModelChoices, cases: Iterable[Case], *, seed: int
     return SamplingForecast(num_prompts, models)
 
 
-def _present(case: Case) -> set[tuple[str, int]]:
-    """Return model and repeat of the samples that the case has."""
-    samples = (sample for response in case.responses for sample in (response.meta or {}).get(SAMPLES, ()))
-    objects: list[JsonObject] = [sample for sample in samples if isinstance(sample, dict)]
-    return {(str(sample.get("author")), int(sample.get("repeat", 0))) for sample in objects}
+def _present(case: Case) -> set[tuple[str, int, int | None]]:
+    """Return model, repeat and seed of the samples that the case has. Other content under that key is ignored."""
+    present: set[tuple[str, int, int | None]] = set()
+    for response in case.responses:
+        for sample in samples_of(response):
+            author, repeat, seed = sample.get("author"), sample.get("repeat", 0), sample.get("seed")
+            if isinstance(author, str) and isinstance(repeat, int) and isinstance(seed, int | None):
+                present.add((author, repeat, seed))
+    return present
 
 
 def _tokens_by_turn(plan: SamplingPlan, name: str, prompt: Prompt) -> list[float]:

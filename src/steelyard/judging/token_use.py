@@ -3,16 +3,20 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Annotated, NamedTuple
 
 import msgspec
 
 from steelyard.core.comparison import Reply
 from steelyard.core.config import Config
+from steelyard.core.errors import ConfigError
 from steelyard.core.types import Record
 
 _MILLION = 1_000_000
-_Amount = Annotated[float, msgspec.Meta(ge=0)]
+_MOST_MONEY = 1e9
+Amount = Annotated[float, msgspec.Meta(ge=0, le=_MOST_MONEY)]
+"""The price of a million tokens: large enough for any currency, and finite."""
 
 _CEILING_OPTIONS = {"cost": "--max-cost", "failed": "--max-failed", "hours": "--max-hours"}
 
@@ -20,17 +24,17 @@ _CEILING_OPTIONS = {"cost": "--max-cost", "failed": "--max-failed", "hours": "--
 class Price(Config, frozen=True):
     """Prices of a million tokens, in any currency."""
 
-    input: _Amount
+    input: Amount
     """Prompt tokens that come from no cache."""
-    output: _Amount
+    output: Amount
     """Tokens of replies."""
-    cached_input: _Amount | None = None
+    cached_input: Amount | None = None
     """Prompt tokens read from the server's cache. Default: the price of other prompt tokens."""
-    cache_write: _Amount | None = None
+    cache_write: Amount | None = None
     """Prompt tokens written to the server's cache. Default: the price of other prompt tokens."""
 
 
-AnyPrice = Price | tuple[float, float]
+AnyPrice = Price | tuple[Amount, Amount]
 """Prices by name, or those of prompts and of replies alone."""
 
 
@@ -49,6 +53,14 @@ class Ceilings(NamedTuple):
     cost: float | None = None
     failed: int | None = None
     hours: float | None = None
+
+    def check(self) -> None:
+        """Raise ConfigError for a ceiling below zero, and for one that is not a finite number."""
+        for name, limit in (("max_cost", self.cost), ("max_hours", self.hours)):
+            if limit is not None and not 0 <= limit < inf:
+                raise ConfigError(f"{name} is {limit:g}", where=name, allowed="a number of 0 or more")
+        if self.failed is not None and self.failed < 0:
+            raise ConfigError(f"max_failed is {self.failed}", where="max_failed", allowed="a whole number of 0 or more")
 
 
 class Budget:

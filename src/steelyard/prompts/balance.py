@@ -45,11 +45,14 @@ class GroupShare(Record, frozen=True, kw_only=True):
 def check_shares(shares: WantedShares) -> None:
     """Raise ConfigError for shares that are not above 0, or do not sum to 1."""
     for kind, wanted in (("category", shares.category), ("language", shares.language)):
-        if not all(share > 0 for share in wanted.values()):
-            raise ConfigError(f"shares {dict(wanted)}", where=f"{kind}_shares", allowed="shares above 0")
-        if wanted and abs(sum(wanted.values()) - 1) > 1e-6:
+        place = f"{kind}_shares"
+        for name, share in wanted.items():
+            if not share > 0:
+                do = f"leave {name} out: what has no share is dropped" if share == 0 else None
+                raise ConfigError(f"the share of {name} is {share:g}", where=place, allowed="a number above 0", do=do)
+        if wanted and not abs(sum(wanted.values()) - 1) <= 1e-6:
             problem = f"the shares sum to {sum(wanted.values()):g}"
-            raise ConfigError(problem, where=f"{kind}_shares", allowed="shares that sum to 1")
+            raise ConfigError(problem, where=place, allowed="shares that sum to 1")
 
 
 def category_of(prompt: Prompt) -> str:

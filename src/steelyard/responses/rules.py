@@ -5,6 +5,7 @@ that is judged. Differs from: CHEEMS, whose rules are length and symbols of othe
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -147,6 +148,10 @@ def chosen_rules(actions: Mapping[str, Action], limits: Mapping[str, float]) -> 
         for name in chosen:
             if name not in names:
                 raise ConfigError(f"there is no rule {name!r}", where=f"clean.{setting}", allowed=choices(name, names))
+    for name, limit in limits.items():
+        if not isfinite(limit):
+            do = f"to leave a rule out, say --action {name}=off"
+            raise ConfigError(f"the limit is {limit}", where=f"clean.limits.{name}", allowed="a number", do=do)
     for rule in RULES:
         if rule.limit is None and rule.name in limits:
             do = "set length_spread, always_fine_from or always_fine_to"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from importlib.resources import files
+from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -121,8 +122,8 @@ def clean(
 
 def _check_settings(config: Config) -> None:
     chosen_rules(config.actions, config.limits)
-    if not config.length_spread > 0:
-        raise ConfigError(f"length_spread is {config.length_spread}", where="clean", allowed="above 0")
+    if not 0 < config.length_spread < inf:
+        raise ConfigError(f"length_spread is {config.length_spread}", where="clean", allowed="a number above 0")
     if config.always_fine_from > config.always_fine_to:
         problem = f"always_fine_from is {config.always_fine_from}, always_fine_to {config.always_fine_to}"
         raise ConfigError(problem, where="clean", do="make the first the smaller one")

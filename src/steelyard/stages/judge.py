@@ -5,6 +5,7 @@ Requests go through a ledger; then every stored reply is parsed and the new evid
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
@@ -161,6 +162,9 @@ def judge(
         return JudgeStatus(status_of(out))
     choice = _choose(config, prices, chat, needs_prices=max_cost is not None)
     ceilings = Ceilings(max_cost, max_failed, max_hours)
+    ceilings.check()
+    if rate is not None and not 0 < rate < inf:
+        raise ConfigError(f"rate is {rate:g}", where="rate", allowed="a number of requests a second above 0")
     settings = msgspec.to_builtins(config) | {"jury": choice.settings()}
     files = {"scores": scores, "calibrate": calibrate}
     inputs = {"cases": cases, **{name: path for name, path in files.items() if path is not None}, **choice.inputs()}

@@ -15,7 +15,7 @@ import msgspec
 from steelyard.core.comparison import Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive, resolve_config
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError
+from steelyard.core.errors import ConfigError, EvidenceError, ModelError, errors_at
 from steelyard.core.iteration import batched
 from steelyard.core.plugins import build
 from steelyard.core.text import number_of
@@ -31,6 +31,7 @@ from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on
 from steelyard.judging.asking import PricedChat, as_request, ask_requests
 from steelyard.judging.panel import build_chat, choose_chat
+from steelyard.prompts.balance import WantedShares, check_shares
 from steelyard.prompts.harmful import harm_question, read_harm_reply
 from steelyard.prompts.near_duplicates import ReferenceTexts
 from steelyard.prompts.screening import (
@@ -140,6 +141,8 @@ def _with_shares(config: Config, shares: Path | None) -> Config:
     if config.shares.are_given:
         raise ConfigError("shares as a file and as settings", where=str(shares), do="give one of them")
     table = resolve_config(SharesFile, read_toml(shares), where=str(shares))
+    with errors_at(str(shares)):
+        check_shares(WantedShares(table.category, table.language))
     return msgspec.structs.replace(config, category_shares=table.category, language_shares=table.language)
 
 
