@@ -18,15 +18,20 @@ def halluqa():
             yield row["response"], "zh", row["question"]
 
 
+def table(path, encoding="utf-8"):
+    with path.open(encoding=encoding, newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def multijail():
-    for row in csv.DictReader((DATA / "multijail" / "data" / "MultiJail.csv").open(encoding="utf-8-sig")):
+    for row in table(DATA / "multijail" / "data" / "MultiJail.csv", "utf-8-sig"):
         for code in ("en", "zh", "it", "vi", "ar", "ko", "th", "bn", "sw", "jv"):
             yield row[code], code, row["en"]
 
 
 def xstest():
     for file in sorted((DATA / "xstest" / "model_completions").glob("*.csv")):
-        for row in csv.DictReader(file.open(encoding="utf-8")):
+        for row in table(file):
             yield row["completion"], "en", row["prompt"]
 
 
