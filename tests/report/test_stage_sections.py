@@ -139,10 +139,12 @@ def test_sampling_shows_outcomes_lengths_costs_and_meetings(tmp_path):
         sample(tmp_path / "cases.jsonl", tmp_path / "plan.json", tmp_path / "out")
     section, sentences = only_section(tmp_path / "out")
     # Of eight samples three were cut off; to the first prompt both models wrote one x.
-    assert [sentence.key for sentence in sentences] == ["say_sampled", "say_sampling_cost", "say_meetings"]
+    keys = [sentence.key for sentence in sentences]
+    assert keys == ["say_sampled", "say_repeated", "say_sampling_cost", "say_equal_meetings"]
     said = sentences[0].values
-    assert (said["responses"], said["planned"], said["repeated"], said["missing"]) == ("5", "8", "1", "37.5%")
-    assert (sentences[2].values["fewest"], sentences[2].values["most"]) == ("4", "4")
+    assert (said["responses"], said["planned"], said["missing"]) == ("5", "8", "37.5%")
+    assert sentences[1].values["repeated"] == "1"
+    assert sentences[3].values["most"] == "4"
     panels = panels_of(section)
     rows = panels[word("samples_by_model")].tables[0].table.rows
     assert rows == (("a", "4", "4", "4", "0", "0", "0", "0", "0"), ("b", "4", "4", "1", "1", "0", "3", "0", "0"))

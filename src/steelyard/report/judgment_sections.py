@@ -67,6 +67,8 @@ def conflict_card(name: str, summary: ResolveSummary) -> Card:
 def conflict_sentences(summary: ResolveSummary) -> tuple[Sentence, ...]:
     """Return the conflict ratio and the shares of prompts and pairs in words."""
     overall = summary.conflicts.overall
+    if overall.ratio is None and overall.num_none:
+        return (Sentence("say_unreadable_judgments", {"number": count(overall.num_none)}),)
     if overall.ratio is None:
         return (Sentence("say_no_judgments"),)
     values = {

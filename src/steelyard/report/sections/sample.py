@@ -46,23 +46,20 @@ def _sentences(run: StageRun[SamplingSummary]) -> Iterator[Sentence]:
     models = summary.models.values()
     planned = sum(counts.num_planned for counts in models)
     costs = [use.cost for use in summary.tokens.values() if use.cost is not None]
-    yield Sentence(
-        "say_sampled",
-        {
-            "run": run.name,
-            "models": count(len(summary.models)),
-            "responses": count(summary.num_responses),
-            "planned": count(planned),
-            "repeated": count(sum(counts.num_repeated for counts in models)),
-            "missing": percent((planned - summary.num_responses) / max(planned, 1)),
-        },
-    )
+    missing = percent((planned - summary.num_responses) / max(planned, 1))
+    values = {"run": run.name, "planned": count(planned), "responses": count(summary.num_responses), "missing": missing}
+    if len(summary.models) == 1:
+        yield Sentence("say_sampled_by_one", values)
+    else:
+        yield Sentence("say_sampled", values | {"models": count(len(summary.models))})
+    if num_repeated := sum(counts.num_repeated for counts in models):
+        yield Sentence("say_repeated", {"run": run.name, "repeated": count(num_repeated)})
     if costs:
         yield Sentence("say_sampling_cost", {"run": run.name, "cost": decimal(sum(costs), 4)})
     if (meetings := summary.meetings) is not None:
-        yield Sentence(
-            "say_meetings", {"run": run.name, "fewest": count(meetings.fewest), "most": count(meetings.most)}
-        )
+        key = "say_equal_meetings" if meetings.fewest == meetings.most else "say_meetings"
+        fewest = {} if meetings.fewest == meetings.most else {"fewest": count(meetings.fewest)}
+        yield Sentence(key, {"run": run.name, **fewest, "most": count(meetings.most)})
 
 
 def _panels(summary: SamplingSummary) -> Iterator[Panel]:
