@@ -46,7 +46,7 @@ def test_the_order_of_a_file_is_a_leak_to_be_named_and_no_baseline_to_beat():
 
 
 def test_ahead_behind_and_undecided_are_told_by_the_interval():
-    assert keys(evaluation_sentences(*evaluation(0.05, 0.15))) == ["say_accuracy", "say_exact_match", "say_ahead"]
+    assert keys(evaluation_sentences(*evaluation(0.05, 0.15))) == ["say_accuracy_of_all", "say_exact_match", "say_ahead"]
     assert keys(evaluation_sentences(*evaluation(-0.15, -0.05)))[-1] == "say_behind"
     assert keys(evaluation_sentences(*evaluation(-0.05, 0.15)))[-1] == "say_undecided"
     assert [tone_of(estimate(0.0, low, high)) for low, high in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1))] == [
@@ -76,7 +76,7 @@ def test_the_numbers_of_the_sentences():
 def test_the_headline_that_the_bench_defines_is_told_first():
     overall = estimate(0.561, 0.5, 0.6, 9)
     said = evaluation_sentences(*evaluation(0.05, 0.15, overall=overall))
-    assert keys(said)[:2] == ["say_overall", "say_accuracy"]
+    assert keys(said)[:2] == ["say_overall", "say_accuracy_of_all"]
     assert said[0].values == {"model": said[1].values["model"], "value": "56.1%", "interval": "50.0–60.0%", "n": "9"}
 
 

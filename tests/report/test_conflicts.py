@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from report_figures import accepted, rows
 from steelyard.evaluation.tables import word
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
@@ -84,3 +86,9 @@ def test_conflicts_in_words_and_on_a_card():
     ]  # fmt: skip
     assert [sentence.key for sentence in conflict_sentences(summary(None))] == ["say_no_judgments"]
     assert conflict_card("r", summary(0.25)).number == "25.0%"
+
+
+def test_judgments_without_a_verdict_are_not_called_absent():
+    unread = tables(replace(conflict(None), num_none=11))
+    (sentence,) = conflict_sentences(ResolveSummary(conflicts=unread, unranked_responses=0))
+    assert (sentence.key, sentence.values) == ("say_unreadable_judgments", {"number": "11"})

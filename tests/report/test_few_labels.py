@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,7 @@ from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
 from steelyard.report.few_labels import few_labels_section
+from steelyard.report.page import page_strings
 from steelyard.stages.compare import Config as CompareConfig
 from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
@@ -57,7 +60,18 @@ def test_the_table_has_a_row_for_each_value_and_the_labels_that_are_missing(fold
     assert accuracy[-2:] == (f"{powered.worth:.2f}", f"{powered.needed.more:,}")
     assert {len(row) for row in rows} == {len(accuracy)}
     names = [sentence.key for sentence in section.sentences]
-    assert names == ["say_few_labels", "say_labels_needed"]
+    # 200 judged prompts are too few for an interval of a tenth, whatever the number of human labels.
+    assert names == ["say_few_labels", "say_labels_needed_alone"]
+    assert powered.needed.with_judge is None
+
+
+def test_every_measure_has_a_chinese_name(folders):
+    summary = read_run(folders / "first", Run[EvaluationSummary]).summary
+    section = few_labels_section({"first": summary}, ["evidence"])
+    (rows,) = (grouped.table.rows for grouped in section.panels[0].tables)
+    titles = [page_strings().translate(row[0], "zh") for row in rows]
+    assert len(titles) > 8
+    assert [title for title in titles if re.search("[a-z]{3}", title) and "Kendall" not in title] == []
     assert section.sentences[0].values["labelled"] == "60"
 
 

@@ -137,11 +137,14 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     """Return the result of an evaluation in words; without a headline (most pairs unscored) only that."""
     if summary.accuracy.value is None:
         return _without_headline(name, summary)
-    gaps = {"model": name, "categories": count(len(summary.by_category)), **_gaps(summary.accuracy)}
+    gaps = {"model": name, **_gaps(summary.accuracy)}
     sentences = []
     if summary.overall is not None:
         sentences.append(Sentence("say_overall", {"model": name, **_gaps(summary.overall)}))
-    sentences.append(Sentence("say_accuracy", gaps))
+    if (num_categories := len(summary.by_category)) > 1:
+        sentences.append(Sentence("say_accuracy", gaps | {"categories": count(num_categories)}))
+    else:
+        sentences.append(Sentence("say_accuracy_of_all", gaps))
     if summary.exact_match is not None and summary.exact_match.value is not None:
         sentences.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
     sentences += _coverage_sentences(summary)

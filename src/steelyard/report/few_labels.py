@@ -72,15 +72,13 @@ def _sentences(name: str, powered: PoweredSummary) -> Iterator[Sentence]:
     yield Sentence("say_few_labels", values)
     if ranked.needed is not None:
         needed = ranked.needed
-        yield Sentence(
-            "say_labels_needed",
-            {
-                "width": percent(needed.width),
-                "with": count(needed.with_judge),
-                "without": count(needed.without_judge),
-                "more": count(needed.more),
-            },
-        )
+        numbers = {
+            "width": percent(needed.width), "without": count(needed.without_judge), "more": count(needed.more)
+        }  # fmt: skip
+        if needed.with_judge is None:
+            yield Sentence("say_labels_needed_alone", numbers)
+        else:
+            yield Sentence("say_labels_needed", numbers | {"with": count(needed.with_judge)})
     if powered.population.differs:
         yield Sentence("say_other_population", {"p": decimal(powered.population.smallest_p, 4)})
 
