@@ -169,6 +169,7 @@ def test_first_token_sums_the_spellings_of_a_label():
 def test_first_token_that_is_something_else_says_nothing():
     assert read_first_token(tokens(The=0.9, A=0.05), AB) == (None, "the labels have 0.05 of the probability")
     assert read_first_token(tokens(A=0.4, B=0.4), AB).value is None
+    assert read_first_token(tokens(The=0.9), AB, least=0) == (None, "the labels have 0.00 of the probability")
     assert read_first_token(None, AB).value is None
     assert read_first_token([], AB).value is None
 

@@ -46,7 +46,8 @@ def test_the_order_of_a_file_is_a_leak_to_be_named_and_no_baseline_to_beat():
 
 
 def test_ahead_behind_and_undecided_are_told_by_the_interval():
-    assert keys(evaluation_sentences(*evaluation(0.05, 0.15))) == ["say_accuracy_of_all", "say_exact_match", "say_ahead"]
+    ahead = keys(evaluation_sentences(*evaluation(0.05, 0.15)))
+    assert ahead == ["say_accuracy_of_all", "say_exact_match", "say_ahead"]
     assert keys(evaluation_sentences(*evaluation(-0.15, -0.05)))[-1] == "say_behind"
     assert keys(evaluation_sentences(*evaluation(-0.05, 0.15)))[-1] == "say_undecided"
     assert [tone_of(estimate(0.0, low, high)) for low, high in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1))] == [

@@ -123,6 +123,10 @@ def test_preferences_are_marked_where_the_interval_excludes_none_and_the_stronge
     ]  # fmt: skip
     fair = replace(SUMMARY, judges=replace(SUMMARY.judges, by_judge={"no": judges["no"]}))
     assert section(fair).panels[0].note == "note_no_preferences"
+    # Verdicts of both orders together say nothing about a place.
+    unplaced = msgspec.convert({"no": quality(9, NOTHING, none)}, dict[str, JudgeQuality])
+    unknown = replace(SUMMARY, judges=replace(SUMMARY.judges, by_judge=unplaced))
+    assert section(unknown).panels[0].note == "note_no_length_preferences"
 
 
 def panel_summary(judges):

@@ -73,7 +73,7 @@ def headline(stage, summary, config=None, counts=None):
                 "models": {"a": {"num_responses": 30}, "b": {"num_responses": 12}},
                 "tokens": {"a": {**USE, "prompt": 900, "reply": 100, "cost": 0.25}},
             },
-            "42", f"{word('responses')}{COMMA}1,000 {word('view_tokens')}{COMMA}{word('view_cost')} 0.25", "",
+            "42", f"{word('view_written')}{COMMA}1,000 {word('view_tokens')}{COMMA}{word('view_cost')} 0.25", "",
         ),
         ("supervise", {"num_strict": 8, "num_strict_kept": 6}, "75.0%", f"{word('view_strict_kept')}{COMMA}6 / 8", ""),
         ("split", {"parts": {"train": 1200, "test": 30}}, "1,200 / 30", "train / test", ""),

@@ -253,7 +253,7 @@ def read_first_token(
     if not alternatives:
         return ParsedReply(None, "no log-probabilities")
     odds = label_probabilities(alternatives, labels)
-    if sum(odds.values()) < least:
+    if sum(odds.values()) < least or not any(odds.values()):
         return ParsedReply(None, f"the labels have {sum(odds.values()):.2f} of the probability")
     best = max(odds.values())
     likeliest = [label for label, value in odds.items() if value == best]

@@ -98,12 +98,15 @@ def keys_of(values: Sequence[Case] | Sequence[ScoredItem]) -> Sequence[Key]:
 
 
 def cases_by_key(cases: Mapping[str, Sequence[Case]], wanted: Collection[Key]) -> dict[Key, Case]:
-    """Return the cases with these keys, each from the first file that has it."""
+    """Return the cases with these keys, each from the file where it has most responses, of equals the first."""
     chosen_cases: dict[Key, Case] = {}
     for values in cases.values():
         for place, key in enumerate(keys_of(values)):
-            if key in wanted and key not in chosen_cases:
-                chosen_cases[key] = values[place]
+            if key not in wanted:
+                continue
+            case, before = values[place], chosen_cases.get(key)
+            if before is None or len(case.responses) > len(before.responses):
+                chosen_cases[key] = case
     return chosen_cases
 
 

@@ -235,8 +235,11 @@ def _preferences(summary: JudgeSummary) -> Iterator[Panel]:
     if rows:
         columns = ("judge", "earlier_preferred", "interval", "longer_preferred", "interval")
         yield Panel(word("preferences"), None, (Grouped("", table(columns, rows[:MOST_ROWS])),), "note_preferences")
-    elif any(quality.position.earlier.n or quality.length.longer.n for quality in summary.by_judge.values()):
+    elif any(quality.position.earlier.n for quality in summary.by_judge.values()):
         yield Panel(word("preferences"), None, (), "note_no_preferences")
+    elif any(quality.length.longer.n for quality in summary.by_judge.values()):
+        # Verdicts of both orders together have no place: what single replies prefer is in the section of the judging.
+        yield Panel(word("preferences"), None, (), "note_no_length_preferences")
     yield from bias_panels(summary.by_kind)
 
 

@@ -193,7 +193,7 @@ def _judged(run: _Judged) -> RunHeadline:
 
 def _sampled(run: _Sampled) -> RunHeadline:
     number = sum(model.num_responses for model in run.models.values())
-    return RunHeadline(count(number), COMMA.join([word("responses"), *_tokens_and_cost(run.tokens)]))
+    return RunHeadline(count(number), COMMA.join([word("view_written"), *_tokens_and_cost(run.tokens)]))
 
 
 def _tokens_and_cost(tokens: Mapping[str, TokenUse]) -> Iterator[str]:

@@ -84,10 +84,15 @@ def _rows(rules: Sequence[RuleCounts]) -> list[tuple[str, ...]]:
 
 def _examples(rule: RuleCounts) -> Iterator[ShownItem]:
     for example in rule.examples:
-        about = {"figure": decimal(example.figure, 2), "limit": decimal(example.limit, 2)}
+        about = {"figure": _figure(example.figure), "limit": _figure(example.limit)}
         sentence = Sentence("say_example_of_rule", about)
         title = f"{word('answer')} {isolate(example.response or '')}"
         yield ShownItem(example.prompt, example.language, sentence, example.prompt_text, ((title, example.text),))
+
+
+def _figure(value: float | None) -> str:
+    """Format a count without decimals, a share or a rate with two."""
+    return decimal(value, 0 if value is not None and value == int(value) and value > 1 else 2)
 
 
 def _by_group(key: str, groups: Mapping[str, Dropped]) -> Table:
