@@ -37,6 +37,17 @@ def test_files_folders_and_parquet_have_one_table(file, tmp_path):
     assert describe([tmp_path]).summary == run.summary  # results below the folder are not read
 
 
+def test_the_folder_of_a_stage_stands_for_its_cases(file, tmp_path):
+    # Beside the cases are replies without a verdict, which are no cases.
+    write_cases(tmp_path / "judged" / "cases.jsonl", [case("p", "ab"), case("q", "abc")])
+    (tmp_path / "judged" / "unreadable.jsonl").write_text('{"prompt": "p"}\n')
+    with pytest.raises(RecordError, match=r"unreadable\.jsonl:1"):
+        describe([tmp_path / "judged"])
+    (tmp_path / "judged" / "run.json").write_text("{}")
+    assert describe([tmp_path / "judged"]).summary.overall.num_responses == 5
+    assert describe([file, tmp_path / "judged"]).summary.overall.num_prompts == 6
+
+
 def test_without_a_folder_nothing_is_written(file, tmp_path):
     before = sorted(tmp_path.iterdir())
     assert describe([file]).summary.overall.num_prompts == 4

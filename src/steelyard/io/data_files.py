@@ -2,7 +2,8 @@
 
 A folder means every data file below it. In a pattern ``*``, ``?`` and ``[…]`` match within one name, and ``**`` matches
 folders at any depth. Hidden files and folders are skipped, as are folders with results of a stage below a folder or
-``**``: name them to read them. A dataset saved to disk is one input.
+``**``: name them to read them. Such a folder means its ``cases.jsonl``, if it has one: what lies beside it are records
+of the stage. A dataset saved to disk is one input.
 """
 
 from collections import Counter, deque
@@ -22,6 +23,7 @@ _ANY_DEPTH = "**"
 _WILDCARDS = frozenset("*?[")
 _RECORDS = (RUN_FILE, STARTED_FILE, "dataset_dict.json", "dataset_infos.json")
 """Names that end like data, but describe the data beside them."""
+_CASES_OF_RUN = "cases.jsonl"
 
 
 class _Search(NamedTuple):
@@ -130,6 +132,8 @@ def _expanded(path: Path, suffixes: Sequence[str], do: str) -> Sequence[Path]:
     search = _search_of(path)
     if search is None:
         return (path,)
+    if (path / RUN_FILE).is_file() and (path / _CASES_OF_RUN).is_file():
+        return (path / _CASES_OF_RUN,)
     try:
         matches = sorted(_matches(search))
     except PermissionError as error:
