@@ -244,3 +244,47 @@ def test_compare_refuses_labels_of_two_judges(tmp_path):
         evaluate([], tmp_path / model, CONFIG, model=model, **files)
     with pytest.raises(EvidenceError, match="judge's labels are not those"):
         compare([tmp_path / "longer", tmp_path / "random"], tmp_path / "out", CompareConfig(num_resamples=50))
+
+
+def test_only_categories_with_both_kinds_of_prompts_tell_what_the_judge_gets_wrong(run):
+    """The judge is good at chat and bad at math, where every prompt has a human label, or none has one of the judge."""
+    chat, judged_chat = population(600)
+    math, judged_math = population(900, agreement=0.1, seed=1, categories=("math",))
+    math, judged_math = (
+        [replace(case, prompt=replace(case.prompt, id=f"m{case.prompt.id}")) for case in cases]
+        for cases in (math, judged_math)
+    )
+    same, rest = (right_share(judged_chat[part]) for part in (slice(100), slice(100, None)))
+    no_verdict = [replace(case, ranking=None) for case in judged_math[:80]]
+    for labelled, judged in (
+        (math[:80], [*judged_chat, *judged_math[:80]]),
+        (math[:80], [*judged_chat, *no_verdict, *judged_math[80:]]),
+    ):
+        powered = run([*chat[:100], *labelled], judged).summary.prediction_powered
+        for both in (powered.accuracy, powered.measures["kendall_tau"], powered.baselines["shorter"]):
+            # The measure and the lead over the opposite answer are 2 a - 1: their differences are twice as large.
+            size = 1 if both is powered.accuracy else 2
+            assert both.weight > 0.05
+            moved = both.estimate.value - both.human_only.value
+            assert moved == pytest.approx(both.weight * size * (rest - same), abs=1e-9)
+
+
+def right_share(cases):
+    """The share of cases in which the longer answer wins."""
+    return sum(case.ranking == (("a",), ("b",)) for case in cases) / len(cases)
+
+
+def test_a_category_without_any_pair_hides_no_difference(run):
+    human, judged = population(300)
+    even = [pair_case(f"e{index}", first_wins=None, category="even") for index in range(20)]
+    powered = run([*human[:80], *even[:5]], [*judged, *even]).summary.prediction_powered
+    assert powered.accuracy.estimate.value is not None
+    assert powered.baselines["shorter"].estimate.value is not None
+
+
+def test_a_measure_of_a_category_without_human_labels_has_no_value(run):
+    human, judged = population(300, categories=("chat", "math"))
+    labelled = [case for case in human[:120] if case.prompt.category == ("chat",)]
+    powered = run(labelled, judged).summary.prediction_powered
+    assert powered.measures["kendall_tau"].estimate.value is None
+    assert "math" in powered.measures["kendall_tau"].estimate.why

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.numerics import Booleans, Integers, derived_seed
-from steelyard.statistics.aggregation import Formula
+from steelyard.statistics.aggregation import Formula, Groups
 from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
 from steelyard.statistics.prediction_powered import Drawn, LabelSources
@@ -96,9 +96,23 @@ class LabelledTotals(NamedTuple):
     rest: Totals
     counted: Totals
 
-    def sources(self, formula: Formula) -> LabelSources:
-        """Return a value by each kind of labels."""
-        return LabelSources(*(_drawn(totals, formula) for totals in self[:3]))
+    def sources(self, formula: Formula, judged: Formula | None = None) -> LabelSources:
+        """Return a value by each kind of labels; ``judged`` is the formula of the judge's where it is another one."""
+        formulas = formula, judged or formula, judged or formula
+        return LabelSources(*(_drawn(totals, of_part) for totals, of_part in zip(self[:3], formulas, strict=True)))
+
+    def missing(self, groups: Groups, column: int) -> list[str]:
+        """Return the groups without a human label that have other prompts; ``column`` has the denominators."""
+        human, rest = (groups.members @ part.point[:, column] > 0 for part in (self.human, self.rest))
+        return list(groups.chosen(~human & rest).names)
+
+    def shared(self, groups: Groups, column: int) -> Groups:
+        """Return the groups in which the judge labelled both prompts with a human label and others.
+
+        The two differ there by chance alone. A mean over more groups for one of them would differ by the groups too.
+        """
+        same, rest = (groups.members @ part.point[:, column] > 0 for part in (self.same, self.rest))
+        return groups.chosen(same & rest)
 
 
 def _columns(totals: Totals, columns: slice) -> Totals:

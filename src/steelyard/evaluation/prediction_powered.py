@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.numerics import Integers, derived_seed, ratio
+from steelyard.core.numerics import Booleans, Integers, derived_seed, ratio
 from steelyard.core.types import Record
 from steelyard.evaluation.labelled_prompts import (
     LabelledTotals,
@@ -145,16 +145,15 @@ class _Estimator(NamedTuple):
 
     def mean(self, groups: Groups, share: Share) -> PoweredEstimate:
         """Estimate the plain mean of a share over groups."""
-        below = groups.members @ self.drawn.human.point[:, share.denominator]
-        all_below = below + groups.members @ self.drawn.rest.point[:, share.denominator]
-        missing = [
-            name for name, mine, of_all in zip(groups.names, below, all_below, strict=True) if of_all and not mine
-        ]
-        if missing:
+        if missing := self.drawn.missing(groups, share.denominator):
             return _without_labels(missing)
-        used = Groups(groups.names, groups.members[below > 0])
-        sample = HumanSample(below.sum(), self.drawn.counted.evidence(used.members))
-        return self._finished(powered_estimate(self.drawn.sources(lambda sums: macro(sums, groups, share)), sample))
+        below = groups.members @ self.drawn.human.point[:, share.denominator]
+        shared = self.drawn.shared(groups, share.denominator)
+        sources = self.drawn.sources(
+            lambda sums: macro(sums, groups, share), judged=lambda sums: macro(sums, shared, share)
+        )
+        sample = HumanSample(below.sum(), self.drawn.counted.evidence(groups.chosen(below > 0).members))
+        return self._finished(powered_estimate(sources, sample))
 
     def each(self, groups: Groups) -> dict[str, PoweredEstimate]:
         """Estimate the accuracy of each group."""
@@ -165,6 +164,12 @@ class _Estimator(NamedTuple):
         sources = self.drawn.sources(formula)
         if np.isnan(sources.human.point):
             return _without_labels(["a part of the headline"])
+        strata = _strata(self.prompts)
+        is_labelled = strata.members @ self.drawn.human.point[:, PAIRS] > 0
+        if len(self.drawn.shared(strata, PAIRS).names) < is_labelled.sum():
+            # The judge's values of both kinds of prompts are of other parts: their difference says nothing.
+            nothing = Drawn(np.nan, np.full_like(sources.human.resampled, np.nan))
+            sources = LabelSources(sources.human, nothing, nothing)
         sample = HumanSample(self.drawn.human.point[:, PAIRS].sum(), evidence_of_formula(self.drawn.counted, formula))
         return self._finished(powered_estimate(sources, sample))
 
@@ -174,20 +179,20 @@ class _Estimator(NamedTuple):
             np.bincount(self.prompts.layout.cell[mask], minlength=len(self.prompts.cells))
             for mask in (self.prompts.is_labelled, ~self.prompts.is_labelled)
         ]
-        strata = group_cells(self.prompts.cells, lambda cell: f"{cell.category}\x1f{cell.subset or ''}")
+        strata = _strata(self.prompts)
         labelled, rest = (np.rint(strata.members @ size).astype(np.int64).tolist() for size in sizes)
         below = categories.members @ self.drawn.same.point[:, PAIRS]
-        shared = (below > 0) & (categories.members @ self.drawn.rest.point[:, PAIRS] > 0)
-        used = Groups(
-            tuple(name for name, is_in in zip(categories.names, shared, strict=True) if is_in),
-            categories.members[shared],
-        )
+        used = self.drawn.shared(categories, PAIRS)
         sample = HumanSample(below.sum(), self.drawn.counted.evidence(used.members))
         sources = self.drawn.sources(lambda sums: macro(sums, used, ACCURACY))
         return check_population(sources, sample, labelled=labelled, rest=rest, seed=self.how.seed)
 
     def _finished(self, estimate: PoweredEstimate) -> PoweredEstimate:
         return _with_needs(estimate, self.prompts, self.how)
+
+
+def _strata(prompts: SplitPrompts) -> Groups:
+    return group_cells(prompts.cells, lambda cell: f"{cell.category}\x1f{cell.subset or ''}")
 
 
 def _with_needs(estimate: PoweredEstimate, prompts: SplitPrompts, how: Resampling) -> PoweredEstimate:
@@ -235,13 +240,17 @@ def difference_of_models(
     """Estimate the accuracy of the first model minus that of the second, the mean over categories."""
     drawn = draw_labelled(prompts, human.table(), judged.table(), how)
     categories = by_category(prompts.cells)
+    if missing := drawn.missing(categories, 0):
+        return _without_labels(missing)
     below = categories.members @ drawn.human.point[:, 0]
-    if (below == 0).any():
-        return _without_labels([name for name, number in zip(categories.names, below, strict=True) if not number])
+    shared = drawn.shared(categories, 0)
     first, second, distance = (Share(column, 0) for column in (1, 2, 3))
     estimate = powered_difference(
-        drawn.sources(lambda sums: macro(sums, categories, first) - macro(sums, categories, second)),
-        HumanSample(below.sum(), drawn.counted.evidence(categories.members)),
+        drawn.sources(
+            lambda sums: macro(sums, categories, first) - macro(sums, categories, second),
+            judged=lambda sums: macro(sums, shared, first) - macro(sums, shared, second),
+        ),
+        HumanSample(below.sum(), drawn.counted.evidence(categories.chosen(below > 0).members)),
         discordance=float(macro(drawn.human.point, categories, distance)),
     )
     return _with_needs(estimate, prompts, how)
@@ -292,15 +301,21 @@ def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling
         )  # fmt: skip
         added = add_up(other_blocks, Terms(np.arange(len(others)), other_groups, list(others.T)), len(names))
         rest = Sums(rest.point + added.point, rest.resampled + added.resampled)
-    parts = [Sums(sums.point[:, at : at + 2], sums.resampled[..., at : at + 2]) for at in (0, 2)]
-    sources = LabelSources(*(_mean_ratio(part) for part in (*parts, rest)))
+    human_part, same = (Sums(sums.point[:, at : at + 2], sums.resampled[..., at : at + 2]) for at in (0, 2))
+    if missing := [names[place] for place in np.flatnonzero((below == 0) & (rest.point[:, 1] > 0))]:
+        return _without_labels(missing)
+    shared = (same.point[:, 1] > 0) & (rest.point[:, 1] > 0)
+    everywhere = np.ones_like(shared)
+    sources = LabelSources(
+        *(_mean_ratio(part, used) for part, used in ((human_part, everywhere), (same, shared), (rest, shared)))
+    )
     sample = HumanSample(below.sum(), evidence_of(blocks, groups, table[:, 1] > 0))
     if human.is_difference:
         return _with_needs(powered_difference(sources, sample, discordance=None), prompts, how)
     return _with_needs(powered_estimate(sources, sample, human.scale), prompts, how)
 
 
-def _mean_ratio(sums: Sums) -> Drawn:
-    """Return the plain mean over categories of column 0 over column 1."""
-    point, resampled = (mean_over_groups(ratio(part[..., 0], part[..., 1])) for part in sums)
+def _mean_ratio(sums: Sums, used: Booleans) -> Drawn:
+    """Return the plain mean over the used categories of column 0 over column 1."""
+    point, resampled = (mean_over_groups(ratio(part[..., 0], part[..., 1])[..., used]) for part in sums)
     return Drawn(float(point), np.asarray(resampled))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.numerics import Floats, generator, ratio
+from steelyard.core.numerics import Booleans, Floats, generator, ratio
 from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, Record
 from steelyard.statistics.bootstrap import Totals
@@ -41,6 +41,10 @@ class Groups(NamedTuple):
     def select(self, *names: str) -> "Groups":
         """Return the groups of these names, in this order."""
         return Groups(names, self.members[[self.names.index(name) for name in names]])
+
+    def chosen(self, mask: Booleans) -> "Groups":
+        """Return the groups where the mask, of shape (group,), is true."""
+        return Groups(tuple(name for name, is_in in zip(self.names, mask, strict=True) if is_in), self.members[mask])
 
 
 def group_cells(cells: Sequence[Cell], name_of: Callable[[Cell], str | None]) -> Groups:
