@@ -7,13 +7,15 @@ import pytest
 
 from chat_server import chatting, completion, preferring, record
 from steelyard.core.comparison import Question
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import CeilingError, ModelError
+from steelyard.core.plugins import build
 from steelyard.core.types import Message
 from steelyard.io.ledger import open_ledger
 from steelyard.io.progress import observed
 from steelyard.judging.asking import answers_of, as_request, ask_panel, tokens_used
 from steelyard.judging.panel import build_panel, choose_panel
 from steelyard.judging.planning import plan_comparisons
+from steelyard.judging.token_use import Ceilings
 from strategies import case
 
 CASES = [case(f"p{number}", "ab", text=f"question {number}") for number in range(12)]
@@ -128,6 +130,39 @@ def test_a_run_of_cut_replies_ends_early():
         found = ask_panel(jury_at(server), planned(), ledger, max_truncated=1.0)["m"]
         assert found.num_kept >= 20
         assert found.num_failed == 0
+
+
+def test_cut_replies_under_way_are_kept_too():
+    """They are paid for: when the twentieth ends the sending, all that was sent is awaited."""
+    many = [case(f"p{number}", "ab", text=f"question {number}") for number in range(40)]
+    with chatting(lambda _: completion("I think", "length")) as server, open_ledger(None) as ledger:
+        with pytest.raises(ModelError, match="20 of 20 replies were cut off"):
+            ask_panel(jury_at(server), planned(many), ledger)
+        assert len(ledger) == len(server.questions) < 80
+
+
+def test_a_ceiling_counts_what_every_member_cost_before():
+    """The first member still has a request, and the second one has spent the allowance in an earlier call."""
+    with chatting() as server, open_ledger(None) as ledger:
+        (member,) = jury_at(server).members
+        panel = jury_at(server)._replace(
+            members=tuple(
+                member._replace(
+                    name=name, chat=build("chats", "openai_compatible", {"base_url": server.url} | settings)
+                )
+                for name, settings in (("a", {"model": "a"}), ("b", {"model": "b"}))
+            )
+        )
+        panel = panel._replace(members=tuple(own._replace(price=(1000.0, 10000.0)) for own in panel.members))
+        ask_panel(panel._replace(members=panel.members[1:]), planned(), ledger)
+        ask_panel(panel._replace(members=panel.members[:1]), planned(CASES[:10]), ledger)
+        before = len(server.questions)
+        # A reply of 7 and 3 tokens costs 0.037: 24 and 20 of them 1.628.
+        with pytest.raises(CeilingError, match=r"--max-cost 1.62 is reached: .*cost 1\.628"):
+            ask_panel(panel, planned(), ledger, ceilings=Ceilings(cost=1.62))
+        assert len(server.questions) == before
+        ask_panel(panel, planned(), ledger, ceilings=Ceilings(cost=2.0))
+        assert len(server.questions) == before + 4
 
 
 def test_first_tokens_are_not_cut_off():

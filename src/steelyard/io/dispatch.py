@@ -61,6 +61,8 @@ def dispatch(
 
     A transient failure is tried again after a wait that doubles, with jitter, and is at least what the server asks for;
     ``on_retry`` gets it before, with the number of the next try. Closing the iterator ends every exchange at once.
+    After an error of ``send`` nothing more is sent, and the error is raised when what was under way has been yielded:
+    it may have been paid for.
     """
     dispatcher = _Dispatcher(send, limits, pace, on_retry)
     try:
@@ -84,6 +86,7 @@ class _Dispatcher(Generic[Job]):
         self.delayed: list[tuple[float, int, _Under[Job]]] = []
         self.numbers = itertools.count()
         self.finished: deque[Finished[Job]] = deque()
+        self.error: Exception | None = None
 
     def run(self, jobs: Iterator[Job]) -> "Generator[Finished[Job], None, None]":
         """Yield the results until every request has one."""
@@ -93,6 +96,10 @@ class _Dispatcher(Generic[Job]):
             if self.finished:
                 yield self.finished.popleft()
                 self._collect(0.0)
+            elif self.error is not None:
+                if not self.num_running:
+                    raise self.error
+                self._collect(None)
             elif self.num_running or self.delayed or has_more:
                 self._collect(self._seconds_to_next())
             else:
@@ -110,7 +117,7 @@ class _Dispatcher(Generic[Job]):
     def _start(self, jobs: Iterator[Job], *, has_more: bool) -> bool:
         """Send what the pace allows: requests whose wait is over first. Returns whether there may be more jobs."""
         # A reply keeps its place until the caller has stored it: whoever kills the run loses no more than those places.
-        while self.pace.has_room(self.num_running + len(self.finished)):
+        while self.error is None and self.pace.has_room(self.num_running + len(self.finished)):
             now = time.monotonic()
             if now < self.pace.resume_at:
                 break
@@ -164,13 +171,18 @@ class _Dispatcher(Generic[Job]):
 
     def _end(self, under: "_Under[Job]", outcome: Callable[[], Attempt], started: float, now: float) -> None:
         self.num_running -= 1
-        ended = outcome()
+        try:
+            ended = outcome()
+        except Exception as error:
+            self.error = self.error or error
+            return
         self.pace.note(is_refused=ended.is_refused, started=started, now=now)
         if ended.waits.pause:
             self.pace.pause(now + ended.waits.pause)
         num_tries, unanswered = under.num_tries + 1, under.unanswered_tries + ended.is_unanswered
         wait = retry_wait(self.limits, num_tries, ended)
-        if ended.is_retriable and num_tries < self.limits.num_tries and now + wait < under.deadline:
+        is_again = ended.is_retriable and num_tries < self.limits.num_tries and self.error is None
+        if is_again and now + wait < under.deadline:
             self.on_retry(ended.reply, num_tries + 1)
             again = _Under(under.job, num_tries, under.deadline, unanswered)
             heapq.heappush(self.delayed, (now + wait, next(self.numbers), again))

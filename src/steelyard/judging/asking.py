@@ -81,7 +81,7 @@ def ask_panel(
     the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is kept.
     """
     counts: dict[str, RequestCounts] = {}
-    budget = Budget(ceilings or Ceilings())
+    budget = _budget(panel, comparisons, ledger, ceilings or Ceilings())
     for member in panel.members:
         total = None if quietly else sum(map(member.num_requests, comparisons()))
         prompts = requests_by_prompt(_unfinished_first(member, comparisons, ledger), partial(requests_of, member))
@@ -94,15 +94,18 @@ def ask_panel(
             num_requests=total,
             max_truncated=max_truncated,
             budget=budget,
-            spent=None if budget.ceilings.cost is None else _spent(member, comparisons(), ledger),
         )
     return counts
 
 
-def _spent(member: PanelJudge, comparisons: Iterable[Comparison], ledger: Ledger) -> float:
-    """Return what the replies of earlier calls cost: they may come last in this one."""
-    ids = (request.id for comparison in comparisons for request in requests_of(member, comparison))
-    return token_use(_priced(member), ids, ledger).cost or 0.0
+def _budget(
+    panel: JudgePanel, comparisons: Callable[[], Iterable[Comparison]], ledger: Ledger, ceilings: Ceilings
+) -> Budget:
+    """Return the budget of a call; what all members cost before is part of it, those too that are asked last."""
+    if ceilings.cost is None:
+        return Budget(ceilings)
+    uses = tokens_used(panel, comparisons, ledger).values()
+    return Budget(ceilings, cost=sum(use.cost or 0.0 for use in uses))
 
 
 def ask_requests(
@@ -115,7 +118,6 @@ def ask_requests(
     max_truncated: float = 0.2,
     remedy: str = _MORE_TOKENS,
     budget: Budget | None = None,
-    spent: float | None = None,
 ) -> RequestCounts:
     """Ask a chat every question that has no reply in the ledger, equal ones once, and store the replies as they arrive.
 
@@ -127,13 +129,14 @@ def ask_requests(
     with nullcontext() if num_requests is None else bar(f"asking {model.name}", num_requests) as shown:
         store = _ReplyStore(ledger, model, shown, max_truncated=max_truncated, remedy=remedy)
         store.budget = budget or Budget(Ceilings())
-        store.spent = spent
         # The questions under way alone: of a million the ids are on disk.
         pending: dict[str, Question] = {}
         is_new = ledger.new_ids()
         for batch in (first, requests) if first else (requests,):
             for reply in model.chat.ask(_unanswered(batch, store, pending, is_new)):
                 store.add(reply, pending.pop(reply.request))
+    if store.futility is not None:
+        raise store.futility
     if store.ceiling is not None:
         raise _stopped(store, num_requests)
     store.budget.close(store.cost, store.num_failed)
@@ -145,7 +148,7 @@ def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
     of = "" if num_requests is None else f" of {num_requests:,}"
     number = store.num_kept + store.num_answered + store.num_repeated
     done = f"{number:,}{of} requests are answered, {store.num_failed:,} failed"
-    cost = "" if store.model.price is None else f", cost {store.cost:.4g}"
+    cost = "" if store.model.price is None else f", cost {store.budget.total(store.cost):.4g}"
     option = str(store.ceiling).partition(" ")[0]
     do = f"run the same command with a higher {option}: what is answered is not asked again"
     return CeilingError(f"{store.ceiling} is reached: {done}{cost}", where=store.model.name, do=do)
@@ -262,9 +265,9 @@ class _ReplyStore:
         self.tokens = TokenCounts()
         self.first_failure = ""
         self.budget = Budget(Ceilings())
-        self.spent: float | None = None
         self.sent_tokens = TokenCounts()
         self.ceiling: str | None = None
+        self.futility: ModelError | None = None
 
     def keep(self, request: str) -> None:
         """Count a reply that the ledger has already."""
@@ -273,17 +276,13 @@ class _ReplyStore:
 
     @property
     def cost(self) -> float:
-        """The cost of all replies so far, those of earlier calls where they are known; 0 without a price."""
-        if self.model.price is None:
-            return 0.0
-        if self.spent is not None:
-            return self.spent + self.sent_tokens.cost(self.model.price)
-        return self.tokens.cost(self.model.price)
+        """The cost of the replies of this call; 0 without a price."""
+        return 0.0 if self.model.price is None else self.sent_tokens.cost(self.model.price)
 
     def has_room(self) -> bool:
         """Return whether another request may be sent; a ceiling that is reached stays so."""
         self.ceiling = self.ceiling or self.budget.ceiling(self.cost, self.num_failed)
-        return self.ceiling is None
+        return self.ceiling is None and self.futility is None
 
     def count_failed_tokens(self, request: str) -> None:
         """Count the tokens that failed replies to a question took in earlier runs."""
@@ -306,7 +305,7 @@ class _ReplyStore:
         self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "", figures=figures)
 
     def add(self, reply: Reply, question: Question) -> None:
-        """Store the reply. Raises ModelError where further requests would be futile."""
+        """Store the reply. Raises ModelError where all requests failed; too many cut replies end the sending."""
         self.ledger.add(reply)
         self.num_failed += reply.failure == "failed"
         self.num_answered += reply.failure != "failed"
@@ -327,7 +326,8 @@ class _ReplyStore:
         if self.num_answered >= _FEWEST_REPLIES and self.num_cut > self.max_truncated * self.num_answered:
             problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their end"
             do = _LONGER_CONTEXT if 2 * self.num_full > self.num_cut else self.remedy
-            raise ModelError(problem, where=self.model.name, do=do)
+            # The replies under way are paid for, and awaited.
+            self.futility = self.futility or ModelError(problem, where=self.model.name, do=do)
 
 
 def _unanswered(

@@ -64,12 +64,12 @@ class Ceilings(NamedTuple):
 
 
 class Budget:
-    """What one call has spent, over all of its models."""
+    """What one call has spent, over all of its models; ``cost``: what the replies of earlier calls cost."""
 
-    def __init__(self, ceilings: Ceilings) -> None:
+    def __init__(self, ceilings: Ceilings, cost: float = 0.0) -> None:
         self.ceilings = ceilings
         self._started = time.monotonic()
-        self._cost = 0.0
+        self._cost = cost
         self._failed = 0
 
     def close(self, cost: float, num_failed: int) -> None:
@@ -77,10 +77,17 @@ class Budget:
         self._cost += cost
         self._failed += num_failed
 
+    def total(self, cost: float) -> float:
+        """Return what all models cost, with the cost of the present one in this call."""
+        return self._cost + cost
+
     def ceiling(self, cost: float, num_failed: int) -> str | None:
-        """Return the option of the ceiling that is reached, with its value; null while there is room."""
+        """Return the option of the ceiling that is reached, with its value; null while there is room.
+
+        ``cost`` and ``num_failed`` are those of this call with the present model.
+        """
         hours = (time.monotonic() - self._started) / 3600
-        spent = {"cost": self._cost + cost, "failed": self._failed + num_failed, "hours": hours}
+        spent = {"cost": self.total(cost), "failed": self._failed + num_failed, "hours": hours}
         limits = self.ceilings._asdict().items()
         for name, limit in limits:
             # So many failures are allowed; money and time are spent when they are reached.
