@@ -101,7 +101,7 @@ def ask_panel(
 def _budget(
     panel: JudgePanel, comparisons: Callable[[], Iterable[Comparison]], ledger: Ledger, ceilings: Ceilings
 ) -> Budget:
-    """Return the budget of a call; what all members cost before is part of it, those too that are asked last."""
+    """Return the budget of a call, with the cost of all replies of earlier calls, whichever member gave them."""
     if ceilings.cost is None:
         return Budget(ceilings)
     uses = tokens_used(panel, comparisons, ledger).values()
