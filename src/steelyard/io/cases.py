@@ -67,6 +67,11 @@ def encode_case(case: Case) -> bytes:
 
 def read_cases(path: Path | str) -> Iterator[Case]:
     """Yield the checked cases of one file, in order. Raises RecordError for a repeated key."""
+    return (case for _, case in read_placed_cases(path))
+
+
+def read_placed_cases(path: Path | str) -> Iterator[tuple[Place, Case]]:
+    """Yield the cases of one file as `read_cases` does, each with its place."""
     places: dict[tuple[str, str | None], Place] = {}
     for place, case in _placed_cases(Path(path)):
         if case.key in places:
@@ -74,7 +79,7 @@ def read_cases(path: Path | str) -> Iterator[Case]:
             problem = f"{name}, is already used at {places[case.key]}"
             raise RecordError(problem, where=place, do="give each case its own id, or use `steelyard merge`")
         places[case.key] = place
-        yield case
+        yield place, case
 
 
 def read_case_files(files: Sequence[Path]) -> Iterator[Case]:

@@ -18,7 +18,7 @@ from steelyard.core.types import Message, Record
 from steelyard.judging.asking import requests_of
 from steelyard.judging.panel import PanelJudge
 from steelyard.judging.prefix_order import PromptRequests, requests_by_prompt
-from steelyard.judging.token_use import TokenCounts
+from steelyard.judging.token_use import AnyPrice, TokenCounts
 
 _GROUPS = (
     "Latin",
@@ -140,24 +140,45 @@ def forecast_member(
     requests_per_second: float | None = None,
     is_new: Callable[[str], bool] | None = None,
 ) -> Forecast:
-    """Forecast the requests to one judge that have no reply yet.
+    """Forecast the requests to one judge that have no reply yet, as `forecast_requests` does."""
+    return forecast_requests(
+        member.name,
+        lambda: requests_by_prompt(comparisons(), partial(requests_of, member)),
+        known,
+        price=member.price,
+        count_tokens=count_tokens,
+        requests_per_second=requests_per_second,
+        is_new=is_new,
+    )
+
+
+def forecast_requests(
+    name: str,
+    prompts: Callable[[], Iterable[PromptRequests]],
+    known: Callable[[str], Reply | None],
+    *,
+    price: AnyPrice | None = None,
+    count_tokens: CountTokens | None = None,
+    requests_per_second: float | None = None,
+    is_new: Callable[[str], bool] | None = None,
+) -> Forecast:
+    """Forecast the requests to one model that have no reply yet.
 
     ``known`` returns the reply to a request, null without one. ``count_tokens`` counts as the model's tokenizer does;
     without it, characters are counted at rates that fit the prompts of known replies. ``is_new`` adds an id to a set
     and returns whether it was new; by default to one in memory.
     """
-    rates = TokenRates().corrected(islice(_counted(member, comparisons(), known), _MOST_COUNTED))
+    rates = TokenRates().corrected(islice(_counted(prompts(), known), _MOST_COUNTED))
     totals = _CaseTotals(count_tokens or rates.of, is_new or _new_ids())
-    for prompt in requests_by_prompt(comparisons(), partial(requests_of, member)):
+    for prompt in prompts():
         totals.add_prompt(prompt, known)
     number, reply = totals.num_requests, totals.expected_reply
     if totals.num_counted:
         reply = number * totals.known_tokens / totals.num_counted
     tokens = TokenCounts(prompt=round(totals.prompt), reply=round(reply))
-    price = member.price
     corrected = f"{rates.num_counted} replies" if rates.num_counted else "characters"
     return Forecast(
-        model=member.name,
+        model=name,
         num_requests=number,
         num_answered=totals.num_answered,
         prompt_tokens=tokens.prompt,
@@ -173,10 +194,10 @@ def forecast_member(
 
 
 def _counted(
-    member: PanelJudge, comparisons: Iterable[Comparison], known: Callable[[str], Reply | None]
+    prompts: Iterable[PromptRequests], known: Callable[[str], Reply | None]
 ) -> Iterator[tuple[Sequence[Message], int]]:
-    for comparison in comparisons:
-        for request in requests_of(member, comparison):
+    for prompt in prompts:
+        for request in prompt.requests:
             reply = known(request.id)
             if reply is not None and reply.prompt_tokens is not None:
                 yield request.question.messages, reply.prompt_tokens

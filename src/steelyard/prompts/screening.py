@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
-from steelyard.core.types import Message, Prompt, Record
+from steelyard.core.types import Prompt, Record
 from steelyard.prompts.balance import GroupShare
+from steelyard.prompts.classification import CategoryMapping, Classification
 from steelyard.prompts.harmful import HarmRules, find_harm, parse_harm_rules
 from steelyard.prompts.languages import LIKELY, chinese_script, identify
 from steelyard.prompts.near_duplicates import Fingerprint, fingerprint
@@ -93,7 +94,8 @@ class PromptsSummary(Record, frozen=True, kw_only=True):
 
     ``labels`` counts how prompts have their language: labelled, identified, unknown, and differing from the label.
     ``scripts`` counts the Chinese prompts by script. ``findings`` counts the prompts by rule and action, ``drops``
-    those that were dropped by their first rule.
+    those that were dropped by their first rule. ``mapping`` is that of a user's taxonomy, ``classification`` that of a
+    language model; null without one.
     """
 
     num_in: int
@@ -108,6 +110,8 @@ class PromptsSummary(Record, frozen=True, kw_only=True):
     shares: tuple[GroupShare, ...]
     has_language_model: bool
     num_unreadable_replies: int
+    mapping: CategoryMapping | None = None
+    classification: Classification | None = None
 
 
 def check_screening(config: ScreeningConfig) -> None:
@@ -126,39 +130,6 @@ def private_action(datum: PrivateDatum, actions: Mapping[str, ScreeningAction]) 
 def screen_prompts(config: ScreeningConfig, prompts: Sequence[Prompt]) -> list[ScreenedPrompt]:
     """Screen a batch of prompts: the work of a worker."""
     return [_screened(prompt, config) for prompt in prompts]
-
-
-def masked_prompt(prompt: Prompt, screened: ScreenedPrompt, config: ScreeningConfig) -> Prompt:
-    """Return the prompt with its language filled in, and with the data masked that are to be.
-
-    They are masked in the reference and in the strings of ``meta`` too, where formats keep what they read.
-    """
-    messages = tuple(
-        Message(role=message.role, content=_masked(message.content, data, config))
-        for message, data in zip(prompt.messages, screened.private, strict=True)
-    )
-    return msgspec.structs.replace(
-        prompt,
-        messages=messages,
-        language=screened.language,
-        reference=masked_values(prompt.reference, config),
-        meta=masked_values(prompt.meta, config),
-    )
-
-
-def masked_values(value: Any, config: ScreeningConfig) -> Any:
-    """Return a text, or JSON with texts in it, with the data masked that are to be."""
-    if "mask" not in config.private_data.values():
-        return value
-    if isinstance(value, str):
-        return _masked(value, find_private_data(value), config)
-    if isinstance(value, dict):
-        return {key: masked_values(part, config) for key, part in value.items()}
-    return [masked_values(part, config) for part in value] if isinstance(value, list) else value
-
-
-def _masked(text: str, data: Sequence[PrivateDatum], config: ScreeningConfig) -> str:
-    return mask_private_data(text, [datum for datum in data if private_action(datum, config.private_data) == "mask"])
 
 
 def without_private_data(prompt: Prompt, screened: ScreenedPrompt) -> str:

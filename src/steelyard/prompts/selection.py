@@ -26,6 +26,7 @@ from steelyard.prompts.screening import (
     private_rows,
     screening_row,
 )
+from steelyard.prompts.taxonomy import Tiers
 
 _EXAMPLES = 3
 
@@ -71,6 +72,7 @@ def check_selection(config: SelectionConfig) -> None:
 class Selection:
     """The prompts that stay and the rules that the others broke, of prompts added one by one and then finished.
 
+    Between `drop_duplicates` and `finish` the prompts that stay may be given categories, which the balance uses.
     ``rows`` are the lines of the manifest by the place of the prompt; ``dropped`` has the first rule that dropped it.
     """
 
@@ -113,10 +115,22 @@ class Selection:
             ],
         )
 
-    def finish(self) -> PromptsSummary:
-        """Drop duplicates, then balance, and return the summary."""
+    def drop_duplicates(self) -> None:
+        """Keep the first of each group of duplicates, once all prompts are added."""
         if self._config.near_duplicates != "off":
             self._drop_duplicates(self._config.near_duplicates)
+
+    def assign(self, place: int, category: Tiers | None) -> None:
+        """Give a prompt a language model's category; without one (null: an unreadable reply) count the prompt."""
+        if category:
+            self._prompts[place] = msgspec.structs.replace(self._prompts[place], category=category)
+            return
+        rule = "category_unreadable" if category is None else "category_none"
+        prompt, screened = self._prompts[place], self._screened[place]
+        self._add_rows(place, [screening_row(prompt, screened, rule, "count", figure=(None, None), excerpt="")])
+
+    def finish(self) -> PromptsSummary:
+        """Balance what is left of the duplicates, and return the summary."""
         before = [self._prompts[place] for place in self.staying]
         if before and self._config.shares.are_given:
             self._balance()

@@ -2,7 +2,8 @@
 
 ``data/taxonomy.toml`` is the taxonomy of the package, and ``data/prompt_sources.toml`` maps the categories of published
 prompt sets to it. A user's own taxonomy is a table of the same form; what it leaves out of ``criteria`` is taken from
-the package. A prompt's ``category`` holds the keys of its tiers, from the first tier down.
+the package, and its ``sources`` map the categories of prompt sets to its own. A prompt's ``category`` holds the keys of
+its tiers, from the first tier down.
 
 Written for CHEEMS, sections 3.1 and 4.1 and appendix A: eight main categories with dozens below them, and the
 dimensions of difficulty and scenario. The figures of its trees are not copied.
@@ -76,6 +77,7 @@ class _Table(Record, frozen=True, kw_only=True):
     categories: dict[str, Category]
     dimensions: dict[str, Dimension] = {}  # noqa: RUF012  msgspec copies the default
     criteria: dict[str, CriteriaNames] = {}  # noqa: RUF012  msgspec copies the default
+    sources: dict[str, dict[str, str]] = {}  # noqa: RUF012  msgspec copies the default
 
 
 class CategorySource(NamedTuple):
@@ -93,10 +95,12 @@ class Taxonomy:
         categories: Mapping[str, Category],
         dimensions: Mapping[str, Dimension],
         criteria: Mapping[str, CriteriaNames],
+        sources: Mapping[str, Mapping[str, str]],
     ) -> None:
         self.categories = categories
         self.dimensions = dimensions
         self.criteria = criteria
+        self.sources = sources
 
     def paths(self) -> Iterator[Tiers]:
         """Yield the tiers of every category, each above those below it."""
@@ -125,6 +129,21 @@ class Taxonomy:
         """
         tiers = self._by_name.get(plain_name(name), ())
         return tiers[0] if len(tiers) == 1 else None
+
+    def read_path(self, text: str) -> Tiers | None:
+        """Return the tiers of a path of keys or names, such as 数学/代数, or of one name as `tiers_of` reads it."""
+        by_name = self.tiers_of(text)
+        if by_name is not None:
+            return by_name
+        tiers: Tiers = ()
+        below = self.categories
+        for part in map(plain_name, text.split("/")):
+            names = {key: {plain_name(name) for name in (key, each.en, each.zh)} for key, each in below.items()}
+            key = next((key for key, of_key in names.items() if part and part in of_key), None)
+            if key is None:
+                return None
+            tiers, below = (*tiers, key), below[key].below
+        return tiers
 
     def criteria_of(self, tiers: Sequence[str]) -> str | None:
         """Return the criteria of a category: its own, or those of the nearest category above; null if it has none."""
@@ -184,16 +203,16 @@ class Taxonomy:
 
 
 def parse_taxonomy(table: JsonObject, *, where: str) -> Taxonomy:
-    """Return the taxonomy of a table of ``categories``, ``dimensions`` and ``criteria``.
+    """Return the taxonomy of a table of ``categories``, ``dimensions``, ``criteria`` and ``sources``.
 
     Raises ConfigError for another form, a key that is not in lower case, a name that two categories of one parent have,
-    and criteria that no table names.
+    criteria that no table names, and a category of a source that is mapped to none of the taxonomy.
     """
     try:
         parsed = msgspec.convert(table, _Table)
     except msgspec.ValidationError as error:
         raise ConfigError(
-            f"not a taxonomy: {error}", where=where, allowed="categories, dimensions, criteria"
+            f"not a taxonomy: {error}", where=where, allowed="categories, dimensions, criteria, sources"
         ) from error
     criteria = parsed.criteria if where == _BUILT_IN else {**taxonomy().criteria, **parsed.criteria}
     for tiers, category in _walk(parsed.categories):
@@ -207,7 +226,13 @@ def parse_taxonomy(table: JsonObject, *, where: str) -> Taxonomy:
     if not parsed.categories:
         raise ConfigError("a taxonomy without categories", where=where, do="add [categories.NAME] with en and zh")
     _check_names(parsed.categories, where)
-    return Taxonomy(parsed.categories, parsed.dimensions, criteria)
+    tree = Taxonomy(parsed.categories, parsed.dimensions, criteria, parsed.sources)
+    for source, mapping in parsed.sources.items():
+        for path in mapping.values():
+            if tree.find(path.split("/")) is None:
+                allowed = choices(path, ("/".join(tiers) for tiers in tree.paths()))
+                raise ConfigError(f"there is no category {path!r}", where=f"{where}: sources.{source}", allowed=allowed)
+    return tree
 
 
 def _check_names(categories: Mapping[str, Category], where: str) -> None:
@@ -242,17 +267,17 @@ def _mappings() -> dict[str, dict[str, str]]:
 def categorise(source: str, category: Sequence[str], tree: Taxonomy | None = None) -> CategorySource:
     """Return the tiers of a source's own category, from its first tier down.
 
-    The whole path is looked up in the source's row of ``prompt_sources.toml``, then shorter ones, then ``*``; then the
-    last tier as a name of the taxonomy. An unknown category stays as it is: nothing is guessed.
+    The whole path is looked up in the taxonomy's own row of the source, then in that of ``prompt_sources.toml``, then
+    shorter ones, then ``*``; then the last tier as a name of the taxonomy. An unknown category stays as it is: nothing
+    is guessed.
     """
-    mapping, tree = _mappings().get(source, {}), tree or taxonomy()
-    paths = ["/".join(category[:end]) for end in range(len(category), 0, -1)]
-    mapped = next((mapping[path] for path in (*paths, "*") if path in mapping), None)
-    if mapped is not None:
-        tiers = tuple(mapped.split("/"))
+    tree = tree or taxonomy()
+    paths = [*("/".join(category[:end]) for end in range(len(category), 0, -1)), "*"]
+    for mapping in (tree.sources.get(source, {}), _mappings().get(source, {})):
+        mapped = next((mapping[path] for path in paths if path in mapping), None)
         # A user's taxonomy may lack what the package's has.
-        if tree.find(tiers) is not None:
-            return CategorySource(tiers, is_known=True)
+        if mapped is not None and tree.find(mapped.split("/")) is not None:
+            return CategorySource(tuple(mapped.split("/")), is_known=True)
     by_name = next((tiers for name in reversed(category) if (tiers := tree.tiers_of(name)) is not None), None)
     if by_name is not None:
         return CategorySource(by_name, is_known=True)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, Counts, Record
@@ -63,6 +64,13 @@ class CleanSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
     num_prompts_kept: int
     num_prompts_with_few: int
     num_masked: int
+
+
+class CleanPreview(NamedTuple):
+    """What cleaning would do, with examples by rule: nothing is written."""
+
+    summary: CleanSummary
+    counts: Counts
 
 
 class CleaningCounts:

@@ -21,7 +21,7 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.iteration import batched
 from steelyard.core.plugins import build
 from steelyard.core.text import num_characters
-from steelyard.core.types import Case, Counts, Run
+from steelyard.core.types import Case, Run
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import decode_batch, encode_case, read_cases
 from steelyard.io.lines import LineBatch, check_readable, read_batches
@@ -29,7 +29,7 @@ from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tables import is_parquet
 from steelyard.responses.cleaning import ManifestRow, clean_case
-from steelyard.responses.cleaning_summary import CleaningCounts, CleanSummary, Excerpt, excerpt_of
+from steelyard.responses.cleaning_summary import CleaningCounts, CleanPreview, CleanSummary, Excerpt, excerpt_of
 from steelyard.responses.foreign import ForeignText, Writing
 from steelyard.responses.lengths import Group, LengthBounds, LengthCounts, length_bin, usual_lengths
 from steelyard.responses.phrases import AnswerPhrases, CleaningTable
@@ -76,13 +76,6 @@ class CleanedBatch(NamedTuple):
     examples: dict[str, list[Excerpt]]
 
 
-class DryRun(NamedTuple):
-    """What cleaning would do, with examples by rule: nothing is written."""
-
-    summary: CleanSummary
-    counts: Counts
-
-
 def clean(
     cases: Path,
     out: Path,
@@ -91,7 +84,7 @@ def clean(
     workers: int | None = None,
     dry_run: bool = False,
     force: bool = False,
-) -> "Run[CleanSummary] | DryRun":
+) -> "Run[CleanSummary] | CleanPreview":
     """Write ``cases.jsonl`` with the responses that stay, and ``manifest.jsonl`` with every rule that was broken.
 
     ``workers`` processes are used; None is one a core for large files, else 1. ``dry_run`` writes nothing. Raises
@@ -185,9 +178,9 @@ class _CleaningTotals:
             do = "look at them with `clean --dry-run`, and change limits or actions"
             raise EvidenceError("the rules drop every response", where=self._where, do=do)
 
-    def result(self, config: Config) -> DryRun:
+    def result(self, config: Config) -> CleanPreview:
         rules = chosen_rules(config.actions, config.limits)
-        return DryRun(self._counts.summary(rules, self._examples), self._counts.counts())
+        return CleanPreview(self._counts.summary(rules, self._examples), self._counts.counts())
 
 
 def _write(batches: Iterator[CleanedBatch], result: Result, totals: _CleaningTotals) -> _CleaningTotals:

@@ -1,48 +1,62 @@
-"""The verb `prompts`: raw prompts into a set for annotation. Languages, duplicates, overlap, private data, balance.
+"""The verb `prompts`: raw prompts into a set for annotation. Languages, duplicates, private data, categories, balance.
 
-Prompts are screened one by one in worker processes; what stays is compared with each other and then balanced. Every
-rule that a prompt broke is a line of ``manifest.jsonl``. The file is read twice, so that only what is compared of a
-prompt stays in memory: about 3 kB each.
+Prompts are screened one by one in worker processes; what stays is compared with each other, categorised by a language
+model where one is given, and then balanced. Every rule that a prompt broke is a line of ``manifest.jsonl``. The file is
+read several times, so that only what is compared of a prompt stays in memory: about 3 kB each.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from steelyard.core.comparison import Request
+from steelyard.core.comparison import Question
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive, resolve_config
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError, errors_at
+from steelyard.core.errors import ConfigError, EvidenceError, errors_at
 from steelyard.core.iteration import batched
 from steelyard.core.plugins import build
 from steelyard.core.text import number_of
-from steelyard.core.types import Case, Counts, Meta, Prompt, Run
+from steelyard.core.types import Case, Meta, Prompt, Run
 from steelyard.curation.splits import root_text
 from steelyard.evaluation.recognition import known_cases
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import encode_case, read_cases
-from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
+from steelyard.io.cases import encode_case, read_cases, read_placed_cases
+from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.lines import check_readable, read_toml
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on
-from steelyard.judging.asking import PricedChat, as_request, ask_requests
-from steelyard.judging.panel import build_chat, choose_chat
+from steelyard.judging.forecast import Forecast
+from steelyard.judging.panel import ChatChoice, build_chat, choose_chat
+from steelyard.judging.prompt_questions import PromptChat, PromptsPreview, ask_about_prompts, forecast_questions
 from steelyard.prompts.balance import WantedShares, check_shares
-from steelyard.prompts.harmful import harm_question, read_harm_reply
-from steelyard.prompts.near_duplicates import ReferenceTexts
-from steelyard.prompts.screening import (
-    PromptsSummary,
-    ScreenedPrompt,
-    ScreeningRow,
-    masked_prompt,
-    masked_values,
-    screen_prompts,
+from steelyard.prompts.category_agreement import LabelledPrompt, category_agreement
+from steelyard.prompts.classification import (
+    NO_CATEGORY,
+    CategoryMapping,
+    Classification,
+    ClassifiedPrompts,
+    category_question,
+    classified,
+    count_mapped,
+    is_asked,
+    mapped,
+    people_category,
+    read_category,
 )
+from steelyard.prompts.harmful import harm_question, read_harm_reply
+from steelyard.prompts.masking import masked_case, num_changed
+from steelyard.prompts.near_duplicates import ReferenceTexts
+from steelyard.prompts.screening import PromptsSummary, ScreenedPrompt, screen_prompts
 from steelyard.prompts.selection import PromptReferences, Selection, SelectionConfig, check_selection
+from steelyard.prompts.taxonomy import Taxonomy, Tiers, parse_taxonomy, taxonomy
+from steelyard.statistics.groups import prompt_names
 
 MANIFEST_FILE = "manifest.jsonl"
 _PROMPTS_A_BATCH = 256
@@ -51,12 +65,17 @@ _WORTH_PROCESSES_BYTES = 4_000_000
 
 
 class Config(SelectionConfig, frozen=True):
-    """Settings of the screening, of the selection, and of the language model that helps."""
+    """Settings of the screening, of the selection, and of the language models that help."""
 
     chat: Meta = msgspec.field(default_factory=dict)
     """A language model that screens for harm: its kind and settings (docs/settings.md, under chats). Default: none."""
+    classify: Meta = msgspec.field(default_factory=dict)
+    """A language model that gives prompts a category: its kind and settings, as of chat. Default: none."""
+    classified: ClassifiedPrompts = "missing"
+    """Which prompts are classified: those without a category (missing), also those whose one is not in the taxonomy
+    (unknown), or all."""
     max_tokens: Positive = 512
-    """The longest reply of the chat."""
+    """The longest reply of a language model."""
 
 
 class SharesFile(BaseConfig, frozen=True):
@@ -71,12 +90,46 @@ class SharesFile(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-class PromptsPreview(NamedTuple):
-    """What the verb would do, with the first rows of each rule: nothing was written, and no chat was asked."""
+class _Chats(NamedTuple):
+    """The chosen language models by their settings; null where none is given."""
 
-    summary: PromptsSummary
-    counts: Counts
-    examples: dict[str, tuple[ScreeningRow, ...]]
+    harm: ChatChoice | None
+    classify: ChatChoice | None
+
+    @classmethod
+    def of(cls, config: Config) -> "_Chats":
+        return cls(
+            choose_chat(config.chat) if config.chat else None,
+            choose_chat(config.classify, where="classify") if config.classify else None,
+        )
+
+    def by_setting(self) -> dict[str, ChatChoice]:
+        choices = {"chat": self.harm, "classify": self.classify}
+        return {name: choice for name, choice in choices.items() if choice is not None}
+
+    def inputs(self) -> dict[str, Path]:
+        """Return the files among the settings by role."""
+        choices = self.by_setting().items()
+        return {f"{name}.{key}": path for name, choice in choices for key, path in choice.files.items()}
+
+
+class _Categories(NamedTuple):
+    """The taxonomy, whether a user gave it, and the prompts whose category people know, with how many have none."""
+
+    tree: Taxonomy
+    is_own: bool
+    people: tuple[tuple[Case, Tiers], ...]
+    num_unlabelled: int
+
+
+class _Work(NamedTuple):
+    """The prompts of one call: a reader of its cases, in categories of the user's taxonomy, and what was screened."""
+
+    read: Callable[[], Iterator[Case]]
+    screened: Sequence[ScreenedPrompt]
+    config: Config
+    categories: _Categories
+    allow_failed: bool
 
 
 def prompts(
@@ -87,16 +140,24 @@ def prompts(
     against: Sequence[Path] = (),
     trained: Sequence[Path] = (),
     shares: Path | None = None,
+    taxonomy: Path | None = None,
+    human: Path | None = None,
     workers: int | None = None,
+    allow_failed: bool = False,
     dry_run: bool = False,
     force: bool = False,
 ) -> "Run[PromptsSummary] | PromptsPreview":
     """Write ``cases.jsonl`` with the prompts that stay, and ``manifest.jsonl`` with every rule that one broke.
 
     ``against`` are benchmark files of any known format, ``trained`` folders of trained models, ``shares`` a TOML file
-    with the tables ``category`` and ``language``. ``workers`` processes are used; null is one a core for large files.
-    ``dry_run`` writes nothing and asks no chat. Raises ConfigError for settings that cannot be met, EvidenceError where
-    no prompt stays, ModelError where the chat fails.
+    with the tables ``category`` and ``language``. ``taxonomy`` is a TOML file of the categories that prompts are sorted
+    into, ``human`` a case file of prompts with categories by people, with which those of ``classify`` are compared.
+    ``workers`` processes are used; null is one a core for large files.
+
+    Replies of language models stay in ``replies.sqlite``: after a kill, or where requests failed, the same call
+    continues; with ``allow_failed`` failed ones count as unreadable. ``dry_run`` writes nothing, asks no chat, and
+    forecasts their requests. Raises ConfigError for settings that cannot be met, EvidenceError where no prompt stays,
+    RecordError for a category by people that the taxonomy lacks, ModelError where a chat fails.
     """
     for path in (cases, *against):
         check_readable(path)
@@ -104,35 +165,96 @@ def prompts(
     settings = msgspec.to_builtins(config)
     config = _with_shares(config, shares)
     check_selection(config)
-    choice = choose_chat(config.chat) if config.chat else None
+    chats = _Chats.of(config)
+    settings |= {name: choice.settings for name, choice in chats.by_setting().items()}
+    files = {"shares": shares, "taxonomy": taxonomy, "human": human}
     inputs = {"cases": cases, **{f"against.{place}": path for place, path in enumerate(against, 1)}}
     inputs |= {f"trained.{place}": folder / TRAINED_ON_FILE for place, folder in enumerate(trained, 1)}
-    inputs |= {} if shares is None else {"shares": shares}
-    inputs |= {} if choice is None else {f"chat.{key}": path for key, path in choice.files.items()}
+    inputs |= {name: path for name, path in files.items() if path is not None}
+    inputs |= chats.inputs()
+    categories = _categories(taxonomy, human, is_classified=chats.classify is not None)
     references = _read_references(against, trained, config)
-    default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
-    screen = partial(_screen_all, cases, config, default if workers is None else workers)
+
+    def work() -> _Work:
+        default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
+        screened = _screen_all(cases, config, default if workers is None else workers)
+        return _Work(_reader(cases, categories), screened, config, categories, allow_failed)
+
     if dry_run:
-        selection, summary = _select(cases, Selection(config, references, has_language_model=False), screen(), {})
-        return PromptsPreview(summary, selection.counts(), selection.examples())
+        with read_ledger(out / LEDGER_FILE) as ledger:
+            return _preview(work(), references, chats, ledger)
 
     def write(result: Result) -> None:
-        answers: dict[int, str | None] = {}
-        screened = screen()
-        if choice is not None:
-            with open_ledger(result.path(LEDGER_FILE)) as ledger:
-                model = PricedChat("chat", build_chat(choice))
-                answers = _ask_about_harm(cases, model, ledger, max_tokens=config.max_tokens)
-        selection = Selection(config, references, has_language_model=choice is not None)
-        selection, result.summary = _select(cases, selection, screened, answers)
-        result.counts = selection.counts()
-        if not result.counts.num_used:
-            problem = f"none of {number_of(len(screened), 'prompt')} stays ({', '.join(result.counts.dropped)})"
-            raise EvidenceError(problem, where=str(cases), do="see what was found with `prompts --dry-run`")
-        _write(cases, result, config, screened, selection)
+        with open_ledger(result.path(LEDGER_FILE)) if chats.by_setting() else nullcontext() as ledger:
+            _run(result, work(), references, chats, ledger)
 
-    settings |= {} if choice is None else {"chat": choice.settings}
     return run_stage(out, "prompts", Run[PromptsSummary], write, config=settings, inputs=inputs, force=force)
+
+
+def _categories(path: Path | None, human: Path | None, *, is_classified: bool) -> _Categories:
+    """Return the taxonomy and people's categories. Raises ConfigError for these without a language model."""
+    tree = taxonomy() if path is None else parse_taxonomy(read_toml(path), where=str(path))
+    if human is None:
+        return _Categories(tree, path is not None, (), 0)
+    if not is_classified:
+        do = "name the model that gives categories: --classify model=NAME --classify base_url=http://localhost:8000/v1"
+        raise ConfigError("people's categories, and no language model to compare with them", where=str(human), do=do)
+    read = [(case, people_category(case, tree, place)) for place, case in read_placed_cases(human)]
+    labelled = tuple((case, tiers) for case, tiers in read if tiers)
+    if not labelled:
+        do = 'give prompts a category: {"prompt": {…, "category": ["mathematics"]}}'
+        raise EvidenceError(f"none of {number_of(len(read), 'prompt')} has a category", where=str(human), do=do)
+    return _Categories(tree, path is not None, labelled, len(read) - len(labelled))
+
+
+def _reader(cases: Path, categories: _Categories) -> Callable[[], Iterator[Case]]:
+    """Return a function that reads the cases, with their categories in a user's taxonomy where one is given."""
+    if not categories.is_own:
+        return lambda: read_cases(cases)
+    return lambda: (mapped(case, categories.tree) for case in read_cases(cases))
+
+
+def _preview(work: _Work, references: PromptReferences, chats: _Chats, ledger: Ledger | None) -> PromptsPreview:
+    selection = _added(work, Selection(work.config, references, has_language_model=False), {})
+    forecasts: list[Forecast] = []
+    if chats.harm is not None:
+        questions = partial(_harm_questions, work)
+        forecasts.append(forecast_questions(_built(chats.harm, work.config), questions, ledger))
+    if chats.classify is not None:
+        places = _asked_places(work, selection)
+        questions = partial(_category_questions, work, frozenset(places))
+        forecasts.append(forecast_questions(_built(chats.classify, work.config), questions, ledger))
+    summary = msgspec.structs.replace(selection.finish(), mapping=_mapping(work))
+    return PromptsPreview(summary, selection.counts(), selection.examples(), tuple(forecasts))
+
+
+def _run(result: Result, work: _Work, references: PromptReferences, chats: _Chats, ledger: Ledger | None) -> None:
+    harm: dict[int, str | None] = {}
+    if chats.harm is not None and ledger is not None:
+        replies = ask_about_prompts(
+            _built(chats.harm, work.config), partial(_harm_questions, work), ledger, allow_failed=work.allow_failed
+        )
+        harm = dict(enumerate(map(read_harm_reply, replies)))
+    selection = _added(work, Selection(work.config, references, has_language_model=chats.harm is not None), harm)
+    categories: dict[int, Tiers] = {}
+    classification: Classification | None = None
+    if chats.classify is not None and ledger is not None:
+        categories, classification = _classify(work, selection, _built(chats.classify, work.config), ledger)
+    summary = selection.finish()
+    result.summary = msgspec.structs.replace(summary, mapping=_mapping(work), classification=classification)
+    result.counts = selection.counts()
+    if not result.counts.num_used:
+        problem = f"none of {number_of(len(work.screened), 'prompt')} stays ({', '.join(result.counts.dropped)})"
+        where = str(result.request.inputs["cases"].path)
+        raise EvidenceError(problem, where=where, do="see what was found with `prompts --dry-run`")
+    chat = "" if classification is None else classification.chat
+
+    def finished(place: int, case: Case) -> Case:
+        return classified(case, categories[place], chat) if place in categories else case
+
+    num_masked = _write(result, work, selection, finished)
+    if num_masked:
+        result.counts = msgspec.structs.replace(result.counts, noted={"responses with masked data": num_masked})
 
 
 def _with_shares(config: Config, shares: Path | None) -> Config:
@@ -172,43 +294,86 @@ def _screen_all(cases: Path, config: Config, workers: int) -> list[ScreenedPromp
     return [prompt for batch in screened for prompt in batch]
 
 
-def _ask_about_harm(cases: Path, model: PricedChat, ledger: Ledger, *, max_tokens: int) -> dict[int, str | None]:
-    """Return the chat's answer about each prompt by its place: harmless, a category, or null if it is unreadable."""
-
-    def requests() -> Iterator[Request]:
-        for case in read_cases(cases):
-            turns = [message.content for message in case.prompt.messages if message.role == "user"]
-            yield as_request(harm_question(turns, max_tokens=max_tokens), model.chat)
-
-    number = sum(1 for _ in read_cases(cases))
-    counts = ask_requests(model, requests(), ledger, num_requests=number, remedy="say --set max_tokens=N with more")
-    if counts.num_failed:
-        problem = f"{counts.num_failed} of {number_of(counts.num_questions, 'request')} failed; answers are kept"
-        raise ModelError(problem, do="run the same command again")
-    return {place: read_harm_reply(ledger.reply(request.id)) for place, request in enumerate(requests())}
+def _built(choice: ChatChoice, config: Config) -> PromptChat:
+    return PromptChat(build_chat(choice), config.max_tokens)
 
 
-def _select(
-    cases: Path, selection: Selection, screened: Sequence[ScreenedPrompt], answers: Mapping[int, str | None]
-) -> tuple[Selection, PromptsSummary]:
-    together = zip(read_cases(cases), screened, strict=True)
+def _harm_questions(work: _Work) -> Iterator[Question]:
+    for case in work.read():
+        turns = [message.content for message in case.prompt.messages if message.role == "user"]
+        yield harm_question(turns, max_tokens=work.config.max_tokens)
+
+
+def _category_questions(work: _Work, places: Container[int]) -> Iterator[Question]:
+    """Yield the questions about the prompts of people's sample, then about those at the places."""
+    sample = (case for case, _ in work.categories.people)
+    of_places = (case for place, case in enumerate(work.read()) if place in places)
+    for case in chain(sample, of_places):
+        yield category_question(case.prompt.messages, work.categories.tree, max_tokens=work.config.max_tokens)
+
+
+def _added(work: _Work, selection: Selection, harm: Mapping[int, str | None]) -> Selection:
+    """Return the selection with all prompts added, and duplicates dropped."""
+    together = zip(work.read(), work.screened, strict=True)
     for place, (case, prompt) in enumerate(track(together, "prompts: comparing")):
-        selection.add(case.prompt, prompt, answer=answers.get(place))
-    return selection, selection.finish()
+        selection.add(case.prompt, prompt, answer=harm.get(place))
+    selection.drop_duplicates()
+    return selection
 
 
-def _write(
-    cases: Path, result: Result, config: Config, screened: Sequence[ScreenedPrompt], selection: Selection
-) -> None:
-    """Write the prompts that stay, masked, and the manifest, in the order of the file."""
+def _asked_places(work: _Work, selection: Selection) -> list[int]:
+    """Return the places of the prompts that stay and need a category by the language model."""
+    tree, which = work.categories.tree, work.config.classified
+    return [
+        place
+        for place, case in enumerate(work.read())
+        if place not in selection.dropped and is_asked(case.prompt, tree, which)
+    ]
+
+
+def _classify(
+    work: _Work, selection: Selection, chat: PromptChat, ledger: Ledger
+) -> tuple[dict[int, Tiers], Classification]:
+    """Ask for categories, give them to the selection, and return them by place, with their counts and agreement."""
+    places = _asked_places(work, selection)
+    questions = partial(_category_questions, work, frozenset(places))
+    replies = ask_about_prompts(chat, questions, ledger, allow_failed=work.allow_failed)
+    answers = (read_category(reply, work.categories.tree) for reply in replies)
+    labelled = [LabelledPrompt(prompt_names(case), tiers, next(answers)) for case, tiers in work.categories.people]
+    read = dict(zip(places, answers, strict=True))
+    for place, tiers in read.items():
+        selection.assign(place, tiers)
+    agreement = category_agreement(labelled, num_unlabelled=work.categories.num_unlabelled, seed=work.config.seed)
+    categories = {place: tiers for place, tiers in read.items() if tiers}
+    classification = Classification(
+        chat=chat.name,
+        num_asked=len(places),
+        num_assigned=len(categories),
+        num_none=sum(tiers == NO_CATEGORY for tiers in read.values()),
+        num_unreadable=sum(tiers is None for tiers in read.values()),
+        agreement=agreement if labelled else None,
+    )
+    return categories, classification
+
+
+def _mapping(work: _Work) -> CategoryMapping | None:
+    if not work.categories.is_own:
+        return None
+    return count_mapped(Counter(case.prompt.category for case in work.read()), work.categories.tree)
+
+
+def _write(result: Result, work: _Work, selection: Selection, finished: Callable[[int, Case], Case]) -> int:
+    """Write the prompts that stay, masked, and the manifest, in the order of the file; return how many responses."""
+    num_masked = 0
     with (
         atomic_write(result.path("cases.jsonl")) as case_file,
         atomic_write(result.path(MANIFEST_FILE)) as manifest,
     ):
-        for place, (case, prompt) in enumerate(zip(read_cases(cases), screened, strict=True)):
+        for place, (case, prompt) in enumerate(zip(work.read(), work.screened, strict=True)):
             for row in selection.rows.get(place, ()):
                 manifest.write(msgspec.json.encode(row) + b"\n")
             if place not in selection.dropped:
-                masked = masked_prompt(case.prompt, prompt, config)
-                meta = masked_values(case.meta, config)
-                case_file.write(encode_case(msgspec.structs.replace(case, prompt=masked, meta=meta)))
+                masked = masked_case(finished(place, case), prompt, work.config)
+                case_file.write(encode_case(masked))
+                num_masked += num_changed(case, masked)
+    return num_masked

@@ -2,6 +2,7 @@ import json
 
 from typer.testing import CliRunner
 
+from chat_server import chatting
 from steelyard.cli.main import build_app
 from steelyard.core.types import Case, Message, Prompt
 from steelyard.io.cases import write_cases
@@ -57,3 +58,31 @@ def test_options_reach_the_settings(tmp_path, monkeypatch):
     assert [row["num_after"] for row in record["summary"]["shares"] if row["kind"] == "language"] == [2, 2]
     written = (tmp_path / "prepared" / "cases.jsonl").read_text(encoding="utf-8")
     assert "[E_MAIL]" in written
+
+
+def test_categories_by_a_model_and_by_people_are_printed_and_on_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_raw(texts=TEXTS[:1] + TEXTS[2:3] + TEXTS[4:])
+    people = [("p0", "knowledge"), ("p1", "知识"), ("p2", "mathematics")]
+    labelled = [
+        Prompt(id=name, messages=(Message(role="user", content=text),), category=(category,))
+        for (name, category), text in zip(people, TEXTS[:1] + TEXTS[2:3] + TEXTS[4:], strict=True)
+    ]
+    write_cases("people.jsonl", [Case(prompt=prompt, responses=()) for prompt in labelled])
+    with chatting("knowledge/technology") as server:
+        words = ("--classify", f"base_url={server.url}", "--classify", "model=m", "--human", "people.jsonl")
+        shown = run("raw.jsonl", "--out", "out", *words, "--dry-run").stdout
+        assert "m: 3 requests\n" in shown
+        assert not server.questions
+        shown = run("raw.jsonl", "--out", "out", *words).stdout
+    assert "m classified 3 of 3 prompts\ncompared with people on 3 prompts:\n" in shown
+    assert "first-tier accuracy      0.667 [" in shown
+    assert CliRunner().invoke(build_app(), ["report", "out", "--out", "report.html"]).exit_code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for text in ("Categories by the model and by people", "模型与人工归类的一致性", "Confused categories", "66.7%"):
+        assert text in page
+    record = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
+    assert record["summary"]["classification"]["agreement"]["num_prompts"] == 3
+    details = run("raw.jsonl", "--out", "out", *words, "--verbose").stdout
+    assert "Categories" in details
+    assert "mathematics" in details

@@ -13,8 +13,7 @@ from steelyard.core.types import Run
 if TYPE_CHECKING:
     from steelyard.judging.sampling_forecast import SamplingForecast
     from steelyard.judging.sampling_summary import ResponseCounts, SamplingSummary
-    from steelyard.responses.cleaning_summary import CleanSummary, RuleCounts
-    from steelyard.stages.clean import DryRun
+    from steelyard.responses.cleaning_summary import CleanPreview, CleanSummary, RuleCounts
 
 _MAX_MODELS = 6
 _MAX_RULES = 6
@@ -123,7 +122,7 @@ SAMPLE = StageVerb(
 )
 
 
-def _clean_answer(run: "Run[CleanSummary] | DryRun", out: Path) -> Iterator[str | TerminalTable]:
+def _clean_answer(run: "Run[CleanSummary] | CleanPreview", out: Path) -> Iterator[str | TerminalTable]:
     summary, counts = run.summary, run.counts
     responses, dropped = number_of(counts.num_in, "response"), f"{counts.num_in - counts.num_used:,}"
     is_dry = not isinstance(run, Run)
@@ -154,7 +153,7 @@ def _example_lines(rule: "RuleCounts") -> Iterator[str]:
         yield f"    {example.prompt} {example.response} ({example.figure:g}): {shown}"
 
 
-def _clean_details(run: "Run[CleanSummary] | DryRun", _: Path) -> Iterator[str | TerminalTable]:
+def _clean_details(run: "Run[CleanSummary] | CleanPreview", _: Path) -> Iterator[str | TerminalTable]:
     rules = [
         (rule.rule, rule.action, f"{rule.num_broken:,}", f"{rule.num_first:,}", _limit(rule))
         for rule in run.summary.rules

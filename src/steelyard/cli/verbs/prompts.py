@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steelyard.cli.forecast_lines import model_lines
 from steelyard.cli.options import CASES, SettingOption, StageOption
 from steelyard.cli.output import TerminalTable, next_line
 from steelyard.cli.verb import StageVerb
@@ -11,8 +12,8 @@ from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
+    from steelyard.judging.prompt_questions import PromptsPreview
     from steelyard.prompts.screening import PromptsSummary
-    from steelyard.stages.prompts import PromptsPreview
 
 _MAX_GROUPS = 8
 
@@ -27,12 +28,15 @@ def _prompts_answer(result: "Run[PromptsSummary] | PromptsPreview", out: Path) -
         of = "" if overlap.num_prompts is None else f" of {number_of(overlap.num_prompts, 'prompt')}"
         number = number_of(overlap.num_overlapping, "prompt")
         yield f"overlap with {overlap.name}{of}: {number}, {overlap.num_equal:,} with an equal first turn"
+    yield from _category_lines(summary)
     if any(share.wanted is not None for share in summary.shares):
         yield _share_table(summary, None)
     if isinstance(result, Run):
         yield next_line("report", out, "--out", "report.html", effect="shows what was found")
     else:
         yield from _example_lines(result)
+        for forecast in result.forecasts:
+            yield from model_lines(forecast)
 
 
 def _finding_lines(summary: "PromptsSummary") -> Iterator[str]:
@@ -48,6 +52,49 @@ def _finding_lines(summary: "PromptsSummary") -> Iterator[str]:
         yield f"found: {finding}"
     if summary.num_unreadable_replies:
         yield f"replies without an answer: {summary.num_unreadable_replies:,}; these prompts have the rules alone"
+
+
+def _category_lines(summary: "PromptsSummary") -> Iterator[str]:
+    """Yield how many prompts the taxonomy knows, how many a model classified, and its agreement with people."""
+    from steelyard.evaluation.tables import plain_row
+
+    if (mapping := summary.mapping) is not None:
+        yield f"categories: {mapping.num_known:,} in the taxonomy, {mapping.num_unknown:,} that it lacks"
+    if (classification := summary.classification) is None:
+        return
+    reasons = {"no category fits": classification.num_none, "unreadable": classification.num_unreadable}
+    rest = "".join(f"; {reason} {number:,}" for reason, number in reasons.items() if number)
+    of = f"{classification.num_assigned:,} of {number_of(classification.num_asked, 'prompt')}"
+    yield f"{classification.chat} classified {of}{rest}"
+    if (agreement := classification.agreement) is not None:
+        prompts = number_of(agreement.num_prompts, "prompt")
+        unreadable = f", {agreement.num_unreadable:,} more unreadable" if agreement.num_unreadable else ""
+        yield f"compared with people on {prompts}{unreadable}:"
+        yield plain_row("  first-tier accuracy", agreement.accuracy)
+        yield plain_row("  Cohen's kappa", agreement.kappa)
+        if agreement.whole_path.n:
+            yield plain_row("  all tiers", agreement.whole_path)
+
+
+def _agreement_tables(summary: "PromptsSummary") -> Iterator[TerminalTable]:
+    agreement = None if summary.classification is None else summary.classification.agreement
+    if agreement is None:
+        return
+    from steelyard.evaluation.tables import plain_estimate
+
+    rows = [
+        (
+            each.category,
+            f"{each.num_people:,}",
+            f"{each.num_model:,}",
+            plain_estimate(each.recall),
+            plain_estimate(each.precision),
+        )
+        for each in agreement.categories
+    ]
+    yield TerminalTable("Categories", ("people", "model", "recall", "precision"), rows)
+    confused = [(each.people, each.model, f"{each.number:,}") for each in agreement.confusions]
+    yield TerminalTable("Confused: people", ("model", "prompts"), confused)
 
 
 def _example_lines(preview: "PromptsPreview") -> Iterator[str]:
@@ -77,6 +124,7 @@ def _share_table(summary: "PromptsSummary", limit: int | None) -> TerminalTable:
 def _prompts_details(result: "Run[PromptsSummary] | PromptsPreview", out: Path) -> Iterator[TerminalTable]:
     if all(share.wanted is None for share in result.summary.shares):
         yield _share_table(result.summary, None)
+    yield from _agreement_tables(result.summary)
 
 
 PROMPTS = StageVerb(
@@ -92,11 +140,18 @@ PROMPTS = StageVerb(
     Kinds: address, bank_card, e_mail, iban, national_id, passport, phone, tax_number. The rules for harm find plain
     requests, and miss most; `--set chat.model=NAME` asks a language model too.
 
+    `--classify model=NAME` lets a language model give a category to prompts without one, from the built-in taxonomy or
+    that of `--taxonomy`. Its replies are stored: an interrupted run resumes. `--human FILE` compares it with people's
+    categories; `--dry-run` forecasts requests and tokens.
+
     Example: `steelyard prompts raw.jsonl --out prepared --dry-run`
 
     Example: `steelyard prompts raw.jsonl --against bench.jsonl --trained my-model --out prepared`
 
     Example: `steelyard prompts raw.jsonl --shares shares.toml --private-data e_mail=mask --out prepared`
+
+    Example: `steelyard prompts raw.jsonl --classify base_url=http://localhost:8000/v1 --classify model=NAME
+    --human labelled.jsonl --out prepared`
     """,
     (
         CASES,
@@ -104,7 +159,12 @@ PROMPTS = StageVerb(
         StageOption("against", "A benchmark file of any known format, whose prompts are left out; repeat."),
         StageOption("trained", "The folder of a trained model, whose training prompts are left out; repeat."),
         StageOption("shares", "A TOML file with the tables [category] and [language] of wanted shares."),
-        StageOption("dry_run", "Show what would be dropped, with examples, and write nothing."),
+        StageOption("taxonomy", "A TOML file of your own categories, in place of the built-in taxonomy."),
+        SettingOption("classify", note="As KEY=VALUE; repeat."),
+        SettingOption("classified"),
+        StageOption("human", "Prompts with categories by people: adds the agreement of --classify with them."),
+        StageOption("dry_run", "Show what would be dropped, with examples, and forecast requests; write nothing."),
+        StageOption("allow_failed", "Finish although requests failed: they count as unreadable replies."),
         StageOption("workers", "The number of processes. Default: one a core for large files."),
         SettingOption("languages"),
         SettingOption("only_languages", "--only-language", note="Repeat."),

@@ -1,22 +1,28 @@
-"""Prompts: how many stay, which rules they broke, overlap with benchmarks, and the shares before and after."""
+"""Prompts: how many stay, the rules they broke, overlap, categories by a model and by people, and the balance."""
 
 from collections.abc import Iterator, Sequence
 
 from steelyard.evaluation.tables import (
     DASH,
+    DECIMAL,
+    PERCENT,
     Grouped,
     Panel,
     Sentence,
     Table,
     category_word,
     count,
+    decimal,
     isolate,
     language_word,
     percent,
+    spread,
     table,
     word,
 )
 from steelyard.prompts.balance import GroupShare
+from steelyard.prompts.category_agreement import NONE_FITS, CategoryAgreement
+from steelyard.prompts.classification import Classification
 from steelyard.prompts.screening import PromptsSummary
 from steelyard.report.bars import CountBar, ShareChange, before_after, count_bars
 from steelyard.report.page import COLON, COMMA, Section
@@ -54,6 +60,33 @@ def _sentences(run: StageRun[PromptsSummary]) -> Iterator[Sentence]:
             f"{word(f'script_{key.lower()}', key)} {count(number)}" for key, number in summary.scripts.items()
         )
         yield Sentence("say_prompt_scripts", {"run": run.name, "scripts": scripts})
+    if (mapping := summary.mapping) is not None:
+        numbers = {"known": count(mapping.num_known), "unknown": count(mapping.num_unknown)}
+        yield Sentence("say_prompt_mapping", {"run": run.name, **numbers})
+    if summary.classification is not None:
+        yield from _classification_sentences(run.name, summary.classification)
+
+
+def _classification_sentences(run: str, classification: Classification) -> Iterator[Sentence]:
+    values = {
+        "run": run,
+        "chat": classification.chat,
+        "asked": count(classification.num_asked),
+        "assigned": count(classification.num_assigned),
+        "none": count(classification.num_none),
+        "unreadable": count(classification.num_unreadable),
+    }
+    yield Sentence("say_prompt_classes", values)
+    agreement = classification.agreement
+    if agreement is not None and agreement.accuracy.value is not None:
+        values = {
+            "chat": classification.chat,
+            "accuracy": percent(agreement.accuracy.value),
+            "interval": spread(agreement.accuracy),
+            "prompts": count(agreement.num_prompts),
+            "kappa": decimal(agreement.kappa.value, 2),
+        }
+        yield Sentence("say_prompt_agreement", values)
 
 
 def _panels(summary: PromptsSummary) -> Iterator[Panel]:
@@ -71,11 +104,44 @@ def _panels(summary: PromptsSummary) -> Iterator[Panel]:
         ]
         columns = ("compared_with", "prompts_there", "overlapping", "equal_first_turns")
         yield Panel(word("prompt_overlap"), None, (Grouped("", table(columns, rows)),), "note_prompt_overlap")
+    if summary.classification is not None and summary.classification.agreement is not None:
+        yield from _agreement_panels(summary.classification.agreement)
     for kind, title in (("category", "by_category"), ("language", "by_language")):
         shares = [share for share in summary.shares if share.kind == kind]
         if len(shares) > 1:
             is_balanced = any(share.wanted is not None for share in summary.shares)
             yield _balance_panel(title, shares) if is_balanced else _groups_panel(title, shares)
+
+
+def _agreement_panels(agreement: CategoryAgreement) -> Iterator[Panel]:
+    """Yield the agreement with people as a whole, that of each category, and the categories that are confused."""
+    rows = [
+        (word("first_tier_accuracy"), *PERCENT.cells(agreement.accuracy), count(agreement.accuracy.n)),
+        (word("all_tiers_accuracy"), *PERCENT.cells(agreement.whole_path), count(agreement.whole_path.n)),
+        (word("category_kappa"), *DECIMAL.cells(agreement.kappa), count(agreement.kappa.n)),
+        (word("unreadable_replies"), count(agreement.num_unreadable), DASH, DASH),
+        (word("unlabelled_prompts"), count(agreement.num_unlabelled), DASH, DASH),
+    ]
+    whole = table(("category_measure", "value", "interval", "n"), rows)
+    yield Panel(word("category_agreement"), None, (Grouped("", whole),), "note_category_agreement")
+    each = [
+        (
+            _category(row.category),
+            *(count(row.num_people), count(row.num_model)),
+            *(*PERCENT.cells(row.recall), *PERCENT.cells(row.precision)),
+        )
+        for row in agreement.categories
+    ]
+    columns = ("group", "by_people", "by_model", "category_recall", "interval", "category_precision", "interval")
+    yield Panel(word("agreement_by_category"), None, (Grouped("", table(columns, each)),), "note_agreement_by_category")
+    if agreement.confusions:
+        confused = [(_category(row.people), _category(row.model), count(row.number)) for row in agreement.confusions]
+        shown = table(("by_people", "by_model", "n"), confused[:_MOST_ROWS])
+        yield Panel(word("category_confusions"), None, (Grouped("", shown),), "note_category_confusions")
+
+
+def _category(name: str) -> str:
+    return word("no_category_fits") if name == NONE_FITS else name
 
 
 def _groups_panel(title: str, shares: Sequence[GroupShare]) -> Panel:

@@ -1,0 +1,89 @@
+"""Questions to language models about prompts, such as whether one asks for harm: asked through the ledger, or forecast.
+
+Each is one question of a prompt. An interrupted run resumes, since answered questions are not asked again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard.core.comparison import Question, Reply
+from steelyard.core.errors import ModelError
+from steelyard.core.protocols import Chat
+from steelyard.core.text import number_of
+from steelyard.core.types import Counts
+from steelyard.io.ledger import Ledger
+from steelyard.judging.asking import PricedChat, as_request, ask_requests
+from steelyard.judging.forecast import Forecast, forecast_requests
+from steelyard.judging.prefix_order import PromptRequests
+from steelyard.judging.reply_parsing import normalize_text, without_thinking
+from steelyard.prompts.screening import PromptsSummary, ScreeningRow
+
+Questions = Callable[[], Iterable[Question]]
+"""Yields the same questions each time: a file may hold more than memory."""
+
+
+class PromptsPreview(NamedTuple):
+    """What the verb would do, with the first rows of each rule: nothing was written, and no chat was asked.
+
+    ``forecasts`` are what the chats would be asked: the one that screens for harm, then the one that classifies.
+    """
+
+    summary: PromptsSummary
+    counts: Counts
+    examples: dict[str, tuple[ScreeningRow, ...]]
+    forecasts: tuple[Forecast, ...] = ()
+
+
+class PromptChat(NamedTuple):
+    """A chat that answers questions about prompts, and its longest reply."""
+
+    chat: Chat
+    max_tokens: int
+
+    @property
+    def name(self) -> str:
+        """The name that signs the replies."""
+        return self.chat.name
+
+
+def ask_about_prompts(
+    chat: PromptChat, questions: Questions, ledger: Ledger, *, allow_failed: bool = False
+) -> Iterator[Reply]:
+    """Ask what has no reply in the ledger, and return all replies in the order of the questions, without thinking.
+
+    Raises ModelError where requests failed, unless ``allow_failed``, and as `ask_requests` does; what was answered is
+    kept.
+    """
+    number = sum(1 for _ in questions())
+    requests = (as_request(question, chat.chat) for question in questions())
+    remedy = f"say --set max_tokens=N with more than {chat.max_tokens}"
+    counts = ask_requests(PricedChat(chat.name, chat.chat), requests, ledger, num_requests=number, remedy=remedy)
+    if counts.num_failed and not allow_failed:
+        problem = f"{counts.num_failed} of {number_of(counts.num_questions, 'request')} failed; answers are kept"
+        do = "run the same command again, or say --allow-failed to count those as unreadable"
+        raise ModelError(problem, where=chat.name, do=do)
+    return (_without_thinking(ledger.reply(as_request(question, chat.chat).id)) for question in questions())
+
+
+def forecast_questions(chat: PromptChat, questions: Questions, ledger: Ledger | None) -> Forecast:
+    """Forecast the questions that have no reply in the ledger, equal ones once."""
+
+    def prompts() -> Iterator[PromptRequests]:
+        for question in questions():
+            yield PromptRequests(_opening(question), [as_request(question, chat.chat)])
+
+    return forecast_requests(chat.name, prompts, (lambda request: None) if ledger is None else ledger.known)
+
+
+def _opening(question: Question) -> str:
+    """Return what questions about all prompts share: the turns before the last."""
+    turns: Sequence[str] = [message.content for message in question.messages[:-1]]
+    return "".join(f"{turn}\0" for turn in turns)
+
+
+def _without_thinking(reply: Reply) -> Reply:
+    if reply.text is None:
+        return reply
+    return replace(reply, text=without_thinking(normalize_text(reply.text)))
