@@ -63,9 +63,10 @@ def prompts(
 
     ``classify`` is a language model that gives prompts a category of ``taxonomy``, a TOML file, or of the built-in one;
     ``human`` are prompts with categories by people, and ``summary.classification.agreement`` compares the two. With
-    ``dry_run`` no model answers and nothing is written: the result has the ``summary``, the ``counts``, ``examples`` of each rule,
-    and ``forecasts`` of the requests. Raises ConfigError for settings that cannot be met, EvidenceError where no prompt
-    stays, ModelError where requests failed unless ``allow_failed``, MissingPartError without `multilingual`.
+    ``dry_run`` no model answers and nothing is written: the result has the ``summary``, the ``counts``, ``examples`` of
+    each rule, and ``forecasts`` of the requests. Raises ConfigError for settings that cannot be met, EvidenceError
+    where no prompt stays, ModelError where requests failed unless ``allow_failed``, MissingPartError without
+    `multilingual`.
 
     >>> prepared = sy.prompts(cases, near_duplicates="off", language_shares={"en": 0.5, "zh": 0.5})
     >>> prepared.summary.num_kept
