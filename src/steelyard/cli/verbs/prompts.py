@@ -151,7 +151,7 @@ PROMPTS = StageVerb(
     Example: `steelyard prompts raw.jsonl --shares shares.toml --private-data e_mail=mask --out prepared`
 
     Example: `steelyard prompts raw.jsonl --classify base_url=http://localhost:8000/v1 --classify model=NAME
-    --human labelled.jsonl --out prepared`
+    --dry-run --out prepared`
     """,
     (
         CASES,
