@@ -72,7 +72,7 @@ def test_categories_by_a_model_and_by_people_are_printed_and_on_the_page(tmp_pat
     with chatting("knowledge/technology") as server:
         words = ("--classify", f"base_url={server.url}", "--classify", "model=m", "--human", "people.jsonl")
         shown = run("raw.jsonl", "--out", "out", *words, "--dry-run").stdout
-        assert "m: 3 requests\n" in shown
+        assert "m: 3 requests; 3 more are equal to one of them\n" in shown
         assert not server.questions
         shown = run("raw.jsonl", "--out", "out", *words).stdout
     assert "m classified 3 of 3 prompts\ncompared with people on 3 prompts:\n" in shown
