@@ -168,8 +168,8 @@ def _features(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> Tenso
 
 def _check_distinct(features: Tensor, pairs: PairBatch) -> None:
     distances = (features[pairs.better] - features[pairs.worse]).norm(dim=1)
-    # Relative to the size of the states: equal rows differ by rounding between passes.
-    number = int((distances <= 1e-9 * features.norm(dim=1).mean()).sum())
+    # Relative to the size of the states: equal rows differ by the rounding of float32, on processors without AVX too.
+    number = int((distances <= 1e-6 * features.norm(dim=1).mean()).sum())
     if number:
         raise ModelError(
             f"the last hidden states of both answers are equal in {number} of {len(distances)} pairs of the first step",
