@@ -61,6 +61,32 @@ def test_the_text_of_an_input_is_part_of_the_question():
     assert golden("coig_cqia")[1].prompt.messages[0].content == "给下面这段话拟一个标题。\n村口的老桥修好了。"
 
 
+@pytest.mark.parametrize(
+    ("task", "category", "is_known"),
+    [
+        ({"major": ["问答"], "minor": ["论坛问答"]}, ("knowledge",), True),
+        ({"major": "问答"}, ("knowledge",), True),
+        ({"major": ["对联"], "minor": []}, ("对联",), False),
+    ],
+)
+def test_task_types_are_lists_or_texts_and_further_fields_stay(task, category, is_known, tmp_path):
+    row = {"instruction": "怎样选一把合手的锄头？", "input": "", "output": "看柄长。", "task_type": task}
+    row |= {
+        "domain": ["通用"],
+        "metadata": "编号：1",
+        "answer_from": "human",
+        "human_verified": True,
+        "copyright": "示例",
+    }
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
+    assert recognise(tmp_path / "rows.jsonl") == "coig_cqia"
+    reader = build("formats", "coig_cqia")
+    (case,) = reader.read([Row(Place("f", 1), row)], Counter())
+    assert (case.prompt.category, case.prompt.reference) == (category, "看柄长。")
+    assert case.meta["category_from"]["known"] is is_known
+    assert list(reader.write([case], Counter())) == [row]
+
+
 def test_several_answers_are_lines_of_the_reference():
     row = {"question": "q", "answer": ["A", "C"], "keywords": "2010-2022_English_Reading_Comp", "year": "2011"}
     row |= {"analysis": "", "index": 1, "score": 2}
