@@ -1,0 +1,116 @@
+"""The states of an item under annotation and the only ways between them (CHEEMS, appendix D.1).
+
+Two people annotate an item without seeing each other's answers. If they agree enough it goes to review; otherwise they
+align, and what they cannot settle climbs from delivery over operations to the developers. Review cascades: a share is
+checked by delivery, another by operations, and researchers validate. A rejection sends an item back to annotation, in a
+new round.
+"""
+
+from typing import Literal, NamedTuple, get_args
+
+from steelyard.core.config import Config
+from steelyard.core.errors import ConfigError
+
+ItemState = Literal[
+    "annotating",
+    "aligning",
+    "with delivery",
+    "with operations",
+    "with developers",
+    "delivery review",
+    "operations review",
+    "validation",
+    "finished",
+    "dropped",
+]
+ItemEvent = Literal["agreed", "disagreed", "settled", "unresolved", "accepted", "not drawn", "rejected", "dropped"]
+"""What happens to an item. ``not drawn``: it is not among the share that a layer checks."""
+Layer = Literal["delivery", "operations", "research"]
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+GateUnit = Literal["item", "batch", "pair of people"]
+
+TRANSITIONS: dict[tuple[ItemState, ItemEvent], ItemState] = {
+    ("annotating", "agreed"): "delivery review",
+    ("annotating", "disagreed"): "aligning",
+    ("aligning", "settled"): "delivery review",
+    ("aligning", "unresolved"): "with delivery",
+    ("with delivery", "settled"): "delivery review",
+    ("with delivery", "unresolved"): "with operations",
+    ("with operations", "settled"): "delivery review",
+    ("with operations", "unresolved"): "with developers",
+    ("with developers", "settled"): "delivery review",
+    ("delivery review", "accepted"): "operations review",
+    ("delivery review", "not drawn"): "operations review",
+    ("operations review", "accepted"): "validation",
+    ("operations review", "not drawn"): "validation",
+    ("validation", "accepted"): "finished",
+    # Each stage's work is reviewed by those after it: what was approved can be rejected later, too.
+    ("delivery review", "rejected"): "annotating",
+    ("operations review", "rejected"): "annotating",
+    ("validation", "rejected"): "annotating",
+    ("finished", "rejected"): "annotating",
+}
+for _state in get_args(ItemState):
+    if _state not in ("finished", "dropped"):
+        TRANSITIONS[_state, "dropped"] = "dropped"
+"""The state after an event, by the state before and the event; what is not listed cannot happen."""
+REVIEWED_BY: dict[ItemState, Layer] = {
+    "delivery review": "delivery",
+    "operations review": "operations",
+    "validation": "research",
+}
+SETTLED_BY: dict[ItemState, Layer] = {
+    "with delivery": "delivery",
+    "with operations": "operations",
+    "with developers": "research",
+}
+"""The layer in whose queue an item waits, for a review or for a decision that the annotators could not reach."""
+
+
+class PipelineRules(Config, frozen=True):
+    """The rules by which items of a project move."""
+
+    num_annotators: int = 2
+    """People who annotate each task, none seeing the others' answers."""
+    least_agreement: float = 0.9
+    """The share of pairs on which they must agree for an item to pass the gate."""
+    gate: GateUnit = "item"
+    """Over what the agreement is taken: each item, all of its batch, or all items of the same two people."""
+    delivery_share: float = 0.3
+    """The share of a batch that delivery reviews."""
+    operations_share: float = 0.3
+    """The share of a batch that operations reviews, drawn independently of the first."""
+    gold_share: float = 0.1
+    """The share of a person's tasks whose answer is known."""
+    lock_minutes: float = 45.0
+    """Minutes after which a task that was not answered goes to somebody else."""
+
+    def __post_init__(self) -> None:
+        for name in ("least_agreement", "delivery_share", "operations_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{getattr(self, name)} is no share", where=name, allowed="0 to 1")
+        if not 0 <= self.gold_share <= 0.5:
+            raise ConfigError(f"{self.gold_share} of all tasks", where="gold_share", allowed="0 to 0.5")
+        if self.num_annotators < 1:
+            raise ConfigError(f"{self.num_annotators} people", where="num_annotators", allowed="1 or more")
+        if not self.lock_minutes > 0:
+            raise ConfigError(f"{self.lock_minutes} minutes", where="lock_minutes", allowed="more than 0")
+
+
+class Step(NamedTuple):
+    """Where an item stands after an event: its state and round. A rejection begins a new round."""
+
+    state: ItemState
+    round: int
+
+
+class TransitionRefused(Exception):  # noqa: N818 - an answer to who came too late, not a fault
+    """An event that cannot happen in the state of an item: somebody else was faster."""
+
+
+def advance(state: ItemState, event: ItemEvent, *, round: int = 1) -> Step:  # noqa: A002 - the noun of the pipeline
+    """Return where an item stands after an event. Raises TransitionRefused for one that the state does not allow."""
+    following = TRANSITIONS.get((state, event))
+    if following is None:
+        raise TransitionRefused(f"an item that is {state!r} cannot be {event!r}")
+    return Step(following, round + (event == "rejected"))

@@ -1,0 +1,136 @@
+"""The application: what every request passes through, the files that pages load, and the pages of errors.
+
+No page runs a script that is not a file of this program (CSP), none is framed, and none loads anything from elsewhere.
+"""
+
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from steelyard.core.errors import UserError
+from steelyard.workbench.database import Database
+from steelyard.workbench.pages import FOLDER, page
+from steelyard.workbench.people import make_key
+from steelyard.workbench.permissions import LoginNeeded, visitor_of
+from steelyard.workbench.routes import account
+
+_VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
+_LARGEST_REQUEST = 64 * 2**20
+_POLICY = (
+    b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
+    b"form-action 'self'"
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+]
+
+
+class Options(NamedTuple):
+    """How the workbench is reached. ``hosts``: names in addresses; ``is_secure``: people reach it by HTTPS alone."""
+
+    hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    is_secure: bool = False
+    is_simulated: bool = False
+
+
+def application(database: Database, options: Options | None = None) -> FastAPI:
+    """Return the application over a database that is migrated already."""
+    options = options or Options()
+    database.write(make_key)
+    app = FastAPI(title="Steelyard workbench", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
+    app.state.database = database
+    app.state.is_secure = options.is_secure
+    app.state.is_simulated = options.is_simulated
+    for router in (account.router,):
+        app.include_router(router)
+    app.mount("/static", StaticFiles(directory=FOLDER / "static"))
+    app.mount("/vendored", StaticFiles(directory=_VENDORED))
+    handlers: dict[Any, Callable[..., Response]] = {
+        LoginNeeded: _on_login_needed,
+        HTTPException: _on_http_error,
+        RequestValidationError: _on_wrong_request,
+        UserError: _on_user_error,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts))
+    app.add_middleware(_Guard, is_secure=options.is_secure)
+    return app
+
+
+class _Guard:
+    """Bounds the size of requests and adds the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, *, is_secure: bool) -> None:
+        self._app = app
+        self._headers = _HEADERS + ([(b"strict-transport-security", b"max-age=31536000")] if is_secure else [])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        num_left = _LARGEST_REQUEST
+
+        async def receive_bounded() -> Message:
+            nonlocal num_left
+            message = await receive()
+            num_left -= len(message.get("body", b""))
+            if num_left < 0:
+                raise HTTPException(413)
+            return message
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [] if _is_file(scope) else [(b"cache-control", b"no-store")]
+                message = {**message, "headers": [*message["headers"], *self._headers, *own]}
+            await send(message)
+
+        await self._app(scope, receive_bounded, send_guarded)
+
+
+def _is_file(scope: Scope) -> bool:
+    return scope["path"].startswith(("/static/", "/vendored/"))
+
+
+def _wants_data(request: Request) -> bool:
+    return request.url.path.startswith("/api/") or "application/json" in request.headers.get("accept", "")
+
+
+def _on_login_needed(request: Request, error: LoginNeeded) -> Response:
+    if _wants_data(request):
+        return JSONResponse({"error": "log in, or send a token: Authorization: Bearer TOKEN"}, 401)
+    return RedirectResponse("/login", 303)
+
+
+def _on_http_error(request: Request, error: HTTPException) -> Response:
+    return _problem(request, error.status_code, error.detail)
+
+
+def _on_wrong_request(request: Request, error: RequestValidationError) -> Response:
+    # Only places and reasons: what was sent may hold a password.
+    reasons = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5])
+    return _problem(request, 422, reasons)
+
+
+def _on_user_error(request: Request, error: UserError) -> Response:
+    return _problem(request, 400, str(error))
+
+
+def _problem(request: Request, status: int, reason: str) -> Response:
+    if _wants_data(request):
+        return JSONResponse({"error": reason}, status)
+    return page(request, "problem.html", visitor_of(request), status=status, number=status, reason=reason)

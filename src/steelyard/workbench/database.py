@@ -1,0 +1,183 @@
+"""The database of a workbench: opened by address, migrated, read and written in transactions, copied while it runs.
+
+SQLite (a file, for a person or a small team) and PostgreSQL (for a team) run the same statements. A transaction that
+another one stood in the way of is run again as a whole: `Database.write` therefore takes a function.
+"""
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from alembic import command
+from alembic.config import Config as MigrationConfig
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.workbench.audit_log import append_recorded
+
+ResultT = TypeVar("ResultT")
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_TRIES = 8
+"""How often a transaction is run that others stand in the way of."""
+_BUSY_SECONDS = 10.0
+_CONNECTIONS = 20
+
+
+class Database:
+    """The engine of one workbench. ``address``: a SQLAlchemy URL; the password in it is never shown."""
+
+    def __init__(self, address: str) -> None:
+        self.engine = _engine(address)
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+        # SQLite has one writer at a time. Waiting here is fair; its own waiting lets late ones pass early ones.
+        self._turn: AbstractContextManager[object] = Lock() if self.is_sqlite else nullcontext()
+
+    @property
+    def shown_address(self) -> str:
+        """The address without its password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    def migrate(self) -> str:
+        """Bring the tables to the version of this program, from nothing or from an older one. Returns the version.
+
+        Raises FileError for a database that a newer program has migrated, and OutputError where it cannot be opened.
+        """
+        newest = ScriptDirectory(str(_MIGRATIONS)).get_current_head() or ""
+        try:
+            with self.engine.connect() as connection:
+                found = MigrationContext.configure(connection).get_current_revision()
+                if found is not None and found not in _revisions():
+                    raise FileError(
+                        f"was migrated to version {found} by a newer program",
+                        where=self.shown_address,
+                        allowed=f"version {newest} or older",
+                        do="start it with that program, or restore a backup",
+                    )
+                if found != newest:
+                    settings = MigrationConfig()
+                    settings.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+                    settings.attributes["connection"] = connection
+                    command.upgrade(settings, "head")
+                    connection.commit()
+        except OperationalError as error:
+            raise OutputError(f"cannot be opened: {_first_line(error)}", where=self.shown_address) from None
+        return newest
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Give a session that reads one state of the database; what it would change is undone."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+            session.rollback()
+
+    def write(self, work: Callable[[Session], ResultT]) -> ResultT:
+        """Run ``work`` in one transaction and return its result; nothing is kept if it raises.
+
+        ``work`` is run again, in a fresh session, where the database was busy or undid it for another transaction: it
+        must have no effect besides the session.
+        """
+        for number in range(1, _TRIES + 1):
+            try:
+                with self._turn, Session(self.engine, expire_on_commit=False) as session:
+                    if self.is_sqlite:
+                        # A writer from the start: a reader that wants to write later could only fail.
+                        session.connection().exec_driver_sql("BEGIN IMMEDIATE")
+                    result = work(session)
+                    append_recorded(session)
+                    session.commit()
+                    return result
+            except DBAPIError as error:
+                if number == _TRIES or not _is_passing(error):
+                    raise
+            time.sleep(random.uniform(0, 0.02 * 2**number))
+        raise AssertionError("the last try returns or raises")
+
+    def backup(self, path: Path) -> None:
+        """Copy a SQLite database to a new file while it is in use. Raises ConfigError for a server's database.
+
+        The copy is one state of the database. A server has its own tool for it: ``pg_dump``.
+        """
+        source = self.engine.url.database
+        if not self.is_sqlite or not source:
+            raise ConfigError(
+                f"{self.shown_address} is no file", where="--database", do="pg_dump --format=custom copies PostgreSQL"
+            )
+        if path.exists():
+            raise OutputError("exists already", where=str(path), do="name a file that does not")
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        unfinished.unlink(missing_ok=True)
+        try:
+            with sqlite3.connect(source) as original, sqlite3.connect(unfinished) as copied:
+                original.backup(copied)
+            copied.close()
+            unfinished.replace(path)
+        except (sqlite3.Error, OSError) as error:
+            unfinished.unlink(missing_ok=True)
+            raise OutputError(f"cannot be written: {error}", where=str(path)) from None
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+
+def _engine(address: str) -> Engine:
+    try:
+        url = make_url(address)
+        if url.get_backend_name() == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+            return create_engine(url, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, pool_pre_ping=True)
+        if url.get_backend_name() == "sqlite" and url.database:
+            if not Path(url.database).parent.is_dir():
+                raise OutputError("is no folder", where=str(Path(url.database).parent), do="create it first")
+            engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, pool_size=_CONNECTIONS)
+            event.listen(engine, "connect", _prepare_sqlite)
+            return engine
+    except (ArgumentError, NoSuchModuleError):
+        pass
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not installed", where="--database", do="pip install psycopg[binary]"
+        ) from None
+    # The address may hold a password: it is not repeated.
+    raise ConfigError(
+        "no address of a database",
+        where="--database",
+        allowed="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME",
+    )
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+    # Transactions are begun by us: Python's module would begin them only at the first change.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode = WAL")
+    # What was answered must survive a power cut, not only a crash of the program.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _is_passing(error: DBAPIError) -> bool:
+    """Tell whether the same transaction may succeed later: busy files, deadlocks, serialisation, a lost connection."""
+    if error.connection_invalidated:
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    # 40001 serialisation failure, 40P01 deadlock, 55P03 lock not available (PostgreSQL, appendix A).
+    return state in ("40001", "40P01", "55P03") or "database is locked" in str(error.orig)
+
+
+def _revisions() -> set[str]:
+    return {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
+
+
+def _first_line(error: DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]

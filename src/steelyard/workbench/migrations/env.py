@@ -1,0 +1,11 @@
+"""The environment in which Alembic runs a migration: the connection that `Database.migrate` gives."""
+
+from alembic import context
+
+from steelyard.workbench.tables import Table
+
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=Table.metadata, render_as_batch=True
+)
+with context.begin_transaction():
+    context.run_migrations()

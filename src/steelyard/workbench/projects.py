@@ -1,0 +1,257 @@
+"""Projects: case files become items with tasks, and come back with every judgment and where it came from."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal, NamedTuple
+
+import msgspec
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answers import Origin, TripleAnswer, judgments_of, ratings_of
+from steelyard.annotation.pipeline import LAYERS, PipelineRules
+from steelyard.annotation.review import draw_for_review
+from steelyard.core.config import Config, resolve_config
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.types import Case, JsonObject
+from steelyard.io.cases import encode_case
+from steelyard.judging.pair_plans import choose_triples
+from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.tables import AnswerRow, AssignmentRow, ItemRow, PersonRow, ProjectRow, ReviewRow, TaskRow
+
+_BLOCK = 500
+GOLD_ANSWERS = 10**9
+"""The number of answers to a task whose answer is known: everybody may get it."""
+DEFAULT_DISCARDS = ("garbled", "wrong language", "truncated", "empty", "harmful", "other")
+Evidence = Literal["both", "aligned"]
+"""What is exported: the judgments of both people and of alignment, or only what stands at the end."""
+
+
+class ProjectSettings(Config, frozen=True):
+    """The settings of a project."""
+
+    rules: PipelineRules = PipelineRules()
+    """How items move."""
+    discard_reasons: tuple[str, ...] = DEFAULT_DISCARDS
+    """Why a response may be discarded."""
+    seed: int = 0
+    """The seed of designs, orders and draws."""
+
+
+def add_project(
+    session: Session, name: str, settings: ProjectSettings, *, by: int | None, at: float, is_simulated: bool = False
+) -> ProjectRow:
+    """Make a project. Raises ConfigError for a name that is taken or empty."""
+    stripped = name.strip()
+    if not stripped or len(stripped) > 200:
+        raise ConfigError(f"{name[:50]!r} is no name of a project", where="name", allowed="1 to 200 characters")
+    if session.scalar(select(ProjectRow.id).where(ProjectRow.name == stripped)) is not None:
+        raise ConfigError(f"there is a project {stripped!r} already", where="name", do="choose another name")
+    project = ProjectRow(
+        name=stripped, settings=msgspec.to_builtins(settings), created_at=at, is_simulated=is_simulated
+    )
+    session.add(project)
+    session.flush()
+    record(session, Deed("project made", "project", project.id, by, project.settings), at=at)
+    return project
+
+
+def settings_of(project: ProjectRow) -> ProjectSettings:
+    """Return the settings of a project."""
+    return resolve_config(ProjectSettings, project.settings, where=project.name)
+
+
+class Imported(NamedTuple):
+    """What an import made."""
+
+    num_items: int
+    num_tasks: int
+    num_drawn: dict[str, int]
+
+
+def import_cases(
+    session: Session, project: ProjectRow, cases: Iterable[Case], *, batch: str, by: int | None, at: float
+) -> Imported:
+    """Make an item of each case, with the tasks of its triple design, as one batch.
+
+    Which items the layers of review will check is drawn here, for the whole batch. Raises EvidenceError for a case with
+    fewer than three responses, and ConfigError for a batch or a case that the project has already.
+    """
+    settings = settings_of(project)
+    if session.scalar(select(ItemRow.id).where(ItemRow.project_id == project.id, ItemRow.batch == batch).limit(1)):
+        raise ConfigError(f"the batch {batch!r} is imported already", where="batch", do="give the new one its own name")
+    num_items = num_tasks = 0
+    names: dict[str, int] = {}
+    source = iter(cases)
+    while block := list(islice(source, _BLOCK)):
+        _check_new(session, project, block)
+        items = [_item(project, case, batch, at) for case in block]
+        session.add_all(items)
+        session.flush()
+        tasks = [
+            task
+            for item, case in zip(items, block, strict=True)
+            for task in plan_tasks(item, case, settings, round=1, discarded=())
+        ]
+        session.add_all(tasks)
+        session.flush()
+        names |= {_key(item): item.id for item in items}
+        num_items, num_tasks = num_items + len(items), num_tasks + len(tasks)
+        session.expunge_all()
+    drawn = _draw_reviews(session, project.id, settings, names, batch)
+    detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn}
+    record(session, Deed("batch imported", "project", project.id, by, detail), at=at)
+    return Imported(num_items, num_tasks, drawn)
+
+
+def plan_tasks(
+    item: ItemRow,
+    case: Case,
+    settings: ProjectSettings,
+    *,
+    round: int,  # noqa: A002 - the noun of the pipeline
+    discarded: Sequence[str],
+    first_number: int = 1,
+) -> list[TaskRow]:
+    """Return the tasks of the triple design over the responses that were not discarded; none for fewer than three."""
+    kept = msgspec.structs.replace(
+        case, responses=tuple(response for response in case.responses if response.id not in discarded)
+    )
+    if len(kept.responses) < 3:
+        return []
+    return [
+        TaskRow(
+            project_id=item.project_id,
+            item_id=item.id,
+            round=round,
+            number=number,
+            responses=[kept.responses[place].id for place in triple],
+            category=item.category,
+            num_wanted=settings.rules.num_annotators,
+        )
+        for number, triple in enumerate(choose_triples(kept, "covering", seed=settings.seed), start=first_number)
+    ]
+
+
+def case_of(item: ItemRow) -> Case:
+    """Return the case of an item as it was imported."""
+    return msgspec.json.decode(item.case_json, type=Case)
+
+
+def export_cases(session: Session, project: ProjectRow, *, evidence: Evidence) -> Iterator[Case]:
+    """Yield the case of every finished item with its judgments and ratings, in the order of the import.
+
+    ``both`` takes what two people wrote before they saw each other's answers, and what was aligned or settled as
+    further judgments; ``aligned`` takes for each task only the answer that stands: the latest settled one, else both.
+    """
+    after = 0
+    found = select(ItemRow).where(ItemRow.project_id == project.id, ItemRow.state == "finished").order_by(ItemRow.id)
+    while items := session.scalars(found.where(ItemRow.id > after).limit(_BLOCK)).all():
+        for item in items:
+            yield _with_evidence(session, item, evidence)
+        after = items[-1].id
+        session.expunge_all()
+
+
+def _with_evidence(session: Session, item: ItemRow, evidence: Evidence) -> Case:
+    case = case_of(item)
+    rows = session.execute(
+        select(AnswerRow, TaskRow, PersonRow.pseudonym, AssignmentRow.shown)
+        .join(TaskRow, AnswerRow.task_id == TaskRow.id)
+        .join(PersonRow, AnswerRow.person_id == PersonRow.id)
+        .outerjoin(AssignmentRow, AnswerRow.assignment_id == AssignmentRow.id)
+        .where(TaskRow.item_id == item.id, TaskRow.is_retired.is_(False), TaskRow.round == item.round)
+        .order_by(TaskRow.number, AnswerRow.id)
+    ).all()
+    settled = {task.id: answer.id for answer, task, _, _ in rows if answer.stage != "annotation"}
+    judgments, ratings = list(case.judgments), list(case.ratings)
+    for answer, task, pseudonym, shown in rows:
+        if evidence == "aligned" and settled.get(task.id, answer.id) != answer.id:
+            continue
+        origin = Origin(
+            judge=pseudonym,
+            task=f"{task.round}-{task.number}" + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
+            shown=tuple(shown or task.responses),
+            batch=item.batch,
+            meta={"stage": answer.stage, "seconds": answer.seconds, "guideline": answer.guideline_id},
+        )
+        content = msgspec.convert(answer.content, TripleAnswer)
+        judgments += judgments_of(content, origin)
+        ratings += ratings_of(content, origin)
+    meta = case.meta | {"agreement": item.agreement, "discarded": list(item.discarded)}
+    return msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings), meta=meta)
+
+
+def set_priorities(session: Session, project: ProjectRow, priorities: dict[str, float], *, by: int, at: float) -> int:
+    """Order the open tasks by a number for each prompt, highest first. Returns the number of tasks that have one."""
+    num_changed = 0
+    for prompt, priority in priorities.items():
+        items = select(ItemRow.id).where(ItemRow.project_id == project.id, ItemRow.prompt == prompt)
+        changed = session.execute(update(TaskRow).where(TaskRow.item_id.in_(items)).values(priority=priority))
+        num_changed += changed.rowcount  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
+    record(session, Deed("queue ordered", "project", project.id, by, {"tasks": num_changed}), at=at)
+    return num_changed
+
+
+def count_states(session: Session, project: int) -> dict[str, int]:
+    """Return the number of items in each state."""
+    found = select(ItemRow.state, func.count()).where(ItemRow.project_id == project).group_by(ItemRow.state)
+    return {state: number for state, number in session.execute(found)}  # noqa: C416 - rows are no pairs to `dict`
+
+
+def _item(project: ProjectRow, case: Case, batch: str, at: float) -> ItemRow:
+    if len(case.responses) < 3:
+        raise EvidenceError(
+            f"prompt {case.prompt.id!r} has {len(case.responses)} responses",
+            where="cases",
+            allowed="3 or more: a task shows three",
+        )
+    return ItemRow(
+        project_id=project.id,
+        prompt=case.prompt.id,
+        language=case.prompt.language or "",
+        category=case.prompt.category[0] if case.prompt.category else "",
+        batch=batch,
+        case_json=encode_case(case).decode(),
+        state="annotating",
+        discarded=[],
+        changed_at=at,
+    )
+
+
+def _check_new(session: Session, project: ProjectRow, cases: Sequence[Case]) -> None:
+    known = session.execute(
+        select(ItemRow.prompt, ItemRow.language).where(
+            ItemRow.project_id == project.id, ItemRow.prompt.in_([case.prompt.id for case in cases])
+        )
+    )
+    taken = {(prompt, language) for prompt, language in known}
+    for case in cases:
+        if (case.prompt.id, case.prompt.language or "") in taken:
+            raise ConfigError(
+                f"prompt {case.prompt.id!r} is in the project already",
+                where="cases",
+                do="leave it out, or make another project",
+            )
+
+
+def _key(item: ItemRow) -> str:
+    return msgspec.json.encode([item.prompt, item.language]).decode()
+
+
+def _draw_reviews(
+    session: Session, project: int, settings: ProjectSettings, names: dict[str, int], batch: str
+) -> dict[str, int]:
+    """Write a review to be made for every item that a layer checks; research checks whole batches."""
+    shares = {"delivery": settings.rules.delivery_share, "operations": settings.rules.operations_share}
+    numbers: dict[str, int] = {}
+    for layer in LAYERS:
+        if layer not in shares:
+            continue
+        drawn = draw_for_review(tuple(names), layer, share=shares[layer], batch=batch, seed=settings.seed)
+        session.add_all(
+            ReviewRow(project_id=project, item_id=names[name], round=1, layer=layer) for name in sorted(drawn)
+        )
+        numbers[layer] = len(drawn)
+    session.flush()
+    return numbers

@@ -1,0 +1,171 @@
+"""Logging in and out, the person's own language, password and tokens, and the way to one's queue."""
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.database import Database
+from steelyard.workbench.pages import LANGUAGES, page
+from steelyard.workbench.people import (
+    SESSION_SECONDS,
+    LoginRefused,
+    Role,
+    issue_token,
+    log_in,
+    log_out,
+    record_failure,
+    revoke_token,
+    set_password,
+)
+from steelyard.workbench.permissions import COOKIE, Anyone, visitor_of
+from steelyard.workbench.tables import ApiTokenRow, PersonRow
+
+router = APIRouter(include_in_schema=False)
+_HOME: dict[Role, str] = {
+    "annotator": "/annotate",
+    "delivery": "/review",
+    "operations": "/review",
+    "researcher": "/review",
+    "administrator": "/manage",
+}
+Text = Annotated[str, Form()]
+
+
+@router.get("/")
+def home(visitor: Anyone) -> Response:
+    """Lead to the queue of the visitor's role."""
+    return RedirectResponse(_HOME[visitor.role], 303)
+
+
+@router.get("/login")
+def login_page(request: Request) -> Response:
+    """Show the form, or the queue to who is logged in."""
+    if visitor_of(request) is not None:
+        return RedirectResponse("/", 303)
+    return page(request, "login.html", None, name="", refusal=None)
+
+
+@router.post("/login")
+def login(request: Request, name: Text, password: Text) -> Response:
+    """Log in. A form of another site cannot: browsers tell where a form comes from."""
+    database: Database = request.app.state.database
+    address = request.client.host if request.client else ""
+    now = time.time()
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return page(request, "login.html", None, status=403, name="", refusal=LoginRefused())
+    try:
+        cookie = database.write(lambda session: log_in(session, name, password, address=address, at=now))
+    except LoginRefused as refusal:
+        if refusal.wait is None:
+            database.write(lambda session: record_failure(session, name, address=address, at=now))
+        status = 401 if refusal.wait is None else 429
+        return page(request, "login.html", None, status=status, name=name, refusal=refusal)
+    response = RedirectResponse("/", 303)
+    response.set_cookie(
+        COOKIE,
+        cookie,
+        max_age=int(SESSION_SECONDS),
+        httponly=True,
+        samesite="strict",
+        secure=request.app.state.is_secure,
+    )
+    return response
+
+
+@router.post("/logout")
+def logout(request: Request, visitor: Anyone) -> Response:
+    """End the session of this browser."""
+    database: Database = request.app.state.database
+    database.write(lambda session: log_out(session, request.cookies.get(COOKIE, "")))
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(COOKIE)
+    return response
+
+
+@router.get("/account")
+def account_page(request: Request, visitor: Anyone) -> Response:
+    """Show what a person can change of the own account."""
+    return _account_page(request, visitor)
+
+
+@router.post("/account/language")
+def change_language(request: Request, visitor: Anyone, language: Text) -> Response:
+    """Set the language of the pages."""
+    if language not in LANGUAGES:
+        raise ConfigError(f"{language!r} is no language of the pages", where="language", allowed=", ".join(LANGUAGES))
+
+    def change(session: Session) -> None:
+        session.get_one(PersonRow, visitor.person).language = language
+
+    _database(request).write(change)
+    return RedirectResponse("/account", 303)
+
+
+@router.post("/account/password")
+def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> Response:
+    """Change the password, which needs the old one; every browser is logged out."""
+    address = request.client.host if request.client else ""
+    now = time.time()
+
+    def change(session: Session) -> None:
+        person = session.get_one(PersonRow, visitor.person)
+        log_in(session, person.name, old, address=address, at=now)
+        set_password(session, person, new, by=visitor.person, at=now)
+
+    try:
+        _database(request).write(change)
+    except LoginRefused as refusal:
+        with _database(request).reading() as session:
+            name = session.get_one(PersonRow, visitor.person).name
+        _database(request).write(lambda session: record_failure(session, name, address=address, at=now))
+        return _account_page(request, visitor, refusal=refusal, status=403)
+    return RedirectResponse("/login", 303)
+
+
+@router.post("/account/tokens")
+def new_token(request: Request, visitor: Anyone, name: Text) -> Response:
+    """Issue a token and show it, this once."""
+    token = _database(request).write(
+        lambda session: issue_token(session, session.get_one(PersonRow, visitor.person), name, at=time.time())
+    )
+    return _account_page(request, visitor, token=token)
+
+
+@router.post("/account/tokens/{number}/revoke")
+def end_token(request: Request, visitor: Anyone, number: int) -> Response:
+    """Revoke a token of one's own; that of another person is not found."""
+
+    def revoke(session: Session) -> bool:
+        token = session.scalar(
+            select(ApiTokenRow).where(ApiTokenRow.id == number, ApiTokenRow.person_id == visitor.person)
+        )
+        if token is not None:
+            revoke_token(session, token, by=visitor.person, at=time.time())
+        return token is not None
+
+    if not _database(request).write(revoke):
+        return page(request, "problem.html", visitor, status=404, number=404, reason="")
+    return RedirectResponse("/account", 303)
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database
+
+
+def _account_page(
+    request: Request,
+    visitor: Anyone,
+    *,
+    token: str | None = None,
+    refusal: LoginRefused | None = None,
+    status: int = 200,
+) -> Response:
+    with _database(request).reading() as session:
+        of_person = select(ApiTokenRow).where(ApiTokenRow.person_id == visitor.person, ApiTokenRow.revoked_at.is_(None))
+        tokens = session.scalars(of_person.order_by(ApiTokenRow.id)).all()
+    return page(request, "account.html", visitor, status=status, tokens=tokens, token=token, refusal=refusal)

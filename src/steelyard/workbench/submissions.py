@@ -1,0 +1,195 @@
+"""What a person enters: drafts on the way, the answer at the end, and the gate behind the last answer of an item.
+
+An answer is written once. The same one sent again, by an impatient click or a connection that broke, is found and says
+so; one that comes after somebody else has taken the place is kept as a draft and refused.
+"""
+
+from typing import Literal, NamedTuple
+
+import msgspec
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
+from steelyard.annotation.answers import TripleAnswer, contradictions, misfits
+from steelyard.annotation.pipeline import ItemEvent, advance
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.projects import ProjectSettings, settings_of
+from steelyard.workbench.queues import responses_shown, take_again
+from steelyard.workbench.tables import AnswerRow, AssignmentRow, GuidelineRow, ItemRow, ProjectRow, ReviewRow, TaskRow
+
+_LONGEST_PAUSE = 120.0
+"""Seconds between two signs of life of a page beyond which the time between them was a pause."""
+
+
+class Submitted(NamedTuple):
+    """What became of an answer; ``too late`` where somebody else has the place by now."""
+
+    outcome: Literal["stored", "stored before", "too late"]
+    item_state: str
+
+
+def save_draft(session: Session, assignment: AssignmentRow, draft: TripleAnswer, *, seconds: float) -> None:
+    """Keep what was entered so far, and the time spent on it: at most the longest pause since the draft before."""
+    if assignment.state == "answered":
+        return
+    assignment.draft = msgspec.to_builtins(draft)
+    assignment.seconds += max(0.0, min(seconds, _LONGEST_PAUSE))
+
+
+def submit(
+    session: Session, assignment: AssignmentRow, answer: TripleAnswer, *, seconds: float, at: float
+) -> Submitted:
+    """Store an answer and, after the last one of an item, decide whether it passes the gate.
+
+    Raises ConfigError for an answer that is not complete or contradicts itself: no page of ours sends one.
+    """
+    task = session.get_one(TaskRow, assignment.task_id)
+    # One answer of an item after another: the last one must see all others.
+    item = session.get_one(ItemRow, task.item_id, with_for_update=True)
+    content = msgspec.to_builtins(answer)
+    if assignment.state == "answered":
+        stored = session.scalar(select(AnswerRow).where(AnswerRow.assignment_id == assignment.id))
+        assert stored is not None, "an answered assignment has its answer"
+        if msgspec.convert(stored.content, TripleAnswer) == answer:
+            return Submitted("stored before", item.state)
+        raise ConfigError("this task is answered already", where="answer", do="open the next task")
+    _check(answer, responses_shown(session, assignment))
+    save_draft(session, assignment, answer, seconds=seconds)
+    settings = settings_of(session.get_one(ProjectRow, task.project_id))
+    if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
+        record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
+        return Submitted("too late", item.state)
+    session.add(
+        AnswerRow(
+            task_id=task.id,
+            person_id=assignment.person_id,
+            assignment_id=assignment.id,
+            content=content,
+            seconds=assignment.seconds,
+            guideline_id=_guideline(session, task),
+            at=at,
+        )
+    )
+    assignment.state = "answered"
+    # Counted by the database: another person's answer may be stored at the same time.
+    task.num_answered = TaskRow.num_answered + 1
+    session.flush()
+    record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
+    if not task.is_gold:
+        pass_gate(session, item, settings, at=at)
+    return Submitted("stored", item.state)
+
+
+def pass_gate(session: Session, item: ItemRow, settings: ProjectSettings, *, at: float) -> None:
+    """Move an item on if all its tasks have their answers: to review where the people agree, else to alignment.
+
+    With a gate over batches, or over pairs of people, the agreement is that of all complete items of the unit so far.
+    """
+    if item.state != "annotating" or not _is_complete(session, item):
+        return
+    counts = _agreement_of_unit(session, item, settings)
+    item.agreement = _agreement_of_unit(session, item, settings, only_item=True).share
+    # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
+    is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
+    move(session, item, "agreed" if is_agreed else "disagreed", person=None, at=at)
+
+
+def move(session: Session, item: ItemRow, event: ItemEvent, *, person: int | None, at: float, reason: str = "") -> None:
+    """Move an item by an event, and past the layers that did not draw it. Raises TransitionRefused."""
+    before = item.state
+    item.state, item.round = advance(before, event, round=item.round)  # pyright: ignore[reportArgumentType] - an ItemState
+    item.changed_at = at
+    detail = {"from": before, "to": item.state, "round": item.round, "reason": reason}
+    record(session, Deed(event, "item", item.id, person, detail), at=at)
+    layer = {"delivery review": "delivery", "operations review": "operations"}.get(item.state)
+    if layer is not None and not _is_drawn(session, item, layer):
+        move(session, item, "not drawn", person=None, at=at)
+
+
+def _check(answer: TripleAnswer, shown: dict[str, str]) -> None:
+    if wrong := misfits(answer, shown):
+        raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
+    if open_points := contradictions(answer, tuple(shown)):
+        first = open_points[0]
+        raise ConfigError(
+            f"{first.problem}: {', '.join(first.responses)}", where="answer", do="settle it before you submit"
+        )
+
+
+def _is_complete(session: Session, item: ItemRow) -> bool:
+    unfinished = select(func.count()).where(
+        TaskRow.item_id == item.id,
+        TaskRow.round == item.round,
+        TaskRow.is_retired.is_(False),
+        TaskRow.num_answered < TaskRow.num_wanted,
+    )
+    return not session.scalar(unfinished)
+
+
+def _agreement_of_unit(
+    session: Session, item: ItemRow, settings: ProjectSettings, *, only_item: bool = False
+) -> PairCounts:
+    unit = "item" if only_item else settings.rules.gate
+    wanted = [ItemRow.id == item.id] if unit == "item" else [ItemRow.project_id == item.project_id]
+    if unit == "batch":
+        wanted.append(ItemRow.batch == item.batch)
+    doubles = _double_answers(session, wanted)
+    counts = gate_counts(doubles, unit)
+    keys = {"item": [item.id], "batch": [item.batch]}.get(unit) or [
+        tuple(sorted(each.people)) for each in doubles if each.item == item.id
+    ]
+    total = PairCounts()
+    for key in dict.fromkeys(keys):
+        total = total.plus(counts.get(key, PairCounts()))
+    return total
+
+
+def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
+    """Return the answers of every two people to the same task of the items' present rounds."""
+    rows = session.execute(
+        select(TaskRow.id, ItemRow.id, ItemRow.batch, TaskRow.responses, AnswerRow.person_id, AnswerRow.content)
+        .join(ItemRow, TaskRow.item_id == ItemRow.id)
+        .join(AnswerRow, AnswerRow.task_id == TaskRow.id)
+        .where(
+            *wanted,
+            TaskRow.round == ItemRow.round,
+            TaskRow.is_retired.is_(False),
+            TaskRow.is_gold.is_(False),
+            AnswerRow.stage == "annotation",
+        )
+        .order_by(TaskRow.id, AnswerRow.id)
+    ).all()
+    by_task: dict[int, list] = {}
+    for row in rows:
+        by_task.setdefault(row[0], []).append(row)
+    return [
+        DoubleAnswer(
+            item=first[1],
+            batch=first[2],
+            people=(first[4], second[4]),
+            responses=first[3],
+            answers=(msgspec.convert(first[5], TripleAnswer), msgspec.convert(second[5], TripleAnswer)),
+        )
+        for answers in by_task.values()
+        for place, first in enumerate(answers)
+        for second in answers[place + 1 :]
+    ]
+
+
+def _is_drawn(session: Session, item: ItemRow, layer: str) -> bool:
+    found = select(ReviewRow.id).where(
+        ReviewRow.item_id == item.id, ReviewRow.round == item.round, ReviewRow.layer == layer
+    )
+    return session.scalar(found) is not None
+
+
+def _guideline(session: Session, task: TaskRow) -> int | None:
+    """Return the guideline of the task's category, else the one of all, in its latest version."""
+    found = (
+        select(GuidelineRow.id)
+        .where(GuidelineRow.project_id == task.project_id, GuidelineRow.category.in_((task.category, "")))
+        .order_by((GuidelineRow.category == task.category).desc(), GuidelineRow.version.desc())
+    )
+    return session.scalar(found.limit(1))

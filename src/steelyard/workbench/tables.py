@@ -1,0 +1,267 @@
+"""Every table of the workbench, one class each, in the order of the pipeline: people, items, tasks, answers, reviews.
+
+Columns of JSON hold one record each, named in the docstring. Times are seconds since 1970 in UTC. Nothing that a person
+entered is changed or deleted: a later answer has a later round. Rows of ``events`` cannot be changed at all: the
+migration that creates the table adds triggers against it.
+"""
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, MetaData, String, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from steelyard.core.types import JsonObject
+
+_NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+# SQLite numbers rows by itself only in a column of this very type.
+_Number = BigInteger().with_variant(Integer, "sqlite")
+
+
+class Table(DeclarativeBase):
+    """The base of all tables. Constraints have names, so that a migration can find them on every database."""
+
+    metadata = MetaData(naming_convention=_NAMES)
+    type_annotation_map = {JsonObject: JSON, list[str]: JSON, int: _Number, str: Text}  # noqa: RUF012 - SQLAlchemy's own form
+
+    id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
+
+
+class ProjectRow(Table):
+    """A set of items with one purpose, language of the pages, and rules. ``settings``: `ProjectSettings`."""
+
+    __tablename__ = "projects"
+
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    settings: Mapped[JsonObject]
+    created_at: Mapped[float]
+    is_simulated: Mapped[bool] = mapped_column(default=False)
+
+
+class PersonRow(Table):
+    """An account. ``pseudonym`` signs everything that leaves the workbench; ``skills`` are categories, empty for all.
+
+    ``erased_at``: when the person asked to be forgotten. Name and password are then empty, and the judgments stay.
+    """
+
+    __tablename__ = "people"
+
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    display_name: Mapped[str] = mapped_column(default="")
+    pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
+    password_hash: Mapped[str] = mapped_column(default="")
+    role: Mapped[str] = mapped_column(String(20))
+    language: Mapped[str] = mapped_column(String(20), default="en")
+    skills: Mapped[list[str]]
+    is_active: Mapped[bool] = mapped_column(default=True)
+    is_simulated: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[float]
+    qualified_at: Mapped[float | None]
+    erased_at: Mapped[float | None]
+
+
+class KeyRow(Table):
+    """A random key of this workbench, made when it is first opened: cookies are signed with it."""
+
+    __tablename__ = "keys"
+
+    name: Mapped[str] = mapped_column(String(40), unique=True)
+    value: Mapped[str] = mapped_column(String(100))
+
+
+class LoginSessionRow(Table):
+    """A browser that is logged in. The cookie holds the token, this row its SHA-256."""
+
+    __tablename__ = "login_sessions"
+
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"), index=True)
+    created_at: Mapped[float]
+    expires_at: Mapped[float]
+
+
+class ApiTokenRow(Table):
+    """A token of the REST interface with the rights of its owner; only its SHA-256 is stored."""
+
+    __tablename__ = "api_tokens"
+
+    token_hash: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(String(200))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"), index=True)
+    created_at: Mapped[float]
+    revoked_at: Mapped[float | None]
+
+
+class LoginAttemptRow(Table):
+    """A login that failed: what throttling counts, by name and by address."""
+
+    __tablename__ = "login_attempts"
+    __table_args__ = (Index("ix_login_attempts_name_at", "name", "at"), Index("ix_login_attempts_at", "address", "at"))
+
+    name: Mapped[str] = mapped_column(String(200))
+    address: Mapped[str] = mapped_column(String(100))
+    at: Mapped[float]
+
+
+class ItemRow(Table):
+    """One case on its way through the pipeline. ``case_json`` is its line of a case file, ``state`` an `ItemState`.
+
+    ``round`` counts how often it was sent back; ``discarded`` are ids of responses that people took out.
+    """
+
+    __tablename__ = "items"
+    __table_args__ = (
+        UniqueConstraint("project_id", "prompt", "language"),
+        Index("ix_items_state", "project_id", "state", "id"),
+        Index("ix_items_batch", "project_id", "batch"),
+    )
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    prompt: Mapped[str] = mapped_column(String(500))
+    language: Mapped[str] = mapped_column(String(40), default="")
+    category: Mapped[str] = mapped_column(String(200), default="")
+    batch: Mapped[str] = mapped_column(String(200), default="")
+    case_json: Mapped[str]
+    state: Mapped[str] = mapped_column(String(30))
+    round: Mapped[int] = mapped_column(default=1)
+    agreement: Mapped[float | None]
+    discarded: Mapped[list[str]]
+    changed_at: Mapped[float]
+
+
+class TaskRow(Table):
+    """One comparison of an item that ``num_wanted`` people make. ``responses`` are ids in the order of the design.
+
+    ``num_reserved`` counts answers of the round and assignments that are open: it never exceeds ``num_wanted``, which
+    is what makes the number of answers exact. ``is_open``: more people may be assigned. ``gold``: the aligned answer
+    (`TripleAnswer`) where the task checks people.
+    """
+
+    __tablename__ = "tasks"
+    __table_args__ = (
+        UniqueConstraint("item_id", "round", "number"),
+        Index("ix_tasks_open", "project_id", "is_gold", "is_open", "priority", "id"),
+    )
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"), index=True)
+    round: Mapped[int] = mapped_column(default=1)
+    number: Mapped[int]
+    kind: Mapped[str] = mapped_column(String(30), default="triple")
+    responses: Mapped[list[str]]
+    category: Mapped[str] = mapped_column(String(200), default="")
+    num_wanted: Mapped[int]
+    num_reserved: Mapped[int] = mapped_column(default=0)
+    num_answered: Mapped[int] = mapped_column(default=0)
+    is_open: Mapped[bool] = mapped_column(default=True)
+    is_retired: Mapped[bool] = mapped_column(default=False)
+    is_gold: Mapped[bool] = mapped_column(default=False)
+    priority: Mapped[float] = mapped_column(default=0.0)
+    gold: Mapped[JsonObject | None]
+
+
+class AssignmentRow(Table):
+    """A task in a person's hands. ``shown`` is the person's own order; ``draft`` what was entered so far.
+
+    ``state``: ``open``, ``answered``, ``expired``, ``released``. Only time with the page in front counts in
+    ``seconds``.
+    """
+
+    __tablename__ = "assignments"
+    __table_args__ = (
+        UniqueConstraint("task_id", "person_id"),
+        Index("ix_assignments_person", "person_id", "state"),
+        Index("ix_assignments_expiry", "state", "expires_at"),
+    )
+
+    task_id: Mapped[int] = mapped_column(ForeignKey("tasks.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    shown: Mapped[list[str]]
+    state: Mapped[str] = mapped_column(String(10), default="open")
+    is_gold_place: Mapped[bool] = mapped_column(default=False)
+    assigned_at: Mapped[float]
+    expires_at: Mapped[float]
+    seconds: Mapped[float] = mapped_column(default=0.0)
+    draft: Mapped[JsonObject | None]
+
+
+class AnswerRow(Table):
+    """What a person submitted, or what two people aligned on, or what a layer settled. ``content``: `TripleAnswer`.
+
+    ``stage`` is ``annotation``, ``alignment`` or the layer. One assignment has one answer, whatever is sent twice.
+    """
+
+    __tablename__ = "answers"
+    __table_args__ = (Index("ix_answers_task", "task_id", "stage"), Index("ix_answers_person", "person_id", "at"))
+
+    task_id: Mapped[int] = mapped_column(ForeignKey("tasks.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    assignment_id: Mapped[int | None] = mapped_column(ForeignKey("assignments.id"), unique=True)
+    stage: Mapped[str] = mapped_column(String(20), default="annotation")
+    content: Mapped[JsonObject]
+    seconds: Mapped[float]
+    guideline_id: Mapped[int | None] = mapped_column(ForeignKey("guidelines.id"))
+    at: Mapped[float]
+
+
+class RemarkRow(Table):
+    """One remark of the discussion of an item, in alignment or in a layer."""
+
+    __tablename__ = "remarks"
+
+    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"), index=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    text: Mapped[str]
+    at: Mapped[float]
+
+
+class ReviewRow(Table):
+    """A layer's decision on an item: ``accepted`` or ``rejected`` with its reason; null while it is to be made."""
+
+    __tablename__ = "reviews"
+    __table_args__ = (
+        UniqueConstraint("item_id", "round", "layer"),
+        Index("ix_reviews_open", "project_id", "layer", "decision"),
+    )
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
+    round: Mapped[int]
+    layer: Mapped[str] = mapped_column(String(20))
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id"))
+    decision: Mapped[str | None] = mapped_column(String(10))
+    reason: Mapped[str] = mapped_column(default="")
+    at: Mapped[float | None]
+
+
+class GuidelineRow(Table):
+    """A version of the guideline of a category (empty: of all) in one language, in Markdown."""
+
+    __tablename__ = "guidelines"
+    __table_args__ = (UniqueConstraint("project_id", "category", "language", "version"),)
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    category: Mapped[str] = mapped_column(String(200), default="")
+    language: Mapped[str] = mapped_column(String(20))
+    version: Mapped[int]
+    text: Mapped[str]
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id"))
+    at: Mapped[float]
+
+
+class EventRow(Table):
+    """One line of the audit log: who did what to which object. ``hash`` covers the row and the hash before it."""
+
+    __tablename__ = "events"
+    __table_args__ = (Index("ix_events_subject", "subject", "subject_id"),)
+
+    at: Mapped[float]
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id"))
+    action: Mapped[str] = mapped_column(String(60))
+    subject: Mapped[str] = mapped_column(String(30))
+    subject_id: Mapped[int | None]
+    detail: Mapped[JsonObject]
+    previous_hash: Mapped[str] = mapped_column(String(64))
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
