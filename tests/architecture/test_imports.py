@@ -6,7 +6,7 @@ from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
     "core", "statistics", "ranking", "annotation", "prompts", "responses", "curation", "io", "judging", "networks",
-    "plugins", "training", "evaluation", "report", "stages", "viewing", "recipes", "integrations", "api", "cli",
+    "plugins", "training", "evaluation", "report", "stages", "viewing", "workbench", "recipes", "integrations", "api", "cli",
 )  # fmt: skip
 PURE = PACKAGES[: PACKAGES.index("io")]
 EFFECTS = {
@@ -14,7 +14,23 @@ EFFECTS = {
     "shutil", "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "urllib",
 }  # fmt: skip
 GLOBAL_RANDOM = ("numpy.random.seed", "numpy.random.rand", "torch.manual_seed")
-HEAVY = {"jinja2", "pyarrow", "ray", "scipy", "sklearn", "starlette", "torch", "transformers", "uvicorn", "vl_convert"}
+HEAVY = {
+    "alembic",
+    "argon2",
+    "fastapi",
+    "jinja2",
+    "nh3",
+    "sqlalchemy",
+    "pyarrow",
+    "ray",
+    "scipy",
+    "sklearn",
+    "starlette",
+    "torch",
+    "transformers",
+    "uvicorn",
+    "vl_convert",
+}
 LIGHT = ("core", "io", "judging", "plugins", "stages", "recipes", "cli")
 MIN_LINES = 80
 """A shorter file whose only importer is a sibling is a part of it."""

