@@ -14,8 +14,8 @@ from steelyard.annotation.pipeline import (
     TRANSITIONS,
     ItemEvent,
     ItemState,
+    ItemStep,
     PipelineRules,
-    Step,
     TransitionRefused,
     advance,
 )
@@ -26,7 +26,7 @@ ABC = ("a", "b", "c")
 
 
 def walk(*events):
-    step = Step("annotating", 1)
+    step = ItemStep("annotating", 1)
     for event in events:
         step = advance(step.state, event, round=step.round)
     return step
@@ -35,13 +35,13 @@ def walk(*events):
 @pytest.mark.parametrize(
     ("events", "end"),
     [
-        (("agreed", "accepted", "accepted", "accepted"), Step("finished", 1)),
-        (("agreed", "not drawn", "not drawn", "accepted"), Step("finished", 1)),
-        (("disagreed", "settled", "accepted"), Step("operations review", 1)),
-        (("disagreed", "unresolved", "unresolved", "unresolved", "settled"), Step("delivery review", 1)),
-        (("agreed", "accepted", "accepted", "accepted", "rejected"), Step("annotating", 2)),
-        (("agreed", "rejected", "agreed", "not drawn", "rejected"), Step("annotating", 3)),
-        (("disagreed", "dropped"), Step("dropped", 1)),
+        (("agreed", "accepted", "accepted", "accepted"), ItemStep("finished", 1)),
+        (("agreed", "not drawn", "not drawn", "accepted"), ItemStep("finished", 1)),
+        (("disagreed", "settled", "accepted"), ItemStep("operations review", 1)),
+        (("disagreed", "unresolved", "unresolved", "unresolved", "settled"), ItemStep("delivery review", 1)),
+        (("agreed", "accepted", "accepted", "accepted", "rejected"), ItemStep("annotating", 2)),
+        (("agreed", "rejected", "agreed", "not drawn", "rejected"), ItemStep("annotating", 3)),
+        (("disagreed", "dropped"), ItemStep("dropped", 1)),
     ],
 )
 def test_ways_of_an_item(events, end):

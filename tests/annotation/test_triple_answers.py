@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steelyard.annotation.answers import (
     BucketComparison,
-    Contradiction,
+    Inconsistency,
     Origin,
     TripleAnswer,
     contradictions,
@@ -51,29 +51,29 @@ def test_ranking_follows_from_scores_and_comparisons(scores, comparisons, rankin
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (TripleAnswer(scores={"a": 1, "c": 2}), Contradiction("missing score", ("b",))),
-        (TripleAnswer(scores={"a": 1, "b": 1, "c": 2}), Contradiction("missing comparison", ("a", "b"))),
+        (TripleAnswer(scores={"a": 1, "c": 2}), Inconsistency("missing score", ("b",))),
+        (TripleAnswer(scores={"a": 1, "b": 1, "c": 2}), Inconsistency("missing comparison", ("a", "b"))),
         (
             TripleAnswer(
                 scores=dict.fromkeys(ABC, 4),
                 comparisons=compared(("a", "b", "better"), ("b", "c", "better"), ("c", "a", "better")),
             ),
-            Contradiction("circle", ABC),
+            Inconsistency("circle", ABC),
         ),
         (
             TripleAnswer(
                 scores=dict.fromkeys(ABC, 4),
                 comparisons=compared(("a", "b", "same"), ("b", "c", "same"), ("a", "c", "better")),
             ),
-            Contradiction("circle", ABC),
+            Inconsistency("circle", ABC),
         ),
         (
             TripleAnswer(scores={"a": 5, "b": 3, "c": 0}, ranking=(("b",), ("a",), ("c",))),
-            Contradiction("score against ranking", ("a", "b")),
+            Inconsistency("score against ranking", ("a", "b")),
         ),
         (
             TripleAnswer(scores={"a": 5, "b": 3, "c": 0}, ranking=(("a", "b"), ("c",))),
-            Contradiction("score against ranking", ("a", "b")),
+            Inconsistency("score against ranking", ("a", "b")),
         ),
         (
             TripleAnswer(
@@ -81,7 +81,7 @@ def test_ranking_follows_from_scores_and_comparisons(scores, comparisons, rankin
                 comparisons=compared(("a", "b", "same")),
                 ranking=(("a",), ("b",), ("c",)),
             ),
-            Contradiction("comparison against ranking", ("a", "b")),
+            Inconsistency("comparison against ranking", ("a", "b")),
         ),
     ],
 )

@@ -6,7 +6,8 @@ from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
     "core", "statistics", "ranking", "annotation", "prompts", "responses", "curation", "io", "judging", "networks",
-    "plugins", "training", "evaluation", "report", "stages", "viewing", "workbench", "recipes", "integrations", "api", "cli",
+    "plugins", "training", "evaluation", "report", "stages", "viewing", "workbench", "recipes", "integrations",
+    "api", "cli",
 )  # fmt: skip
 PURE = PACKAGES[: PACKAGES.index("io")]
 EFFECTS = {

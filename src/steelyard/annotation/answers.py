@@ -31,7 +31,7 @@ class BucketComparison(Record, frozen=True, kw_only=True):
 class TripleAnswer(Record, frozen=True, kw_only=True):
     """What a person entered about the responses of a task, by response id.
 
-    ``discarded`` has the reason of each response that is no text to judge (garbled, empty, wrong language): it has no
+    ``discarded`` has the reason of each response that cannot be judged (garbled, empty, wrong language): it has no
     score and no place in the ranking. ``cannot_judge`` has the reason of a person who cannot answer; all else is then
     empty.
     """
@@ -45,14 +45,14 @@ class TripleAnswer(Record, frozen=True, kw_only=True):
     remark: str | None = None
 
 
-class Contradiction(NamedTuple):
+class Inconsistency(NamedTuple):
     """Something to settle before an answer can be submitted, and the responses that it is about."""
 
     problem: Problem
     responses: tuple[str, ...]
 
 
-def contradictions(answer: TripleAnswer, shown: Sequence[str]) -> tuple[Contradiction, ...]:
+def contradictions(answer: TripleAnswer, shown: Sequence[str]) -> tuple[Inconsistency, ...]:
     """Return all that keeps an answer about the responses ``shown`` from being submitted, in the order of entering.
 
     Scores may be equal where the ranking ties or a comparison decides; a higher score must rank higher.
@@ -62,10 +62,10 @@ def contradictions(answer: TripleAnswer, shown: Sequence[str]) -> tuple[Contradi
     judged = [response for response in shown if response not in answer.discarded]
     missing = [response for response in judged if response not in answer.scores]
     if missing:
-        return tuple(Contradiction("missing score", (response,)) for response in missing)
+        return tuple(Inconsistency("missing score", (response,)) for response in missing)
     uncompared = [pair for pair in _equal_pairs(answer, judged) if _choice(answer, *pair) is None]
     if uncompared:
-        return tuple(Contradiction("missing comparison", pair) for pair in uncompared)
+        return tuple(Inconsistency("missing comparison", pair) for pair in uncompared)
     if circles := tuple(_circles(answer, judged)):
         return circles
     return tuple(_against_ranking(answer, judged))
@@ -79,7 +79,8 @@ def implied_ranking(answer: TripleAnswer, shown: Sequence[str]) -> Ranking | Non
         return None
     # Without circles the number of responses that beat one orders them, and equals have equal numbers.
     beaten_by = {
-        one: sum(_relation(answer, other, one) == "better" for other in judged if other != one) for one in judged
+        response: sum(_relation(answer, other, response) == "better" for other in judged if other != response)
+        for response in judged
     }
     places = sorted(set(beaten_by.values()))
     return tuple(tuple(response for response in judged if beaten_by[response] == place) for place in places)
@@ -161,26 +162,26 @@ def misfits(answer: TripleAnswer, shown: Mapping[str, str]) -> tuple[str, ...]:
 
     ``shown`` has the texts by response id.
     """
-    found: list[str] = []
+    problems: list[str] = []
     for response, score in answer.scores.items():
         if response not in shown or response in answer.discarded:
-            found.append(f"a score of {response!r}, which is not to be judged")
+            problems.append(f"a score of {response!r}, which is not to be judged")
         elif not LOWEST_SCORE <= score <= HIGHEST_SCORE:
-            found.append(f"the score {score} of {response!r}: {LOWEST_SCORE} to {HIGHEST_SCORE} are allowed")
-    found += [f"{response!r} is discarded, but not shown" for response in answer.discarded if response not in shown]
+            problems.append(f"the score {score} of {response!r}: {LOWEST_SCORE} to {HIGHEST_SCORE} are allowed")
+    problems += [f"{response!r} is discarded, but not shown" for response in answer.discarded if response not in shown]
     ranked = [response for tier in answer.ranking for response in tier]
     expected = {response for response in shown if response not in answer.discarded}
     if answer.cannot_judge is None and (len(ranked) != len(set(ranked)) or set(ranked) != expected):
-        found.append("the ranking does not name every response once")
+        problems.append("the ranking does not name every response once")
     for comparison in answer.comparisons:
         if not {comparison.first, comparison.second} <= expected or comparison.first == comparison.second:
-            found.append(f"a comparison of {comparison.first!r} and {comparison.second!r}")
+            problems.append(f"a comparison of {comparison.first!r} and {comparison.second!r}")
     for response, spans in answer.spans.items():
         length = len(shown.get(response, ""))
-        found += [
+        problems += [
             f"a span {start} to {end} in {response!r}" for start, end, *_ in spans if not 0 <= start < end <= length
         ]
-    return tuple(found)
+    return tuple(problems)
 
 
 def _equal_pairs(answer: TripleAnswer, judged: Sequence[str]) -> list[tuple[str, str]]:
@@ -206,15 +207,15 @@ def _relation(answer: TripleAnswer, first: str, second: str) -> Choice | None:
     return _choice(answer, first, second)
 
 
-def _circles(answer: TripleAnswer, judged: Sequence[str]) -> Iterator[Contradiction]:
+def _circles(answer: TripleAnswer, judged: Sequence[str]) -> Iterator[Inconsistency]:
     """Yield three responses whose comparisons fit no ranking with ties, as A > B, B > C, C > A, or A = B = C, A > C."""
     for trio in combinations(judged, 3):
         if not any(_is_ordered(answer, order) for order in permutations(trio)):
-            yield Contradiction("circle", trio)
+            yield Inconsistency("circle", trio)
 
 
 def _is_ordered(answer: TripleAnswer, order: tuple[str, ...]) -> bool:
-    """Tell whether three responses stand in this order, neighbours equal or the earlier one better."""
+    """Tell whether three responses follow in this order, neighbours equal or the earlier one better."""
     first, second, third = order
     steps = (_relation(answer, first, second), _relation(answer, second, third))
     if "worse" in steps or None in steps:
@@ -222,7 +223,7 @@ def _is_ordered(answer: TripleAnswer, order: tuple[str, ...]) -> bool:
     return _relation(answer, first, third) == ("same" if steps == ("same", "same") else "better")
 
 
-def _against_ranking(answer: TripleAnswer, judged: Sequence[str]) -> Iterator[Contradiction]:
+def _against_ranking(answer: TripleAnswer, judged: Sequence[str]) -> Iterator[Inconsistency]:
     place = {response: number for number, tier in enumerate(answer.ranking) for response in tier}
     for first, second in combinations(judged, 2):
         if first not in place or second not in place:
@@ -230,6 +231,6 @@ def _against_ranking(answer: TripleAnswer, judged: Sequence[str]) -> Iterator[Co
         ranked = "same" if place[first] == place[second] else "better" if place[first] < place[second] else "worse"
         if ranked != _relation(answer, first, second):
             is_by_score = answer.scores[first] != answer.scores[second]
-            yield Contradiction(
+            yield Inconsistency(
                 "score against ranking" if is_by_score else "comparison against ranking", (first, second)
             )

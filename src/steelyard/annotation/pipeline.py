@@ -97,7 +97,7 @@ class PipelineRules(Config, frozen=True):
             raise ConfigError(f"{self.lock_minutes} minutes", where="lock_minutes", allowed="more than 0")
 
 
-class Step(NamedTuple):
+class ItemStep(NamedTuple):
     """Where an item stands after an event: its state and round. A rejection begins a new round."""
 
     state: ItemState
@@ -108,9 +108,9 @@ class TransitionRefused(Exception):  # noqa: N818 - an answer to who came too la
     """An event that cannot happen in the state of an item: somebody else was faster."""
 
 
-def advance(state: ItemState, event: ItemEvent, *, round: int = 1) -> Step:  # noqa: A002 - the noun of the pipeline
+def advance(state: ItemState, event: ItemEvent, *, round: int = 1) -> ItemStep:  # noqa: A002 - the noun of the pipeline
     """Return where an item stands after an event. Raises TransitionRefused for one that the state does not allow."""
     following = TRANSITIONS.get((state, event))
     if following is None:
         raise TransitionRefused(f"an item that is {state!r} cannot be {event!r}")
-    return Step(following, round + (event == "rejected"))
+    return ItemStep(following, round + (event == "rejected"))

@@ -95,8 +95,8 @@ class _Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = [] if _is_file(scope) else [(b"cache-control", b"no-store")]
-                message = {**message, "headers": [*message["headers"], *self._headers, *own]}
+                caching = [] if _is_file(scope) else [(b"cache-control", b"no-store")]
+                message = {**message, "headers": [*message["headers"], *self._headers, *caching]}
             await send(message)
 
         await self._app(scope, receive_bounded, send_guarded)

@@ -13,7 +13,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from steelyard.core.types import JsonObject
-from steelyard.workbench.tables import EventRow
+from steelyard.workbench.tables import StoredEvent
 
 _LOCK = 7_305_194_806_130_911
 """The number of the lock under which PostgreSQL appends one event after another; SQLite has one writer anyway."""
@@ -46,11 +46,11 @@ def append_recorded(session: Session) -> None:
     session.flush()
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
-    last = session.scalar(select(EventRow.hash).order_by(EventRow.id.desc()).limit(1)) or ""
-    rows: list[EventRow] = []
+    last = session.scalar(select(StoredEvent.hash).order_by(StoredEvent.id.desc()).limit(1)) or ""
+    rows: list[StoredEvent] = []
     for deed, at in deeds:
         rows.append(
-            EventRow(
+            StoredEvent(
                 at=at,
                 person_id=deed.person,
                 action=deed.action,
@@ -76,10 +76,10 @@ def verify(session: Session) -> int | None:
     return None
 
 
-def _in_order(session: Session) -> Iterator[EventRow]:
+def _in_order(session: Session) -> Iterator[StoredEvent]:
     after = 0
     while rows := session.scalars(
-        select(EventRow).where(EventRow.id > after).order_by(EventRow.id).limit(_BLOCK)
+        select(StoredEvent).where(StoredEvent.id > after).order_by(StoredEvent.id).limit(_BLOCK)
     ).all():
         yield from rows
         after = rows[-1].id

@@ -56,15 +56,15 @@ class Database:
         newest = ScriptDirectory(str(_MIGRATIONS)).get_current_head() or ""
         try:
             with self.engine.connect() as connection:
-                found = MigrationContext.configure(connection).get_current_revision()
-                if found is not None and found not in _revisions():
+                present = MigrationContext.configure(connection).get_current_revision()
+                if present is not None and present not in _revisions():
                     raise FileError(
-                        f"was migrated to version {found} by a newer program",
+                        f"was migrated to version {present} by a newer program",
                         where=self.shown_address,
                         allowed=f"version {newest} or older",
                         do="start it with that program, or restore a backup",
                     )
-                if found != newest:
+                if present != newest:
                     settings = MigrationConfig()
                     settings.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
                     settings.attributes["connection"] = connection
@@ -111,7 +111,9 @@ class Database:
         source = self.engine.url.database
         if not self.is_sqlite or not source:
             raise ConfigError(
-                f"{self.shown_address} is no file", where="--database", do="pg_dump --format=custom copies PostgreSQL"
+                f"{self.shown_address} is not a file",
+                where="--database",
+                do="pg_dump --format=custom copies PostgreSQL",
             )
         if path.exists():
             raise OutputError("exists already", where=str(path), do="name a file that does not")
@@ -139,7 +141,7 @@ def _engine(address: str) -> Engine:
             return create_engine(url, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, pool_pre_ping=True)
         if url.get_backend_name() == "sqlite" and url.database:
             if not Path(url.database).parent.is_dir():
-                raise OutputError("is no folder", where=str(Path(url.database).parent), do="create it first")
+                raise OutputError("is not a folder", where=str(Path(url.database).parent), do="create it first")
             engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, pool_size=_CONNECTIONS)
             event.listen(engine, "connect", _prepare_sqlite)
             return engine

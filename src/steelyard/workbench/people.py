@@ -2,7 +2,7 @@
 
 Passwords are stored as Argon2id hashes, session and API tokens as SHA-256: a copy of the database opens no account. A
 cookie is signed, so that a forged one costs no look-up; the token against forged forms (CSRF) follows from the session.
-There is no key that opens everything.
+No key opens everything.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
-from steelyard.workbench.tables import ApiTokenRow, KeyRow, LoginAttemptRow, LoginSessionRow, PersonRow
+from steelyard.workbench.tables import StoredApiToken, StoredKey, StoredLoginAttempt, StoredLoginSession, StoredPerson
 
 Role = Literal["annotator", "delivery", "operations", "researcher", "administrator"]
 """From who labels, over the three layers of review, to who manages accounts and projects."""
@@ -33,7 +33,7 @@ _MOST_BY_ADDRESS = 60
 # Letters and digits that no font confuses.
 _ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _hasher = PasswordHasher()
-# Checked where there is no such account, so that the time of an answer does not tell which names exist.
+# Checked for an unknown name, too, so that the time of an answer does not tell which names exist.
 _NOBODY = _hasher.hash("nobody")
 
 
@@ -70,16 +70,16 @@ class NewPerson(NamedTuple):
 
 def make_key(session: Session) -> None:
     """Make the key that cookies are signed with, once in the life of a workbench."""
-    if session.scalar(select(KeyRow.id).where(KeyRow.name == "cookies")) is None:
-        session.add(KeyRow(name="cookies", value=secrets.token_hex(32)))
+    if session.scalar(select(StoredKey.id).where(StoredKey.name == "cookies")) is None:
+        session.add(StoredKey(name="cookies", value=secrets.token_hex(32)))
 
 
-def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -> PersonRow:
+def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -> StoredPerson:
     """Make an account. Raises ConfigError for a name that is taken or empty, and for a password that is too short."""
     name = _checked_name(new.name)
     if new.role not in ROLES:
-        raise ConfigError(f"{new.role!r} is no role", where="role", allowed=", ".join(ROLES))
-    person = PersonRow(
+        raise ConfigError(f"{new.role!r} is not a role", where="role", allowed=", ".join(ROLES))
+    person = StoredPerson(
         name=name,
         display_name=new.display_name or name,
         pseudonym=f"P-{''.join(secrets.choice(_ALPHABET) for _ in range(8))}",
@@ -100,31 +100,31 @@ def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -
     return person
 
 
-def set_password(session: Session, person: PersonRow, password: str, *, by: int | None, at: float) -> None:
+def set_password(session: Session, person: StoredPerson, password: str, *, by: int | None, at: float) -> None:
     """Change a password, and log every browser of the person out."""
     person.password_hash = _hash_password(password)
-    session.execute(delete(LoginSessionRow).where(LoginSessionRow.person_id == person.id))
+    session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
     record(session, Deed("password changed", "person", person.id, by, {}), at=at)
 
 
 def change_account(
-    session: Session, person: PersonRow, *, role: Role, is_active: bool, skills: tuple[str, ...], by: int, at: float
+    session: Session, person: StoredPerson, *, role: Role, is_active: bool, skills: tuple[str, ...], by: int, at: float
 ) -> None:
     """Change what a person may do. Raises ConfigError where no administrator would be left."""
     if person.role == "administrator" and (role != "administrator" or not is_active):
         others = select(func.count()).where(
-            PersonRow.role == "administrator", PersonRow.is_active.is_(True), PersonRow.id != person.id
+            StoredPerson.role == "administrator", StoredPerson.is_active.is_(True), StoredPerson.id != person.id
         )
         if not session.scalar(others):
             raise ConfigError("nobody else is an administrator", where="role", do="make another administrator first")
     detail = {"role": role, "is_active": is_active, "skills": list(skills), "was": person.role}
     person.role, person.is_active, person.skills = role, is_active, list(skills)
     if not is_active:
-        session.execute(delete(LoginSessionRow).where(LoginSessionRow.person_id == person.id))
+        session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
     record(session, Deed("account changed", "person", person.id, by, detail), at=at)
 
 
-def erase_person(session: Session, person: PersonRow, *, by: int, at: float) -> None:
+def erase_person(session: Session, person: StoredPerson, *, by: int, at: float) -> None:
     """Forget a person: name, password, sessions and tokens go; the judgments stay under the pseudonym.
 
     The audit log names people by number only, so that nothing in it has to change.
@@ -134,8 +134,8 @@ def erase_person(session: Session, person: PersonRow, *, by: int, at: float) -> 
     person.name = f"erased {person.pseudonym}"
     person.display_name = person.pseudonym
     person.password_hash, person.skills, person.is_active, person.erased_at = "", [], False, at
-    session.execute(delete(LoginSessionRow).where(LoginSessionRow.person_id == person.id))
-    for token in session.scalars(select(ApiTokenRow).where(ApiTokenRow.person_id == person.id)):
+    session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
+    for token in session.scalars(select(StoredApiToken).where(StoredApiToken.person_id == person.id)):
         token.revoked_at, token.name = token.revoked_at or at, ""
     record(session, Deed("person erased", "person", person.id, by, {}), at=at)
 
@@ -147,7 +147,7 @@ def log_in(session: Session, name: str, password: str, *, address: str, at: floa
     """
     if wait := _seconds_to_wait(session, name, address, at):
         raise LoginRefused(wait)
-    person = session.scalar(select(PersonRow).where(PersonRow.name == name.strip()))
+    person = session.scalar(select(StoredPerson).where(StoredPerson.name == name.strip()))
     stored = person.password_hash if person is not None and person.is_active else ""
     if not _is_password(stored or _NOBODY, password) or person is None or not stored:
         raise LoginRefused
@@ -155,23 +155,25 @@ def log_in(session: Session, name: str, password: str, *, address: str, at: floa
         person.password_hash = _hasher.hash(password)
     token = secrets.token_urlsafe(32)
     session.add(
-        LoginSessionRow(token_hash=_digest(token), person_id=person.id, created_at=at, expires_at=at + SESSION_SECONDS)
+        StoredLoginSession(
+            token_hash=_digest(token), person_id=person.id, created_at=at, expires_at=at + SESSION_SECONDS
+        )
     )
-    session.execute(delete(LoginSessionRow).where(LoginSessionRow.expires_at < at))
+    session.execute(delete(StoredLoginSession).where(StoredLoginSession.expires_at < at))
     record(session, Deed("logged in", "person", person.id, person.id, {}), at=at)
     return Signer(_key(session)).sign(token).decode()
 
 
 def record_failure(session: Session, name: str, *, address: str, at: float) -> None:
     """Count a failed login, and forget those that no longer count."""
-    session.add(LoginAttemptRow(name=name.strip()[:200], address=address[:100], at=at))
-    session.execute(delete(LoginAttemptRow).where(LoginAttemptRow.at < at - _WINDOW))
+    session.add(StoredLoginAttempt(name=name.strip()[:200], address=address[:100], at=at))
+    session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.at < at - _WINDOW))
 
 
 def log_out(session: Session, cookie: str) -> None:
     """End the session of a cookie, if there is one."""
     if token := _unsigned(session, cookie):
-        session.execute(delete(LoginSessionRow).where(LoginSessionRow.token_hash == _digest(token)))
+        session.execute(delete(StoredLoginSession).where(StoredLoginSession.token_hash == _digest(token)))
 
 
 def visitor_of_cookie(session: Session, cookie: str, *, at: float) -> Visitor | None:
@@ -179,28 +181,28 @@ def visitor_of_cookie(session: Session, cookie: str, *, at: float) -> Visitor | 
     token = _unsigned(session, cookie)
     if token is None:
         return None
-    found = select(PersonRow).join(LoginSessionRow, LoginSessionRow.person_id == PersonRow.id)
+    people = select(StoredPerson).join(StoredLoginSession, StoredLoginSession.person_id == StoredPerson.id)
     person = session.scalar(
-        found.where(
-            LoginSessionRow.token_hash == _digest(token),
-            LoginSessionRow.expires_at > at,
-            PersonRow.is_active.is_(True),
+        people.where(
+            StoredLoginSession.token_hash == _digest(token),
+            StoredLoginSession.expires_at > at,
+            StoredPerson.is_active.is_(True),
         )
     )
     return None if person is None else _visitor(person, hmac.digest(_key(session), token.encode(), "sha256").hex())
 
 
-def issue_token(session: Session, person: PersonRow, name: str, *, at: float) -> str:
+def issue_token(session: Session, person: StoredPerson, name: str, *, at: float) -> str:
     """Return a new token for the REST interface; it is shown this once."""
     token = f"sty_{secrets.token_urlsafe(32)}"
-    row = ApiTokenRow(token_hash=_digest(token), name=_checked_name(name), person_id=person.id, created_at=at)
+    row = StoredApiToken(token_hash=_digest(token), name=_checked_name(name), person_id=person.id, created_at=at)
     session.add(row)
     session.flush()
     record(session, Deed("token issued", "token", row.id, person.id, {}), at=at)
     return token
 
 
-def revoke_token(session: Session, token: ApiTokenRow, *, by: int, at: float) -> None:
+def revoke_token(session: Session, token: StoredApiToken, *, by: int, at: float) -> None:
     """End a token's life."""
     token.revoked_at = token.revoked_at or at
     record(session, Deed("token revoked", "token", token.id, by, {}), at=at)
@@ -208,16 +210,18 @@ def revoke_token(session: Session, token: ApiTokenRow, *, by: int, at: float) ->
 
 def visitor_of_token(session: Session, token: str) -> Visitor | None:
     """Return who an API token belongs to; null for one that is unknown, revoked, or of a closed account."""
-    found = select(PersonRow).join(ApiTokenRow, ApiTokenRow.person_id == PersonRow.id)
+    people = select(StoredPerson).join(StoredApiToken, StoredApiToken.person_id == StoredPerson.id)
     person = session.scalar(
-        found.where(
-            ApiTokenRow.token_hash == _digest(token), ApiTokenRow.revoked_at.is_(None), PersonRow.is_active.is_(True)
+        people.where(
+            StoredApiToken.token_hash == _digest(token),
+            StoredApiToken.revoked_at.is_(None),
+            StoredPerson.is_active.is_(True),
         )
     )
     return None if person is None else _visitor(person, None)
 
 
-def _visitor(person: PersonRow, csrf: str | None) -> Visitor:
+def _visitor(person: StoredPerson, csrf: str | None) -> Visitor:
     role: Role = next(role for role in ROLES if role == person.role)
     return Visitor(person.id, person.display_name, role, person.language, person.pseudonym, csrf)
 
@@ -226,13 +230,13 @@ def _seconds_to_wait(session: Session, name: str, address: str, at: float) -> fl
     """Return the seconds until a login may be tried again after too many that failed; 0 for at once."""
     waits = [0.0]
     for column, value, most in (
-        (LoginAttemptRow.name, name.strip()[:200], _MOST_BY_NAME),
-        (LoginAttemptRow.address, address[:100], _MOST_BY_ADDRESS),
+        (StoredLoginAttempt.name, name.strip()[:200], _MOST_BY_NAME),
+        (StoredLoginAttempt.address, address[:100], _MOST_BY_ADDRESS),
     ):
         failed = session.scalars(
-            select(LoginAttemptRow.at)
-            .where(column == value, LoginAttemptRow.at > at - _WINDOW)
-            .order_by(LoginAttemptRow.at.desc())
+            select(StoredLoginAttempt.at)
+            .where(column == value, StoredLoginAttempt.at > at - _WINDOW)
+            .order_by(StoredLoginAttempt.at.desc())
             .limit(most)
         ).all()
         if len(failed) == most:
@@ -243,7 +247,7 @@ def _seconds_to_wait(session: Session, name: str, address: str, at: float) -> fl
 def _checked_name(name: str) -> str:
     stripped = name.strip()
     if not stripped or len(stripped) > 200 or not stripped.isprintable():
-        raise ConfigError(f"{name[:50]!r} is no name", where="name", allowed="1 to 200 printable characters")
+        raise ConfigError(f"{name[:50]!r} is not a name", where="name", allowed="1 to 200 printable characters")
     return stripped
 
 
@@ -263,7 +267,7 @@ def _is_password(stored: str, password: str) -> bool:
 
 
 def _key(session: Session) -> bytes:
-    value = session.scalar(select(KeyRow.value).where(KeyRow.name == "cookies"))
+    value = session.scalar(select(StoredKey.value).where(StoredKey.name == "cookies"))
     assert value is not None, "made when the workbench is opened"
     return bytes.fromhex(value)
 

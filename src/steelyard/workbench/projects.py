@@ -17,7 +17,15 @@ from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.judging.pair_plans import choose_triples
 from steelyard.workbench.audit_log import Deed, record
-from steelyard.workbench.tables import AnswerRow, AssignmentRow, ItemRow, PersonRow, ProjectRow, ReviewRow, TaskRow
+from steelyard.workbench.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredReview,
+    StoredTask,
+)
 
 _BLOCK = 500
 GOLD_ANSWERS = 10**9
@@ -40,14 +48,14 @@ class ProjectSettings(Config, frozen=True):
 
 def add_project(
     session: Session, name: str, settings: ProjectSettings, *, by: int | None, at: float, is_simulated: bool = False
-) -> ProjectRow:
+) -> StoredProject:
     """Make a project. Raises ConfigError for a name that is taken or empty."""
     stripped = name.strip()
     if not stripped or len(stripped) > 200:
-        raise ConfigError(f"{name[:50]!r} is no name of a project", where="name", allowed="1 to 200 characters")
-    if session.scalar(select(ProjectRow.id).where(ProjectRow.name == stripped)) is not None:
+        raise ConfigError(f"{name[:50]!r} is not a name of a project", where="name", allowed="1 to 200 characters")
+    if session.scalar(select(StoredProject.id).where(StoredProject.name == stripped)) is not None:
         raise ConfigError(f"there is a project {stripped!r} already", where="name", do="choose another name")
-    project = ProjectRow(
+    project = StoredProject(
         name=stripped, settings=msgspec.to_builtins(settings), created_at=at, is_simulated=is_simulated
     )
     session.add(project)
@@ -56,7 +64,7 @@ def add_project(
     return project
 
 
-def settings_of(project: ProjectRow) -> ProjectSettings:
+def settings_of(project: StoredProject) -> ProjectSettings:
     """Return the settings of a project."""
     return resolve_config(ProjectSettings, project.settings, where=project.name)
 
@@ -70,7 +78,7 @@ class Imported(NamedTuple):
 
 
 def import_cases(
-    session: Session, project: ProjectRow, cases: Iterable[Case], *, batch: str, by: int | None, at: float
+    session: Session, project: StoredProject, cases: Iterable[Case], *, batch: str, by: int | None, at: float
 ) -> Imported:
     """Make an item of each case, with the tasks of its triple design, as one batch.
 
@@ -78,7 +86,9 @@ def import_cases(
     fewer than three responses, and ConfigError for a batch or a case that the project has already.
     """
     settings = settings_of(project)
-    if session.scalar(select(ItemRow.id).where(ItemRow.project_id == project.id, ItemRow.batch == batch).limit(1)):
+    if session.scalar(
+        select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.batch == batch).limit(1)
+    ):
         raise ConfigError(f"the batch {batch!r} is imported already", where="batch", do="give the new one its own name")
     num_items = num_tasks = 0
     names: dict[str, int] = {}
@@ -105,63 +115,67 @@ def import_cases(
 
 
 def plan_tasks(
-    item: ItemRow,
+    item: StoredItem,
     case: Case,
     settings: ProjectSettings,
     *,
     round: int,  # noqa: A002 - the noun of the pipeline
     discarded: Sequence[str],
     first_number: int = 1,
-) -> list[TaskRow]:
+) -> list[StoredTask]:
     """Return the tasks of the triple design over the responses that were not discarded; none for fewer than three."""
-    kept = msgspec.structs.replace(
+    remaining = msgspec.structs.replace(
         case, responses=tuple(response for response in case.responses if response.id not in discarded)
     )
-    if len(kept.responses) < 3:
+    if len(remaining.responses) < 3:
         return []
     return [
-        TaskRow(
+        StoredTask(
             project_id=item.project_id,
             item_id=item.id,
             round=round,
             number=number,
-            responses=[kept.responses[place].id for place in triple],
+            responses=[remaining.responses[place].id for place in triple],
             category=item.category,
             num_wanted=settings.rules.num_annotators,
         )
-        for number, triple in enumerate(choose_triples(kept, "covering", seed=settings.seed), start=first_number)
+        for number, triple in enumerate(choose_triples(remaining, "covering", seed=settings.seed), start=first_number)
     ]
 
 
-def case_of(item: ItemRow) -> Case:
+def case_of(item: StoredItem) -> Case:
     """Return the case of an item as it was imported."""
     return msgspec.json.decode(item.case_json, type=Case)
 
 
-def export_cases(session: Session, project: ProjectRow, *, evidence: Evidence) -> Iterator[Case]:
+def export_cases(session: Session, project: StoredProject, *, evidence: Evidence) -> Iterator[Case]:
     """Yield the case of every finished item with its judgments and ratings, in the order of the import.
 
     ``both`` takes what two people wrote before they saw each other's answers, and what was aligned or settled as
     further judgments; ``aligned`` takes for each task only the answer that stands: the latest settled one, else both.
     """
     after = 0
-    found = select(ItemRow).where(ItemRow.project_id == project.id, ItemRow.state == "finished").order_by(ItemRow.id)
-    while items := session.scalars(found.where(ItemRow.id > after).limit(_BLOCK)).all():
+    finished = (
+        select(StoredItem)
+        .where(StoredItem.project_id == project.id, StoredItem.state == "finished")
+        .order_by(StoredItem.id)
+    )
+    while items := session.scalars(finished.where(StoredItem.id > after).limit(_BLOCK)).all():
         for item in items:
             yield _with_evidence(session, item, evidence)
         after = items[-1].id
         session.expunge_all()
 
 
-def _with_evidence(session: Session, item: ItemRow, evidence: Evidence) -> Case:
+def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Case:
     case = case_of(item)
     rows = session.execute(
-        select(AnswerRow, TaskRow, PersonRow.pseudonym, AssignmentRow.shown)
-        .join(TaskRow, AnswerRow.task_id == TaskRow.id)
-        .join(PersonRow, AnswerRow.person_id == PersonRow.id)
-        .outerjoin(AssignmentRow, AnswerRow.assignment_id == AssignmentRow.id)
-        .where(TaskRow.item_id == item.id, TaskRow.is_retired.is_(False), TaskRow.round == item.round)
-        .order_by(TaskRow.number, AnswerRow.id)
+        select(StoredAnswer, StoredTask, StoredPerson.pseudonym, StoredAssignment.shown)
+        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
+        .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
+        .outerjoin(StoredAssignment, StoredAnswer.assignment_id == StoredAssignment.id)
+        .where(StoredTask.item_id == item.id, StoredTask.is_retired.is_(False), StoredTask.round == item.round)
+        .order_by(StoredTask.number, StoredAnswer.id)
     ).all()
     settled = {task.id: answer.id for answer, task, _, _ in rows if answer.stage != "annotation"}
     judgments, ratings = list(case.judgments), list(case.ratings)
@@ -182,12 +196,14 @@ def _with_evidence(session: Session, item: ItemRow, evidence: Evidence) -> Case:
     return msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings), meta=meta)
 
 
-def set_priorities(session: Session, project: ProjectRow, priorities: dict[str, float], *, by: int, at: float) -> int:
+def set_priorities(
+    session: Session, project: StoredProject, priorities: dict[str, float], *, by: int, at: float
+) -> int:
     """Order the open tasks by a number for each prompt, highest first. Returns the number of tasks that have one."""
     num_changed = 0
     for prompt, priority in priorities.items():
-        items = select(ItemRow.id).where(ItemRow.project_id == project.id, ItemRow.prompt == prompt)
-        changed = session.execute(update(TaskRow).where(TaskRow.item_id.in_(items)).values(priority=priority))
+        items = select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.prompt == prompt)
+        changed = session.execute(update(StoredTask).where(StoredTask.item_id.in_(items)).values(priority=priority))
         num_changed += changed.rowcount  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
     record(session, Deed("queue ordered", "project", project.id, by, {"tasks": num_changed}), at=at)
     return num_changed
@@ -195,18 +211,18 @@ def set_priorities(session: Session, project: ProjectRow, priorities: dict[str, 
 
 def count_states(session: Session, project: int) -> dict[str, int]:
     """Return the number of items in each state."""
-    found = select(ItemRow.state, func.count()).where(ItemRow.project_id == project).group_by(ItemRow.state)
-    return {state: number for state, number in session.execute(found)}  # noqa: C416 - rows are no pairs to `dict`
+    states = select(StoredItem.state, func.count()).where(StoredItem.project_id == project).group_by(StoredItem.state)
+    return {state: number for state, number in session.execute(states)}  # noqa: C416 - `dict` takes no rows
 
 
-def _item(project: ProjectRow, case: Case, batch: str, at: float) -> ItemRow:
+def _item(project: StoredProject, case: Case, batch: str, at: float) -> StoredItem:
     if len(case.responses) < 3:
         raise EvidenceError(
             f"prompt {case.prompt.id!r} has {len(case.responses)} responses",
             where="cases",
             allowed="3 or more: a task shows three",
         )
-    return ItemRow(
+    return StoredItem(
         project_id=project.id,
         prompt=case.prompt.id,
         language=case.prompt.language or "",
@@ -219,10 +235,10 @@ def _item(project: ProjectRow, case: Case, batch: str, at: float) -> ItemRow:
     )
 
 
-def _check_new(session: Session, project: ProjectRow, cases: Sequence[Case]) -> None:
+def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) -> None:
     known = session.execute(
-        select(ItemRow.prompt, ItemRow.language).where(
-            ItemRow.project_id == project.id, ItemRow.prompt.in_([case.prompt.id for case in cases])
+        select(StoredItem.prompt, StoredItem.language).where(
+            StoredItem.project_id == project.id, StoredItem.prompt.in_([case.prompt.id for case in cases])
         )
     )
     taken = {(prompt, language) for prompt, language in known}
@@ -235,7 +251,7 @@ def _check_new(session: Session, project: ProjectRow, cases: Sequence[Case]) -> 
             )
 
 
-def _key(item: ItemRow) -> str:
+def _key(item: StoredItem) -> str:
     return msgspec.json.encode([item.prompt, item.language]).decode()
 
 
@@ -250,7 +266,7 @@ def _draw_reviews(
             continue
         drawn = draw_for_review(tuple(names), layer, share=shares[layer], batch=batch, seed=settings.seed)
         session.add_all(
-            ReviewRow(project_id=project, item_id=names[name], round=1, layer=layer) for name in sorted(drawn)
+            StoredReview(project_id=project, item_id=names[name], round=1, layer=layer) for name in sorted(drawn)
         )
         numbers[layer] = len(drawn)
     session.flush()

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, aliased
 from steelyard.annotation.gold import is_gold_place
 from steelyard.core.numerics import generator
 from steelyard.workbench.projects import ProjectSettings, case_of
-from steelyard.workbench.tables import AssignmentRow, ItemRow, PersonRow, ProjectRow, TaskRow
+from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 
 _CANDIDATES = 40
 """Tasks looked at in one go. Who asks at the same time begins at different ones."""
@@ -23,32 +23,32 @@ _MOST_OPEN = 3
 _MOST_EXPIRED = 200
 
 
-class Place(NamedTuple):
+class Seat(NamedTuple):
     """A person in a project."""
 
-    person: PersonRow
-    project: ProjectRow
+    person: StoredPerson
+    project: StoredProject
     settings: ProjectSettings
 
 
-def next_assignments(session: Session, place: Place, *, number: int, at: float) -> list[AssignmentRow]:
+def next_assignments(session: Session, seat: Seat, *, number: int, at: float) -> list[StoredAssignment]:
     """Return up to ``number`` open tasks of a person, the oldest first, new ones reserved as far as there are any."""
     _release_expired(session, at)
-    mine = _open_assignments(session, place, at)
+    mine = _open_assignments(session, seat, at)
     while len(mine) < min(number, _MOST_OPEN):
-        reserved = _reserve(session, place, at)
+        reserved = _reserve(session, seat, at)
         if reserved is None:
             break
         mine.append(reserved)
     return mine
 
 
-def release(session: Session, assignment: AssignmentRow) -> bool:
+def release(session: Session, assignment: StoredAssignment) -> bool:
     """Give an open task back. Returns whether it was open."""
     return _close(session, assignment.id, assignment.task_id, "released")
 
 
-def take_again(session: Session, assignment: AssignmentRow, *, expires_at: float) -> bool:
+def take_again(session: Session, assignment: StoredAssignment, *, expires_at: float) -> bool:
     """Take the place of an expired assignment again, if it is free. Returns whether the task is the person's."""
     if assignment.state == "open":
         assignment.expires_at = max(assignment.expires_at, expires_at)
@@ -59,62 +59,66 @@ def take_again(session: Session, assignment: AssignmentRow, *, expires_at: float
     return True
 
 
-def _open_assignments(session: Session, place: Place, at: float) -> list[AssignmentRow]:
-    found = (
-        select(AssignmentRow)
-        .join(TaskRow, AssignmentRow.task_id == TaskRow.id)
+def _open_assignments(session: Session, seat: Seat, at: float) -> list[StoredAssignment]:
+    statement = (
+        select(StoredAssignment)
+        .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
         .where(
-            AssignmentRow.person_id == place.person.id,
-            AssignmentRow.state == "open",
-            TaskRow.project_id == place.project.id,
-            TaskRow.is_retired.is_(False),
+            StoredAssignment.person_id == seat.person.id,
+            StoredAssignment.state == "open",
+            StoredTask.project_id == seat.project.id,
+            StoredTask.is_retired.is_(False),
         )
-        .order_by(AssignmentRow.id)
+        .order_by(StoredAssignment.id)
     )
-    mine = list(session.scalars(found))
+    mine = list(session.scalars(statement))
     for assignment in mine:
-        assignment.expires_at = max(assignment.expires_at, at + 60 * place.settings.rules.lock_minutes)
+        assignment.expires_at = max(assignment.expires_at, at + 60 * seat.settings.rules.lock_minutes)
     return mine
 
 
-def _reserve(session: Session, place: Place, at: float) -> AssignmentRow | None:
+def _reserve(session: Session, seat: Seat, at: float) -> StoredAssignment | None:
     """Reserve the best free task for a person: gold where its turn has come, else the first of the queue."""
-    wants_gold = _is_gold_turn(session, place)
+    wants_gold = _is_gold_turn(session, seat)
     for is_gold in (True, False) if wants_gold else (False,):
         for avoids_items in (True, False):
-            for candidate in _candidates(session, place, is_gold=is_gold, avoids_items=avoids_items):
+            for candidate in _candidates(session, seat, is_gold=is_gold, avoids_items=avoids_items):
                 if _take_place(session, candidate):
-                    return _assign(session, place, candidate, is_gold=is_gold, at=at)
+                    return _assign(session, seat, candidate, is_gold=is_gold, at=at)
     return None
 
 
-def _is_gold_turn(session: Session, place: Place) -> bool:
+def _is_gold_turn(session: Session, seat: Seat) -> bool:
     """Tell whether the person's next task is one whose answer is known."""
-    of_person = select(func.count()).select_from(AssignmentRow).join(TaskRow, AssignmentRow.task_id == TaskRow.id)
-    number = session.scalar(
-        of_person.where(AssignmentRow.person_id == place.person.id, TaskRow.project_id == place.project.id)
+    of_person = (
+        select(func.count()).select_from(StoredAssignment).join(StoredTask, StoredAssignment.task_id == StoredTask.id)
     )
-    share, seed = place.settings.rules.gold_share, place.settings.seed
-    return is_gold_place(number or 0, share=share, person=place.person.id, seed=seed)
+    number = session.scalar(
+        of_person.where(StoredAssignment.person_id == seat.person.id, StoredTask.project_id == seat.project.id)
+    )
+    share, seed = seat.settings.rules.gold_share, seat.settings.seed
+    return is_gold_place(number or 0, share=share, person=seat.person.id, seed=seed)
 
 
-def _candidates(session: Session, place: Place, *, is_gold: bool, avoids_items: bool) -> Sequence[int]:
+def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bool) -> Sequence[int]:
     """Return free tasks that the person has not had, in the order of the queue, begun at a random one of the first.
 
-    With ``avoids_items`` none of an item of which the person has had another task.
+    With ``avoids_items`` no task of an item that the person has had another task of.
     """
     free: list[ColumnElement[bool]] = [
-        TaskRow.project_id == place.project.id,
-        TaskRow.is_gold.is_(is_gold),
-        TaskRow.is_open.is_(True),
+        StoredTask.project_id == seat.project.id,
+        StoredTask.is_gold.is_(is_gold),
+        StoredTask.is_open.is_(True),
     ]
-    if place.person.skills:
-        free.append(or_(TaskRow.category.in_(place.person.skills), TaskRow.category == ""))
-    other = aliased(TaskRow)
-    same = other.item_id == TaskRow.item_id if avoids_items else other.id == TaskRow.id
-    had = exists().where(and_(AssignmentRow.person_id == place.person.id, AssignmentRow.task_id == other.id, same))
-    found = select(TaskRow.id).where(*free, ~had).order_by(TaskRow.priority.desc(), TaskRow.id).limit(_CANDIDATES)
-    tasks = session.scalars(found).all()
+    if seat.person.skills:
+        free.append(or_(StoredTask.category.in_(seat.person.skills), StoredTask.category == ""))
+    other = aliased(StoredTask)
+    same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id
+    had = exists().where(and_(StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == other.id, same))
+    statement = (
+        select(StoredTask.id).where(*free, ~had).order_by(StoredTask.priority.desc(), StoredTask.id).limit(_CANDIDATES)
+    )
+    tasks = session.scalars(statement).all()
     # Tasks of one priority are equally good: people who ask at once try different ones first.
     start = random.randrange(len(tasks)) if tasks else 0
     return [*tasks[start:], *tasks[:start]]
@@ -123,25 +127,25 @@ def _candidates(session: Session, place: Place, *, is_gold: bool, avoids_items: 
 def _take_place(session: Session, task: int) -> bool:
     """Take one of the places of a task, if there is one left. Returns whether it was taken."""
     taken = session.execute(
-        update(TaskRow)
-        .where(TaskRow.id == task, TaskRow.is_open.is_(True), TaskRow.num_reserved < TaskRow.num_wanted)
-        .values(num_reserved=TaskRow.num_reserved + 1, is_open=TaskRow.num_reserved + 1 < TaskRow.num_wanted)
+        update(StoredTask)
+        .where(StoredTask.id == task, StoredTask.is_open.is_(True), StoredTask.num_reserved < StoredTask.num_wanted)
+        .values(num_reserved=StoredTask.num_reserved + 1, is_open=StoredTask.num_reserved + 1 < StoredTask.num_wanted)
         .execution_options(synchronize_session=False)
     )
     return taken.rowcount == 1  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
 
 
-def _assign(session: Session, place: Place, task_id: int, *, is_gold: bool, at: float) -> AssignmentRow:
-    task = session.get_one(TaskRow, task_id, populate_existing=True)
+def _assign(session: Session, seat: Seat, task_id: int, *, is_gold: bool, at: float) -> StoredAssignment:
+    task = session.get_one(StoredTask, task_id, populate_existing=True)
     # Every person sees the responses in an order of their own, the same one each time.
-    order = generator(place.settings.seed, "order shown", place.person.id, task.id).permutation(len(task.responses))
-    assignment = AssignmentRow(
+    order = generator(seat.settings.seed, "order shown", seat.person.id, task.id).permutation(len(task.responses))
+    assignment = StoredAssignment(
         task_id=task.id,
-        person_id=place.person.id,
+        person_id=seat.person.id,
         shown=[task.responses[number] for number in order],
         is_gold_place=is_gold,
         assigned_at=at,
-        expires_at=at + 60 * place.settings.rules.lock_minutes,
+        expires_at=at + 60 * seat.settings.rules.lock_minutes,
     )
     session.add(assignment)
     session.flush()
@@ -149,31 +153,33 @@ def _assign(session: Session, place: Place, task_id: int, *, is_gold: bool, at: 
 
 
 def _release_expired(session: Session, at: float) -> None:
-    late = select(AssignmentRow.id, AssignmentRow.task_id).where(
-        AssignmentRow.state == "open", AssignmentRow.expires_at < at
+    late = select(StoredAssignment.id, StoredAssignment.task_id).where(
+        StoredAssignment.state == "open", StoredAssignment.expires_at < at
     )
     for number, task in session.execute(late.limit(_MOST_EXPIRED)).all():
         _close(session, number, task, "expired")
 
 
 def _close(session: Session, number: int, task: int, state: str) -> bool:
-    """Set an open assignment's state and free its place. Returns whether it was open: another request may be faster."""
+    """Set an open assignment's state and free its seat. Returns whether it was open: another request may be faster."""
     closed = session.execute(
-        update(AssignmentRow).where(AssignmentRow.id == number, AssignmentRow.state == "open").values(state=state)
+        update(StoredAssignment)
+        .where(StoredAssignment.id == number, StoredAssignment.state == "open")
+        .values(state=state)
     )
     if closed.rowcount != 1:  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
         return False
     session.execute(
-        update(TaskRow)
-        .where(TaskRow.id == task)
-        .values(num_reserved=TaskRow.num_reserved - 1, is_open=TaskRow.is_retired.is_(False))
+        update(StoredTask)
+        .where(StoredTask.id == task)
+        .values(num_reserved=StoredTask.num_reserved - 1, is_open=StoredTask.is_retired.is_(False))
     )
     return True
 
 
-def responses_shown(session: Session, assignment: AssignmentRow) -> dict[str, str]:
+def responses_shown(session: Session, assignment: StoredAssignment) -> dict[str, str]:
     """Return the texts of the responses of an assignment by id, in the person's order."""
-    task = session.get_one(TaskRow, assignment.task_id)
-    case = case_of(session.get_one(ItemRow, task.item_id))
+    task = session.get_one(StoredTask, assignment.task_id)
+    case = case_of(session.get_one(StoredItem, task.item_id))
     texts = {response.id: response.text or "" for response in case.responses}
     return {response: texts[response] for response in assignment.shown}

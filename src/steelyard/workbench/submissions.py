@@ -17,7 +17,15 @@ from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.queues import responses_shown, take_again
-from steelyard.workbench.tables import AnswerRow, AssignmentRow, GuidelineRow, ItemRow, ProjectRow, ReviewRow, TaskRow
+from steelyard.workbench.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredGuideline,
+    StoredItem,
+    StoredProject,
+    StoredReview,
+    StoredTask,
+)
 
 _LONGEST_PAUSE = 120.0
 """Seconds between two signs of life of a page beyond which the time between them was a pause."""
@@ -30,7 +38,7 @@ class Submitted(NamedTuple):
     item_state: str
 
 
-def save_draft(session: Session, assignment: AssignmentRow, draft: TripleAnswer, *, seconds: float) -> None:
+def save_draft(session: Session, assignment: StoredAssignment, draft: TripleAnswer, *, seconds: float) -> None:
     """Keep what was entered so far, and the time spent on it: at most the longest pause since the draft before."""
     if assignment.state == "answered":
         return
@@ -39,30 +47,30 @@ def save_draft(session: Session, assignment: AssignmentRow, draft: TripleAnswer,
 
 
 def submit(
-    session: Session, assignment: AssignmentRow, answer: TripleAnswer, *, seconds: float, at: float
+    session: Session, assignment: StoredAssignment, answer: TripleAnswer, *, seconds: float, at: float
 ) -> Submitted:
     """Store an answer and, after the last one of an item, decide whether it passes the gate.
 
     Raises ConfigError for an answer that is not complete or contradicts itself: no page of ours sends one.
     """
-    task = session.get_one(TaskRow, assignment.task_id)
+    task = session.get_one(StoredTask, assignment.task_id)
     # One answer of an item after another: the last one must see all others.
-    item = session.get_one(ItemRow, task.item_id, with_for_update=True)
+    item = session.get_one(StoredItem, task.item_id, with_for_update=True)
     content = msgspec.to_builtins(answer)
     if assignment.state == "answered":
-        stored = session.scalar(select(AnswerRow).where(AnswerRow.assignment_id == assignment.id))
+        stored = session.scalar(select(StoredAnswer).where(StoredAnswer.assignment_id == assignment.id))
         assert stored is not None, "an answered assignment has its answer"
         if msgspec.convert(stored.content, TripleAnswer) == answer:
             return Submitted("stored before", item.state)
         raise ConfigError("this task is answered already", where="answer", do="open the next task")
     _check(answer, responses_shown(session, assignment))
     save_draft(session, assignment, answer, seconds=seconds)
-    settings = settings_of(session.get_one(ProjectRow, task.project_id))
+    settings = settings_of(session.get_one(StoredProject, task.project_id))
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
         record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
         return Submitted("too late", item.state)
     session.add(
-        AnswerRow(
+        StoredAnswer(
             task_id=task.id,
             person_id=assignment.person_id,
             assignment_id=assignment.id,
@@ -74,7 +82,7 @@ def submit(
     )
     assignment.state = "answered"
     # Counted by the database: another person's answer may be stored at the same time.
-    task.num_answered = TaskRow.num_answered + 1
+    task.num_answered = StoredTask.num_answered + 1
     session.flush()
     record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
     if not task.is_gold:
@@ -82,7 +90,7 @@ def submit(
     return Submitted("stored", item.state)
 
 
-def pass_gate(session: Session, item: ItemRow, settings: ProjectSettings, *, at: float) -> None:
+def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, at: float) -> None:
     """Move an item on if all its tasks have their answers: to review where the people agree, else to alignment.
 
     With a gate over batches, or over pairs of people, the agreement is that of all complete items of the unit so far.
@@ -96,7 +104,9 @@ def pass_gate(session: Session, item: ItemRow, settings: ProjectSettings, *, at:
     move(session, item, "agreed" if is_agreed else "disagreed", person=None, at=at)
 
 
-def move(session: Session, item: ItemRow, event: ItemEvent, *, person: int | None, at: float, reason: str = "") -> None:
+def move(
+    session: Session, item: StoredItem, event: ItemEvent, *, person: int | None, at: float, reason: str = ""
+) -> None:
     """Move an item by an event, and past the layers that did not draw it. Raises TransitionRefused."""
     before = item.state
     item.state, item.round = advance(before, event, round=item.round)  # pyright: ignore[reportArgumentType] - an ItemState
@@ -118,23 +128,23 @@ def _check(answer: TripleAnswer, shown: dict[str, str]) -> None:
         )
 
 
-def _is_complete(session: Session, item: ItemRow) -> bool:
+def _is_complete(session: Session, item: StoredItem) -> bool:
     unfinished = select(func.count()).where(
-        TaskRow.item_id == item.id,
-        TaskRow.round == item.round,
-        TaskRow.is_retired.is_(False),
-        TaskRow.num_answered < TaskRow.num_wanted,
+        StoredTask.item_id == item.id,
+        StoredTask.round == item.round,
+        StoredTask.is_retired.is_(False),
+        StoredTask.num_answered < StoredTask.num_wanted,
     )
     return not session.scalar(unfinished)
 
 
 def _agreement_of_unit(
-    session: Session, item: ItemRow, settings: ProjectSettings, *, only_item: bool = False
+    session: Session, item: StoredItem, settings: ProjectSettings, *, only_item: bool = False
 ) -> PairCounts:
     unit = "item" if only_item else settings.rules.gate
-    wanted = [ItemRow.id == item.id] if unit == "item" else [ItemRow.project_id == item.project_id]
+    wanted = [StoredItem.id == item.id] if unit == "item" else [StoredItem.project_id == item.project_id]
     if unit == "batch":
-        wanted.append(ItemRow.batch == item.batch)
+        wanted.append(StoredItem.batch == item.batch)
     doubles = _double_answers(session, wanted)
     counts = gate_counts(doubles, unit)
     keys = {"item": [item.id], "batch": [item.batch]}.get(unit) or [
@@ -149,17 +159,24 @@ def _agreement_of_unit(
 def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
     """Return the answers of every two people to the same task of the items' present rounds."""
     rows = session.execute(
-        select(TaskRow.id, ItemRow.id, ItemRow.batch, TaskRow.responses, AnswerRow.person_id, AnswerRow.content)
-        .join(ItemRow, TaskRow.item_id == ItemRow.id)
-        .join(AnswerRow, AnswerRow.task_id == TaskRow.id)
+        select(
+            StoredTask.id,
+            StoredItem.id,
+            StoredItem.batch,
+            StoredTask.responses,
+            StoredAnswer.person_id,
+            StoredAnswer.content,
+        )
+        .join(StoredItem, StoredTask.item_id == StoredItem.id)
+        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
         .where(
             *wanted,
-            TaskRow.round == ItemRow.round,
-            TaskRow.is_retired.is_(False),
-            TaskRow.is_gold.is_(False),
-            AnswerRow.stage == "annotation",
+            StoredTask.round == StoredItem.round,
+            StoredTask.is_retired.is_(False),
+            StoredTask.is_gold.is_(False),
+            StoredAnswer.stage == "annotation",
         )
-        .order_by(TaskRow.id, AnswerRow.id)
+        .order_by(StoredTask.id, StoredAnswer.id)
     ).all()
     by_task: dict[int, list] = {}
     for row in rows:
@@ -178,18 +195,18 @@ def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
     ]
 
 
-def _is_drawn(session: Session, item: ItemRow, layer: str) -> bool:
-    found = select(ReviewRow.id).where(
-        ReviewRow.item_id == item.id, ReviewRow.round == item.round, ReviewRow.layer == layer
+def _is_drawn(session: Session, item: StoredItem, layer: str) -> bool:
+    drawn = select(StoredReview.id).where(
+        StoredReview.item_id == item.id, StoredReview.round == item.round, StoredReview.layer == layer
     )
-    return session.scalar(found) is not None
+    return session.scalar(drawn) is not None
 
 
-def _guideline(session: Session, task: TaskRow) -> int | None:
+def _guideline(session: Session, task: StoredTask) -> int | None:
     """Return the guideline of the task's category, else the one of all, in its latest version."""
-    found = (
-        select(GuidelineRow.id)
-        .where(GuidelineRow.project_id == task.project_id, GuidelineRow.category.in_((task.category, "")))
-        .order_by((GuidelineRow.category == task.category).desc(), GuidelineRow.version.desc())
+    versions = (
+        select(StoredGuideline.id)
+        .where(StoredGuideline.project_id == task.project_id, StoredGuideline.category.in_((task.category, "")))
+        .order_by((StoredGuideline.category == task.category).desc(), StoredGuideline.version.desc())
     )
-    return session.scalar(found.limit(1))
+    return session.scalar(versions.limit(1))

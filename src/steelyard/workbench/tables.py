@@ -20,7 +20,7 @@ _NAMES = {
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
 
-class Table(DeclarativeBase):
+class WorkbenchTable(DeclarativeBase):
     """The base of all tables. Constraints have names, so that a migration can find them on every database."""
 
     metadata = MetaData(naming_convention=_NAMES)
@@ -29,7 +29,7 @@ class Table(DeclarativeBase):
     id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
 
 
-class ProjectRow(Table):
+class StoredProject(WorkbenchTable):
     """A set of items with one purpose, language of the pages, and rules. ``settings``: `ProjectSettings`."""
 
     __tablename__ = "projects"
@@ -40,7 +40,7 @@ class ProjectRow(Table):
     is_simulated: Mapped[bool] = mapped_column(default=False)
 
 
-class PersonRow(Table):
+class StoredPerson(WorkbenchTable):
     """An account. ``pseudonym`` signs everything that leaves the workbench; ``skills`` are categories, empty for all.
 
     ``erased_at``: when the person asked to be forgotten. Name and password are then empty, and the judgments stay.
@@ -62,7 +62,7 @@ class PersonRow(Table):
     erased_at: Mapped[float | None]
 
 
-class KeyRow(Table):
+class StoredKey(WorkbenchTable):
     """A random key of this workbench, made when it is first opened: cookies are signed with it."""
 
     __tablename__ = "keys"
@@ -71,7 +71,7 @@ class KeyRow(Table):
     value: Mapped[str] = mapped_column(String(100))
 
 
-class LoginSessionRow(Table):
+class StoredLoginSession(WorkbenchTable):
     """A browser that is logged in. The cookie holds the token, this row its SHA-256."""
 
     __tablename__ = "login_sessions"
@@ -82,7 +82,7 @@ class LoginSessionRow(Table):
     expires_at: Mapped[float]
 
 
-class ApiTokenRow(Table):
+class StoredApiToken(WorkbenchTable):
     """A token of the REST interface with the rights of its owner; only its SHA-256 is stored."""
 
     __tablename__ = "api_tokens"
@@ -94,7 +94,7 @@ class ApiTokenRow(Table):
     revoked_at: Mapped[float | None]
 
 
-class LoginAttemptRow(Table):
+class StoredLoginAttempt(WorkbenchTable):
     """A login that failed: what throttling counts, by name and by address."""
 
     __tablename__ = "login_attempts"
@@ -105,7 +105,7 @@ class LoginAttemptRow(Table):
     at: Mapped[float]
 
 
-class ItemRow(Table):
+class StoredItem(WorkbenchTable):
     """One case on its way through the pipeline. ``case_json`` is its line of a case file, ``state`` an `ItemState`.
 
     ``round`` counts how often it was sent back; ``discarded`` are ids of responses that people took out.
@@ -131,7 +131,7 @@ class ItemRow(Table):
     changed_at: Mapped[float]
 
 
-class TaskRow(Table):
+class StoredTask(WorkbenchTable):
     """One comparison of an item that ``num_wanted`` people make. ``responses`` are ids in the order of the design.
 
     ``num_reserved`` counts answers of the round and assignments that are open: it never exceeds ``num_wanted``, which
@@ -162,7 +162,7 @@ class TaskRow(Table):
     gold: Mapped[JsonObject | None]
 
 
-class AssignmentRow(Table):
+class StoredAssignment(WorkbenchTable):
     """A task in a person's hands. ``shown`` is the person's own order; ``draft`` what was entered so far.
 
     ``state``: ``open``, ``answered``, ``expired``, ``released``. Only time with the page in front counts in
@@ -187,7 +187,7 @@ class AssignmentRow(Table):
     draft: Mapped[JsonObject | None]
 
 
-class AnswerRow(Table):
+class StoredAnswer(WorkbenchTable):
     """What a person submitted, or what two people aligned on, or what a layer settled. ``content``: `TripleAnswer`.
 
     ``stage`` is ``annotation``, ``alignment`` or the layer. One assignment has one answer, whatever is sent twice.
@@ -206,7 +206,7 @@ class AnswerRow(Table):
     at: Mapped[float]
 
 
-class RemarkRow(Table):
+class StoredRemark(WorkbenchTable):
     """One remark of the discussion of an item, in alignment or in a layer."""
 
     __tablename__ = "remarks"
@@ -217,7 +217,7 @@ class RemarkRow(Table):
     at: Mapped[float]
 
 
-class ReviewRow(Table):
+class StoredReview(WorkbenchTable):
     """A layer's decision on an item: ``accepted`` or ``rejected`` with its reason; null while it is to be made."""
 
     __tablename__ = "reviews"
@@ -236,7 +236,7 @@ class ReviewRow(Table):
     at: Mapped[float | None]
 
 
-class GuidelineRow(Table):
+class StoredGuideline(WorkbenchTable):
     """A version of the guideline of a category (empty: of all) in one language, in Markdown."""
 
     __tablename__ = "guidelines"
@@ -251,7 +251,7 @@ class GuidelineRow(Table):
     at: Mapped[float]
 
 
-class EventRow(Table):
+class StoredEvent(WorkbenchTable):
     """One line of the audit log: who did what to which object. ``hash`` covers the row and the hash before it."""
 
     __tablename__ = "events"

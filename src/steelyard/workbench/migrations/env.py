@@ -2,10 +2,10 @@
 
 from alembic import context
 
-from steelyard.workbench.tables import Table
+from steelyard.workbench.tables import WorkbenchTable
 
 context.configure(
-    connection=context.config.attributes["connection"], target_metadata=Table.metadata, render_as_batch=True
+    connection=context.config.attributes["connection"], target_metadata=WorkbenchTable.metadata, render_as_batch=True
 )
 with context.begin_transaction():
     context.run_migrations()

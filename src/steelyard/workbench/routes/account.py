@@ -23,7 +23,7 @@ from steelyard.workbench.people import (
     set_password,
 )
 from steelyard.workbench.permissions import COOKIE, Anyone, visitor_of
-from steelyard.workbench.tables import ApiTokenRow, PersonRow
+from steelyard.workbench.tables import StoredApiToken, StoredPerson
 
 router = APIRouter(include_in_schema=False)
 _HOME: dict[Role, str] = {
@@ -100,7 +100,7 @@ def change_language(request: Request, visitor: Anyone, language: Text) -> Respon
         raise ConfigError(f"{language!r} is no language of the pages", where="language", allowed=", ".join(LANGUAGES))
 
     def change(session: Session) -> None:
-        session.get_one(PersonRow, visitor.person).language = language
+        session.get_one(StoredPerson, visitor.person).language = language
 
     _database(request).write(change)
     return RedirectResponse("/account", 303)
@@ -113,7 +113,7 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
     now = time.time()
 
     def change(session: Session) -> None:
-        person = session.get_one(PersonRow, visitor.person)
+        person = session.get_one(StoredPerson, visitor.person)
         log_in(session, person.name, old, address=address, at=now)
         set_password(session, person, new, by=visitor.person, at=now)
 
@@ -121,7 +121,7 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
         _database(request).write(change)
     except LoginRefused as refusal:
         with _database(request).reading() as session:
-            name = session.get_one(PersonRow, visitor.person).name
+            name = session.get_one(StoredPerson, visitor.person).name
         _database(request).write(lambda session: record_failure(session, name, address=address, at=now))
         return _account_page(request, visitor, refusal=refusal, status=403)
     return RedirectResponse("/login", 303)
@@ -131,7 +131,7 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
 def new_token(request: Request, visitor: Anyone, name: Text) -> Response:
     """Issue a token and show it, this once."""
     token = _database(request).write(
-        lambda session: issue_token(session, session.get_one(PersonRow, visitor.person), name, at=time.time())
+        lambda session: issue_token(session, session.get_one(StoredPerson, visitor.person), name, at=time.time())
     )
     return _account_page(request, visitor, token=token)
 
@@ -142,7 +142,7 @@ def end_token(request: Request, visitor: Anyone, number: int) -> Response:
 
     def revoke(session: Session) -> bool:
         token = session.scalar(
-            select(ApiTokenRow).where(ApiTokenRow.id == number, ApiTokenRow.person_id == visitor.person)
+            select(StoredApiToken).where(StoredApiToken.id == number, StoredApiToken.person_id == visitor.person)
         )
         if token is not None:
             revoke_token(session, token, by=visitor.person, at=time.time())
@@ -166,6 +166,8 @@ def _account_page(
     status: int = 200,
 ) -> Response:
     with _database(request).reading() as session:
-        of_person = select(ApiTokenRow).where(ApiTokenRow.person_id == visitor.person, ApiTokenRow.revoked_at.is_(None))
-        tokens = session.scalars(of_person.order_by(ApiTokenRow.id)).all()
+        of_person = select(StoredApiToken).where(
+            StoredApiToken.person_id == visitor.person, StoredApiToken.revoked_at.is_(None)
+        )
+        tokens = session.scalars(of_person.order_by(StoredApiToken.id)).all()
     return page(request, "account.html", visitor, status=status, tokens=tokens, token=token, refusal=refusal)

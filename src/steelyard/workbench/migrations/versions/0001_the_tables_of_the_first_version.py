@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from steelyard.core.errors import ConfigError
+
 revision = "0001"
 down_revision = None
 branch_labels = depends_on = None
@@ -20,8 +22,7 @@ _FUNCTION = f"""
     AS $$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$"""
 
 
-def upgrade() -> None:
-    """Create every table, and the triggers that keep the audit log as it is."""
+def _create_accounts() -> None:
     op.create_table(
         "keys",
         sa.Column("name", sa.String(length=40), nullable=False),
@@ -41,7 +42,6 @@ def upgrade() -> None:
     with op.batch_alter_table("login_attempts", schema=None) as batch_op:
         batch_op.create_index("ix_login_attempts_at", ["address", "at"], unique=False)
         batch_op.create_index("ix_login_attempts_name_at", ["name", "at"], unique=False)
-
     op.create_table(
         "people",
         sa.Column("name", sa.String(length=200), nullable=False),
@@ -61,16 +61,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_people_name")),
         sa.UniqueConstraint("pseudonym", name=op.f("uq_people_pseudonym")),
     )
-    op.create_table(
-        "projects",
-        sa.Column("name", sa.String(length=200), nullable=False),
-        sa.Column("settings", sa.JSON(), nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("is_simulated", sa.Boolean(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
-        sa.UniqueConstraint("name", name=op.f("uq_projects_name")),
-    )
+
+
+def _create_logins() -> None:
     op.create_table(
         "api_tokens",
         sa.Column("token_hash", sa.String(length=64), nullable=False),
@@ -85,25 +78,32 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("api_tokens", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_api_tokens_person_id"), ["person_id"], unique=False)
-
     op.create_table(
-        "events",
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("person_id", _Number, nullable=True),
-        sa.Column("action", sa.String(length=60), nullable=False),
-        sa.Column("subject", sa.String(length=30), nullable=False),
-        sa.Column("subject_id", _Number, nullable=True),
-        sa.Column("detail", sa.JSON(), nullable=False),
-        sa.Column("previous_hash", sa.String(length=64), nullable=False),
-        sa.Column("hash", sa.String(length=64), nullable=False),
+        "login_sessions",
+        sa.Column("token_hash", sa.String(length=64), nullable=False),
+        sa.Column("person_id", _Number, nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("expires_at", sa.Double(), nullable=False),
         sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_events_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
-        sa.UniqueConstraint("hash", name=op.f("uq_events_hash")),
+        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_login_sessions_person_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_login_sessions")),
+        sa.UniqueConstraint("token_hash", name=op.f("uq_login_sessions_token_hash")),
     )
-    with op.batch_alter_table("events", schema=None) as batch_op:
-        batch_op.create_index("ix_events_subject", ["subject", "subject_id"], unique=False)
+    with op.batch_alter_table("login_sessions", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_login_sessions_person_id"), ["person_id"], unique=False)
 
+
+def _create_projects() -> None:
+    op.create_table(
+        "projects",
+        sa.Column("name", sa.String(length=200), nullable=False),
+        sa.Column("settings", sa.JSON(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("is_simulated", sa.Boolean(), nullable=False),
+        sa.Column("id", _Number, autoincrement=True, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
+        sa.UniqueConstraint("name", name=op.f("uq_projects_name")),
+    )
     op.create_table(
         "guidelines",
         sa.Column("project_id", _Number, nullable=False),
@@ -126,6 +126,26 @@ def upgrade() -> None:
         ),
     )
     op.create_table(
+        "events",
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.Column("person_id", _Number, nullable=True),
+        sa.Column("action", sa.String(length=60), nullable=False),
+        sa.Column("subject", sa.String(length=30), nullable=False),
+        sa.Column("subject_id", _Number, nullable=True),
+        sa.Column("detail", sa.JSON(), nullable=False),
+        sa.Column("previous_hash", sa.String(length=64), nullable=False),
+        sa.Column("hash", sa.String(length=64), nullable=False),
+        sa.Column("id", _Number, autoincrement=True, nullable=False),
+        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_events_person_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
+        sa.UniqueConstraint("hash", name=op.f("uq_events_hash")),
+    )
+    with op.batch_alter_table("events", schema=None) as batch_op:
+        batch_op.create_index("ix_events_subject", ["subject", "subject_id"], unique=False)
+
+
+def _create_items() -> None:
+    op.create_table(
         "items",
         sa.Column("project_id", _Number, nullable=False),
         sa.Column("prompt", sa.String(length=500), nullable=False),
@@ -146,21 +166,6 @@ def upgrade() -> None:
     with op.batch_alter_table("items", schema=None) as batch_op:
         batch_op.create_index("ix_items_batch", ["project_id", "batch"], unique=False)
         batch_op.create_index("ix_items_state", ["project_id", "state", "id"], unique=False)
-
-    op.create_table(
-        "login_sessions",
-        sa.Column("token_hash", sa.String(length=64), nullable=False),
-        sa.Column("person_id", _Number, nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("expires_at", sa.Double(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_login_sessions_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_login_sessions")),
-        sa.UniqueConstraint("token_hash", name=op.f("uq_login_sessions_token_hash")),
-    )
-    with op.batch_alter_table("login_sessions", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_login_sessions_person_id"), ["person_id"], unique=False)
-
     op.create_table(
         "remarks",
         sa.Column("item_id", _Number, nullable=False),
@@ -174,7 +179,6 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("remarks", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_remarks_item_id"), ["item_id"], unique=False)
-
     op.create_table(
         "reviews",
         sa.Column("project_id", _Number, nullable=False),
@@ -195,6 +199,8 @@ def upgrade() -> None:
     with op.batch_alter_table("reviews", schema=None) as batch_op:
         batch_op.create_index("ix_reviews_open", ["project_id", "layer", "decision"], unique=False)
 
+
+def _create_tasks() -> None:
     op.create_table(
         "tasks",
         sa.Column("project_id", _Number, nullable=False),
@@ -222,6 +228,8 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_tasks_item_id"), ["item_id"], unique=False)
         batch_op.create_index("ix_tasks_open", ["project_id", "is_gold", "is_open", "priority", "id"], unique=False)
 
+
+def _create_answers() -> None:
     op.create_table(
         "assignments",
         sa.Column("task_id", _Number, nullable=False),
@@ -242,7 +250,6 @@ def upgrade() -> None:
     with op.batch_alter_table("assignments", schema=None) as batch_op:
         batch_op.create_index("ix_assignments_expiry", ["state", "expires_at"], unique=False)
         batch_op.create_index("ix_assignments_person", ["person_id", "state"], unique=False)
-
     op.create_table(
         "answers",
         sa.Column("task_id", _Number, nullable=False),
@@ -265,6 +272,15 @@ def upgrade() -> None:
         batch_op.create_index("ix_answers_person", ["person_id", "at"], unique=False)
         batch_op.create_index("ix_answers_task", ["task_id", "stage"], unique=False)
 
+
+def upgrade() -> None:
+    """Create every table, and the triggers that keep the audit log as it is."""
+    _create_accounts()
+    _create_logins()
+    _create_projects()
+    _create_items()
+    _create_tasks()
+    _create_answers()
     # The audit log cannot be changed, not even by an administrator of the application.
     dialect = op.get_bind().dialect.name
     if dialect == "postgresql":
@@ -274,5 +290,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Refuse: without these tables there is no workbench."""
-    raise NotImplementedError("before the first version there is nothing: restore a backup")
+    """Refuse: a workbench needs these tables."""
+    raise ConfigError("there was nothing before the first version", do="restore a backup")
