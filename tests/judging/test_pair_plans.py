@@ -1,20 +1,16 @@
-"""Plans of pairs and triples: what is covered, how often each response is shown, and what is doubtful."""
+"""Plans of pairs: what is covered, how often each response is shown, and what is doubtful."""
 
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.comparison import circular_triples
 from steelyard.core.errors import ConfigError
 from steelyard.judging.pair_plans import (
     PairPlan,
     choose_pairs,
-    choose_triples,
-    covering_triples,
     random_pairs,
 )
 from strategies import case, judgment
@@ -22,53 +18,10 @@ from strategies import case, judgment
 LETTERS = "abcdefghijklmnopqrstuvwxyz1234"
 
 
-def fewest_triples(number):
-    """Schönheim's bound on the number of triples that cover every pair."""
-    return -(-number * -(-(number - 1) // 2) // 3)
-
-
 def shown_how_often(groups, number):
     counts = Counter(dict.fromkeys(range(number), 0))
     counts.update(place for group in groups for place in group)
     return sorted(counts.values())
-
-
-@pytest.mark.parametrize("number", range(3, 31))
-def test_triples_cover_every_pair_in_the_fewest_triples(number):
-    triples = covering_triples(number)
-    covered = {frozenset(pair) for triple in triples for pair in combinations(triple, 2)}
-    assert all(len(set(triple)) == 3 for triple in triples)
-    assert len(covered) == number * (number - 1) // 2
-    assert len(triples) == fewest_triples(number)
-    counts = shown_how_often(triples, number)
-    assert counts[-1] - counts[0] <= 1
-
-
-@pytest.mark.parametrize(("number", "fewest"), [(3, 1), (4, 3), (5, 4), (6, 6), (7, 7), (9, 12), (10, 17), (13, 26)])
-def test_the_bound_is_the_published_one(number, fewest):
-    # Covering numbers C(v, 3, 2) of the La Jolla repository.
-    assert fewest_triples(number) == fewest
-
-
-def test_up_to_five_responses_the_triples_are_those_of_cheems():
-    for number in (3, 4, 5):
-        assert choose_triples(case(responses=LETTERS[:number]), "covering", seed=0) == circular_triples(number)
-
-
-def test_six_responses_have_every_pair_and_circular_triples_do_not():
-    one = case(responses="abcdef")
-
-    def pairs(design):
-        return {frozenset(two) for triple in choose_triples(one, design, seed=0) for two in combinations(triple, 2)}
-
-    assert len(pairs("covering")) == 15
-    assert len(pairs("circular")) == 12
-    assert choose_triples(one, "covering", seed=0) != choose_triples(one, "covering", seed=1)
-
-
-def test_two_responses_have_no_triple():
-    with pytest.raises(ConfigError, match="2 responses"):
-        covering_triples(2)
 
 
 @given(st.data())

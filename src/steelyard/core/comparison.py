@@ -152,8 +152,8 @@ def circular_triples(num_responses: int) -> tuple[Triple, ...]:
 
     For five responses these are five tasks with 15 verdicts on all 10 pairs: neighbours on the circle are compared
     twice, the other pairs once. For three, the one triple is judged three times; for four, every pair twice; from six
-    on, pairs more than two apart on the circle are never compared, and their order follows only from others (a judge
-    has designs that compare them: `steelyard.judging.pair_plans`).
+    on, pairs more than two apart on the circle are never compared, and their order follows only from others (a
+    design that compares them: `steelyard.annotation.triple_designs`).
 
     Raises ConfigError below three responses.
     """

@@ -1,17 +1,16 @@
-"""Which responses of a prompt are compared: all pairs, some at random, the doubtful ones, or triples of a design.
+"""Which pairs of responses of a prompt are compared: all of them, some at random, or the doubtful ones.
 
-Every plan is a function of the case, its settings and the seed, so that a run that continues plans the same.
+Every plan is a function of the case, its settings and the seed, so that a run that continues plans the same. Triples of
+responses have designs of their own: `steelyard.annotation.triple_designs`.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
-from itertools import combinations, count
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from steelyard.core.comparison import Triple, circular_triples
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Judgment, Verdict
@@ -19,10 +18,6 @@ from steelyard.core.types import Case, Judgment, Verdict
 Pair = tuple[int, int]
 """Positions of two responses of a case."""
 PairChoice = Literal["all", "random", "unsure", "disputed"]
-TripleDesign = Literal["covering", "circular"]
-
-_LARGEST_CIRCULAR = 5
-"""Up to this number of responses circular triples compare every pair."""
 
 
 class PairPlan(NamedTuple):
@@ -75,110 +70,6 @@ def choose_pairs(
         verdicts = _verdicts(case, plan)
         return tuple(pair for pair in pairs if len({*verdicts.get(pair, {}).values()} - {"none"}) > 1)
     return pairs
-
-
-def choose_triples(case: Case, design: TripleDesign, *, seed: int) -> tuple[Triple, ...]:
-    """Return the triples of a case: circular up to five responses (CHEEMS, section 3.2), then those of the design.
-
-    ``covering`` compares every pair, in the smallest number of triples; which response has which place in the design
-    is drawn for each case.
-
-    Differs from: CHEEMS, whose circular triples compare no two responses that are more than two apart. Of six responses
-    that leaves 3 of 15 pairs uncompared, of ten 25 of 45. ``circular`` is its design at any number.
-    """
-    number = len(case.responses)
-    if design == "circular" or number <= _LARGEST_CIRCULAR:
-        return circular_triples(number)
-    place = _rng(case, seed, "triples").permutation(number).tolist()
-    return tuple((place[first], place[second], place[third]) for first, second, third in covering_triples(number))
-
-
-@cache
-def covering_triples(number: int) -> tuple[Triple, ...]:
-    """Return a smallest set of triples with every pair of ``number`` points in at least one of them.
-
-    Their number is Schönheim's bound, ceil(n / 3 * ceil((n - 1) / 2)). Pairs that occur more than once are as few as
-    possible: none where ``number`` is 1 or 3 modulo 6, one pair three times where it is 5 modulo 6, else about one for
-    every two points. The multigraph of all pairs and these repeats is
-    divided into triangles by hill climbing: a triple is added, and the one that it contradicts is removed (Stinson
-    1985, for Steiner triple systems).
-
-    Raises ConfigError below three points.
-    """
-    if number < 3:
-        raise ConfigError(f"{number} responses", where="triples", allowed="3 or more: a task shows three")
-    for attempt in count():
-        climb = _Climb(number, generator(0, "covering triples", number, attempt))
-        if climb.run(max_steps=100 * number * number):
-            return tuple(sorted(climb.triples()))
-    raise AssertionError("attempts do not end")
-
-
-class _Climb:
-    """Divide a multigraph into triangles. ``need`` counts for each pair how often it is still to be covered."""
-
-    def __init__(self, number: int, rng: np.random.Generator) -> None:
-        self.number, self.rng = number, rng
-        self.need = [[int(first != other) for other in range(number)] for first in range(number)]
-        for first, other in _repeated_pairs(number):
-            self._change(first, other, 1)
-        self.left = sum(map(sum, self.need)) // 2
-        self.of_pair: defaultdict[Pair, list[Triple]] = defaultdict(list)
-
-    def run(self, *, max_steps: int) -> bool:
-        """Climb until every pair is covered. Returns whether that was reached."""
-        for _ in range(max_steps):
-            if not self.left:
-                return True
-            self._step()
-        return False
-
-    def triples(self) -> list[Triple]:
-        """Return the triples; one that covers pairs twice occurs twice."""
-        return [triple for pair, triples in self.of_pair.items() for triple in triples if pair == triple[:2]]
-
-    def _step(self) -> None:
-        live = [point for point in range(self.number) if any(self.need[point])]
-        point = live[self.rng.integers(len(live))]
-        partners = [other for other in range(self.number) if self.need[point][other] > 0]
-        if len(partners) < 2:
-            # A repeated pair alone is left here: a triple of this point makes room.
-            pairs = [pair for pair, triples in self.of_pair.items() if point in pair and triples]
-            if pairs:
-                self._remove(self.of_pair[pairs[self.rng.integers(len(pairs))]][0])
-            return
-        first, other = (partners[place] for place in self.rng.permutation(len(partners))[:2])
-        if not self.need[first][other]:
-            contradicting = self.of_pair[_sorted((first, other))]
-            self._remove(contradicting[self.rng.integers(len(contradicting))])
-        self._add(tuple(sorted((point, first, other))))  # pyright: ignore[reportArgumentType] - three points
-
-    def _add(self, triple: Triple) -> None:
-        for pair in combinations(triple, 2):
-            self._change(*pair, -1)
-            self.of_pair[pair].append(triple)
-        self.left -= 3
-
-    def _remove(self, triple: Triple) -> None:
-        for pair in combinations(triple, 2):
-            self._change(*pair, 1)
-            self.of_pair[pair].remove(triple)
-        self.left += 3
-
-    def _change(self, first: int, other: int, by: int) -> None:
-        self.need[first][other] += by
-        self.need[other][first] += by
-
-
-def _repeated_pairs(number: int) -> tuple[Pair, ...]:
-    """Return the pairs beyond one each of a smallest covering by triples: every point needs an even number of pairs."""
-    if number % 6 in (1, 3):
-        return ()
-    if number % 6 == 5:
-        return ((0, 1), (0, 1))
-    matching = tuple((first, first + 1) for first in range(0, number, 2))
-    # The number of pairs must be a multiple of three: one point takes the partners of another edge, too.
-    return matching if number % 6 == 0 else ((0, 1), (0, 2), (0, 3), *matching[2:])
 
 
 def random_pairs(number: int, num_pairs: int, *, rng: np.random.Generator) -> tuple[Pair, ...]:

@@ -7,11 +7,11 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from steelyard.annotation.triple_designs import TripleDesign, choose_triples
 from steelyard.core.checks import content_id
 from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, JsonObject, Judgment, Prompt, Rating, Response, Verdict
-from steelyard.judging.pair_plans import TripleDesign, choose_triples
 from steelyard.judging.reply_parsing import RATING_RANGE
 
 JudgeTask = Literal["pairs", "triples", "best", "ratings"]

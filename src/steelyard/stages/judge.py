@@ -11,6 +11,7 @@ from typing import IO, Literal, NamedTuple
 
 import msgspec
 
+from steelyard.annotation.triple_designs import TripleDesign
 from steelyard.core.comparison import Comparison
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
@@ -32,7 +33,7 @@ from steelyard.judging.asking import (
 )
 from steelyard.judging.forecast import CountTokens, Forecast, forecast_member
 from steelyard.judging.judge_card import judge_cards, people_labels
-from steelyard.judging.pair_plans import PairChoice, PairPlan, TripleDesign, choose_pairs
+from steelyard.judging.pair_plans import PairChoice, PairPlan, choose_pairs
 from steelyard.judging.panel import JudgePanel, PanelChoice, PanelMember, build_panel, choose_panel
 from steelyard.judging.planning import NO_RESPONSES, JudgeTask, add_verdicts, plan_comparisons, refusal_reason
 from steelyard.judging.prefix_order import store_comparisons, stored_comparisons

@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import Origin, TripleAnswer, judgments_of, ratings_of
 from steelyard.annotation.pipeline import LAYERS, PipelineRules
 from steelyard.annotation.review import draw_for_review
+from steelyard.annotation.triple_designs import choose_triples
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
-from steelyard.judging.pair_plans import choose_triples
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.tables import (
     StoredAnswer,
