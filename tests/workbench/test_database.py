@@ -1,14 +1,189 @@
 """The database: opened by address, migrated to exactly the tables of this program, written in whole transactions."""
 
+import sqlite3
+import threading
+
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import DBAPIError, OperationalError
 
-from steelyard.workbench.tables import WorkbenchTable
+from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.workbench.database import Database
+from steelyard.workbench.people import NewPerson, add_person
+from steelyard.workbench.tables import StoredEvent, StoredPerson, WorkbenchTable
+from workbench_people import NOON
+
+
+def add(name):
+    return lambda session: add_person(session, NewPerson(name, "annotator"), by=None, at=NOON).id
+
+
+def names(database):
+    with database.reading() as session:
+        return sorted(session.scalars(select(StoredPerson.name)))
 
 
 def test_migrations_make_exactly_the_tables_of_this_program(database):
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        differences = compare_metadata(context, WorkbenchTable.metadata)
-    assert [each for each in differences if "alembic_version" not in str(each)] == []
-    assert database.migrate() == "0001"
+        assert compare_metadata(context, WorkbenchTable.metadata) == []
+
+
+def test_a_database_that_is_migrated_stays_as_it_is(database):
+    database.write(add("Ada"))
+    version = database.migrate()
+    with database.engine.connect() as connection:
+        assert version == connection.scalar(text("SELECT version_num FROM alembic_version"))
+    assert names(database) == ["Ada"]
+
+
+def test_the_database_of_a_newer_program_is_left_alone(database):
+    with database.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(FileError, match="was migrated to version 9999 by a newer program"):
+        database.migrate()
+
+
+def test_a_transaction_that_raises_leaves_nothing(database):
+    def work(session):
+        add("Ada")(session)
+        raise ConfigError("no", where="here")
+
+    with pytest.raises(ConfigError):
+        database.write(work)
+    assert names(database) == []
+    with database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(StoredEvent)) == 0
+
+
+def test_reading_changes_nothing(database):
+    with database.reading() as session:
+        add("Ada")(session)
+        session.flush()
+    assert names(database) == []
+
+
+def test_transactions_in_parallel_are_all_kept(database):
+    failures = []
+
+    def work(number):
+        try:
+            for step in range(10):
+                database.write(add(f"{number}-{step}"))
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert names(database) == sorted(f"{number}-{step}" for number in range(8) for step in range(10))
+
+
+def test_a_transaction_that_another_stands_in_the_way_of_is_run_again_as_a_whole(database):
+    tries = []
+
+    def work(session):
+        tries.append(1)
+        number = add(f"try {len(tries)}")(session)
+        if len(tries) < 3:
+            raise OperationalError("UPDATE", {}, sqlite3.OperationalError("database is locked"))
+        return number
+
+    database.write(work)
+    assert len(tries) == 3
+    assert names(database) == ["try 3"]
+
+
+def test_an_error_that_does_not_pass_is_raised_at_once(database):
+    tries = []
+
+    def work(session):
+        tries.append(1)
+        session.execute(text("SELECT 1 FROM nowhere"))
+
+    with pytest.raises(DBAPIError):
+        database.write(work)
+    assert len(tries) == 1
+
+
+def test_a_reader_sees_one_state_while_others_write(database):
+    with database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(StoredPerson)) == 0
+        database.write(add("Ada"))
+        assert session.scalar(select(func.count()).select_from(StoredPerson)) == 0
+    assert names(database) == ["Ada"]
+
+
+def test_two_serialisations_that_fail_on_postgresql_are_run_again(empty_postgres):
+    database = Database(empty_postgres)
+    database.migrate()
+    first, second = database.write(add("a")), database.write(add("b"))
+    both_hold_one, tries = threading.Barrier(2), []
+
+    def lock(one, other):
+        def work(session):
+            tries.append(1)
+            session.get_one(StoredPerson, one, with_for_update=True)
+            if len(tries) <= 2:
+                both_hold_one.wait()
+            session.get_one(StoredPerson, other, with_for_update=True).display_name += "!"
+
+        database.write(work)
+
+    threads = [threading.Thread(target=lock, args=pair) for pair in ((first, second), (second, first))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # Each waits for the other: PostgreSQL ends one, which succeeds the next time.
+    assert len(tries) == 3
+    with database.reading() as session:
+        assert list(session.scalars(select(StoredPerson.display_name).order_by(StoredPerson.id))) == ["a!", "b!"]
+    database.close()
+
+
+def test_a_backup_is_one_state_of_a_database_in_use(tmp_path, sqlite_template):
+    path = tmp_path / "w.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    database = Database(f"sqlite:///{path}")
+    database.write(add("Ada"))
+    database.backup(tmp_path / "copy.db")
+    database.write(add("Bob"))
+    copy = Database(f"sqlite:///{tmp_path}/copy.db")
+    copy.migrate()
+    assert names(copy) == ["Ada"]
+    with pytest.raises(OutputError, match="exists already"):
+        database.backup(tmp_path / "copy.db")
+    copy.close()
+    database.close()
+
+
+def test_a_server_is_copied_by_its_own_tool(empty_postgres, tmp_path):
+    database = Database(empty_postgres)
+    with pytest.raises(ConfigError, match="pg_dump"):
+        database.backup(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+    database.close()
+
+
+@pytest.mark.parametrize("address", ["", "w.db", "mysql://me:secret@host/w", "sqlite://", "postgresql"])
+def test_an_address_that_is_none_is_refused_without_being_repeated(address):
+    with pytest.raises(ConfigError, match="sqlite:///FILE or postgresql://") as refusal:
+        Database(address)
+    assert "secret" not in str(refusal.value)
+
+
+def test_what_cannot_be_opened_is_an_error(tmp_path):
+    with pytest.raises(OutputError, match="is not a folder"):
+        Database(f"sqlite:///{tmp_path}/missing/w.db")
+    database = Database(f"postgresql://me:secret@/nothing?host={tmp_path}")
+    with pytest.raises(OutputError, match="cannot be opened") as refusal:
+        database.migrate()
+    assert "secret" not in str(refusal.value)
+    database.close()

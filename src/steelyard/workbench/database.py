@@ -7,10 +7,12 @@ another one stood in the way of is run again as a whole: `Database.write` theref
 import random
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
+from types import TracebackType
 from typing import TypeVar
 
 from alembic import command
@@ -41,7 +43,7 @@ class Database:
         self.engine = _engine(address)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         # SQLite has one writer at a time. Waiting here is fair; its own waiting lets late ones pass early ones.
-        self._turn: AbstractContextManager[object] = Lock() if self.is_sqlite else nullcontext()
+        self._turn: AbstractContextManager[object] = FairTurn() if self.is_sqlite else nullcontext()
 
     @property
     def shown_address(self) -> str:
@@ -76,9 +78,17 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Give a session that reads one state of the database; what it would change is undone."""
+        """Give a session that reads one state of the database; what it would change is undone.
+
+        What it has read stays readable afterwards.
+        """
         with Session(self.engine, expire_on_commit=False) as session:
+            if self.is_sqlite:
+                session.connection().exec_driver_sql("BEGIN")
+            else:
+                session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
             yield session
+            session.expunge_all()
             session.rollback()
 
     def write(self, work: Callable[[Session], ResultT]) -> ResultT:
@@ -131,6 +141,44 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+class FairTurn:
+    """A lock for ``with`` that is handed on, when it is let go, to whoever has waited longest.
+
+    `threading.Lock` lets any waiting thread go next, and mostly the one that has just been there: with twenty people at
+    one SQLite file some would wait for seconds while others are served at once.
+    """
+
+    def __init__(self) -> None:
+        self._guard = Lock()
+        self._waiting: deque[Lock] = deque()
+        self._is_taken = False
+
+    @property
+    def num_waiting(self) -> int:
+        """The number of threads that wait for the turn."""
+        return len(self._waiting)
+
+    def __enter__(self) -> None:
+        with self._guard:
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            gate = Lock()
+            gate.acquire()
+            self._waiting.append(gate)
+        # Opened by whoever hands the turn on, which stays taken in between.
+        gate.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._is_taken = False
 
 
 def _engine(address: str) -> Engine:

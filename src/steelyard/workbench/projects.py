@@ -129,6 +129,9 @@ def plan_tasks(
     )
     if len(remaining.responses) < 3:
         return []
+    triples = choose_triples(remaining, "covering", seed=settings.seed)
+    # The circle of three responses is the same triple three times: more answers are for `num_annotators` to say.
+    distinct = {frozenset(triple): triple for triple in triples}.values()
     return [
         StoredTask(
             project_id=item.project_id,
@@ -139,7 +142,7 @@ def plan_tasks(
             category=item.category,
             num_wanted=settings.rules.num_annotators,
         )
-        for number, triple in enumerate(choose_triples(remaining, "covering", seed=settings.seed), start=first_number)
+        for number, triple in enumerate(distinct, start=first_number)
     ]
 
 

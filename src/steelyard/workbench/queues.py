@@ -101,7 +101,7 @@ def _is_gold_turn(session: Session, seat: Seat) -> bool:
 
 
 def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bool) -> Sequence[int]:
-    """Return free tasks that the person has not had, in the order of the queue, begun at a random one of the first.
+    """Return free tasks that the person has not had, those of the highest priority begun at a random one.
 
     With ``avoids_items`` no task of an item that the person has had another task of.
     """
@@ -116,12 +116,16 @@ def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bo
     same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id
     had = exists().where(and_(StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == other.id, same))
     statement = (
-        select(StoredTask.id).where(*free, ~had).order_by(StoredTask.priority.desc(), StoredTask.id).limit(_CANDIDATES)
+        select(StoredTask.id, StoredTask.priority)
+        .where(*free, ~had)
+        .order_by(StoredTask.priority.desc(), StoredTask.id)
+        .limit(_CANDIDATES)
     )
-    tasks = session.scalars(statement).all()
+    rows = session.execute(statement).all()
     # Tasks of one priority are equally good: people who ask at once try different ones first.
-    start = random.randrange(len(tasks)) if tasks else 0
-    return [*tasks[start:], *tasks[:start]]
+    best = [task for task, priority in rows if priority == rows[0][1]]
+    start = random.randrange(len(best)) if best else 0
+    return [*best[start:], *best[:start], *(task for task, _ in rows[len(best) :])]
 
 
 def _take_place(session: Session, task: int) -> bool:

@@ -1,0 +1,98 @@
+"""The audit log: nothing in it can be changed, and whoever changes it all the same is found out."""
+
+import threading
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.exc import DBAPIError
+
+from steelyard.workbench.audit_log import Deed, record, verify
+from steelyard.workbench.people import NewPerson, add_person
+from steelyard.workbench.tables import StoredEvent
+from workbench_people import NOON
+
+TRIGGERS = {
+    "sqlite": ["DROP TRIGGER events_stay_UPDATE", "DROP TRIGGER events_stay_DELETE"],
+    "postgresql": ["ALTER TABLE events DISABLE TRIGGER ALL"],
+}
+
+
+def log(database, *actions):
+    for number, action in enumerate(actions, start=1):
+        database.write(
+            lambda session, action=action, number=number: record(
+                session, Deed(action, "item", number, None, {"why": "测试", "share": 0.1}), at=NOON + number / 3
+            )
+        )
+
+
+def broken_at(database):
+    with database.reading() as session:
+        return verify(session)
+
+
+def tamper(database, statement):
+    with database.engine.begin() as connection:
+        for each in [*TRIGGERS[database.engine.dialect.name], statement]:
+            connection.execute(text(each))
+
+
+def test_events_are_in_order_and_follow_from_each_other(database):
+    log(database, "a", "b", "c")
+    with database.reading() as session:
+        rows = session.scalars(select(StoredEvent).order_by(StoredEvent.id)).all()
+    assert [row.action for row in rows] == ["a", "b", "c"]
+    assert [row.previous_hash for row in rows] == ["", rows[0].hash, rows[1].hash]
+    assert broken_at(database) is None
+
+
+@pytest.mark.parametrize("statement", ["UPDATE events SET action = 'x'", "DELETE FROM events"])
+def test_the_tables_refuse_every_change(database, statement):
+    log(database, "a")
+    with pytest.raises(DBAPIError, match="append-only"), database.engine.begin() as connection:
+        connection.execute(text(statement))
+    assert broken_at(database) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "action = 'z'", "at = at + 1", "subject = 'task'", "subject_id = 9", "previous_hash = ''",
+        "detail = '{\"why\": \"\", \"share\": 0.1}'", "person_id = 1",
+    ],
+)  # fmt: skip
+def test_a_row_that_was_changed_is_named(database, change):
+    log(database, "a", "b", "c", "d")
+    database.write(lambda session: add_person(session, NewPerson("Ada", "annotator"), by=None, at=NOON))
+    tamper(database, f"UPDATE events SET {change} WHERE id = 3")
+    assert broken_at(database) == 3
+
+
+def test_a_row_that_is_missing_is_noticed_at_the_next(database):
+    log(database, "a", "b", "c", "d")
+    tamper(database, "DELETE FROM events WHERE id = 2")
+    assert broken_at(database) == 3
+
+
+def test_events_of_transactions_in_parallel_form_one_chain(database):
+    threads = [threading.Thread(target=log, args=(database, *"abcdef")) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with database.reading() as session:
+        assert len(session.scalars(select(StoredEvent)).all()) == 48
+    assert broken_at(database) is None
+
+
+def test_what_is_undone_is_not_in_the_log(database):
+    def work(session):
+        record(session, Deed("a", "item", 1, None, {}), at=NOON)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        database.write(work)
+    log(database, "b")
+    with database.reading() as session:
+        assert list(session.scalars(select(StoredEvent.action))) == ["b"]
+    assert broken_at(database) is None

@@ -1,0 +1,171 @@
+"""The queue: exactly as many people for each task as are wanted, places that come back, an order of one's own."""
+
+import threading
+from collections import Counter, defaultdict
+
+import msgspec
+from sqlalchemy import select
+
+from steelyard.workbench.projects import set_priorities
+from steelyard.workbench.queues import release
+from steelyard.workbench.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredTask,
+)
+from workbench_people import NO_GOLD, NOON, answer, answer_all, make_project, send, take
+
+
+def rows(database, table):
+    with database.reading() as session:
+        return session.scalars(select(table).order_by(table.id)).all()
+
+
+def test_eight_people_at_once_give_each_task_exactly_as_many_answers_as_are_wanted(database):
+    project, people = make_project(
+        database, 6, 5, num_people=8, rules=msgspec.structs.replace(NO_GOLD, num_annotators=3)
+    )
+    failures = []
+
+    def work(person):
+        try:
+            answer_all(database, project, [person])
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(person,)) for person in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    tasks = rows(database, StoredTask)
+    assert len(tasks) == 30
+    assert {(task.num_wanted, task.num_reserved, task.num_answered, task.is_open) for task in tasks} == {
+        (3, 3, 3, False)
+    }
+    who = defaultdict(list)
+    for each in rows(database, StoredAnswer):
+        who[each.task_id].append(each.person_id)
+    assert all(len(set(answered)) == len(answered) == 3 for answered in who.values())
+    assert len(who) == 30
+
+
+def test_a_person_has_two_tasks_of_an_item_only_when_nothing_else_is_left(database):
+    project, people = make_project(database, 5, 5, num_people=1)
+    taken = []
+    while mine := take(database, project, people[0]):
+        ((number, shown),) = mine
+        taken.append(number)
+        send(database, number, answer(shown))
+    of_task = {task.id: task.item_id for task in rows(database, StoredTask)}
+    items = [of_task[each.task_id] for each in rows(database, StoredAssignment)]
+    assert len(taken) == 25
+    assert sorted(items[:5]) == sorted(set(items))
+    assert Counter(items) == dict.fromkeys(items, 5)
+
+
+def test_the_same_tasks_are_given_until_they_are_answered_and_never_more_than_three(database):
+    project, people = make_project(database, 6, 5, num_people=1)
+    first = take(database, project, people[0], number=2)
+    assert take(database, project, people[0], number=2) == first
+    assert len(take(database, project, people[0], number=50)) == 3
+    assert len(rows(database, StoredAssignment)) == 3
+
+
+def test_a_place_that_expired_goes_to_somebody_else_and_comes_back_only_if_it_is_free(database):
+    project, (ada, bob, cyd) = make_project(database, num_people=3)
+    ((of_ada, shown),) = take(database, project, ada)
+    ((of_bob, bob_shown),) = take(database, project, bob)
+    assert take(database, project, cyd) == []
+    late = NOON + 46 * 60
+    ((of_cyd, cyd_shown),) = take(database, project, cyd, at=late)
+    assert send(database, of_cyd, answer(cyd_shown), at=late).outcome == "stored"
+    # One of the two places is free again: who comes first has it, whoever had it before.
+    assert send(database, of_ada, answer(shown), at=late).outcome == "stored"
+    assert send(database, of_bob, answer(bob_shown), at=late).outcome == "too late"
+    (task,) = rows(database, StoredTask)
+    assert (task.num_answered, task.num_reserved) == (2, 2)
+    assert [each.person_id for each in rows(database, StoredAnswer)] == [cyd, ada]
+    # What came too late is kept with the person's task.
+    (draft,) = [each.draft for each in rows(database, StoredAssignment) if each.id == of_bob]
+    assert draft["ranking"] == [["r0"], ["r1"], ["r2"]]
+
+
+def test_a_person_at_work_keeps_the_task(database):
+    project, (ada, bob, cyd) = make_project(database, num_people=3)
+    take(database, project, ada)
+    take(database, project, bob)
+    for minutes in (30, 60, 90):
+        assert len(take(database, project, ada, at=NOON + 60 * minutes)) == 1
+    assert len(take(database, project, cyd, at=NOON + 91 * 60)) == 1
+    assert {each.person_id for each in rows(database, StoredAssignment) if each.state == "open"} == {ada, cyd}
+
+
+def test_a_task_that_is_given_back_goes_to_somebody_else(database):
+    project, (ada, bob, cyd) = make_project(database, num_people=3)
+    ((number, _),) = take(database, project, ada)
+    take(database, project, bob)
+    released = [
+        database.write(lambda session: release(session, session.get_one(StoredAssignment, number))) for _ in range(2)
+    ]
+    assert released == [True, False]
+    assert len(take(database, project, cyd)) == 1
+    (task,) = rows(database, StoredTask)
+    assert (task.num_reserved, task.is_open) == (2, False)
+
+
+def test_each_person_has_an_order_of_responses_that_stays(database):
+    project, people = make_project(database, 30, num_people=2)
+    orders = {}
+    for person in people:
+        while mine := take(database, project, person):
+            ((number, shown),) = mine
+            send(database, number, answer(shown))
+    of_task = defaultdict(dict)
+    for each in rows(database, StoredAssignment):
+        of_task[each.task_id][each.person_id] = tuple(each.shown)
+        orders[each.person_id, tuple(each.shown)] = 1
+    assert all(sorted(shown) == ["r0", "r1", "r2"] for both in of_task.values() for shown in both.values())
+    # 30 tasks of each person: all six orders occur but with a chance of 6 (5/6)^30 < 3 %, fixed by the seed.
+    assert len(orders) == 12
+    assert any(both[people[0]] != both[people[1]] for both in of_task.values())
+
+
+def test_tasks_of_a_higher_priority_come_first(database):
+    project, (ada, bob) = make_project(database, 60, num_people=2)
+    order = {"q57": 2.0, "q3": 1.0, "q59": 1.0}
+    database.write(
+        lambda session: set_priorities(session, session.get_one(StoredProject, project), order, by=ada, at=NOON)
+    )
+    for person in (ada, bob):
+        for _ in range(4):
+            ((number, shown),) = take(database, project, person)
+            send(database, number, answer(shown))
+    item_of = {task.id: task.item_id for task in rows(database, StoredTask)}
+    prompts = {item.id: item.prompt for item in rows(database, StoredItem)}
+    for person in (ada, bob):
+        taken = [
+            prompts[item_of[each.task_id]] for each in rows(database, StoredAssignment) if each.person_id == person
+        ]
+        assert taken[0] == "q57"
+        assert set(taken[1:3]) == {"q3", "q59"}
+        assert taken[3] not in order
+
+
+def test_a_person_gets_tasks_of_the_own_skills_alone(database):
+    project, (ada, bob) = make_project(database, 6, num_people=2)
+
+    def limit(session):
+        session.get_one(StoredPerson, ada).skills = ["maths"]
+        for number, task in enumerate(session.scalars(select(StoredTask).order_by(StoredTask.id))):
+            task.category = ("maths", "law", "")[number % 3]
+
+    database.write(limit)
+    # Two tasks of the skill, two of no category.
+    assert answer_all(database, project, [ada]) == 4
+    assert answer_all(database, project, [bob]) == 6
