@@ -246,12 +246,14 @@ def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) 
     )
     taken = {(prompt, language) for prompt, language in known}
     for case in cases:
-        if (case.prompt.id, case.prompt.language or "") in taken:
+        key = (case.prompt.id, case.prompt.language or "")
+        if key in taken:
             raise ConfigError(
-                f"prompt {case.prompt.id!r} is in the project already",
+                f"prompt {case.prompt.id!r} is in the project already, or twice among the cases",
                 where="cases",
                 do="leave it out, or make another project",
             )
+        taken.add(key)
 
 
 def _key(item: StoredItem) -> str:

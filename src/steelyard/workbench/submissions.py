@@ -57,6 +57,8 @@ def submit(
     # One answer of an item after another: the last one must see all others.
     item = session.get_one(StoredItem, task.item_id, with_for_update=True)
     content = msgspec.to_builtins(answer)
+    # The same answer may have been stored by another request since the assignment was read.
+    session.refresh(assignment)
     if assignment.state == "answered":
         stored = session.scalar(select(StoredAnswer).where(StoredAnswer.assignment_id == assignment.id))
         assert stored is not None, "an answered assignment has its answer"

@@ -1,0 +1,192 @@
+"""Answers: written once, checked, and followed by the gate exactly when the last one of an item is there."""
+
+import threading
+
+import msgspec
+import pytest
+from sqlalchemy import select
+
+from steelyard.annotation.answers import BucketComparison, TripleAnswer
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.audit_log import verify
+from steelyard.workbench.submissions import save_draft
+from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredItem, StoredTask
+from workbench_people import NO_GOLD, answer, content_of, make_project, send, take
+
+ABC = ("r0", "r1", "r2")
+BAC, CBA = ("r1", "r0", "r2"), ("r2", "r1", "r0")
+
+
+def rows(database, table):
+    with database.reading() as session:
+        return session.scalars(select(table).order_by(table.id)).all()
+
+
+def both_answer(database, project, people, orders, *, tasks=1):
+    """Let each person answer the tasks, each with the person's order of the responses."""
+    for person, order in zip(people, orders, strict=True):
+        for _ in range(tasks):
+            ((number, _),) = take(database, project, person)
+            send(database, number, answer(None, order))
+
+
+def test_the_same_answer_sent_again_is_stored_once(database):
+    project, people = make_project(database)
+    ((number, shown),) = take(database, project, people[0])
+    outcomes = [send(database, number, answer(shown)).outcome for _ in range(3)]
+    assert outcomes == ["stored", "stored before", "stored before"]
+    (stored,) = rows(database, StoredAnswer)
+    assert content_of(stored) == answer(shown)
+    assert rows(database, StoredTask)[0].num_answered == 1
+    assert [event.action for event in rows(database, StoredEvent)].count("answered") == 1
+
+
+def test_another_answer_to_an_answered_task_is_refused(database):
+    project, people = make_project(database)
+    ((number, shown),) = take(database, project, people[0])
+    send(database, number, answer(shown))
+    with pytest.raises(ConfigError, match="answered already"):
+        send(database, number, answer(shown, CBA))
+    (stored,) = rows(database, StoredAnswer)
+    assert content_of(stored) == answer(shown)
+
+
+def test_the_same_answer_sent_eight_times_at_once_is_stored_once(database):
+    project, people = make_project(database)
+    ((number, shown),) = take(database, project, people[0])
+    outcomes, together = [], threading.Barrier(8)
+
+    def work():
+        together.wait()
+        outcomes.append(send(database, number, answer(shown)).outcome)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["stored"] + ["stored before"] * 7
+    assert len(rows(database, StoredAnswer)) == 1
+    assert rows(database, StoredTask)[0].num_answered == 1
+
+
+@pytest.mark.parametrize("round_number", range(4))
+def test_of_two_last_answers_at_the_same_time_exactly_one_closes_the_item(database, round_number):
+    project, people = make_project(database, num_responses=5, num_people=2)
+    waiting = []
+    for person in people:
+        for _ in range(4):
+            ((number, shown),) = take(database, project, person)
+            send(database, number, answer(shown))
+        waiting += take(database, project, person)
+    together = threading.Barrier(2)
+
+    def work(number, shown):
+        together.wait()
+        send(database, number, answer(shown))
+
+    threads = [threading.Thread(target=work, args=each) for each in waiting]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (item,) = rows(database, StoredItem)
+    assert item.agreement == 1.0
+    assert item.state not in ("annotating", "aligning")
+    assert [event.action for event in rows(database, StoredEvent)].count("agreed") == 1
+    with database.reading() as session:
+        assert verify(session) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TripleAnswer(), "the ranking does not name every response"),
+        (TripleAnswer(ranking=(("r0",), ("r1",), ("r2",))), "missing score"),
+        (answer(None, ("r0", "r1", "other")), "a score of 'other'"),
+        (
+            TripleAnswer(scores={"r0": 9, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
+            "0 to 5 are allowed",
+        ),
+        (
+            TripleAnswer(scores={"r0": 1, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
+            "missing comparison: r0, r1|missing comparison: r1, r0",
+        ),
+        (
+            TripleAnswer(scores={"r0": 1, "r1": 2, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
+            "score against ranking",
+        ),
+        (
+            TripleAnswer(
+                scores={"r0": 1, "r1": 1, "r2": 0},
+                comparisons=(BucketComparison(first="r0", second="r1", choice="worse"),),
+                ranking=(("r0",), ("r1",), ("r2",)),
+            ),
+            "comparison against ranking",
+        ),
+    ],
+)
+def test_an_answer_that_contradicts_itself_is_refused_and_nothing_is_stored(database, content, message):
+    project, people = make_project(database)
+    ((number, _),) = take(database, project, people[0])
+    events = len(rows(database, StoredEvent))
+    with pytest.raises(ConfigError, match=message):
+        send(database, number, content)
+    assert rows(database, StoredAnswer) == []
+    assert rows(database, StoredAssignment)[0].state == "open"
+    assert len(rows(database, StoredEvent)) == events
+
+
+def test_drafts_are_kept_with_the_time_in_front_of_the_page(database):
+    project, people = make_project(database)
+    ((number, shown),) = take(database, project, people[0])
+    begun = TripleAnswer(scores={shown[0]: 4})
+    for seconds in (2.5, 4000.0, -7.0):
+        database.write(
+            lambda session, seconds=seconds: save_draft(
+                session, session.get_one(StoredAssignment, number), begun, seconds=seconds
+            )
+        )
+    assert msgspec.convert(rows(database, StoredAssignment)[0].draft, TripleAnswer) == begun
+    send(database, number, answer(shown), seconds=1.5)
+    # A pause counts as two minutes at most.
+    assert rows(database, StoredAnswer)[0].seconds == pytest.approx(2.5 + 120 + 1.5)
+
+
+@pytest.mark.parametrize(("order", "state", "agreement"), [(ABC, "validation", 1.0), (BAC, "aligning", 2 / 3)])
+def test_the_gate_lets_an_item_pass_from_nine_tenths_on(database, order, state, agreement):
+    rules = msgspec.structs.replace(NO_GOLD, delivery_share=0.0, operations_share=0.0)
+    project, people = make_project(database, rules=rules)
+    both_answer(database, project, people, (ABC, order))
+    (item,) = rows(database, StoredItem)
+    assert (item.state, item.agreement) == (state, pytest.approx(agreement))
+
+
+def test_items_that_a_layer_has_drawn_wait_for_it(database):
+    rules = msgspec.structs.replace(NO_GOLD, delivery_share=1.0, operations_share=0.0)
+    project, people = make_project(database, rules=rules)
+    both_answer(database, project, people, (ABC, ABC))
+    assert rows(database, StoredItem)[0].state == "delivery review"
+
+
+def test_a_gate_of_one_third_apart_is_exactly_at_its_bound(database):
+    rules = msgspec.structs.replace(NO_GOLD, least_agreement=2 / 3)
+    project, people = make_project(database, rules=rules)
+    both_answer(database, project, people, (ABC, BAC))
+    assert rows(database, StoredItem)[0].state != "aligning"
+
+
+def test_what_nobody_could_judge_does_not_pass(database):
+    project, people = make_project(database)
+    for person in people:
+        ((number, _),) = take(database, project, person)
+        send(database, number, TripleAnswer(cannot_judge="not my field"))
+    (item,) = rows(database, StoredItem)
+    assert (item.state, item.agreement) == ("aligning", None)
+
+
+def test_one_answer_of_two_is_no_agreement_yet(database):
+    project, people = make_project(database, num_people=1)
+    ((number, shown),) = take(database, project, people[0])
+    assert send(database, number, answer(shown)).item_state == "annotating"
+    assert rows(database, StoredItem)[0].agreement is None
