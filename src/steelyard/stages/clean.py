@@ -206,11 +206,11 @@ def _batches(path: Path) -> Iterator[LineBatch]:
 
 def rule_measures(languages: Literal["identify", "scripts"], lengths: LengthBounds) -> Measures:
     """Return what the rules need: the installed phrases and languages, read once in a process, and usual lengths."""
-    return Measures(_phrases(), _foreign(languages), lengths)
+    return Measures(installed_phrases(), _foreign(languages), lengths)
 
 
 @lru_cache(maxsize=1)
-def _phrases() -> AnswerPhrases:
+def installed_phrases() -> AnswerPhrases:
     """Read the installed phrases, once in a process."""
     return AnswerPhrases(msgspec.convert(_table("cleaning.toml"), CleaningTable))
 

@@ -21,7 +21,7 @@ from steelyard.workbench.database import Database
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
 from steelyard.workbench.permissions import LoginNeeded, visitor_of
-from steelyard.workbench.routes import account
+from steelyard.workbench.routes import account, annotate
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
 _LARGEST_REQUEST = 64 * 2**20
@@ -55,7 +55,7 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     app.state.database = database
     app.state.is_secure = options.is_secure
     app.state.is_simulated = options.is_simulated
-    for router in (account.router,):
+    for router in (account.router, annotate.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/vendored", StaticFiles(directory=_VENDORED))

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
 from steelyard.core.numerics import generator
+from steelyard.core.text import response_text
 from steelyard.workbench.projects import ProjectSettings, case_of
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 
@@ -185,5 +186,5 @@ def responses_shown(session: Session, assignment: StoredAssignment) -> dict[str,
     """Return the texts of the responses of an assignment by id, in the person's order."""
     task = session.get_one(StoredTask, assignment.task_id)
     case = case_of(session.get_one(StoredItem, task.item_id))
-    texts = {response.id: response.text or "" for response in case.responses}
+    texts = {response.id: response_text(response) for response in case.responses}
     return {response: texts[response] for response in assignment.shown}

@@ -7,7 +7,7 @@ so; one that comes after somebody else has taken the place is kept as a draft an
 from typing import Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
@@ -22,6 +22,7 @@ from steelyard.workbench.tables import (
     StoredAssignment,
     StoredGuideline,
     StoredItem,
+    StoredPerson,
     StoredProject,
     StoredReview,
     StoredTask,
@@ -47,10 +48,17 @@ def save_draft(session: Session, assignment: StoredAssignment, draft: TripleAnsw
 
 
 def submit(
-    session: Session, assignment: StoredAssignment, answer: TripleAnswer, *, seconds: float, at: float
+    session: Session,
+    assignment: StoredAssignment,
+    answer: TripleAnswer,
+    *,
+    seconds: float,
+    at: float,
+    guideline: int | None = None,
 ) -> Submitted:
     """Store an answer and, after the last one of an item, decide whether it passes the gate.
 
+    ``guideline`` is the version that the person had on the page; null for the latest.
     Raises ConfigError for an answer that is not complete or contradicts itself: no page of ours sends one.
     """
     task = session.get_one(StoredTask, assignment.task_id)
@@ -78,7 +86,7 @@ def submit(
             assignment_id=assignment.id,
             content=content,
             seconds=assignment.seconds,
-            guideline_id=_guideline(session, task),
+            guideline_id=_guideline(session, task, assignment.person_id, guideline),
             at=at,
         )
     )
@@ -204,11 +212,23 @@ def _is_drawn(session: Session, item: StoredItem, layer: str) -> bool:
     return session.scalar(drawn) is not None
 
 
-def _guideline(session: Session, task: StoredTask) -> int | None:
-    """Return the guideline of the task's category, else the one of all, in its latest version."""
-    versions = (
-        select(StoredGuideline.id)
-        .where(StoredGuideline.project_id == task.project_id, StoredGuideline.category.in_((task.category, "")))
-        .order_by((StoredGuideline.category == task.category).desc(), StoredGuideline.version.desc())
+def guideline_of(session: Session, task: StoredTask, language: str) -> StoredGuideline | None:
+    """Return the guideline of the task's category, else the one of all, in its latest version and a person's language.
+
+    Where there is none in the language, the one in another.
+    """
+    versions = select(StoredGuideline).where(
+        StoredGuideline.project_id == task.project_id, StoredGuideline.category.in_((task.category, ""))
     )
-    return session.scalar(versions.limit(1))
+    wanted = (StoredGuideline.category == task.category, StoredGuideline.language == language)
+    return session.scalar(
+        versions.order_by(*(case((each, 0), else_=1) for each in wanted), StoredGuideline.version.desc()).limit(1)
+    )
+
+
+def _guideline(session: Session, task: StoredTask, person: int, shown: int | None) -> int | None:
+    """Return the version that an answer is filed under: what the page showed, if it is one of the task's."""
+    row = None if shown is None else session.get(StoredGuideline, shown)
+    if row is None or row.project_id != task.project_id or row.category not in (task.category, ""):
+        row = guideline_of(session, task, session.get_one(StoredPerson, person).language)
+    return None if row is None else row.id

@@ -1,0 +1,179 @@
+"""The annotator's queue: the page, tasks that are loaded ahead, drafts, answers, and tasks that are handed back.
+
+Everything but the page is JSON. Bodies are `TripleAnswer` with the letters of the page in place of ids; the seconds
+that were spent since the last draft come in the address. An assignment does not exist for anybody but its person.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from steelyard.annotation.answers import TripleAnswer
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.database import Database
+from steelyard.workbench.pages import language_of, page, words_of
+from steelyard.workbench.people import Visitor
+from steelyard.workbench.permissions import Annotator
+from steelyard.workbench.projects import settings_of
+from steelyard.workbench.queues import Seat, next_assignments, release
+from steelyard.workbench.submissions import save_draft, submit
+from steelyard.workbench.tables import StoredAssignment, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.task_views import blind_task_of, own_progress, rubric_of, view_tasks
+
+router = APIRouter(include_in_schema=False)
+_LARGEST_ANSWER = 2**20
+_DAY = 24 * 3600.0
+ResultT = TypeVar("ResultT")
+
+
+async def _read_answer(request: Request) -> TripleAnswer:
+    """Return the answer in the body. Raises ConfigError for one that is not strictly a `TripleAnswer`."""
+    body = await request.body()
+    if len(body) > _LARGEST_ANSWER:
+        raise HTTPException(413)
+    try:
+        return msgspec.json.decode(body, type=TripleAnswer)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"no answer to a task: {error}", where="the body of the request") from None
+
+
+SentAnswer = Annotated[TripleAnswer, Depends(_read_answer)]
+Seconds = Annotated[float, Query(ge=0, allow_inf_nan=False)]
+
+
+@router.get("/annotate")
+def annotate_page(request: Request, visitor: Annotator, project: int | None = None) -> Response:
+    """Show the card of the one project, or of the chosen one; several are listed first."""
+    with _database(request).reading() as session:
+        projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
+        if project is not None:
+            projects = [each for each in projects if each.id == project]
+            if not projects:
+                raise HTTPException(404)
+        if len(projects) != 1:
+            return page(request, "projects_to_annotate.html", visitor, projects=projects)
+        return _card_page(request, visitor, projects[0])
+
+
+def _card_page(request: Request, visitor: Visitor, project: StoredProject) -> Response:
+    language = language_of(request, visitor)
+    rubric = rubric_of(language)
+    words = {key: word for key, word in words_of(language).items() if key.startswith("task_")}
+    reasons = settings_of(project).discard_reasons
+    setup = {"person": visitor.person, "project": project.id, "discard_reasons": reasons, "rubric": rubric}
+    text = msgspec.json.encode(setup | {"words": words}).decode()
+    return page(request, "annotate.html", visitor, project=project.name, rubric=rubric, setup=text)
+
+
+@router.get("/annotate/tasks")
+def tasks(
+    request: Request, visitor: Annotator, project: int, number: Annotated[int, Query(ge=1, le=3)] = 2
+) -> Response:
+    """Return up to ``number`` tasks of the visitor, reserved until they expire."""
+    now = time.time()
+
+    def load(session: Session) -> bytes:
+        seat = _seat(session, visitor.person, project)
+        return msgspec.json.encode(view_tasks(session, seat, next_assignments(session, seat, number=number, at=now)))
+
+    return Response(_database(request).write(load), media_type="application/json")
+
+
+@router.get("/annotate/progress")
+def progress(request: Request, visitor: Annotator, project: int, since: float = math.nan) -> Response:
+    """Return the visitor's own figures; ``since`` is when the day began where the visitor is."""
+    now = time.time()
+    start = since if now - 2 * _DAY <= since <= now else now - _DAY
+    with _database(request).reading() as session:
+        figures = own_progress(session, _seat(session, visitor.person, project), since=start)
+    return Response(msgspec.json.encode(figures), media_type="application/json")
+
+
+@router.post("/annotate/{assignment}/draft")
+def draft(
+    request: Request, visitor: Annotator, assignment: int, answer: SentAnswer, seconds: Seconds = 0.0
+) -> Response:
+    """Keep what was entered so far."""
+
+    def keep(session: Session, row: StoredAssignment) -> str:
+        save_draft(session, row, blind_task_of(session, row).stored(answer), seconds=seconds)
+        return row.state
+
+    return _answered(request, visitor.person, assignment, keep)
+
+
+@router.post("/annotate/{assignment}/answer")
+def answer(
+    request: Request,
+    visitor: Annotator,
+    assignment: int,
+    answer: SentAnswer,
+    *,
+    seconds: Seconds = 0.0,
+    guideline: int | None = None,
+) -> Response:
+    """Store an answer: once, however often it is sent."""
+    now = time.time()
+
+    def store(session: Session, row: StoredAssignment) -> str:
+        stored = blind_task_of(session, row).stored(answer)
+        _check_reasons(session, row, stored)
+        return submit(session, row, stored, seconds=seconds, at=now, guideline=guideline).outcome
+
+    return _answered(request, visitor.person, assignment, store)
+
+
+@router.post("/annotate/{assignment}/release")
+def hand_back(request: Request, visitor: Annotator, assignment: int) -> Response:
+    """Give a task back: somebody else gets it."""
+    return _answered(
+        request,
+        visitor.person,
+        assignment,
+        lambda session, row: "released" if release(session, row) else row.state,
+    )
+
+
+def _answered(
+    request: Request, person: int, assignment: int, work: Callable[[Session, StoredAssignment], str]
+) -> Response:
+    """Run ``work`` on an assignment of a person in one transaction and return its outcome. 404 for one of others."""
+
+    def run(session: Session) -> str:
+        row = session.scalar(
+            select(StoredAssignment).where(StoredAssignment.id == assignment, StoredAssignment.person_id == person)
+        )
+        if row is None:
+            raise HTTPException(404)
+        return work(session, row)
+
+    outcome = _database(request).write(run)
+    return Response(msgspec.json.encode({"outcome": outcome}), media_type="application/json")
+
+
+def _seat(session: Session, person: int, project: int) -> Seat:
+    row = session.get(StoredProject, project)
+    if row is None:
+        raise HTTPException(404)
+    return Seat(session.get_one(StoredPerson, person), row, settings_of(row))
+
+
+def _check_reasons(session: Session, assignment: StoredAssignment, answer: TripleAnswer) -> None:
+    """Raise ConfigError for a response that is discarded for a reason that the project does not have."""
+    task = session.get_one(StoredTask, assignment.task_id)
+    allowed = settings_of(session.get_one(StoredProject, task.project_id)).discard_reasons
+    for reason in answer.discarded.values():
+        if reason not in allowed:
+            raise ConfigError(f"{reason[:50]!r} is not a reason", where="answer", allowed=", ".join(allowed))
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database

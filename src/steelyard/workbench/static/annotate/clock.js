@@ -1,0 +1,22 @@
+// The time spent on a task: seconds with the page in front, less those in which nothing moved for two minutes.
+
+export const IDLE_MS = 120000;
+const LONGEST_TICK_MS = 5000;
+
+// `now` gives milliseconds, `isInFront` whether the page is seen. Call `tick` about every second and `touch` at each sign of life.
+export const makeClock = (now, isInFront) => {
+  let last = now(), touched = last, counted = 0;
+  const tick = () => {
+    const time = now(), step = time - last;
+    last = time;
+    // A computer that slept ticks once, late: its sleep is no work.
+    if (isInFront() && step <= LONGEST_TICK_MS && time - touched <= IDLE_MS) counted += step;
+  };
+  return {
+    tick,
+    touch: () => { tick(); touched = now(); },
+    // Return the seconds since the last call and begin anew; `give` puts back what could not be sent.
+    take: () => { tick(); const seconds = counted / 1000; counted = 0; return seconds; },
+    give: (seconds) => { counted += seconds * 1000; },
+  };
+};

@@ -1,0 +1,37 @@
+// Tasks loaded ahead: the next card is built and waits while the present one is answered.
+
+const MOST_AHEAD = 2, MOST_OPEN = 3;
+
+// `prepare(task, guidelines)` builds a card. `onTasks` hears when the first card is there, or why there is none.
+export const makeLoader = ({ project, outbox, send, prepare, onTasks }) => {
+  let ready = [], present = null, reason = null, isLoading = false, isOffline = false;
+
+  const isNew = (task) => task.assignment !== present && !outbox.isDone(task.assignment) && !ready.some((card) => card.task.assignment === task.assignment);
+  const fill = async () => {
+    if (isLoading || ready.length >= MOST_AHEAD) return;
+    isLoading = true;
+    // Answers that wait to be sent still count as open tasks at the workbench.
+    const number = Math.min(MOST_OPEN, MOST_AHEAD + outbox.size() + (present === null ? 0 : 1));
+    const { status, data } = await send(`/annotate/tasks?project=${project}&number=${number}`);
+    isLoading = false;
+    isOffline = status !== 200;
+    reason = status === 401 || status === 403 ? "logged out" : isOffline ? "offline" : null;
+    if (!isOffline) {
+      for (const task of data.tasks.filter(isNew)) ready.push(prepare(task, data.guidelines));
+      reason = data.reason || "all taken";
+    }
+    onTasks(reason);
+  };
+  return {
+    fill,
+    // The next card, at once; null where none is loaded.
+    take: () => {
+      ready = ready.filter((card) => !outbox.isDone(card.task.assignment));
+      const card = ready.shift() || null;
+      present = card ? card.task.assignment : null;
+      return card;
+    },
+    size: () => ready.length,
+    isOffline: () => isOffline,
+  };
+};

@@ -1,0 +1,55 @@
+// Marking a problem in the raw text of a response. Spans are counted in Unicode code points of that text.
+
+import { fill, make } from "./card.js";
+
+// A field turns every line break into one character. Return where an offset of the field is in the raw text (UTF-16).
+export const rawOffset = (raw, offset) => {
+  let place = 0;
+  for (let passed = 0; passed < offset && place < raw.length; passed += 1) place += raw[place] === "\r" && raw[place + 1] === "\n" ? 2 : 1;
+  return place;
+};
+// Return a UTF-16 offset in code points; within a letter of two units it is that letter's start.
+export const codePoints = (raw, offset) => [...raw.slice(0, offset)].length - (/[\ud800-\udbff]$/.test(raw.slice(0, offset)) && /^[\udc00-\udfff]/.test(raw.slice(offset)) ? 1 : 0);
+
+// Open the dialog on a response. `onSpan([start, end, kind, remark])` hears of a mark.
+export const openMarking = (dialog, response, { words, rubric, onSpan }) => {
+  const field = make("textarea", { readonly: true, dir: "auto", rows: "12", "aria-label": fill(words.task_response, { id: response.id }), class: "raw" });
+  field.value = response.raw;
+  const remark = make("input", { type: "text", maxlength: "500", placeholder: words.task_remark, "aria-label": words.task_remark });
+  const note = make("p", { class: "muted", role: "status" }, words.task_mark_how);
+  const choose = (kind) => {
+    const [start, end] = [field.selectionStart, field.selectionEnd].map((offset) => codePoints(response.raw, rawOffset(response.raw, offset)));
+    if (start >= end) {
+      note.textContent = words.task_mark_select;
+      field.focus();
+      return;
+    }
+    dialog.close();
+    onSpan([start, end, kind, remark.value.trim() || null]);
+  };
+  const kinds = rubric.problems.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
+  field.addEventListener("keydown", (event) => {
+    const kind = rubric.problems[Number(event.key) - 1];
+    if (!/^[1-9]$/.test(event.key) || !kind || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    choose(kind.value);
+  });
+  dialog.replaceChildren(make("h2", {}, fill(words.task_mark_title, { id: response.id })), note, field, make("div", { class: "choices" }, ...kinds), remark, closing(dialog, words));
+  dialog.showModal();
+  field.focus();
+  field.setSelectionRange(0, 0);
+};
+
+export const closing = (dialog, words) => make("p", { class: "closing" }, make("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, words.task_key_close, " ", make("kbd", { "aria-hidden": "true" }, "Esc")));
+
+// Ask for one of several reasons, by digit or click. `onChoice(value)` hears of it.
+export const openReasons = (dialog, title, reasons, { words, onChoice }) => {
+  const choose = (value) => { dialog.close(); onChoice(value); };
+  const buttons = reasons.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
+  dialog.onkeydown = (event) => {
+    const reason = /^[1-9]$/.test(event.key) ? reasons[Number(event.key) - 1] : null;
+    if (reason && !event.target.matches("input, textarea")) { event.preventDefault(); choose(reason.value); }
+  };
+  dialog.replaceChildren(make("h2", {}, title), make("div", { class: "choices" }, ...buttons), closing(dialog, words));
+  dialog.showModal();
+};

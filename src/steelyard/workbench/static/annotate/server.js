@@ -1,0 +1,16 @@
+// Requests to the workbench. An answer is {status, data}; status 0 means that nothing came back in time.
+
+const LONGEST_WAIT_MS = 15000;
+
+export const send = async (path, { body, keepalive = false } = {}) => {
+  const token = document.querySelector('meta[name="csrf-token"]')?.content || "";
+  const headers = { accept: "application/json" };
+  if (body !== undefined) Object.assign(headers, { "content-type": "application/json", "x-csrf-token": token });
+  const init = { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body), keepalive, redirect: "error", signal: AbortSignal.timeout(LONGEST_WAIT_MS) };
+  try {
+    const reply = await fetch(path, init);
+    return { status: reply.status, data: await reply.json() };
+  } catch {
+    return { status: 0, data: null };
+  }
+};

@@ -1,0 +1,193 @@
+"""Tasks as the annotator's page gets them: safe HTML, letters in place of ids, what was entered before, and progress.
+
+Nothing in a view tells a task whose answer is known from any other, or whose response it shows.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+import msgspec
+from sqlalchemy import exists, func, select
+from sqlalchemy.orm import Session, aliased
+
+from steelyard.annotation.agreement import PairCounts, count_agreement
+from steelyard.annotation.answers import TripleAnswer
+from steelyard.core.types import Record
+from steelyard.workbench.blinding import BlindTask, blind_task
+from steelyard.workbench.pages import FOLDER, safe_markdown
+from steelyard.workbench.projects import case_of
+from steelyard.workbench.queues import Seat, responses_shown
+from steelyard.workbench.submissions import guideline_of
+from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredItem, StoredTask
+
+_LONG_PROMPT = 1500
+"""Characters from which a prompt is folded."""
+_MOST_COMPARED = 200
+"""The latest answers of a person whose agreement with others is counted."""
+Reason = Literal["no tasks", "all taken", "other skills", "all had"]
+"""Why a person has no task: the project has none, others have them all, the open ones ask for another skill, or this
+person has had them."""
+
+
+class TurnView(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A turn of the prompt."""
+
+    role: str
+    html: str
+
+
+class ResponseView(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A response: its letter, its text as HTML, and the raw text in which spans are marked."""
+
+    id: str
+    html: str
+    raw: str
+
+
+class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A task of one person. ``draft`` is what was entered so far, ``guideline`` a key of the guidelines."""
+
+    assignment: int
+    kind: str
+    language: str
+    category: str
+    prompt: tuple[TurnView, ...]
+    is_long: bool
+    responses: tuple[ResponseView, ...]
+    draft: TripleAnswer | None
+    guideline: int | None
+
+
+class GuidelineView(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A version of a guideline as HTML."""
+
+    version: int
+    html: str
+
+
+class TasksView(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Open tasks of a person, the oldest first, their guidelines, and the reason where there are none."""
+
+    tasks: tuple[TaskView, ...]
+    guidelines: dict[int, GuidelineView]
+    reason: Reason | None
+
+
+class OwnProgress(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A person's own figures: answers of the day and all, and the share of verdicts that others shared.
+
+    ``agreement`` counts items behind the gate alone, so that it tells nothing about an open one; null without any.
+    """
+
+    today: int
+    total: int
+    agreement: float | None
+
+
+def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment]) -> TasksView:
+    """Return the view of a person's open assignments."""
+    guidelines: dict[int, GuidelineView] = {}
+    views = []
+    for assignment in assignments:
+        task = session.get_one(StoredTask, assignment.task_id)
+        guideline = guideline_of(session, task, seat.person.language)
+        if guideline is not None and guideline.id not in guidelines:
+            guidelines[guideline.id] = GuidelineView(version=guideline.version, html=str(safe_markdown(guideline.text)))
+        views.append(_view_task(session, assignment, task, None if guideline is None else guideline.id))
+    return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, seat))
+
+
+def blind_task_of(session: Session, assignment: StoredAssignment) -> BlindTask:
+    """Return the responses of an assignment as its page knows them."""
+    return blind_task(responses_shown(session, assignment))
+
+
+def own_progress(session: Session, seat: Seat, *, since: float) -> OwnProgress:
+    """Return a person's own figures in a project; ``since`` is when the person's day began."""
+    mine = (
+        select(func.count())
+        .select_from(StoredAnswer)
+        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
+        .where(
+            StoredAnswer.person_id == seat.person.id,
+            StoredAnswer.stage == "annotation",
+            StoredTask.project_id == seat.project.id,
+        )
+    )
+    return OwnProgress(
+        today=session.scalar(mine.where(StoredAnswer.at >= since)) or 0,
+        total=session.scalar(mine) or 0,
+        agreement=_agreement(session, seat).share,
+    )
+
+
+@cache
+def rubric_of(language: str) -> Mapping[str, object]:
+    """Return the scale, the dimensions and the lists of reasons in a language of the pages."""
+    table = tomllib.loads((FOLDER / "rubric.toml").read_text(encoding="utf-8"))
+    return {name: [_in_language(entry, language) for entry in entries] for name, entries in table.items()}
+
+
+def _in_language(entry: Mapping[str, object], language: str) -> dict[str, object]:
+    return {key: value[language] if isinstance(value, dict) else value for key, value in entry.items()}
+
+
+def _view_task(session: Session, assignment: StoredAssignment, task: StoredTask, guideline: int | None) -> TaskView:
+    item = session.get_one(StoredItem, task.item_id)
+    turns = case_of(item).prompt.messages
+    blind = blind_task_of(session, assignment)
+    draft = None if assignment.draft is None else msgspec.convert(assignment.draft, TripleAnswer)
+    return TaskView(
+        assignment=assignment.id,
+        kind=task.kind,
+        language=item.language,
+        category=task.category,
+        prompt=tuple(TurnView(role=turn.role, html=str(safe_markdown(turn.content))) for turn in turns),
+        is_long=sum(len(turn.content) for turn in turns) > _LONG_PROMPT,
+        responses=tuple(
+            ResponseView(id=letter, html=str(safe_markdown(text.shown)), raw=text.shown)
+            for letter, text in blind.texts.items()
+        ),
+        draft=None if draft is None else blind.shown(draft),
+        guideline=guideline,
+    )
+
+
+def _why_none(session: Session, seat: Seat) -> Reason:
+    ordinary = select(StoredTask.id).where(StoredTask.project_id == seat.project.id, StoredTask.is_gold.is_(False))
+    if session.scalar(ordinary.limit(1)) is None:
+        return "no tasks"
+    free = ordinary.where(StoredTask.is_open.is_(True))
+    if session.scalar(free.limit(1)) is None:
+        return "all taken"
+    had = exists().where(StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == StoredTask.id)
+    return "all had" if session.scalar(free.where(~had).limit(1)) is None else "other skills"
+
+
+def _agreement(session: Session, seat: Seat) -> PairCounts:
+    """Count the shared verdicts of a person's latest answers with those of others, in items behind the gate."""
+    mine, other = aliased(StoredAnswer), aliased(StoredAnswer)
+    rows = session.execute(
+        select(StoredTask.responses, mine.content, other.content)
+        .join(mine, mine.task_id == StoredTask.id)
+        .join(other, (other.task_id == StoredTask.id) & (other.person_id != mine.person_id))
+        .join(StoredItem, StoredTask.item_id == StoredItem.id)
+        .where(
+            mine.person_id == seat.person.id,
+            mine.stage == "annotation",
+            other.stage == "annotation",
+            StoredTask.project_id == seat.project.id,
+            StoredTask.is_gold.is_(False),
+            StoredItem.agreement.is_not(None),
+            StoredItem.state != "annotating",
+        )
+        .order_by(mine.id.desc())
+        .limit(_MOST_COMPARED)
+    )
+    counts = PairCounts()
+    for responses, first, second in rows:
+        answers = (msgspec.convert(first, TripleAnswer), msgspec.convert(second, TripleAnswer))
+        counts = counts.plus(count_agreement(responses, answers))
+    return counts
