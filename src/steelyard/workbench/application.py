@@ -11,20 +11,33 @@ from typing import Any, NamedTuple
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
 from steelyard.workbench.database import Database
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
 from steelyard.workbench.permissions import LoginNeeded, visitor_of
-from steelyard.workbench.routes import account, annotate
+from steelyard.workbench.routes import account, annotate, manage, manage_people, rest
+from steelyard.workbench.uploads import UPLOAD_PATHS
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
-_LARGEST_REQUEST = 64 * 2**20
+_LARGEST_UPLOAD = 64 * 2**20
+_LARGEST_REQUEST = 2 * 2**20
+_TOO_LARGE = "the request is too large: import a large file on the server (steelyard workbench import)"
+_ROUTERS = (
+    account.router,
+    annotate.router,
+    manage.router,
+    manage_people.router,
+    rest.router,
+    rest.description,
+)
 _POLICY = (
     b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
     b"form-action 'self'"
@@ -55,7 +68,7 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     app.state.database = database
     app.state.is_secure = options.is_secure
     app.state.is_simulated = options.is_simulated
-    for router in (account.router, annotate.router):
+    for router in _ROUTERS:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/vendored", StaticFiles(directory=_VENDORED))
@@ -64,6 +77,11 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
         HTTPException: _on_http_error,
         RequestValidationError: _on_wrong_request,
         UserError: _on_user_error,
+        TransitionRefused: _on_transition_refused,
+        # Numbers and texts that no database stores: beyond 64 bits, NUL, half of a surrogate pair.
+        DataError: _on_unstorable,
+        OverflowError: _on_unstorable,
+        UnicodeEncodeError: _on_unstorable,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
@@ -83,14 +101,14 @@ class _Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        num_left = _LARGEST_REQUEST
+        num_left = _LARGEST_UPLOAD if scope["path"].endswith(UPLOAD_PATHS) else _LARGEST_REQUEST
 
         async def receive_bounded() -> Message:
             nonlocal num_left
             message = await receive()
             num_left -= len(message.get("body", b""))
             if num_left < 0:
-                raise HTTPException(413)
+                raise HTTPException(413, _TOO_LARGE)
             return message
 
         async def send_guarded(message: Message) -> None:
@@ -128,6 +146,14 @@ def _on_wrong_request(request: Request, error: RequestValidationError) -> Respon
 
 def _on_user_error(request: Request, error: UserError) -> Response:
     return _problem(request, 400, str(error))
+
+
+def _on_transition_refused(request: Request, error: TransitionRefused) -> Response:
+    return _problem(request, 409, f"somebody else was faster: {error}")
+
+
+def _on_unstorable(request: Request, error: Exception) -> Response:
+    return _problem(request, 400, "a number is too large, or a text has characters that cannot be stored")
 
 
 def _problem(request: Request, status: int, reason: str) -> Response:

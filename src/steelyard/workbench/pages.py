@@ -7,10 +7,12 @@ of the page sets it with KaTeX. Nothing that came from a file reaches a page in 
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
@@ -84,6 +86,14 @@ def safe_markdown(text: str) -> Markup:
     )
 
 
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _compact(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -94,4 +104,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["markdown"] = safe_markdown
+    environment.filters["moment"] = _moment
+    environment.filters["compact"] = _compact
     return environment

@@ -100,6 +100,11 @@ def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -
     return person
 
 
+def first_password() -> str:
+    """Return a random password to be told to a person, who changes it: 59 bits, in letters that no font confuses."""
+    return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(3))
+
+
 def set_password(session: Session, person: StoredPerson, password: str, *, by: int | None, at: float) -> None:
     """Change a password, and log every browser of the person out."""
     person.password_hash = _hash_password(password)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -91,3 +91,11 @@ async def _check_form_token(request: Request, expected: str) -> None:
 
 Annotator = Annotated[Visitor, Depends(needs("annotate"))]
 Anyone = Annotated[Visitor, Depends(needs("own account"))]
+Manager = Annotated[Visitor, Depends(needs("manage project"))]
+PeopleManager = Annotated[Visitor, Depends(needs("manage people"))]
+Exporter = Annotated[Visitor, Depends(needs("export"))]
+Observer = Annotated[Visitor, Depends(needs("see progress"))]
+Auditor = Annotated[Visitor, Depends(needs("see audit log"))]
+LARGEST_NUMBER = 2**63 - 1
+RowNumber = Annotated[int, Path(ge=1, le=LARGEST_NUMBER)]
+"""The number of a row in an address. A larger one fits no database."""

@@ -22,7 +22,7 @@ from steelyard.workbench.people import (
     revoke_token,
     set_password,
 )
-from steelyard.workbench.permissions import COOKIE, Anyone, visitor_of
+from steelyard.workbench.permissions import COOKIE, Anyone, RowNumber, visitor_of
 from steelyard.workbench.tables import StoredApiToken, StoredPerson
 
 router = APIRouter(include_in_schema=False)
@@ -137,7 +137,7 @@ def new_token(request: Request, visitor: Anyone, name: Text) -> Response:
 
 
 @router.post("/account/tokens/{number}/revoke")
-def end_token(request: Request, visitor: Anyone, number: int) -> Response:
+def end_token(request: Request, visitor: Anyone, number: RowNumber) -> Response:
     """Revoke a token of one's own; that of another person is not found."""
 
     def revoke(session: Session) -> bool:

@@ -1,0 +1,236 @@
+"""Managing projects: settings, import, export, lists of items, and guidelines."""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, get_args
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from steelyard.annotation.pipeline import ItemState
+from steelyard.core.errors import ConfigError
+from steelyard.io.cases import encode_case
+from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.database import Database
+from steelyard.workbench.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
+from steelyard.workbench.listings import ItemSelection, item_page
+from steelyard.workbench.pages import page
+from steelyard.workbench.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
+from steelyard.workbench.projects import (
+    Evidence,
+    Imported,
+    ProjectSettings,
+    add_project,
+    change_settings,
+    count_states,
+    export_cases,
+    import_cases,
+    settings_of,
+)
+from steelyard.workbench.settings_form import setting_fields, settings_from
+from steelyard.workbench.tables import StoredGuideline, StoredProject
+from steelyard.workbench.uploads import read_upload
+
+router = APIRouter(include_in_schema=False)
+Text = Annotated[str, Form()]
+After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER)]
+
+
+async def _entered(request: Request) -> dict[str, str]:
+    form = await request.form()
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+async def _uploaded(request: Request) -> UploadFile:
+    file = (await request.form()).get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise ConfigError("no file was sent", where="file", do="choose a case file")
+    return file
+
+
+# After the visitor: nobody's upload is read before it is known who sends it.
+Entered = Annotated[dict[str, str], Depends(_entered)]
+Uploaded = Annotated[UploadFile, Depends(_uploaded)]
+
+
+def project_of(session: Session, number: int) -> StoredProject:
+    """Return a project. Answers 404 for one that does not exist."""
+    project = session.get(StoredProject, number)
+    if project is None:
+        raise HTTPException(404)
+    return project
+
+
+def export_stream(database: Database, project: int, evidence: Evidence, *, by: int) -> StreamingResponse:
+    """Return the finished items of a project as a case file that is sent while it is made; the log says who took it."""
+
+    def note(session: Session) -> StoredProject:
+        row = project_of(session, project)
+        record(session, Deed("exported", "project", row.id, by, {"evidence": evidence}), at=time.time())
+        return row
+
+    database.write(note)
+
+    def lines() -> Iterator[bytes]:
+        with database.reading() as session:
+            for case in export_cases(session, project_of(session, project), evidence=evidence):
+                yield encode_case(case)
+
+    name = f"project-{project}-{evidence}.jsonl"
+    return StreamingResponse(
+        lines(), media_type="application/x-ndjson", headers={"content-disposition": f'attachment; filename="{name}"'}
+    )
+
+
+@router.get("/manage")
+def projects_page(request: Request, visitor: Manager) -> Response:
+    """Show every project with its counts."""
+    with _database(request).reading() as session:
+        projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
+        rows = [(project, count_states(session, project.id)) for project in projects]
+    return page(request, "manage.html", visitor, rows=rows)
+
+
+@router.post("/manage/projects")
+def new_project(request: Request, visitor: Manager, name: Text) -> Response:
+    """Make a project with default settings."""
+    project = _database(request).write(
+        lambda session: add_project(session, name, ProjectSettings(), by=visitor.person, at=time.time()).id
+    )
+    return RedirectResponse(f"/manage/projects/{project}", 303)
+
+
+@router.get("/manage/projects/{project}")
+def project_page(request: Request, visitor: Manager, project: RowNumber) -> Response:
+    """Show a project: what is in it, its settings, import and export."""
+    return _project_page(request, visitor, project)
+
+
+@router.post("/manage/projects/{project}/settings")
+def new_settings(request: Request, visitor: Manager, project: RowNumber, entered: Entered) -> Response:
+    """Change the settings of a project."""
+    settings = settings_from(entered)
+    _database(request).write(
+        lambda session: change_settings(
+            session, project_of(session, project), settings, by=visitor.person, at=time.time()
+        )
+    )
+    return RedirectResponse(f"/manage/projects/{project}", 303)
+
+
+@router.post("/manage/projects/{project}/import")
+def import_file(
+    request: Request, visitor: Manager, project: RowNumber, uploaded: Uploaded, entered: Entered
+) -> Response:
+    """Take a case file in as one batch: all of it, or nothing where a line is wrong."""
+    batch = entered.get("batch", "").strip()
+    if not batch or len(batch) > 200:
+        raise ConfigError(f"{batch[:50]!r} is not a name of a batch", where="batch", allowed="1 to 200 characters")
+    cases = read_upload(uploaded.file, uploaded.filename or "")
+    imported = _database(request).write(
+        lambda session: import_cases(
+            session, project_of(session, project), cases, batch=batch, by=visitor.person, at=time.time()
+        )
+    )
+    return _project_page(request, visitor, project, imported=imported)
+
+
+@router.get("/manage/projects/{project}/export")
+def export_file(request: Request, visitor: Exporter, project: RowNumber, evidence: Evidence = "both") -> Response:
+    """Send the finished items as a case file."""
+    return export_stream(_database(request), project, evidence, by=visitor.person)
+
+
+@router.get("/manage/projects/{project}/items")
+def items_page(
+    request: Request,
+    visitor: Manager,
+    project: RowNumber,
+    *,
+    state: str = "",
+    batch: str = "",
+    category: str = "",
+    prompt: str = "",
+    after: After = 0,
+) -> Response:
+    """List the items of a project, a page at a time."""
+    wanted = ItemSelection(state, batch, category, prompt)
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        listed = item_page(session, row.id, wanted, after=after)
+    states = get_args(ItemState)
+    return page(request, "items.html", visitor, project=row, listed=listed, wanted=wanted, states=states)
+
+
+@router.get("/manage/projects/{project}/guidelines")
+def guidelines_page(
+    request: Request, visitor: Manager, project: RowNumber, version: Annotated[int, Query(ge=0, le=LARGEST_NUMBER)] = 0
+) -> Response:
+    """Show the guidelines of a project, and the text of one version in the form."""
+    with _database(request).reading() as session:
+        project_of(session, project)
+        shown = session.get(StoredGuideline, version) if version else None
+        if version and (shown is None or shown.project_id != project):
+            raise HTTPException(404)
+    draft = NewGuideline("", "en", "") if shown is None else NewGuideline(shown.category, shown.language, shown.text)
+    return _guidelines_page(request, visitor, project, draft)
+
+
+@router.post("/manage/projects/{project}/guidelines")
+def write_guideline(
+    request: Request,
+    visitor: Manager,
+    project: RowNumber,
+    *,
+    text: Text = "",
+    language: Text = "en",
+    category: Text = "",
+    step: Text = "save",
+) -> Response:
+    """Save a text as the newest version, or show how it will look (``step`` is ``preview``)."""
+    draft = NewGuideline(category.strip(), language, text.replace("\r\n", "\n"))
+    if step == "preview":
+        with _database(request).reading() as session:
+            project_of(session, project)
+        return _guidelines_page(request, visitor, project, draft, is_preview=True)
+    _database(request).write(
+        lambda session: add_guideline(session, project_of(session, project), draft, by=visitor.person, at=time.time())
+    )
+    return RedirectResponse(f"/manage/projects/{project}/guidelines", 303)
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database
+
+
+def _project_page(request: Request, visitor: Manager, project: int, *, imported: Imported | None = None) -> Response:
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        counts = count_states(session, project)
+    fields = setting_fields(settings_of(row))
+    return page(request, "project.html", visitor, project=row, counts=counts, fields=fields, imported=imported)
+
+
+def _guidelines_page(
+    request: Request, visitor: Manager, project: int, draft: NewGuideline, *, is_preview: bool = False
+) -> Response:
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        latest = latest_guidelines(session, project)
+        categories = categories_of(session, project)
+        versions = session.scalars(
+            select(StoredGuideline)
+            .where(
+                StoredGuideline.project_id == project,
+                StoredGuideline.category == draft.category,
+                StoredGuideline.language == draft.language,
+            )
+            .order_by(StoredGuideline.version.desc())
+            .limit(100)
+        ).all()
+    values = {"latest": latest, "categories": categories, "versions": versions, "draft": draft}
+    return page(request, "guidelines.html", visitor, project=row, is_preview=is_preview, **values)

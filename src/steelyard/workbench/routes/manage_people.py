@@ -1,0 +1,183 @@
+"""Managing people, whose first password is shown once, and reading the audit log."""
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from sqlalchemy.orm import Session
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.audit_log import verify
+from steelyard.workbench.database import Database
+from steelyard.workbench.listings import EventSelection, event_page, people_page
+from steelyard.workbench.pages import LANGUAGES, page
+from steelyard.workbench.people import (
+    ROLES,
+    NewPerson,
+    Role,
+    add_person,
+    change_account,
+    erase_person,
+    first_password,
+    set_password,
+)
+from steelyard.workbench.permissions import LARGEST_NUMBER, Auditor, PeopleManager, RowNumber
+from steelyard.workbench.tables import StoredPerson
+
+router = APIRouter(include_in_schema=False)
+Text = Annotated[str, Form()]
+_MOST_SKILLS = 100
+
+
+@router.get("/manage/people")
+def people_list(
+    request: Request, visitor: PeopleManager, after: Annotated[int, Query(ge=0, le=LARGEST_NUMBER)] = 0
+) -> Response:
+    """List the accounts, a page at a time."""
+    return _people_page(request, visitor, after=after)
+
+
+@router.post("/manage/people")
+def new_person(
+    request: Request,
+    visitor: PeopleManager,
+    *,
+    name: Text,
+    role: Text,
+    display_name: Text = "",
+    language: Text = "en",
+    skills: Text = "",
+) -> Response:
+    """Make an account and show its first password, this once."""
+    if language not in LANGUAGES:
+        raise ConfigError(f"{language!r} is not a language of the pages", where="language", allowed="en, zh")
+    password = first_password()
+    new = NewPerson(name, _role(role), password, display_name.strip()[:200], language, _skills(skills))
+    person = _database(request).write(lambda session: add_person(session, new, by=visitor.person, at=time.time()))
+    return _people_page(request, visitor, after=person.id - 1, made=person, password=password)
+
+
+@router.post("/manage/people/{person}")
+def change_person(
+    request: Request,
+    visitor: PeopleManager,
+    person: RowNumber,
+    *,
+    role: Text,
+    skills: Text = "",
+    is_active: Annotated[bool, Form()] = False,
+) -> Response:
+    """Change role, skills, and whether the account is open. Closing it logs the person out."""
+
+    def change(session: Session) -> None:
+        change_account(
+            session,
+            _person(session, person),
+            role=_role(role),
+            is_active=is_active,
+            skills=_skills(skills),
+            by=visitor.person,
+            at=time.time(),
+        )
+
+    _database(request).write(change)
+    return RedirectResponse(f"/manage/people?after={person - 1}", 303)
+
+
+@router.post("/manage/people/{person}/password")
+def new_password(request: Request, visitor: PeopleManager, person: RowNumber) -> Response:
+    """Give a person who forgot the password a new one, shown this once; every browser is logged out."""
+    password = first_password()
+
+    def change(session: Session) -> StoredPerson:
+        row = _person(session, person)
+        set_password(session, row, password, by=visitor.person, at=time.time())
+        return row
+
+    row = _database(request).write(change)
+    return _people_page(request, visitor, after=person - 1, made=row, password=password)
+
+
+@router.post("/manage/people/{person}/erase")
+def erase(request: Request, visitor: PeopleManager, person: RowNumber, confirmation: Text = "") -> Response:
+    """Forget a person, whose name has to be typed; the judgments stay under the pseudonym."""
+
+    def change(session: Session) -> None:
+        row = _person(session, person)
+        if confirmation.strip() != row.name:
+            raise ConfigError("the name does not match", where="confirmation", do="type the name of the account")
+        erase_person(session, row, by=visitor.person, at=time.time())
+
+    _database(request).write(change)
+    return RedirectResponse(f"/manage/people?after={person - 1}", 303)
+
+
+@router.get("/manage/audit")
+def audit_page(
+    request: Request,
+    visitor: Auditor,
+    *,
+    action: str = "",
+    subject: str = "",
+    number: str = "",
+    person: str = "",
+    before: Annotated[int, Query(ge=1, le=LARGEST_NUMBER)] = LARGEST_NUMBER,
+    check: bool = False,
+) -> Response:
+    """Show the audit log, the latest first; ``check`` follows the chain of hashes through all of it."""
+    wanted = EventSelection(action, subject, _number(number), _number(person))
+    with _database(request).reading() as session:
+        listed = event_page(session, wanted, before=before)
+        broken = verify(session) if check else None
+    return page(request, "audit.html", visitor, listed=listed, wanted=wanted, is_checked=check, broken=broken)
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database
+
+
+def _person(session: Session, number: int) -> StoredPerson:
+    person = session.get(StoredPerson, number)
+    if person is None or person.erased_at is not None:
+        raise HTTPException(404)
+    return person
+
+
+def _role(text: str) -> Role:
+    for role in ROLES:
+        if role == text:
+            return role
+    raise ConfigError(f"{text[:50]!r} is not a role", where="role", allowed=", ".join(ROLES))
+
+
+def _skills(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.replace("，", ",").split(",") if name.strip()))
+    if len(names) > _MOST_SKILLS or any(len(name) > 200 for name in names):
+        allowed = f"{_MOST_SKILLS} categories of 200 characters"
+        raise ConfigError("too many categories, or one with too long a name", where="skills", allowed=allowed)
+    return names
+
+
+def _number(text: str) -> int | None:
+    """Return the number that a field of a filter holds; null for an empty one."""
+    text = text.strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise ConfigError(f"{text[:50]!r} is not a number", where="filter", allowed="digits")
+    return int(text)
+
+
+def _people_page(
+    request: Request,
+    visitor: PeopleManager,
+    *,
+    after: int,
+    made: StoredPerson | None = None,
+    password: str | None = None,
+) -> Response:
+    with _database(request).reading() as session:
+        listed = people_page(session, after=after)
+    return page(request, "people.html", visitor, listed=listed, roles=ROLES, made=made, password=password)

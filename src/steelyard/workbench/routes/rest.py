@@ -1,0 +1,321 @@
+"""The REST interface, version 1, for programs with a token: projects, items, import, export, answers, progress.
+
+Its description is at ``/api/openapi.json``, and as a page at ``/api``. Lists come a page at a time: ``next`` of an
+answer is ``after`` of the request that follows.
+"""
+
+import io
+import time
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Request, Security
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from sqlalchemy import select
+from starlette.responses import Response, StreamingResponse
+
+from steelyard.core.config import resolve_config
+from steelyard.core.types import JsonObject
+from steelyard.workbench.database import Database
+from steelyard.workbench.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
+from steelyard.workbench.pages import page
+from steelyard.workbench.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
+from steelyard.workbench.projects import (
+    Evidence,
+    ProjectSettings,
+    add_project,
+    count_states,
+    import_cases,
+    set_priorities,
+    settings_of,
+)
+from steelyard.workbench.routes.manage import export_stream, project_of
+from steelyard.workbench.tables import StoredProject
+from steelyard.workbench.uploads import read_upload
+
+_PREFIX = "/api/v1"
+_LINES = "application/x-ndjson"
+
+
+class Problem(BaseModel):
+    """Why a request was not carried out."""
+
+    error: str
+
+
+class ProjectNote(BaseModel):
+    """A project: its number, name, settings, and the number of its items by state."""
+
+    id: int
+    name: str
+    is_simulated: bool
+    settings: JsonObject
+    items: dict[str, int]
+
+
+class ProjectRequest(BaseModel):
+    """A project to be made. ``settings`` that are left out have their defaults."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(min_length=1, max_length=200)
+    settings: JsonObject = {}
+
+
+class ItemNote(BaseModel):
+    """An item without its texts, which the export has."""
+
+    id: int
+    prompt: str
+    language: str
+    category: str
+    batch: str
+    state: str
+    round: int
+    agreement: float | None
+    changed_at: float
+
+
+class ItemsNote(BaseModel):
+    """Items of one page. ``next``: the ``after`` of the next page, null on the last."""
+
+    items: list[ItemNote]
+    next: int | None
+
+
+class AnswerNote(BaseModel):
+    """An answer, signed by a pseudonym. ``item`` is the number of the item, ``task`` that of the task within it."""
+
+    id: int
+    item: int
+    prompt: str
+    language: str
+    round: int
+    task: int
+    kind: str
+    responses: list[str]
+    person: str
+    stage: str
+    content: JsonObject
+    seconds: float
+    guideline: int | None
+    at: float
+
+
+class AnswersNote(BaseModel):
+    """Answers of one page. ``next``: the ``after`` of the next page, null on the last."""
+
+    answers: list[AnswerNote]
+    next: int | None
+
+
+class ImportNote(BaseModel):
+    """What an import made: items, their tasks, and how many items each layer of review will check."""
+
+    num_items: int
+    num_tasks: int
+    num_drawn: dict[str, int]
+
+
+class ProgressNote(BaseModel):
+    """How far a project is: items by state, and how many of them are finished."""
+
+    num_items: int
+    num_finished: int
+    items: dict[str, int]
+
+
+class PrioritiesRequest(BaseModel):
+    """Numbers by prompt: the tasks of the highest come first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    priorities: dict[str, FiniteFloat] = Field(min_length=1, max_length=100_000)
+
+
+class PrioritiesNote(BaseModel):
+    """How many tasks have a new priority."""
+
+    num_tasks: int
+
+
+def _errors(*statuses: int) -> dict[int | str, JsonObject]:
+    reasons = {
+        400: "The request cannot be carried out: what is wrong, where, and what to do.",
+        401: "There is no token, or it is unknown or revoked.",
+        403: "The role of the token's owner does not allow this.",
+        404: "There is no such object.",
+        413: "The request is too large.",
+        422: "A parameter or the body does not have the form of this description.",
+    }
+    return {status: {"model": Problem, "description": reasons[status]} for status in (401, 403, *statuses)}
+
+
+router = APIRouter(
+    prefix=_PREFIX,
+    dependencies=[Security(HTTPBearer(auto_error=False, description="A token of the page of one's account."))],
+)
+description = APIRouter(include_in_schema=False)
+After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="Rows after this number.")]
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the answer.")]
+Filter = Annotated[str, Query(max_length=500, description="Only items with exactly this value; empty for all.")]
+
+
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+@router.get("/projects", responses=_errors())
+def list_projects(request: Request, visitor: Observer) -> list[ProjectNote]:
+    """List the projects."""
+    with _database(request).reading() as session:
+        projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
+        return [_note(project, count_states(session, project.id)) for project in projects]
+
+
+@router.post("/projects", status_code=201, responses=_errors(400, 413, 422))
+def make_project(request: Request, visitor: Manager, new: ProjectRequest) -> ProjectNote:
+    """Make a project."""
+    settings = resolve_config(ProjectSettings, new.settings, where="settings")
+    project = _database(request).write(
+        lambda session: add_project(session, new.name, settings, by=visitor.person, at=time.time())
+    )
+    return _note(project, {})
+
+
+@router.get("/projects/{project}", responses=_errors(404, 422))
+def show_project(request: Request, visitor: Observer, project: RowNumber) -> ProjectNote:
+    """Show a project with its settings."""
+    with _database(request).reading() as session:
+        return _note(project_of(session, project), count_states(session, project))
+
+
+@router.get("/projects/{project}/progress", responses=_errors(404, 422))
+def show_progress(request: Request, visitor: Observer, project: RowNumber) -> ProgressNote:
+    """Count the items of a project by state."""
+    with _database(request).reading() as session:
+        project_of(session, project)
+        counts = count_states(session, project)
+    return ProgressNote(num_items=sum(counts.values()), num_finished=counts.get("finished", 0), items=counts)
+
+
+@router.get("/projects/{project}/items", responses=_errors(404, 422))
+def list_items(
+    request: Request,
+    visitor: Observer,
+    project: RowNumber,
+    *,
+    after: After = 0,
+    limit: Limit = 100,
+    state: Filter = "",
+    batch: Filter = "",
+    category: Filter = "",
+    prompt: Filter = "",
+) -> ItemsNote:
+    """List the items of a project in the order of the import, a page at a time."""
+    with _database(request).reading() as session:
+        project_of(session, project)
+        wanted = ItemSelection(state, batch, category, prompt)
+        listed = item_page(session, project, wanted, after=after, size=limit)
+    return ItemsNote(items=[ItemNote(**row._asdict()) for row in listed.rows], next=listed.following)
+
+
+@router.post(
+    "/projects/{project}/import",
+    status_code=201,
+    responses=_errors(400, 404, 413, 422),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "description": "A case file: JSON Lines, one case a line, in UTF-8.",
+            "content": {_LINES: {"schema": {"type": "string"}}},
+        }
+    },
+)
+def import_lines(
+    request: Request,
+    visitor: Manager,
+    project: RowNumber,
+    batch: Annotated[str, Query(min_length=1, max_length=200, description="The name of the batch, a new one.")],
+    body: Annotated[bytes, Depends(_body)],
+) -> ImportNote:
+    """Take cases in as one batch: all of them, or nothing where a line is wrong."""
+    with _database(request).reading() as session:
+        project_of(session, project)
+    cases = read_upload(io.BytesIO(body), "body.jsonl")
+    imported = _database(request).write(
+        lambda session: import_cases(
+            session, project_of(session, project), cases, batch=batch, by=visitor.person, at=time.time()
+        )
+    )
+    return ImportNote(**imported._asdict())
+
+
+@router.get(
+    "/projects/{project}/export",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "A case file, one case a line.", "content": {_LINES: {"schema": {"type": "string"}}}},
+        **_errors(404, 422),
+    },
+)
+def export_lines(
+    request: Request,
+    visitor: Exporter,
+    project: RowNumber,
+    evidence: Annotated[
+        Evidence, Query(description="The judgments of both people and of alignment, or only what stands at the end.")
+    ] = "both",
+) -> Response:
+    """Send the finished items with every judgment and where it came from, as a case file."""
+    return export_stream(_database(request), project, evidence, by=visitor.person)
+
+
+@router.get("/projects/{project}/answers", responses=_errors(404, 422))
+def list_answers(
+    request: Request, visitor: Exporter, project: RowNumber, after: After = 0, limit: Limit = 100
+) -> AnswersNote:
+    """List the answers of a project, the earliest first, a page at a time."""
+    with _database(request).reading() as session:
+        project_of(session, project)
+        listed: ListPage[Any] = answer_page(session, project, after=after, size=limit)
+    return AnswersNote(answers=[AnswerNote(**row._asdict()) for row in listed.rows], next=listed.following)
+
+
+@router.post("/projects/{project}/priorities", responses=_errors(400, 404, 413, 422))
+def order_queue(request: Request, visitor: Manager, project: RowNumber, order: PrioritiesRequest) -> PrioritiesNote:
+    """Order the open tasks by a number for each prompt, such as how unsure a model is about it."""
+    number = _database(request).write(
+        lambda session: set_priorities(
+            session, project_of(session, project), order.priorities, by=visitor.person, at=time.time()
+        )
+    )
+    return PrioritiesNote(num_tasks=number)
+
+
+@description.get("/api")
+def description_page(request: Request, visitor: Anyone) -> Response:
+    """Show the description of the interface, made from its schema."""
+    schema = request.app.openapi()
+    operations = [
+        (path, method.upper(), operation)
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+    kinds, address = schema["components"]["schemas"], str(request.base_url)
+    return page(request, "interface.html", visitor, operations=operations, kinds=kinds, address=address)
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database
+
+
+def _note(project: StoredProject, counts: dict[str, int]) -> ProjectNote:
+    return ProjectNote(
+        id=project.id,
+        name=project.name,
+        is_simulated=project.is_simulated,
+        settings=msgspec.to_builtins(settings_of(project)),
+        items=counts,
+    )

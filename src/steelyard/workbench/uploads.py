@@ -1,0 +1,51 @@
+"""Files that people send: a case file, read and checked as a whole before anything is stored.
+
+Errors name the file as the sender knows it, with the line, and not the place where it lies for a moment here.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+from steelyard.core.errors import FileError, Place, UserError
+from steelyard.core.types import Case
+from steelyard.io.cases import CASE_SUFFIXES, read_cases
+
+UPLOAD_PATHS = "/import"
+"""How the addresses end that take large requests; all others take small ones only."""
+_BLOCK = 2**20
+
+
+def read_upload(file: BinaryIO, name: str) -> list[Case]:
+    """Return the cases of a file that was sent under a name, such as ``cases.jsonl``.
+
+    Raises RecordError and FileError with that name and the line, and FileError for an ending that is not a case file's.
+    """
+    shown = name.replace("\\", "/").rpartition("/")[2][-200:] or "cases.jsonl"
+    suffix = next((suffix for suffix in CASE_SUFFIXES if shown.lower().endswith(suffix)), None)
+    if suffix is None:
+        raise FileError(
+            "is not a case file by its ending",
+            where=shown,
+            allowed=", ".join(CASE_SUFFIXES),
+            do="make a case file of it: steelyard convert",
+        )
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
+        path = Path(folder) / f"cases{suffix}"
+        with path.open("wb") as copy:
+            while block := file.read(_BLOCK):
+                copy.write(block)
+        try:
+            return list(read_cases(path))
+        except UserError as error:
+            raise _renamed(error, str(path), shown) from None
+
+
+def _renamed(error: UserError, path: str, name: str) -> UserError:
+    where = error.where
+    if isinstance(where, Place):
+        where = where._replace(file=where.file.replace(path, name))
+    elif where is not None:
+        where = where.replace(path, name)
+    texts = [text and text.replace(path, name) for text in (error.problem, error.allowed, error.do)]
+    return type(error)(texts[0] or "", where=where, allowed=texts[1], do=texts[2])
