@@ -13,8 +13,8 @@ from steelyard.core.settings_help import read_settings
 
 ROOT = Path(__file__).parents[2]
 VERBS = ("data", "labelling", "judgments", "models", "comparisons", "pipelines")
-NOT_OF_DATA = {"list", "doctor", "describe"}
-"""Verbs about the installation, which are for the command line."""
+NOT_OF_DATA = {"list", "doctor", "describe", "workbench"}
+"""Verbs about the installation and of servers, which are for the command line."""
 CHECKED = """\
 import steelyard as sy
 

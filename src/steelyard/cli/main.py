@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from steelyard.cli.output import escape_unencodable
-from steelyard.cli.verb import FunctionVerb, StageVerb, VerbCommand
+from steelyard.cli.verb import FunctionVerb, StageVerb, VerbCommand, VerbGroup
 from steelyard.cli.verbs import data, describe, installation, judgments, labelling, models, pipelines, prompts, reports
+from steelyard.cli.verbs.workbench import WORKBENCH
 from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError
 from steelyard.io.progress import log
 
@@ -47,11 +48,11 @@ _REMEDIES = {
 """By error number of the operating system: what the user can do."""
 # In fewer columns the framed help would cut the names of options.
 _NARROW = 70
-_VERBS: dict[str, Sequence[StageVerb | FunctionVerb]] = {
+_VERBS: dict[str, Sequence[StageVerb | FunctionVerb | VerbGroup]] = {
     "Whole pipelines": pipelines.VERBS,
     "Data": (*data.VERBS, describe.DESCRIBE),
     "Prompts and responses": (prompts.PROMPTS, *labelling.VERBS),
-    "Judgments": judgments.VERBS,
+    "Judgments": (*judgments.VERBS, WORKBENCH),
     "Models": models.VERBS,
     "Comparisons and reports": reports.VERBS,
     "Installation": installation.VERBS,
@@ -72,24 +73,34 @@ def build_app() -> typer.Typer:
     app.callback(invoke_without_command=True)(_options)
     for title, verbs in _VERBS.items():
         for verb in verbs:
-            about = inspect.cleandoc(verb.about)
-            command_class: Any = partial(VerbCommand, verb=verb)
-            register = app.command(
-                verb.name,
-                cls=command_class,
-                help=about,
-                short_help=about.split("\n")[0],
-                rich_help_panel=title,
-            )
-            register(_placeholder)
+            if isinstance(verb, VerbGroup):
+                app.add_typer(_group(verb, is_narrow=is_narrow), name=verb.name, rich_help_panel=title)
+            else:
+                _register(app, verb, title)
     return app
+
+
+def _group(group: VerbGroup, *, is_narrow: bool) -> typer.Typer:
+    app = typer.Typer(
+        help=inspect.cleandoc(group.about), no_args_is_help=True, rich_markup_mode=None if is_narrow else "markdown"
+    )
+    for verb in group.verbs:
+        _register(app, verb, None)
+    return app
+
+
+def _register(app: typer.Typer, verb: StageVerb | FunctionVerb, panel: str | None) -> None:
+    about = inspect.cleandoc(verb.about)
+    command_class: Any = partial(VerbCommand, verb=verb)
+    short = about.split("\n")[0]
+    app.command(verb.name, cls=command_class, help=about, short_help=short, rich_help_panel=panel)(_placeholder)
 
 
 def _placeholder() -> None:
     """Stand in for a verb, whose options `VerbCommand` makes when they are needed."""
 
 
-def verbs_by_name() -> dict[str, StageVerb | FunctionVerb]:
+def verbs_by_name() -> dict[str, StageVerb | FunctionVerb | VerbGroup]:
     """Return every verb, in the order of the help."""
     return {verb.name: verb for verbs in _VERBS.values() for verb in verbs}
 

@@ -155,6 +155,14 @@ class FunctionVerb(NamedTuple):
         return self.run
 
 
+class VerbGroup(NamedTuple):
+    """Verbs that belong together, typed after a word of their own: ``steelyard workbench serve``."""
+
+    name: str
+    about: str
+    verbs: Sequence[FunctionVerb]
+
+
 class VerbCommand(TyperCommand):
     """The command of a verb. Its options are made when they are needed: a list of verbs needs none.
 

@@ -122,8 +122,8 @@ def serve(folder: Path, *, host: str, port: int, announce: Callable[[str], None]
     machine, KeyboardInterrupt at the end.
     """
     _check_folder(folder)
-    with _listening(host, port) as listener:
-        announce(_url(host, listener))
+    with listening(host, port) as listener:
+        announce(url_of(host, listener))
         _server(folder, host).run(sockets=[listener])
 
 
@@ -135,8 +135,8 @@ class BackgroundServer:
 
     def __init__(self, folder: Path, *, host: str, port: int) -> None:
         _check_folder(folder)
-        self._listener = _listening(host, port)
-        self.url = _url(host, self._listener)
+        self._listener = listening(host, port)
+        self.url = url_of(host, self._listener)
         self._server = _server(folder, host)
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
         self._thread.start()
@@ -159,7 +159,8 @@ def _check_folder(folder: Path) -> None:
         raise FileError(problem, where=str(folder), do="name a folder that holds runs")
 
 
-def _url(host: str, listener: socket.socket) -> str:
+def url_of(host: str, listener: socket.socket) -> str:
+    """Return the address that a browser opens."""
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listener.getsockname()[1]}/"
 
@@ -182,7 +183,8 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises OutputError where the port is taken or the host is not of this machine."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (socket.gaierror, UnicodeError) as error:

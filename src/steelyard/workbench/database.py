@@ -21,7 +21,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, NoSuchModuleError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -72,7 +72,8 @@ class Database:
                     settings.attributes["connection"] = connection
                     command.upgrade(settings, "head")
                     connection.commit()
-        except OperationalError as error:
+        except DatabaseError as error:
+            # Also for a file that is something else, or that another program has changed.
             raise OutputError(f"cannot be opened: {_first_line(error)}", where=self.shown_address) from None
         return newest
 

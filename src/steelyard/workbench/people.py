@@ -113,7 +113,14 @@ def set_password(session: Session, person: StoredPerson, password: str, *, by: i
 
 
 def change_account(
-    session: Session, person: StoredPerson, *, role: Role, is_active: bool, skills: tuple[str, ...], by: int, at: float
+    session: Session,
+    person: StoredPerson,
+    *,
+    role: Role,
+    is_active: bool,
+    skills: tuple[str, ...],
+    by: int | None,
+    at: float,
 ) -> None:
     """Change what a person may do. Raises ConfigError where no administrator would be left."""
     if person.role == "administrator" and (role != "administrator" or not is_active):
@@ -129,7 +136,7 @@ def change_account(
     record(session, Deed("account changed", "person", person.id, by, detail), at=at)
 
 
-def erase_person(session: Session, person: StoredPerson, *, by: int, at: float) -> None:
+def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: float) -> None:
     """Forget a person: name, password, sessions and tokens go; the judgments stay under the pseudonym.
 
     The audit log names people by number only, so that nothing in it has to change.

@@ -1,0 +1,295 @@
+"""The verbs of `steelyard workbench`: serving it, and what is done on the server rather than in its pages."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from steelyard.cli.output import print_lines
+from steelyard.cli.verb import FunctionVerb, VerbGroup
+from steelyard.core.config import parse_settings, resolve_config
+from steelyard.core.errors import ConfigError, FileError
+from steelyard.core.text import number_of
+from steelyard.io.progress import log
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from steelyard.workbench.database import Database
+    from steelyard.workbench.tables import StoredPerson, StoredProject
+
+_ABOUT = """Annotate with people: tasks, alignment, review and gold questions in the browser, for one person or a team.
+
+Example: `steelyard workbench demo`
+"""
+_FILE = "sqlite:///workbench.db"
+_PORT = 8766
+_Address = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        envvar="STEELYARD_WORKBENCH_DATABASE",
+        show_envvar=True,
+        help="Where everything is stored: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME.",
+    ),
+]
+_Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")]
+_Project = Annotated[str, typer.Option("--project", help="The name of the project.")]
+
+
+def _serve(
+    *,
+    database: _Address = _FILE,
+    host: Annotated[str, typer.Option("--host", help="The address to serve on. Default: this machine.")] = "127.0.0.1",
+    port: _Port = _PORT,
+    public_names: Annotated[
+        list[str] | None,
+        typer.Option("--public-name", help="A host name in the address that people open; may be repeated."),
+    ] = None,
+    is_behind_https: Annotated[
+        bool, typer.Option("--behind-https", help="A proxy before it speaks HTTPS with the browsers.")
+    ] = False,
+    proxy: Annotated[str, typer.Option("--proxy", help="The address from which that proxy connects.")] = "127.0.0.1",
+    is_insecure: Annotated[
+        bool, typer.Option("--insecure", help="Serve the network by HTTP: passwords travel unencrypted.")
+    ] = False,
+) -> None:
+    """Serve a workbench, made or brought to this version if need be. Ctrl-C ends it; nothing that was answered is lost.
+
+    Only this machine can reach it unless `--host` says otherwise, which takes a proxy with HTTPS and `--behind-https`.
+
+    Example: `steelyard workbench serve --database sqlite:///workbench.db`
+
+    Example: `steelyard workbench serve --behind-https --public-name label.example.org`
+    """
+    from steelyard.workbench.serving import Reach, options_of
+
+    reach = Reach(host, port, tuple(public_names or ()), proxy if is_behind_https else None, is_insecure)
+    options = options_of(reach)
+    opened = _open(database, is_made=True)
+    if not opened.write(_has_administrator):
+        log("nobody can manage it yet: steelyard workbench add-person NAME --role administrator")
+    _run_server(opened, reach, is_simulated=options.is_simulated)
+
+
+def _add_person(
+    name: Annotated[str, typer.Argument(help="The name to log in with.")],
+    *,
+    role: Annotated[
+        Literal["annotator", "delivery", "operations", "researcher", "administrator"],
+        typer.Option("--role", help="What the person does."),
+    ] = "annotator",
+    database: _Address = _FILE,
+    display_name: Annotated[str, typer.Option("--display-name", help="The name shown. Default: NAME.")] = "",
+    language: Annotated[Literal["en", "zh"], typer.Option("--language", help="The language of the pages.")] = "en",
+    skills: Annotated[
+        list[str] | None,
+        typer.Option("--skill", help="A category whose tasks the person gets; may be repeated. Default: all."),
+    ] = None,
+) -> None:
+    """Make an account. Its first password is printed this once: the person changes it after the first login.
+
+    Example: `steelyard workbench add-person ada --role administrator`
+    """
+    from steelyard.workbench.people import NewPerson, add_person, first_password
+
+    password = first_password()
+    new = NewPerson(name, role, password, display_name, language, tuple(skills or ()))
+    _open(database, is_made=True).write(lambda session: add_person(session, new, by=None, at=time.time()))
+    print_lines([f"{name.strip()} has an account with the role {role}.", f"  first password: {password}"])
+
+
+def _import(
+    cases: Annotated[Path, typer.Argument(help="A case file; each case has 3 responses or more.")],
+    *,
+    project: _Project,
+    batch: Annotated[str, typer.Option("--batch", help="The name of this batch. Default: that of the file.")] = "",
+    database: _Address = _FILE,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of a new project: KEY=VALUE; may be repeated.")
+    ] = None,
+) -> None:
+    """Make tasks of a case file: all of it as one batch, or nothing where a line is wrong.
+
+    A project that is not there yet is made, with the settings of `--set`.
+
+    Example: `steelyard workbench import sampled.jsonl --project bench --set rules.num_annotators=3`
+    """
+    from steelyard.io.cases import read_cases
+    from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+
+    read = list(read_cases(cases))
+    opened = _open(database, is_made=True)
+    values = parse_settings(settings or ())
+    chosen = resolve_config(ProjectSettings, values, where="--set")
+
+    def work(session: "Session") -> str:
+        stored, at = _project(session, project), time.time()
+        if stored is not None and values:
+            raise ConfigError(
+                f"the project {project!r} has its settings", where="--set", do="change them on its page, or omit --set"
+            )
+        stored = stored or add_project(session, project, chosen, by=None, at=at)
+        made = import_cases(session, stored, read, batch=batch or cases.stem, by=None, at=at)
+        return f"{number_of(made.num_items, 'item')} with {number_of(made.num_tasks, 'task')} in project {project}."
+
+    print_lines([opened.write(work)])
+
+
+def _export(
+    *,
+    project: _Project,
+    out: Annotated[Path, typer.Option("--out", help="The case file to write.")],
+    evidence: Annotated[
+        Literal["both", "aligned"],
+        typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
+    ] = "both",
+    database: _Address = _FILE,
+) -> None:
+    """Write the finished items of a project as a case file with every judgment and where it came from.
+
+    Example: `steelyard workbench export --project bench --out bench.jsonl`
+    """
+    from steelyard.io.cases import write_cases
+    from steelyard.workbench.audit_log import Deed, record
+    from steelyard.workbench.projects import export_cases
+
+    opened = _open(database)
+
+    def note(session: "Session") -> int:
+        stored = _existing(session, project)
+        record(session, Deed("exported", "project", stored.id, None, {"evidence": evidence}), at=time.time())
+        return stored.id
+
+    opened.write(note)
+    with opened.reading() as session:
+        number = write_cases(out, export_cases(session, _existing(session, project), evidence=evidence))
+    print_lines([f"{number_of(number, 'finished item')} in {out}."])
+
+
+def _backup(
+    out: Annotated[Path, typer.Argument(help="The file to write, which must not exist yet.")],
+    *,
+    database: _Address = _FILE,
+) -> None:
+    """Copy a workbench on SQLite into a file while people work: one state of it. PostgreSQL is copied by `pg_dump`.
+
+    The copy is a workbench: `steelyard workbench serve --database sqlite:///COPY` opens it.
+
+    Example: `steelyard workbench backup monday.db`
+    """
+    _open(database).backup(out)
+    print_lines([f"{out} has everything."])
+
+
+def _erase(
+    name: Annotated[str, typer.Argument(help="The name of the account.")],
+    *,
+    is_certain: Annotated[bool, typer.Option("--yes", help="This cannot be undone.")] = False,
+    database: _Address = _FILE,
+) -> None:
+    """Forget a person: name, password, sessions and tokens. The judgments stay, under a pseudonym.
+
+    Copies made by `backup` still have the name: delete those, too.
+
+    Example: `steelyard workbench erase ada --yes`
+    """
+    from steelyard.workbench.people import erase_person
+
+    opened = _open(database)
+
+    def work(session: "Session") -> str:
+        person = _person(session, name)
+        if not is_certain:
+            raise ConfigError(f"{name!r} would be forgotten for ever", where="--yes", do="add --yes if that is meant")
+        erase_person(session, person, by=None, at=time.time())
+        return person.pseudonym
+
+    print_lines([f"{name} is forgotten; the judgments are those of {opened.write(work)}."])
+
+
+def _run_server(database: "Database", reach: object, *, is_simulated: bool) -> None:
+    from steelyard.workbench.application import application
+    from steelyard.workbench.serving import Reach, options_of, serve
+
+    assert isinstance(reach, Reach)
+
+    def announce(address: str) -> None:
+        typer.echo(f"{database.shown_address}: {address}")
+        log("Ctrl-C ends it")
+
+    try:
+        serve(application(database, options_of(reach, is_simulated=is_simulated)), reach, announce=announce)
+    except KeyboardInterrupt:
+        log("stopped")
+    finally:
+        database.close()
+
+
+def _open(address: str, *, is_made: bool = False) -> "Database":
+    """Open a workbench and bring it to this version. Raises FileError for a file that is not there."""
+    from steelyard.workbench.database import Database
+
+    database = Database(address)
+    file = database.engine.url.database
+    if database.is_sqlite and not is_made and file and not Path(file).exists():
+        raise FileError("there is no such file", where=file, do="name the database of the workbench: --database")
+    database.migrate()
+    return database
+
+
+def _has_administrator(session: "Session") -> bool:
+    from sqlalchemy import select
+
+    from steelyard.workbench.tables import StoredPerson
+
+    administrators = select(StoredPerson.id).where(
+        StoredPerson.role == "administrator", StoredPerson.is_active.is_(True)
+    )
+    return session.scalar(administrators.limit(1)) is not None
+
+
+def _project(session: "Session", name: str) -> "StoredProject | None":
+    from sqlalchemy import select
+
+    from steelyard.workbench.tables import StoredProject
+
+    return session.scalar(select(StoredProject).where(StoredProject.name == name.strip()))
+
+
+def _existing(session: "Session", name: str) -> "StoredProject":
+    from sqlalchemy import select
+
+    from steelyard.workbench.tables import StoredProject
+
+    project = _project(session, name)
+    if project is None:
+        names = ", ".join(session.scalars(select(StoredProject.name).order_by(StoredProject.id).limit(20)))
+        raise ConfigError(f"there is no project {name!r}", where="--project", allowed=names or "none yet: import one")
+    return project
+
+
+def _person(session: "Session", name: str) -> "StoredPerson":
+    from sqlalchemy import select
+
+    from steelyard.workbench.tables import StoredPerson
+
+    person = session.scalar(select(StoredPerson).where(StoredPerson.name == name.strip()))
+    if person is None or person.erased_at is not None:
+        raise ConfigError(f"{name!r} has no account", where="NAME", do="name an account: its page is Manage, People")
+    return person
+
+
+WORKBENCH = VerbGroup(
+    "workbench",
+    _ABOUT,
+    (
+        FunctionVerb("serve", _serve),
+        FunctionVerb("add-person", _add_person),
+        FunctionVerb("import", _import),
+        FunctionVerb("export", _export),
+        FunctionVerb("backup", _backup),
+        FunctionVerb("erase", _erase),
+    ),
+)

@@ -1,0 +1,78 @@
+"""The server of a workbench: who can reach it, under which names, and whether a proxy before it speaks HTTPS."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from steelyard.core.errors import ConfigError
+from steelyard.viewing.server import is_loopback, listening, url_of
+from steelyard.workbench.application import Options
+
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_EVERYWHERE = ("0.0.0.0", "::")
+_GRACE_SECONDS = 10
+"""How long requests that run may take after the stop signal: an answer on its way is stored."""
+
+
+class Reach(NamedTuple):
+    """From where people reach a workbench.
+
+    ``host`` and ``port``: where the server listens. ``public_names``: host names that people type. ``proxy``: the
+    address of the proxy that speaks HTTPS with them, null without one. ``is_insecure``: HTTP over the network is meant.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8766
+    public_names: tuple[str, ...] = ()
+    proxy: str | None = None
+    is_insecure: bool = False
+
+
+def options_of(reach: Reach, *, is_simulated: bool = False) -> Options:
+    """Return the options of the application.
+
+    Raises ConfigError for a reach over which passwords would travel unprotected, and for one without a name.
+    """
+    if not is_loopback(reach.host) and reach.proxy is None and not reach.is_insecure:
+        raise ConfigError(
+            "passwords would travel unencrypted",
+            where=f"--host {reach.host}",
+            allowed="an address of this machine alone, such as 127.0.0.1",
+            do="put a proxy with HTTPS before it and add --behind-https, or add --insecure in a network you trust",
+        )
+    if not reach.public_names and (reach.proxy is not None or reach.host in _EVERYWHERE):
+        raise ConfigError(
+            "the name under which people reach it is not known",
+            where="--public-name",
+            do="add --public-name NAME, the host name in the address that people open",
+        )
+    shown = f"[{reach.host}]" if ":" in reach.host else reach.host
+    hosts = dict.fromkeys((*_LOCAL_NAMES, *reach.public_names, *(() if reach.host in _EVERYWHERE else (shown,))))
+    return Options(tuple(hosts), is_secure=reach.proxy is not None, is_simulated=is_simulated)
+
+
+def serve(app: ASGIApp, reach: Reach, *, announce: Callable[[str], None]) -> None:
+    """Serve until a stop signal. ``announce`` gets the address once it can be opened.
+
+    Raises OutputError where the port is taken or the host is not one of this machine, KeyboardInterrupt at the end.
+    """
+    with listening(reach.host, reach.port) as listener:
+        announce(url_of(reach.host, listener))
+        uvicorn.Server(_settings(app, reach.proxy)).run(sockets=[listener])
+
+
+def _settings(app: ASGIApp, proxy: str | None) -> uvicorn.Config:
+    trusted: Sequence[str] = [] if proxy is None else [proxy]
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        # Only the proxy is believed about where a request comes from: throttling counts logins by that address.
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=list(trusted),
+    )

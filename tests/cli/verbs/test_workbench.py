@@ -1,0 +1,176 @@
+"""The command line of the workbench, on SQLite: what a server's administrator does without its pages."""
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from sqlalchemy import select
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.workbench.database import Database
+from steelyard.workbench.people import log_in, make_key
+from steelyard.workbench.projects import settings_of
+from steelyard.workbench.serving import Reach, options_of
+from steelyard.workbench.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
+from workbench_people import cases
+
+
+@pytest.fixture
+def address(tmp_path):
+    return f"sqlite:///{tmp_path / 'workbench.db'}"
+
+
+@pytest.fixture
+def run(address):
+    def run(verb, *words):
+        return CliRunner().invoke(build_app(), ["workbench", verb, *map(str, words), "--database", address])
+
+    return run
+
+
+@pytest.fixture
+def opened(address):
+    database = Database(address)
+    yield database
+    database.close()
+
+
+def test_the_first_password_opens_the_account(run, opened):
+    result = run("add-person", "ada", "--role", "delivery", "--language", "zh", "--skill", "maths")
+    assert result.exit_code == 0
+    password = re.search(r"first password: (\S+)", result.output)[1]
+    opened.write(make_key)
+    assert opened.write(lambda session: log_in(session, "ada", password, address="", at=0.0))
+    with opened.reading() as session:
+        person = session.scalars(select(StoredPerson)).one()
+        assert (person.role, person.language, person.skills) == ("delivery", "zh", ["maths"])
+
+
+def test_what_is_imported_comes_back_when_it_is_finished(run, opened, tmp_path):
+    write_cases(tmp_path / "cases.jsonl", cases(3))
+    result = run("import", tmp_path / "cases.jsonl", "--project", "p", "--set", "rules.num_annotators=3")
+    assert result.output == "3 items with 3 tasks in project p.\n"
+
+    def finish(session):
+        project = session.scalars(select(StoredProject)).one()
+        assert settings_of(project).rules.num_annotators == 3
+        for item in session.scalars(select(StoredItem).where(StoredItem.prompt != "q1")):
+            item.state = "finished"
+
+    opened.write(finish)
+    out = tmp_path / "out.jsonl"
+    assert run("export", "--project", "p", "--out", out, "--evidence", "aligned").exit_code == 0
+    assert [case.prompt.id for case in read_cases(out)] == ["q0", "q2"]
+    with opened.reading() as session:
+        assert session.scalars(select(StoredEvent.action)).all()[-1] == "exported"
+
+
+def test_a_broken_case_file_leaves_no_project(run, opened, tmp_path):
+    path = tmp_path / "cases.jsonl"
+    write_cases(path, cases(2))
+    path.write_bytes(path.read_bytes() + b'{"prompt": 1}\n')
+    error = run("import", path, "--project", "p").exception
+    assert str(error).startswith(f"{path}:3")
+    # One with two responses fails later, in the middle of the transaction.
+    write_cases(path, [*cases(2), *cases(1, 2, first=2)])
+    assert "2 responses" in str(run("import", path, "--project", "p").exception)
+    opened.migrate()
+    with opened.reading() as session:
+        assert session.scalars(select(StoredProject)).all() == []
+
+
+def test_settings_of_a_project_that_is_there_are_not_changed_by_an_import(run, tmp_path):
+    write_cases(tmp_path / "a.jsonl", cases(1))
+    write_cases(tmp_path / "b.jsonl", cases(1, first=1))
+    assert run("import", tmp_path / "a.jsonl", "--project", "p").exit_code == 0
+    refused = run("import", tmp_path / "b.jsonl", "--project", "p", "--set", "seed=1").exception
+    assert isinstance(refused, ConfigError)
+    assert run("import", tmp_path / "b.jsonl", "--project", "p").exit_code == 0
+    assert "allowed: p" in str(run("export", "--project", "q", "--out", tmp_path / "o.jsonl").exception)
+
+
+def test_a_backup_is_a_workbench(run, tmp_path):
+    run("add-person", "ada")
+    copy = tmp_path / "copy.db"
+    assert run("backup", copy).exit_code == 0
+    database = Database(f"sqlite:///{copy}")
+    with database.reading() as session:
+        assert session.scalars(select(StoredPerson.name)).all() == ["ada"]
+    database.close()
+    assert isinstance(run("backup", copy).exception, OutputError)
+
+
+def test_erasing_asks_first(run, opened):
+    run("add-person", "ada")
+    refused = run("erase", "ada").exception
+    assert isinstance(refused, ConfigError)
+    assert refused.do.startswith("add --yes")
+    result = run("erase", "ada", "--yes")
+    with opened.reading() as session:
+        person = session.scalars(select(StoredPerson)).one()
+    assert person.name == f"erased {person.pseudonym}"
+    assert person.pseudonym in result.output
+    assert isinstance(run("erase", "ada", "--yes").exception, ConfigError)
+
+
+@pytest.mark.parametrize(
+    "words", [["export", "--project", "p", "--out", "o.jsonl"], ["backup", "copy.db"], ["erase", "ada", "--yes"]]
+)
+def test_a_database_that_is_not_there_is_not_made(run, tmp_path, words):
+    assert isinstance(run(*words).exception, FileError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_something_else_is_refused(run, tmp_path):
+    (tmp_path / "workbench.db").write_text("no database\n" * 200)
+    refused = run("add-person", "ada").exception
+    assert isinstance(refused, OutputError)
+    assert "not a database" in str(refused)
+
+
+def test_the_network_is_reached_by_https_or_not_by_accident():
+    with pytest.raises(ConfigError, match="unencrypted") as refused:
+        options_of(Reach("192.0.2.1"))
+    assert "--behind-https" in refused.value.do
+    assert "--insecure" in refused.value.do
+    assert "192.0.2.1" in options_of(Reach("192.0.2.1", is_insecure=True)).hosts
+    for reach in (Reach("0.0.0.0", is_insecure=True), Reach(proxy="127.0.0.1"), Reach("::", proxy="192.0.2.2")):
+        with pytest.raises(ConfigError, match="--public-name"):
+            options_of(reach)
+        options = options_of(reach._replace(public_names=("label.example.org",)))
+        assert "label.example.org" in options.hosts
+        assert options.is_secure == (reach.proxy is not None)
+    assert options_of(Reach()).hosts == ("localhost", "127.0.0.1", "[::1]")
+
+
+def test_a_wide_host_ends_with_2_before_anything_is_made(tmp_path):
+    words = ["workbench", "serve", "--host", "0.0.0.0", "--database", f"sqlite:///{tmp_path / 'w.db'}"]
+    done = subprocess.run([sys.executable, "-m", "steelyard", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "unencrypted" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_serve_answers_on_a_free_port_and_ends_at_ctrl_c(address):
+    command = [sys.executable, "-m", "steelyard", "workbench", "serve", "--port", "0", "--database", address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            line = server.stdout.readline()
+            url = line.strip().rpartition(" ")[2]
+            with urllib.request.urlopen(f"{url}login") as answer:
+                assert answer.status == 200
+                assert "default-src 'self'" in answer.headers["content-security-policy"]
+        finally:
+            server.send_signal(signal.SIGINT)
+            errors = server.communicate()[1]
+    assert line.startswith(address)
+    assert "add-person NAME --role administrator" in errors
+    assert "Traceback" not in errors
+    assert server.returncode == 0
+    assert errors.count("stopped") == 1
