@@ -42,6 +42,8 @@ def walk(*events):
         (("agreed", "accepted", "accepted", "accepted", "rejected"), ItemStep("annotating", 2)),
         (("agreed", "rejected", "agreed", "not drawn", "rejected"), ItemStep("annotating", 3)),
         (("disagreed", "dropped"), ItemStep("dropped", 1)),
+        (("disagreed", "replanned", "agreed"), ItemStep("delivery review", 1)),
+        (("disagreed", "unresolved", "replanned", "disagreed"), ItemStep("aligning", 1)),
     ],
 )
 def test_ways_of_an_item(events, end):

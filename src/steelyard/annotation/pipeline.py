@@ -23,11 +23,16 @@ ItemState = Literal[
     "finished",
     "dropped",
 ]
-ItemEvent = Literal["agreed", "disagreed", "settled", "unresolved", "accepted", "not drawn", "rejected", "dropped"]
-"""What happens to an item. ``not drawn``: it is not among the share that a layer checks."""
+ItemEvent = Literal[
+    "agreed", "disagreed", "settled", "unresolved", "replanned", "accepted", "not drawn", "rejected", "dropped"
+]
+"""What happens to an item. ``replanned``: people took a response out while they aligned, and further tasks are to be
+answered; ``not drawn``: it is not among the share that a layer checks."""
 Layer = Literal["delivery", "operations", "research"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 GateUnit = Literal["item", "batch", "pair of people"]
+Rework = Literal["anyone", "others", "same people"]
+TwoLeft = Literal["compare", "drop"]
 
 TRANSITIONS: dict[tuple[ItemState, ItemEvent], ItemState] = {
     ("annotating", "agreed"): "delivery review",
@@ -39,6 +44,10 @@ TRANSITIONS: dict[tuple[ItemState, ItemEvent], ItemState] = {
     ("with operations", "settled"): "delivery review",
     ("with operations", "unresolved"): "with developers",
     ("with developers", "settled"): "delivery review",
+    ("aligning", "replanned"): "annotating",
+    ("with delivery", "replanned"): "annotating",
+    ("with operations", "replanned"): "annotating",
+    ("with developers", "replanned"): "annotating",
     ("delivery review", "accepted"): "operations review",
     ("delivery review", "not drawn"): "operations review",
     ("operations review", "accepted"): "validation",
@@ -84,6 +93,10 @@ class PipelineRules(Config, frozen=True):
     """The share of a person's tasks whose answer is known."""
     lock_minutes: float = 45.0
     """Minutes after which a task that was not answered goes to somebody else."""
+    rework: Rework = "anyone"
+    """Who annotates an item again after a rejection: anyone, new people first; only others; only the same people."""
+    two_left: TwoLeft = "compare"
+    """What becomes of an item when all responses but two were discarded: they are compared, or the item is dropped."""
 
     def __post_init__(self) -> None:
         for name in ("least_agreement", "delivery_share", "operations_share"):

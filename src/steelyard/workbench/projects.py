@@ -1,6 +1,6 @@
 """Projects: case files become items with tasks, and come back with every judgment and where it came from."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -115,10 +115,10 @@ def import_cases(
         ]
         session.add_all(tasks)
         session.flush()
-        names |= {_key(item): item.id for item in items}
+        names |= {item_name(item): item.id for item in items}
         num_items, num_tasks = num_items + len(items), num_tasks + len(tasks)
         session.expunge_all()
-    drawn = _draw_reviews(session, project.id, settings, names, batch)
+    drawn = draw_reviews(session, project, names, batch)
     detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn}
     record(session, Deed("batch imported", "project", project.id, by, detail), at=at)
     return Imported(num_items, num_tasks, drawn)
@@ -133,27 +133,65 @@ def plan_tasks(
     discarded: Sequence[str],
     first_number: int = 1,
 ) -> list[StoredTask]:
-    """Return the tasks of the triple design over the responses that were not discarded; none for fewer than three."""
+    """Return the tasks of the triple design over the responses that were not discarded; for two, one task of both."""
     remaining = msgspec.structs.replace(
         case, responses=tuple(response for response in case.responses if response.id not in discarded)
     )
-    if len(remaining.responses) < 3:
-        return []
-    triples = choose_triples(remaining, "covering", seed=settings.seed)
-    # The circle of three responses is the same triple three times: more answers are for `num_annotators` to say.
-    distinct = {frozenset(triple): triple for triple in triples}.values()
+    num_responses = len(remaining.responses)
+    if num_responses < 3:
+        shown = ((0, 1),) if num_responses == 2 else ()
+    else:
+        triples = choose_triples(remaining, "covering", seed=settings.seed)
+        # The circle of three responses is the same triple three times: more answers are for `num_annotators` to say.
+        shown = {frozenset(triple): triple for triple in triples}.values()
     return [
         StoredTask(
             project_id=item.project_id,
             item_id=item.id,
             round=round,
             number=number,
-            responses=[remaining.responses[place].id for place in triple],
+            responses=[remaining.responses[place].id for place in places],
             category=item.category,
             num_wanted=settings.rules.num_annotators,
         )
-        for number, triple in enumerate(distinct, start=first_number)
+        for number, places in enumerate(shown, start=first_number)
     ]
+
+
+def draw_reviews(
+    session: Session,
+    project: StoredProject,
+    names: Mapping[str, int],
+    batch: str,
+    *,
+    rounds: Mapping[int, int] | None = None,
+) -> dict[str, int]:
+    """Write a review to be made for every item that a layer checks; research checks whole batches.
+
+    ``names`` are lasting names of the items (`item_name`), with their ids; ``rounds`` their rounds by id, 1 by default.
+    Returns the number of items that each layer has drawn.
+    """
+    settings = settings_of(project)
+    shares = {"delivery": settings.rules.delivery_share, "operations": settings.rules.operations_share}
+    numbers: dict[str, int] = {}
+    for layer in LAYERS:
+        if layer not in shares:
+            continue
+        drawn = draw_for_review(tuple(names), layer, share=shares[layer], batch=batch, seed=settings.seed)
+        session.add_all(
+            StoredReview(
+                project_id=project.id, item_id=names[name], round=(rounds or {}).get(names[name], 1), layer=layer
+            )
+            for name in sorted(drawn)
+        )
+        numbers[layer] = len(drawn)
+    session.flush()
+    return numbers
+
+
+def item_name(item: StoredItem) -> str:
+    """Return the name of an item that stays the same wherever its case is imported: prompt and language."""
+    return msgspec.json.encode([item.prompt, item.language]).decode()
 
 
 def case_of(item: StoredItem) -> Case:
@@ -187,7 +225,13 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Ca
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
         .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
         .outerjoin(StoredAssignment, StoredAnswer.assignment_id == StoredAssignment.id)
-        .where(StoredTask.item_id == item.id, StoredTask.is_retired.is_(False), StoredTask.round == item.round)
+        .where(
+            StoredTask.item_id == item.id,
+            StoredTask.is_retired.is_(False),
+            StoredTask.round == item.round,
+            # Steps of a discussion: what came of it has a row of its own.
+            StoredAnswer.stage != "proposal",
+        )
         .order_by(StoredTask.number, StoredAnswer.id)
     ).all()
     settled = {task.id: answer.id for answer, task, _, _ in rows if answer.stage != "annotation"}
@@ -264,25 +308,3 @@ def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) 
                 do="leave it out, or make another project",
             )
         taken.add(key)
-
-
-def _key(item: StoredItem) -> str:
-    return msgspec.json.encode([item.prompt, item.language]).decode()
-
-
-def _draw_reviews(
-    session: Session, project: int, settings: ProjectSettings, names: dict[str, int], batch: str
-) -> dict[str, int]:
-    """Write a review to be made for every item that a layer checks; research checks whole batches."""
-    shares = {"delivery": settings.rules.delivery_share, "operations": settings.rules.operations_share}
-    numbers: dict[str, int] = {}
-    for layer in LAYERS:
-        if layer not in shares:
-            continue
-        drawn = draw_for_review(tuple(names), layer, share=shares[layer], batch=batch, seed=settings.seed)
-        session.add_all(
-            StoredReview(project_id=project, item_id=names[name], round=1, layer=layer) for name in sorted(drawn)
-        )
-        numbers[layer] = len(drawn)
-    session.flush()
-    return numbers

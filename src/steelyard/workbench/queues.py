@@ -113,6 +113,7 @@ def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bo
     ]
     if seat.person.skills:
         free.append(or_(StoredTask.category.in_(seat.person.skills), StoredTask.category == ""))
+    free += _rework_rule(seat)
     other = aliased(StoredTask)
     same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id
     had = exists().where(and_(StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == other.id, same))
@@ -127,6 +128,22 @@ def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bo
     best = [task for task, priority in rows if priority == rows[0][1]]
     start = random.randrange(len(best)) if best else 0
     return [*best[start:], *best[:start], *(task for task, _ in rows[len(best) :])]
+
+
+def _rework_rule(seat: Seat) -> list[ColumnElement[bool]]:
+    """Return the condition on who annotates an item again after a rejection."""
+    rework = seat.settings.rules.rework
+    if rework == "anyone":
+        return []
+    former = aliased(StoredTask)
+    annotated = exists().where(
+        former.item_id == StoredTask.item_id,
+        former.round < StoredTask.round,
+        StoredAssignment.task_id == former.id,
+        StoredAssignment.person_id == seat.person.id,
+        StoredAssignment.state == "answered",
+    )
+    return [~annotated] if rework == "others" else [or_(StoredTask.round == 1, annotated)]
 
 
 def _take_place(session: Session, task: int) -> bool:

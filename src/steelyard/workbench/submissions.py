@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
 from steelyard.annotation.answers import TripleAnswer, contradictions, misfits
-from steelyard.annotation.pipeline import ItemEvent, advance
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.discards import remove_discarded
+from steelyard.workbench.disputes import settle_if_agreed
+from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.queues import responses_shown, take_again
 from steelyard.workbench.tables import (
@@ -24,7 +26,6 @@ from steelyard.workbench.tables import (
     StoredItem,
     StoredPerson,
     StoredProject,
-    StoredReview,
     StoredTask,
 )
 
@@ -63,10 +64,11 @@ def submit(
     """
     task = session.get_one(StoredTask, assignment.task_id)
     # One answer of an item after another: the last one must see all others.
-    item = session.get_one(StoredItem, task.item_id, with_for_update=True)
+    item = lock_item(session, task.item_id)
     content = msgspec.to_builtins(answer)
     # The same answer may have been stored by another request since the assignment was read.
     session.refresh(assignment)
+    session.refresh(task)
     if assignment.state == "answered":
         stored = session.scalar(select(StoredAnswer).where(StoredAnswer.assignment_id == assignment.id))
         assert stored is not None, "an answered assignment has its answer"
@@ -86,7 +88,7 @@ def submit(
             assignment_id=assignment.id,
             content=content,
             seconds=assignment.seconds,
-            guideline_id=_guideline(session, task, assignment.person_id, guideline),
+            guideline_id=filed_guideline(session, task, assignment.person_id, guideline),
             at=at,
         )
     )
@@ -96,12 +98,15 @@ def submit(
     session.flush()
     record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
     if not task.is_gold:
+        remove_discarded(session, item, settings, person=assignment.person_id, at=at)
         pass_gate(session, item, settings, at=at)
     return Submitted("stored", item.state)
 
 
 def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, at: float) -> None:
     """Move an item on if all its tasks have their answers: to review where the people agree, else to alignment.
+
+    An item that fails in a unit larger than itself, though its people agree on it, has nothing to align: it passes.
 
     With a gate over batches, or over pairs of people, the agreement is that of all complete items of the unit so far.
     """
@@ -112,20 +117,7 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
     is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
     move(session, item, "agreed" if is_agreed else "disagreed", person=None, at=at)
-
-
-def move(
-    session: Session, item: StoredItem, event: ItemEvent, *, person: int | None, at: float, reason: str = ""
-) -> None:
-    """Move an item by an event, and past the layers that did not draw it. Raises TransitionRefused."""
-    before = item.state
-    item.state, item.round = advance(before, event, round=item.round)  # pyright: ignore[reportArgumentType] - an ItemState
-    item.changed_at = at
-    detail = {"from": before, "to": item.state, "round": item.round, "reason": reason}
-    record(session, Deed(event, "item", item.id, person, detail), at=at)
-    layer = {"delivery review": "delivery", "operations review": "operations"}.get(item.state)
-    if layer is not None and not _is_drawn(session, item, layer):
-        move(session, item, "not drawn", person=None, at=at)
+    settle_if_agreed(session, item, person=None, at=at)
 
 
 def _check(answer: TripleAnswer, shown: dict[str, str]) -> None:
@@ -205,13 +197,6 @@ def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
     ]
 
 
-def _is_drawn(session: Session, item: StoredItem, layer: str) -> bool:
-    drawn = select(StoredReview.id).where(
-        StoredReview.item_id == item.id, StoredReview.round == item.round, StoredReview.layer == layer
-    )
-    return session.scalar(drawn) is not None
-
-
 def guideline_of(session: Session, task: StoredTask, language: str) -> StoredGuideline | None:
     """Return the guideline of the task's category, else the one of all, in its latest version and a person's language.
 
@@ -226,7 +211,7 @@ def guideline_of(session: Session, task: StoredTask, language: str) -> StoredGui
     )
 
 
-def _guideline(session: Session, task: StoredTask, person: int, shown: int | None) -> int | None:
+def filed_guideline(session: Session, task: StoredTask, person: int, shown: int | None = None) -> int | None:
     """Return the version that an answer is filed under: what the page showed, if it is one of the task's."""
     row = None if shown is None else session.get(StoredGuideline, shown)
     if row is None or row.project_id != task.project_id or row.category not in (task.category, ""):

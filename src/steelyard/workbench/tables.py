@@ -190,7 +190,8 @@ class StoredAssignment(WorkbenchTable):
 class StoredAnswer(WorkbenchTable):
     """What a person submitted, or what two people aligned on, or what a layer settled. ``content``: `TripleAnswer`.
 
-    ``stage`` is ``annotation``, ``alignment`` or the layer. One assignment has one answer, whatever is sent twice.
+    ``stage`` is ``annotation``, ``proposal`` for a step of an alignment, ``alignment`` for what came of it, or the
+    layer. One assignment has one answer, whatever is sent twice.
     """
 
     __tablename__ = "answers"

@@ -1,0 +1,202 @@
+"""Review: layers accept items or send them back with a reason, one by one or a whole batch, also after the end.
+
+Who annotated or aligned an item never reviews it. A rejected item begins a new round with new tasks; what was answered
+before stays in the database. Which layers see it again is drawn anew: a single item always by each of them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.pipeline import REVIEWED_BY, Layer, TransitionRefused
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.alignment import MOST_CHARACTERS, has_worked_on
+from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.item_states import lock_item, move, retire_tasks
+from steelyard.workbench.projects import case_of, draw_reviews, item_name, plan_tasks, settings_of
+from steelyard.workbench.tables import StoredItem, StoredProject, StoredReview, StoredTask
+
+STATE_OF: dict[Layer, str] = {layer: state for state, layer in REVIEWED_BY.items()}
+_AFTER_THE_GATE = (*REVIEWED_BY, "finished")
+_PAGE = 200
+_BLOCK = 500
+
+
+class Verdict(NamedTuple):
+    """A layer's decision on an item. ``restores_discarded``: the responses that people took out come back."""
+
+    is_accepted: bool
+    reason: str = ""
+    restores_discarded: bool = False
+
+
+class BatchProgress(NamedTuple):
+    """A batch of a project: how many of its items wait for validation, are finished, and are past the gate in all."""
+
+    project: StoredProject
+    batch: str
+    num_waiting: int
+    num_finished: int
+    num_reviewable: int
+
+
+def items_to_review(session: Session, layer: Layer, person: int) -> list[StoredItem]:
+    """Return the items that wait for the review of a layer, oldest first, but none that the person annotated."""
+    waiting = select(StoredItem).where(StoredItem.state == STATE_OF[layer], ~has_worked_on(person))
+    return list(session.scalars(waiting.order_by(StoredItem.changed_at).limit(_PAGE)))
+
+
+def item_for(session: Session, item: int, person: int, states: Sequence[str]) -> StoredItem | None:
+    """Return an item in one of the states that the person did not annotate; null for any other."""
+    return session.scalar(
+        select(StoredItem).where(StoredItem.id == item, StoredItem.state.in_(states), ~has_worked_on(person))
+    )
+
+
+def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> str:
+    """Store the decision of a layer on an item. Returns the item's state after it.
+
+    Raises TransitionRefused where somebody else was faster, and ConfigError for a rejection without a reason.
+    """
+    _check_reason(verdict)
+    locked = lock_item(session, item)
+    if locked.state != STATE_OF[layer] or session.scalar(select(has_worked_on(person)).where(StoredItem.id == item)):
+        raise TransitionRefused(f"the item is {locked.state!r} by now")
+    _write_decision(session, locked, verdict, layer=layer, person=person, at=at)
+    if verdict.is_accepted:
+        move(session, locked, "accepted", person=person, at=at, reason=verdict.reason)
+        return locked.state
+    project = session.get_one(StoredProject, locked.project_id)
+    _begin_round(session, project, [locked], verdict, person=person, at=at)
+    return locked.state
+
+
+def batches_of(session: Session) -> list[BatchProgress]:
+    """Return the batches with items past the gate, by project and name."""
+    counts = (
+        select(StoredItem.project_id, StoredItem.batch, StoredItem.state, func.count())
+        .where(StoredItem.state.in_(_AFTER_THE_GATE))
+        .group_by(StoredItem.project_id, StoredItem.batch, StoredItem.state)
+    )
+    numbers: dict[tuple[int, str], dict[str, int]] = {}
+    for project, batch, state, number in session.execute(counts):
+        numbers.setdefault((project, batch), {})[state] = number
+    return [
+        BatchProgress(
+            session.get_one(StoredProject, project),
+            batch,
+            states.get("validation", 0),
+            states.get("finished", 0),
+            sum(states.values()),
+        )
+        for (project, batch), states in sorted(numbers.items())
+    ]
+
+
+def decide_batch(
+    session: Session, project: StoredProject, batch: str, verdict: Verdict, *, layer: Layer, person: int, at: float
+) -> int:
+    """Accept all items of a batch that wait for the layer, or send back all that are past the gate, finished ones too.
+
+    Items that the person annotated are left as they are. Returns the number of items that moved. Raises ConfigError for
+    a rejection without a reason, and TransitionRefused where no item is to be decided.
+    """
+    _check_reason(verdict)
+    states = (STATE_OF[layer],) if verdict.is_accepted else _AFTER_THE_GATE
+    chosen = (
+        select(StoredItem)
+        .where(
+            StoredItem.project_id == project.id,
+            StoredItem.batch == batch,
+            StoredItem.state.in_(states),
+            ~has_worked_on(person),
+        )
+        .order_by(StoredItem.id)
+        .with_for_update()
+    )
+    items = list(session.scalars(chosen.execution_options(populate_existing=True)))
+    if not items:
+        raise TransitionRefused(f"no item of the batch {batch!r} is to be decided")
+    for item in items:
+        _write_decision(session, item, verdict, layer=layer, person=person, at=at)
+        if verdict.is_accepted:
+            move(session, item, "accepted", person=person, at=at, reason=verdict.reason)
+    action = "batch accepted" if verdict.is_accepted else "batch rejected"
+    detail = {"batch": batch, "layer": layer, "items": len(items), "reason": verdict.reason}
+    record(session, Deed(action, "project", project.id, person, detail), at=at)
+    if not verdict.is_accepted:
+        _begin_round(session, project, items, verdict, person=person, at=at)
+    return len(items)
+
+
+def decisions_on(session: Session, item: StoredItem) -> list[StoredReview]:
+    """Return the decisions of all layers on an item, in the order in which they were made."""
+    made = select(StoredReview).where(StoredReview.item_id == item.id, StoredReview.decision.is_not(None))
+    return list(session.scalars(made.order_by(StoredReview.at, StoredReview.id)))
+
+
+def _begin_round(
+    session: Session,
+    project: StoredProject,
+    items: Sequence[StoredItem],
+    verdict: Verdict,
+    *,
+    person: int,
+    at: float,
+) -> None:
+    """Send items back to annotation with new tasks, and draw which layers review them again."""
+    settings = settings_of(project)
+    # Whatever the name of this draw is, it must differ from the draws before it: the rounds grow with each.
+    batch = f"{items[0].batch}, rejected in round {max(item.round for item in items)}"
+    for start in range(0, len(items), _BLOCK):
+        block = items[start : start + _BLOCK]
+        numbers = [item.id for item in block]
+        of_items = select(StoredTask.item_id, func.max(StoredTask.priority)).where(StoredTask.item_id.in_(numbers))
+        priorities = {item: priority for item, priority in session.execute(of_items.group_by(StoredTask.item_id))}  # noqa: C416
+        for item in block:
+            if verdict.restores_discarded:
+                item.discarded = []
+            move(session, item, "rejected", person=person, at=at, reason=verdict.reason)
+            item.agreement = None
+            tasks = plan_tasks(item, case_of(item), settings, round=item.round, discarded=item.discarded)
+            for task in tasks:
+                task.priority = priorities.get(item.id, 0.0)
+            session.add_all(tasks)
+        # An answer that was rejected is no truth to check people by.
+        retire_tasks(session, StoredTask.item_id.in_(numbers) & StoredTask.is_gold.is_(True))
+        session.flush()
+    names = {item_name(item): item.id for item in items}
+    draw_reviews(session, project, names, batch, rounds={item.id: item.round for item in items})
+
+
+def _write_decision(
+    session: Session, item: StoredItem, verdict: Verdict, *, layer: Layer, person: int, at: float
+) -> None:
+    """Write the decision into the review of the layer; for an item that it had not drawn, into a new one.
+
+    A decision that was made before stays: a later rejection of the batch is in the audit log.
+    """
+    review = session.scalar(
+        select(StoredReview).where(
+            StoredReview.item_id == item.id, StoredReview.round == item.round, StoredReview.layer == layer
+        )
+    )
+    if review is None:
+        review = StoredReview(project_id=item.project_id, item_id=item.id, round=item.round, layer=layer)
+        session.add(review)
+    if review.decision is None:
+        review.person_id, review.reason, review.at = person, verdict.reason.strip(), at
+        review.decision = "accepted" if verdict.is_accepted else "rejected"
+
+
+def _check_reason(verdict: Verdict) -> None:
+    reason = verdict.reason.strip()
+    if len(reason) > MOST_CHARACTERS or not (reason or verdict.is_accepted):
+        raise ConfigError(
+            f"a reason of {len(reason)} characters",
+            where="reason",
+            allowed=f"1 to {MOST_CHARACTERS}",
+            do="say what is to be done better",
+        )

@@ -1,0 +1,227 @@
+"""Alignment and escalation: who sees a dispute, what settles it, and how it climbs the layers."""
+
+import pytest
+from sqlalchemy import select
+
+from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.pipeline import TransitionRefused
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.alignment import (
+    add_remark,
+    items_to_align,
+    items_to_settle,
+    pass_on,
+    propose,
+    settle,
+    tasks_to_align,
+)
+from steelyard.workbench.item_states import lock_item, move
+from steelyard.workbench.projects import export_cases
+from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredRemark
+from workbench_crew import Crew, in_order, ranked
+
+
+@pytest.fixture
+def crew(database):
+    """One item of three responses whose three tasks two people answered in opposite orders."""
+    made = Crew(database, responses="abc")
+    first, second = made.people["annotator"][:2]
+    made.annotate(
+        lambda person, _: ranked("a>b>c" if person == first else "c>b>a"),
+        [first, second],
+    )
+    assert made.item().state == "aligning"
+    return made
+
+
+def proposing(crew, person, task, answer):
+    return crew.database.write(
+        lambda session: propose(session, crew.item().id, task, answer, person=person, at=crew.now())
+    )
+
+
+def passing_on(crew, person, state, reason="we read the guideline differently"):
+    crew.database.write(
+        lambda session: pass_on(session, crew.item().id, reason, state=state, person=person, at=crew.now())
+    )
+
+
+def test_only_people_of_the_dispute_see_it(crew):
+    first, second, third, _ = crew.people["annotator"]
+    with crew.database.reading() as session:
+        for person in (first, second):
+            (entry,) = items_to_align(session, person)
+            assert (entry.item.id, entry.num_waiting, entry.num_open) == (crew.item().id, 3, 3)
+            assert len(tasks_to_align(session, entry.item.id, person)) == 3
+        for person in (third, crew.people["delivery"][0]):
+            assert items_to_align(session, person) == []
+            assert tasks_to_align(session, crew.item().id, person) is None
+        assert tasks_to_align(session, 999, first) is None
+
+
+def test_equal_proposals_settle_each_task_and_the_last_one_the_item(crew):
+    first, second = crew.people["annotator"][:2]
+    tasks = [each.task.id for each in crew.evidence()]
+    for number, task in enumerate(tasks):
+        assert not proposing(crew, first, task, ranked("b>a>c"))
+        with crew.database.reading() as session:
+            # It waits for the other person first.
+            mine, theirs = items_to_align(session, first)[0], items_to_align(session, second)[0]
+            assert (mine.num_waiting, theirs.num_waiting) == (2 - number, 3 - number)
+        assert not proposing(crew, second, task, ranked("b>c>a"))
+        assert crew.item().state == "aligning"
+        assert proposing(crew, second, task, ranked("b>a>c"))
+    assert crew.item().state == "validation" or crew.item().state.endswith("review")
+    assert [event.detail["from"] for event in crew.events("settled")] == ["aligning"]
+    assert len(crew.events("proposed")) == 9
+    assert {each.settled_by for each in crew.evidence()} == {"alignment"}
+    assert all(each.settled == ranked("b>a>c") for each in crew.evidence())
+
+
+def test_scores_may_differ_where_verdicts_agree(crew):
+    first, second = crew.people["annotator"][:2]
+    task = crew.evidence()[0].task.id
+    proposing(crew, first, task, ranked("b>a>c"))
+    other = TripleAnswer(scores={"b": 4, "a": 2, "c": 0}, ranking=(("b",), ("a",), ("c",)))
+    assert proposing(crew, second, task, other)
+
+
+def test_a_settled_task_or_one_of_others_takes_no_proposal(crew):
+    first, second, third, _ = crew.people["annotator"]
+    task = crew.evidence()[0].task.id
+    with pytest.raises(TransitionRefused):
+        proposing(crew, third, task, ranked("a>b>c"))
+    proposing(crew, first, task, ranked("a>b>c"))
+    proposing(crew, second, task, ranked("a>b>c"))
+    with pytest.raises(TransitionRefused):
+        proposing(crew, first, task, ranked("c>b>a"))
+    with pytest.raises(TransitionRefused):
+        proposing(crew, first, 999, ranked("c>b>a"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        TripleAnswer(cannot_judge="too hard"),
+        TripleAnswer(scores={"a": 5, "b": 1, "c": 0}, ranking=(("c",), ("b",), ("a",))),
+        TripleAnswer(scores={"a": 5, "b": 1}, ranking=(("a",), ("b",))),
+        TripleAnswer(scores={"a": 5, "b": 1}, ranking=(("a",), ("b",)), discarded={"c": "a reason of nobody"}),
+        TripleAnswer(scores={"a": 9, "b": 1, "c": 0}, ranking=(("a",), ("b",), ("c",))),
+    ],
+    ids=["gives up", "contradiction", "incomplete", "unknown reason", "off the scale"],
+)
+def test_a_proposal_is_a_whole_answer(crew, answer):
+    first = crew.people["annotator"][0]
+    with pytest.raises(ConfigError):
+        proposing(crew, first, crew.evidence()[0].task.id, answer)
+    assert crew.events("proposed") == []
+
+
+def test_the_discussion_stays(crew):
+    first, second = crew.people["annotator"][:2]
+    item = crew.item()
+    crew.database.write(lambda session: add_remark(session, item, " b is wrong ", person=first, at=crew.now()))
+    crew.database.write(lambda session: add_remark(session, item, "but clear", person=second, at=crew.now()))
+    with pytest.raises(ConfigError):
+        crew.database.write(lambda session: add_remark(session, item, " ", person=first, at=crew.now()))
+    passing_on(crew, second, "aligning", "no way")
+    with crew.database.reading() as session:
+        remarks = session.execute(select(StoredRemark.person_id, StoredRemark.text).order_by(StoredRemark.id)).all()
+    assert remarks == [
+        (first, "b is wrong"),
+        (second, "but clear"),
+        (second, "no way"),
+    ]
+
+
+def test_what_cannot_be_settled_climbs_to_the_developers(crew):
+    first = crew.people["annotator"][0]
+    with pytest.raises(ConfigError):
+        passing_on(crew, first, "aligning", "")
+    passing_on(crew, first, "aligning")
+    with pytest.raises(TransitionRefused):
+        passing_on(crew, first, "aligning")
+    layers = [("delivery", "with delivery"), ("operations", "with operations"), ("research", "with developers")]
+    roles = {"research": "researcher"}
+    for layer, state in layers:
+        person = crew.people[roles.get(layer, layer)][0]
+        with crew.database.reading() as session:
+            for other, _ in layers:
+                expected = [crew.item().id] if other == layer else []
+                assert [item.id for item in items_to_settle(session, other, person)] == expected
+            assert items_to_settle(session, layer, first) == []
+        if layer != "research":
+            passing_on(crew, person, state)
+    with pytest.raises(TransitionRefused):
+        passing_on(crew, person, "with developers")
+    for each in crew.evidence():
+        crew.database.write(
+            lambda session, task=each.task.id: settle(
+                session, crew.item().id, task, ranked("a=b>c"), layer="research", person=person, at=crew.now()
+            )
+        )
+    assert {each.settled_by for each in crew.evidence()} == {"research"}
+    assert [event.detail["from"] for event in crew.events("settled")] == ["with developers"]
+
+
+def test_a_layer_settles_only_what_waits_for_it(crew):
+    delivery = crew.people["delivery"][0]
+    task = crew.evidence()[0].task.id
+    with pytest.raises(TransitionRefused):
+        crew.database.write(
+            lambda session: settle(
+                session, crew.item().id, task, ranked("a>b>c"), layer="delivery", person=delivery, at=crew.now()
+            )
+        )
+
+
+def test_the_export_has_what_came_of_a_discussion_and_not_its_steps(database):
+    crew = Crew(database, responses="abc", delivery_share=0.0, operations_share=0.0)
+    first, second = crew.people["annotator"][:2]
+    crew.annotate(lambda person, _: ranked("a>b>c" if person == first else "c>b>a"), [first, second])
+    for each in crew.evidence():
+        for answer in ("c>a>b", "a>c>b", "b>a>c"):
+            proposing(crew, first, each.task.id, ranked(answer))
+        proposing(crew, second, each.task.id, ranked("b>a>c"))
+    crew.database.write(
+        lambda session: move(session, lock_item(session, crew.item().id), "accepted", person=None, at=crew.now())
+    )
+    with database.reading() as session:
+        project = session.get_one(StoredProject, crew.project)
+        (aligned,) = export_cases(session, project, evidence="aligned")
+        (both,) = export_cases(session, project, evidence="both")
+        assert len(session.scalars(select(StoredAnswer.id)).all()) == 3 * (2 + 4 + 1)
+    assert len(aligned.judgments) == 3 * 3
+    assert len(both.judgments) == 3 * 3 * 3
+    assert len({judgment.id for judgment in both.judgments}) == 3 * 3 * 3
+    assert {judgment.meta["stage"] for judgment in aligned.judgments} == {"alignment"}
+
+
+def test_people_who_could_not_judge_have_to_align(database):
+    crew = Crew(database, responses="abc", delivery_share=1.0)
+    first, second = crew.people["annotator"][:2]
+    crew.annotate(lambda person, _: TripleAnswer(cannot_judge="no idea"), [first, second])
+    assert crew.item().state == "aligning"
+    for each in crew.evidence():
+        proposing(crew, first, each.task.id, ranked("a>b>c"))
+        proposing(crew, second, each.task.id, ranked("a>b>c"))
+    assert crew.item().state == "delivery review"
+
+
+def test_an_item_without_disputes_passes_though_its_batch_fails(database):
+    crew = Crew(database, responses="abc", num_items=2, gate="batch", delivery_share=1.0)
+    first, second = crew.people["annotator"][:2]
+    for person in (first, second):
+        for _ in range(6):
+            assignment, task, _ = crew.take(person)
+            is_turned = person == first and task in {each.id for each in crew.tasks(item_id=crew.item(0).id)}
+            crew.submit(assignment, ranked("c>b>a" if is_turned else "a>b>c"))
+    assert crew.item(0).state == "aligning"
+    assert crew.item(1).state == "delivery review"
+    assert [event.detail["to"] for event in crew.events("disagreed")] == ["aligning", "aligning"]
+
+
+def test_one_annotator_for_each_task_has_nobody_to_align_with(database):
+    crew = Crew(database, responses="abcde", num_annotators=1, delivery_share=1.0)
+    crew.annotate(lambda person, responses: in_order(responses))
+    assert crew.item().state == "delivery review"

@@ -1,0 +1,136 @@
+"""A small project of the workbench and its people, for tests: who answers what, in one line each."""
+
+from itertools import combinations
+
+from sqlalchemy import select
+
+from steelyard.annotation.answers import BucketComparison, TripleAnswer
+from steelyard.annotation.pipeline import PipelineRules
+from steelyard.workbench.disputes import evidence_of
+from steelyard.workbench.people import NewPerson, add_person
+from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.queues import Seat, next_assignments
+from steelyard.workbench.submissions import submit
+from steelyard.workbench.tables import (
+    StoredAssignment,
+    StoredEvent,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredTask,
+)
+from strategies import case
+
+ROLES = ("annotator",) * 4 + ("delivery",) * 2 + ("operations",) * 2 + ("researcher",) * 2
+
+
+def ranked(tiers, discarded=""):
+    """An answer without contradictions, as ``ranked("a>b=c", discarded="d")``: the first tier has 5 points."""
+    ranking = tuple(tuple(tier.split("=")) for tier in tiers.split(">")) if tiers else ()
+    return TripleAnswer(
+        scores={response: 5 - place for place, tier in enumerate(ranking) for response in tier},
+        comparisons=tuple(
+            BucketComparison(first=first, second=second, choice="same")
+            for tier in ranking
+            for first, second in combinations(tier, 2)
+        ),
+        ranking=ranking,
+        discarded=dict.fromkeys(discarded, "garbled"),
+    )
+
+
+def in_order(responses, discarded=""):
+    """The answer to a task of someone who likes letters in the order of the alphabet."""
+    return ranked(
+        ">".join(sorted(set(responses) - set(discarded))), "".join(each for each in responses if each in discarded)
+    )
+
+
+class Crew:
+    """A project of ``num_items`` items with people of every role: ids by role in ``people``."""
+
+    def __init__(self, database, *, responses="abcde", num_items=1, seed=0, passwords=None, **rules):
+        self.database, self.at = database, 1000.0
+        settings = ProjectSettings(rules=PipelineRules(**({"gold_share": 0.0} | rules)), seed=seed)
+        cases = [case(f"p{number}", responses) for number in range(num_items)]
+
+        def make(session):
+            project = add_project(session, "project", settings, by=None, at=0.0)
+            people = {}
+            for number, role in enumerate(ROLES):
+                name = f"{role} {number}"
+                person = add_person(session, NewPerson(name, role, passwords), by=None, at=0.0)
+                people.setdefault(role, []).append(person.id)
+            import_cases(session, project, cases, batch="b", by=None, at=0.0)
+            return project.id, people
+
+        self.project, self.people = database.write(make)
+
+    def now(self):
+        """A later time at each call."""
+        self.at += 1
+        return self.at
+
+    def take(self, person):
+        """Return the assignment, task number and responses of a person's next task; null where there are none."""
+
+        def work(session):
+            mine = next_assignments(session, self.seat(session, person), number=1, at=self.now())
+            if not mine:
+                return None
+            task = session.get_one(StoredTask, mine[0].task_id)
+            return mine[0].id, task.id, tuple(task.responses)
+
+        return self.database.write(work)
+
+    def seat(self, session, person):
+        project = session.get_one(StoredProject, self.project)
+        return Seat(session.get_one(StoredPerson, person), project, settings_of(project))
+
+    def submit(self, assignment, answer):
+        """Submit an answer to an assignment."""
+        return self.database.write(
+            lambda session: submit(
+                session, session.get_one(StoredAssignment, assignment), answer, seconds=10.0, at=self.now()
+            )
+        )
+
+    def annotate(self, choose, people=None):
+        """Let people take turns until no task is left; ``choose(person, responses)`` gives their answers."""
+        people = people or self.people["annotator"]
+        idle = 0
+        while idle < len(people):
+            idle = 0
+            for person in people:
+                taken = self.take(person)
+                if taken is None:
+                    idle += 1
+                else:
+                    self.submit(taken[0], choose(person, taken[2]))
+
+    def item(self, number=0):
+        """The item of a number from 0, as it is now."""
+        return self.rows(select(StoredItem).order_by(StoredItem.id))[number]
+
+    def tasks(self, **wanted):
+        """All tasks whose columns have these values."""
+        return self.rows(select(StoredTask).filter_by(**wanted).order_by(StoredTask.id))
+
+    def evidence(self, number=0):
+        """The tasks of an item with the answers to them."""
+        item = self.item(number)
+        with self.database.reading() as session:
+            evidence = evidence_of(session, [item])[item.id]
+            session.expunge_all()
+        return evidence
+
+    def events(self, action):
+        """The events of the audit log with a name."""
+        return self.rows(select(StoredEvent).filter_by(action=action).order_by(StoredEvent.id))
+
+    def rows(self, statement):
+        with self.database.reading() as session:
+            rows = session.scalars(statement).all()
+            # What a session has read is forgotten at its end, but for what has left it.
+            session.expunge_all()
+        return rows
