@@ -39,11 +39,10 @@ def ranked(tiers, discarded=""):
     )
 
 
-def in_order(responses, discarded=""):
-    """The answer to a task of someone who likes letters in the order of the alphabet."""
-    return ranked(
-        ">".join(sorted(set(responses) - set(discarded))), "".join(each for each in responses if each in discarded)
-    )
+def in_order(responses, discarded="", order="abcdefghij"):
+    """The answer to a task of someone who likes letters in an order, that of the alphabet unless told."""
+    left = sorted(set(responses) - set(discarded), key=order.index)
+    return ranked(">".join(left), "".join(each for each in responses if each in discarded))
 
 
 class Crew:

@@ -48,7 +48,7 @@ def test_what_one_of_two_discards_stays_and_is_disputed(database):
     crew.annotate(lambda person, responses: in_order(responses, "c" if person == first else ""), [first, second])
     assert crew.item().discarded == []
     assert crew.item().state == "aligning"
-    assert crew.evidence()[0].disputed_pairs == (("a", "c"), ("b", "c"))
+    assert set(map(frozenset, crew.evidence()[0].disputed_pairs)) == {frozenset("ac"), frozenset("bc")}
 
 
 @pytest.mark.parametrize(("two_left", "state", "added"), [("compare", "annotating", 1), ("drop", "dropped", 0)])
@@ -57,13 +57,6 @@ def test_two_that_are_left_are_compared_or_dropped_as_the_rules_say(database, tw
     first, second = crew.people["annotator"][:2]
     for person in (first, second):
         crew.submit(crew.take(person)[0], ranked("a>b", "c"))
-        if crew.item().discarded:
-            break
-    else:
-        # Each had another task: one of them takes the other's.
-        crew.submit(crew.take(first)[0], ranked("a>b", "c"))
-        while not crew.item().discarded:
-            crew.submit(crew.take(second)[0], ranked("a>b", "c"))
     assert crew.item().state == state
     assert crew.events("responses discarded")[0].detail["added"] == added
     if state == "dropped":
