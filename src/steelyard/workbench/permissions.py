@@ -86,6 +86,7 @@ async def _check_form_token(request: Request, expected: str) -> None:
         field = (await request.form()).get("csrf", "")
         sent = field if isinstance(field, str) else ""
     if not hmac.compare_digest((sent or "").encode(), expected.encode()):
+        await request.close()
         raise HTTPException(403, "the form is not from this page, or its session is over: open the page again")
 
 

@@ -1,7 +1,7 @@
 """Managing projects: settings, import, export, lists of items, and guidelines."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, get_args
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -45,11 +45,12 @@ async def _entered(request: Request) -> dict[str, str]:
     return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
-async def _uploaded(request: Request) -> UploadFile:
-    file = (await request.form()).get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise ConfigError("no file was sent", where="file", do="choose a case file")
-    return file
+async def _uploaded(request: Request) -> AsyncIterator[UploadFile]:
+    async with request.form() as form:
+        file = form.get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise ConfigError("no file was sent", where="file", do="choose a case file")
+        yield file
 
 
 # After the visitor: nobody's upload is read before it is known who sends it.

@@ -1,0 +1,209 @@
+"""Every route, for nobody, every role, a token and a revoked one, on objects that are theirs and that are not.
+
+`ROUTES` is the whole list: a route of the application without a row here fails, and a row without a route does.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from fastapi.routing import APIRoute
+
+from steelyard.annotation.answers import TripleAnswer
+from steelyard.workbench.people import ROLES
+from workbench_site import ABSENT, Visit, case_lines, make_site
+
+HOLDERS = {
+    "annotate": {"annotator"},
+    "align": {"annotator"},
+    "review as delivery": {"delivery"},
+    "review as operations": {"operations"},
+    "validate": {"researcher"},
+    "settle": {"delivery", "operations", "researcher"},
+    "see progress": {"delivery", "operations", "researcher", "administrator"},
+    "see people": {"delivery", "operations", "researcher", "administrator"},
+    "export": {"researcher", "administrator"},
+    "manage project": {"administrator"},
+    "manage people": {"administrator"},
+    "see audit log": {"administrator"},
+    "own account": set(ROLES),
+}
+"""Who has each permission, written a second time by hand."""
+OPEN = {("GET", "/login"), ("POST", "/login"), ("GET", "/api/openapi.json"), ("HEAD", "/api/openapi.json")}
+"""What nobody may do, too. The description of the interface has no data."""
+
+
+class Row(NamedTuple):
+    """A route: its permission, the status for those who have it, and a request that does what it is for.
+
+    ``sent``: keyword arguments of the request. ``query`` follows the address.
+    """
+
+    permission: str
+    status: int
+    sent: Mapping[str, Any] = MappingProxyType({})
+    query: str = ""
+
+
+def _answer():
+    content = TripleAnswer(scores={"A": 5, "B": 3, "C": 1}, ranking=(("A",), ("B",), ("C",)))
+    return {"content": msgspec.json.encode(content), "headers": {"content-type": "application/json"}}
+
+
+MANAGE, REST = "/manage/projects/{project}", "/api/v1/projects"
+ROUTES = {
+    ("GET", "/"): Row("own account", 303),
+    ("POST", "/logout"): Row("own account", 303),
+    ("GET", "/account"): Row("own account", 200),
+    ("POST", "/account/language"): Row("own account", 303, {"data": {"language": "zh"}}),
+    ("POST", "/account/password"): Row("own account", 303, {"data": {"old": "a long password", "new": "0123456789"}}),
+    ("POST", "/account/tokens"): Row("own account", 200, {"data": {"name": "laptop"}}),
+    ("POST", "/account/tokens/{number}/revoke"): Row("own account", 303),
+    ("GET", "/annotate"): Row("annotate", 200),
+    ("GET", "/annotate/tasks"): Row("annotate", 200, query="?project=1"),
+    ("GET", "/annotate/progress"): Row("annotate", 200, query="?project=1"),
+    ("POST", "/annotate/{assignment}/draft"): Row("annotate", 200, _answer()),
+    ("POST", "/annotate/{assignment}/answer"): Row("annotate", 200, _answer()),
+    ("POST", "/annotate/{assignment}/release"): Row("annotate", 200),
+    ("GET", "/manage"): Row("manage project", 200),
+    ("POST", "/manage/projects"): Row("manage project", 303, {"data": {"name": "Q"}}),
+    ("GET", MANAGE): Row("manage project", 200),
+    ("POST", f"{MANAGE}/settings"): Row("manage project", 303, {"data": {"seed": "4"}}),
+    ("POST", f"{MANAGE}/import"): Row(
+        "manage project", 200, {"data": {"batch": "b2"}, "files": {"file": ("x.jsonl", case_lines(2))}}
+    ),
+    ("GET", f"{MANAGE}/export"): Row("export", 200, query="?evidence=aligned"),
+    ("GET", f"{MANAGE}/items"): Row("manage project", 200, query="?state=annotating"),
+    ("GET", f"{MANAGE}/guidelines"): Row("manage project", 200),
+    ("POST", f"{MANAGE}/guidelines"): Row("manage project", 303, {"data": {"text": "Be exact."}}),
+    ("GET", "/manage/people"): Row("manage people", 200),
+    ("POST", "/manage/people"): Row("manage people", 200, {"data": {"name": "new", "role": "annotator"}}),
+    ("POST", "/manage/people/{person}"): Row("manage people", 303, {"data": {"role": "delivery", "is_active": "true"}}),
+    ("POST", "/manage/people/{person}/password"): Row("manage people", 200),
+    ("POST", "/manage/people/{person}/erase"): Row("manage people", 303, {"data": {"confirmation": "other"}}),
+    ("GET", "/manage/audit"): Row("see audit log", 200, query="?check=true"),
+    ("GET", "/api"): Row("own account", 200),
+    ("GET", REST): Row("see progress", 200),
+    ("POST", REST): Row("manage project", 201, {"json": {"name": "R"}}),
+    ("GET", f"{REST}/{{project}}"): Row("see progress", 200),
+    ("GET", f"{REST}/{{project}}/progress"): Row("see progress", 200),
+    ("GET", f"{REST}/{{project}}/items"): Row("see progress", 200),
+    ("POST", f"{REST}/{{project}}/import"): Row(
+        "manage project", 201, {"content": case_lines(2, first=200)}, query="?batch=b3"
+    ),
+    ("GET", f"{REST}/{{project}}/export"): Row("export", 200),
+    ("GET", f"{REST}/{{project}}/answers"): Row("export", 200),
+    ("POST", f"{REST}/{{project}}/priorities"): Row("manage project", 200, {"json": {"priorities": {"q1": 2.0}}}),
+}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("site") / "template.db"
+    return path, make_site(path)
+
+
+@pytest.fixture
+def visit(template, tmp_path):
+    path, site = template
+    opened = Visit(path, tmp_path, site)
+    yield opened
+    opened.close()
+
+
+def routes_of(routes):
+    """The method and path of every route, also of routers inside."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from routes_of(inner.routes)
+        elif isinstance(route, APIRoute) or getattr(route, "methods", None):
+            yield from ((method, route.path, route) for method in route.methods)
+
+
+def filled(path, site, role, *, is_foreign):
+    """The path with the numbers of the role's own rows, or of rows that are absent or somebody else's."""
+    numbers = {
+        "project": site.project,
+        "assignment": site.assignment,
+        "number": site.token_numbers[role],
+        "person": site.people["other"],
+    }
+    if is_foreign:
+        numbers = {
+            "project": ABSENT,
+            "assignment": site.other_assignment,
+            "number": site.other_token,
+            "person": site.erased,
+        }
+    return path.format(**numbers)
+
+
+def with_form_token(sent, token, *, is_form):
+    """The arguments of a request with the session's token, in the form or in the header."""
+    if is_form:
+        return {**sent, "data": sent.get("data", {}) | {"csrf": token}}
+    return {**sent, "headers": sent.get("headers", {}) | {"x-csrf-token": token}}
+
+
+def test_every_route_has_a_row_and_every_row_a_route(visit):
+    routes = {(method, path) for method, path, _ in routes_of(visit.app.routes)}
+    assert routes - set(ROUTES) - OPEN == set(), "add a row to ROUTES"
+    assert set(ROUTES) - routes == set(), "a row of a route that does not exist"
+
+
+def test_every_route_names_the_permission_of_its_row(visit):
+    def permissions(dependant):
+        named = getattr(dependant.call, "permission", None)
+        return ({named} if named else set()).union(*map(permissions, dependant.dependencies))
+
+    for method, path, route in routes_of(visit.app.routes):
+        expected = set() if (method, path) in OPEN else {ROUTES[method, path].permission}
+        assert (permissions(route.dependant) if isinstance(route, APIRoute) else set()) == expected, path
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES, ids=lambda part: part.strip("/") or "home")
+def test_who_may_do_it_and_on_what(visit, method, path):
+    row = ROUTES[method, path]
+    site, holders = visit.site, HOLDERS[row.permission]
+    is_data, is_change = path.startswith("/api/"), method != "GET"
+    is_form = not {"content", "json"} & row.sent.keys()
+
+    def statuses(client, role, *, is_foreign=False, token=None, sent=row.sent):
+        sent = with_form_token(sent, token, is_form=is_form) if token and is_change else sent
+        address = filled(path, site, role, is_foreign=is_foreign) + row.query
+        return client.request(method, address, **sent).status_code
+
+    # Nobody, and a token that was revoked.
+    for client in (visit.browser(), visit.program(site.revoked), visit.program("sty_unknown")):
+        assert statuses(client, "administrator") == (401 if is_data else 303)
+    for role in ROLES:
+        token = visit.csrf(role)
+        if role not in holders:
+            assert statuses(visit.browser(role), role, token=token) == 403, role
+            assert statuses(visit.browser(role), role, token=token, is_foreign=True) == 403, role
+            assert statuses(visit.program(site.tokens[role]), role) == 403, role
+            continue
+        # A change without the session's token, or with that of another session, is a forged one.
+        if is_change:
+            assert statuses(visit.browser(role), role) == 403, role
+            stolen = visit.csrf("other")
+            assert statuses(visit.browser(role), role, token=stolen) == 403, role
+        if "{" in path:
+            assert statuses(visit.browser(role), role, token=token, is_foreign=True) == 404, role
+            assert statuses(visit.program(site.tokens[role]), role, is_foreign=True) == 404, role
+        assert statuses(visit.browser(role), role, token=token) == row.status, role
+
+
+@pytest.mark.parametrize(("method", "path"), [key for key in ROUTES if "{" in key[1]])
+@pytest.mark.parametrize("number", ["0", "-1", str(2**63), "9" * 400, "1.5", "%00", "x"])
+def test_a_number_that_is_not_a_row_is_refused_in_words(visit, method, path, number):
+    row = ROUTES[method, path]
+    role = next(iter(HOLDERS[row.permission]))
+    name = path.partition("{")[2].partition("}")[0]
+    client = visit.program(visit.site.tokens[role])
+    answer = client.request(method, path.replace(f"{{{name}}}", number) + row.query, **row.sent)
+    assert answer.status_code in (400, 404, 405, 422)
+    assert "Traceback" not in answer.text

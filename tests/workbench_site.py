@@ -1,0 +1,139 @@
+"""A workbench with one person of each role, a project and open tasks, and browsers and programs that visit it."""
+
+import re
+import shutil
+import time
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import select
+from starlette.testclient import TestClient
+
+from steelyard.workbench.application import Options, application
+from steelyard.workbench.database import Database
+from steelyard.workbench.people import ROLES, NewPerson, add_person, erase_person, issue_token, log_in, revoke_token
+from steelyard.workbench.permissions import COOKIE
+from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.queues import next_assignments
+from steelyard.workbench.tables import StoredAnswer, StoredApiToken, StoredPerson
+from workbench_people import NO_GOLD, answer, cases, seat_of, send
+
+PASSWORD = "a long password"
+ABSENT = 999
+
+
+class Site(NamedTuple):
+    """What is in the workbench: cookies, tokens, and numbers of rows by role; ``other`` belongs to somebody else."""
+
+    cookies: dict[str, str]
+    tokens: dict[str, str]
+    token_numbers: dict[str, int]
+    people: dict[str, int]
+    revoked: str
+    project: int
+    assignment: int
+    other_assignment: int
+    other_token: int
+    erased: int
+
+
+def make_site(path):
+    """Make the workbench in a SQLite file."""
+    database = Database(f"sqlite:///{path}")
+    database.migrate()
+    application(database)
+    now = time.time()
+
+    def make(session):
+        people = {
+            role: add_person(session, NewPerson(role, role, PASSWORD), by=None, at=now)
+            for role in (*ROLES, "other")
+            if role != "other"
+        }
+        people["other"] = add_person(session, NewPerson("other", "annotator", PASSWORD), by=None, at=now)
+        gone = add_person(session, NewPerson("gone", "annotator", PASSWORD), by=None, at=now)
+        tokens = {name: issue_token(session, person, "t", at=now) for name, person in people.items()}
+        revoked = issue_token(session, people["administrator"], "old", at=now)
+        numbers = {}
+        for row in session.scalars(select(StoredApiToken).order_by(StoredApiToken.id)):
+            if row.name == "old":
+                revoke_token(session, row, by=row.person_id, at=now)
+            else:
+                numbers[next(name for name, person in people.items() if person.id == row.person_id)] = row.id
+        erase_person(session, gone, by=None, at=now)
+        cookies = {name: log_in(session, name, PASSWORD, address="x", at=now) for name in people}
+        project = add_project(session, "P", ProjectSettings(rules=NO_GOLD), by=None, at=now)
+        import_cases(session, project, cases(6), batch="b1", by=None, at=now)
+        session.flush()
+        mine = next_assignments(session, seat_of(session, project.id, people["annotator"].id), number=1, at=now)
+        theirs = next_assignments(session, seat_of(session, project.id, people["other"].id), number=2, at=now)
+        session.flush()
+        return Site(
+            cookies=cookies,
+            tokens=tokens,
+            token_numbers=numbers,
+            people={name: person.id for name, person in people.items()},
+            revoked=revoked,
+            project=project.id,
+            assignment=mine[0].id,
+            other_assignment=theirs[0].id,
+            other_token=numbers["other"],
+            erased=gone.id,
+        ), (theirs[1].id, tuple(theirs[1].shown))
+
+    site, (assignment, shown) = database.write(make)
+    send(database, assignment, answer(shown), at=now)
+    # One file again: what waits in the log beside it is written into it.
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    return site
+
+
+class Visit:
+    """The workbench of a copied file, as browsers and programs reach it."""
+
+    def __init__(self, template, folder, site):
+        path = folder / "site.db"
+        shutil.copy(template, path)
+        self.site = site
+        self.database = Database(f"sqlite:///{path}")
+        self.app = application(self.database, Options(hosts=("testserver",)))
+        self._csrf = {}
+
+    def browser(self, name=None):
+        """Return a client of somebody who is logged in, or of nobody; it follows no redirection."""
+        client = TestClient(self.app, follow_redirects=False)
+        if name is not None:
+            client.cookies.set(COOKIE, self.site.cookies[name])
+        return client
+
+    def csrf(self, name):
+        """Return the token that pages of this person's session have in their forms."""
+        if name not in self._csrf:
+            text = self.browser(name).get("/account").text
+            self._csrf[name] = re.search(r'name="csrf-token" content="(\w+)"', text)[1]
+        return self._csrf[name]
+
+    def program(self, token):
+        """Return a client with a token."""
+        return TestClient(self.app, follow_redirects=False, headers={"authorization": f"Bearer {token}"})
+
+    def num_answers(self):
+        """Return the number of answers stored."""
+        with self.database.reading() as session:
+            return len(session.scalars(select(StoredAnswer.id)).all())
+
+    def person(self, number):
+        """Return the account of a number."""
+        with self.database.reading() as session:
+            return session.get_one(StoredPerson, number)
+
+    def close(self):
+        """Close the database."""
+        self.database.close()
+
+
+def case_lines(num_cases, *, first=100):
+    """Return lines of a case file with three responses each."""
+    return b"".join(msgspec.json.encode(case) + b"\n" for case in cases(num_cases, first=first))
