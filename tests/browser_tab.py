@@ -117,6 +117,14 @@ class Tab:
         conditions = {"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         self._call("Network.emulateNetworkConditions", conditions)
 
+    def set_cookie(self, origin, name, value):
+        """Keep a cookie, as after logging in."""
+        self._call("Network.setCookie", {"url": origin, "name": name, "value": value, "sameSite": "Strict"})
+
+    def forget(self, origin):
+        """Empty what pages of an origin stored in the browser."""
+        self._call("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
+
     def open(self, address):
         """Open an address and wait until its scripts ran."""
         # A mark on the page that is left: the one that follows does not have it.

@@ -1,0 +1,334 @@
+"""The annotator's page in Chromium: tasks by keys, by mouse and on a phone, and through a server that is killed."""
+
+import itertools
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from browser import CHROMIUM
+from browser_tab import Tab
+from steelyard.annotation.pipeline import PipelineRules
+from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.workbench.database import Database
+from steelyard.workbench.people import make_key
+from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredTask
+from workbench_people import NOON, content_of
+from workbench_server import Login, ServedWorkbench
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
+    pytest.mark.xdist_group("chromium"),
+]
+AXE = Path(__file__).parents[1] / "golden" / "axe" / "axe.min.js"
+names = itertools.count(1)
+CARD = "document.querySelector('[data-state=task] .response')"
+STEP = "document.querySelector('#step').textContent"
+RANKING = "[...document.querySelectorAll('#ranking .tier')].map((t) => t.textContent).join('>')"
+SUBMIT = "document.querySelector('#submit')"
+MOST_KEYS = 12
+
+
+@pytest.fixture(scope="module")
+def served(sqlite_template, tmp_path_factory):
+    path = tmp_path_factory.mktemp("served") / "workbench.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    database = Database(f"sqlite:///{path}")
+    database.write(make_key)
+    server = ServedWorkbench(f"sqlite:///{path}")
+    yield database, server
+    server.kill()
+    database.close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Tab(tmp_path_factory.mktemp("profile")) as tab:
+        yield tab
+
+
+class Annotator:
+    """A new person of a new project with the page open. Presses are counted."""
+
+    def __init__(
+        self, served, tab, *, num_cases=3, language="en", texts=("First.", "Second.", "Third."), prompt="Why?"
+    ):
+        self.database, self.server = served
+        self.tab, self.num_keys = tab, 0
+        self.project = self.database.write(lambda session: self._project(session, num_cases, texts, prompt))
+        login = Login(self.database, f"person {next(names)}", language=language)
+        self.person = login.person
+        tab.complaints.clear()
+        tab.forget(self.server.origin)
+        tab.set_cookie(self.server.origin, "steelyard_workbench", login.cookie)
+        self.open()
+
+    def _project(self, session, num_cases, texts, prompt):
+        settings = ProjectSettings(rules=PipelineRules(gold_share=0))
+        project = add_project(session, f"project {next(names)}", settings, by=None, at=NOON)
+        cases = [
+            Case(
+                prompt=Prompt(
+                    id=f"q{n}",
+                    language="en",
+                    category=("Open questions",),
+                    messages=(Message(role="user", content=f"{prompt} {n}"),),
+                ),
+                responses=tuple(Response(id=f"gpt-4-{place}", text=text) for place, text in enumerate(texts)),
+            )
+            for n in range(num_cases)
+        ]
+        import_cases(session, project, cases, batch="b", by=None, at=NOON)
+        return project.id
+
+    def open(self):
+        self.tab.open(f"{self.server.origin}/annotate?project={self.project}")
+        self.tab.wait(CARD)
+
+    def press(self, *keys, modifiers=0):
+        for key in keys:
+            self.tab.press(key, modifiers=modifiers)
+            self.num_keys += 1
+
+    def shown(self):
+        """The ids of the responses of the oldest open task, by letter."""
+        with self.database.reading() as session:
+            mine = select(StoredAssignment).where(
+                StoredAssignment.person_id == self.person, StoredAssignment.state == "open"
+            )
+            return dict(zip("ABC", session.scalars(mine.order_by(StoredAssignment.id)).first().shown, strict=True))
+
+    def answers(self, number):
+        """Wait until the workbench has a number of answers; return them, the oldest first."""
+        mine = select(StoredAnswer).where(StoredAnswer.person_id == self.person).order_by(StoredAnswer.assignment_id)
+        end = time.monotonic() + 60
+        while True:
+            with self.database.reading() as session:
+                rows = session.scalars(mine).all()
+            if len(rows) >= number or time.monotonic() > end:
+                assert len(rows) == number
+                return [content_of(row) for row in rows]
+            time.sleep(0.05)
+
+    def draft(self, fits):
+        """Wait for a draft at the workbench that fits."""
+        mine = select(StoredAssignment.draft).where(StoredAssignment.person_id == self.person)
+        end = time.monotonic() + 60
+        while True:
+            with self.database.reading() as session:
+                drafts = [draft for draft in session.scalars(mine) if draft]
+            if any(fits(draft) for draft in drafts):
+                return
+            assert time.monotonic() < end, drafts
+            time.sleep(0.05)
+
+
+def test_a_triple_takes_four_keys_and_seven_with_equal_scores(served, browser):
+    page = Annotator(served, browser)
+    ids = page.shown()
+    page.press("1", "5", "3", "Enter")
+    assert page.num_keys == 4
+    (first,) = page.answers(1)
+    assert first.scores == {ids["A"]: 1, ids["B"]: 5, ids["C"]: 3}
+    assert first.ranking == ((ids["B"],), (ids["C"],), (ids["A"],))
+    ids = page.shown()
+    page.num_keys = 0
+    page.press("4", "4", "4")
+    assert browser.value(STEP) == "A and B have the same score. Which is better?"
+    page.press("g", "b", "s")
+    # A over B, C over A, B as good as C: said at once, and nothing can be submitted.
+    assert "contradict each other" in browser.value(STEP)
+    assert browser.value(f"{SUBMIT}.disabled")
+    page.press("Backspace", "b")
+    assert browser.value(RANKING) == "C>A>B"
+    page.press("Enter")
+    assert page.num_keys <= MOST_KEYS
+    *_, second = page.answers(2)
+    assert second.ranking == ((ids["C"],), (ids["A"],), (ids["B"],))
+    assert len(second.comparisons) == 3
+    assert browser.complaints == []
+
+
+def test_the_arrows_compare_too_and_a_ranking_by_keys_is_checked(served, browser):
+    page = Annotator(served, browser)
+    ids = page.shown()
+    page.press("2", "2", "0", "ArrowDown")
+    assert browser.value(RANKING) == "AB>C"
+    page.press("ArrowUp")
+    assert browser.value(STEP) == "A has 2 and C has 0, but the ranking says A = C. Change a score or the ranking."
+    page.press("Enter")
+    assert browser.value(f"{SUBMIT}.disabled")
+    page.press("r")
+    assert browser.value(RANKING) == "AB>C"
+    page.press("Enter")
+    (answer,) = page.answers(1)
+    assert answer.ranking == ((ids["A"], ids["B"]), (ids["C"],))
+
+
+def test_a_whole_task_by_mouse_with_a_drag(served, browser):
+    page = Annotator(served, browser)
+    ids = page.shown()
+    for letter, score in (("A", 4), ("B", 4), ("C", 2)):
+        browser.click(f"[data-response={letter}] .score:nth-child({score + 1})")
+    browser.click("#choices button:nth-child(1)")
+    assert browser.value(RANKING) == "A>B>C"
+    browser.drag("[data-chip=B]", "[data-chip=A]")
+    browser.wait("document.querySelector('#step').textContent.startsWith('You compared')")
+    assert browser.value(STEP) == "You compared A > B, but the ranking says A = B. Change one of them."
+    assert browser.value(f"{SUBMIT}.disabled")
+    browser.click("#reset")
+    browser.wait(f"!{SUBMIT}.disabled")
+    browser.click("#submit")
+    (answer,) = page.answers(1)
+    assert answer.ranking == ((ids["A"],), (ids["B"],), (ids["C"],))
+    # After clicks the keys belong to the next card.
+    page.press("3", "2", "1", "Enter")
+    page.answers(2)
+
+
+def test_discarding_not_judging_and_undoing(served, browser):
+    page = Annotator(served, browser)
+    ids = page.shown()
+    page.press("d", "2", "5", "3", "Enter")
+    (first,) = page.answers(1)
+    assert first.discarded == {ids["A"]: "wrong language"}
+    assert first.ranking == ((ids["B"],), (ids["C"],))
+    page.press("5", "x", "1")
+    assert browser.value(STEP) == "Marked as not to be judged. Submit, or undo."
+    page.press("z", modifiers=2)
+    assert browser.value(STEP) == "Score B from 0 to 5."
+    page.press("Backspace")
+    assert browser.value(STEP) == "Score A from 0 to 5."
+    page.press("x", "1", "Enter")
+    *_, second = page.answers(2)
+    assert (second.cannot_judge, second.scores) == ("outside my field", {})
+
+
+def test_a_problem_is_marked_in_the_stored_text(served, browser):
+    text = "😀 I am ChatGPT.\nIt is green."
+    page = Annotator(served, browser, texts=(text, text, text))
+    ids = page.shown()
+    page.press("m")
+    browser.wait("document.activeElement.matches('textarea.raw')")
+    assert browser.value("document.activeElement.value") == "😀 I am [name].\nIt is green."
+    browser.value("document.activeElement.setSelectionRange(9, 12)")
+    page.press("1")
+    browser.wait("document.querySelector('[data-response=A] .marks li')")
+    assert browser.value("document.querySelector('[data-response=A] .marks q').textContent") == "nam"
+    page.press("5", "3", "1", "Enter")
+    (answer,) = page.answers(1)
+    ((start, end, kind, remark),) = answer.spans[ids["A"]]
+    assert (text[start:end], kind, remark) == ("ChatGPT", "factual error", None)
+
+
+def test_drafts_come_back_after_a_reload(served, browser):
+    page = Annotator(served, browser)
+    page.press("2", "4")
+    page.draft(lambda draft: len(draft.get("scores", {})) == 2)
+    page.open()
+    assert browser.value(STEP) == "Score C from 0 to 5."
+    pressed = "[...document.querySelectorAll('[aria-pressed=true]')].map((b) => b.textContent).join('')"
+    assert browser.value(pressed) == "24"
+
+
+def test_work_goes_on_while_the_server_is_killed_and_nothing_is_lost_or_doubled(served, browser):
+    page = Annotator(served, browser, num_cases=6)
+    browser.wait("performance.getEntriesByType('resource').some((e) => e.name.includes('/tasks'))")
+    page.press("5", "3", "1", "Enter")
+    page.answers(1)
+    # Both tasks that are loaded ahead are answered without the server.
+    browser.wait(CARD)
+    page.server.kill()
+    page.press("4", "2", "0", "Enter")
+    browser.wait("document.querySelector('#banner').textContent.includes('sent later: 1')")
+    page.press("3")
+    page.server.start()
+    browser.value("window.dispatchEvent(new Event('online'))")
+    page.answers(2)
+    browser.wait("document.querySelector('#banner').hidden")
+    if browser.value(f"Boolean({CARD})"):
+        page.open()
+    browser.wait(CARD)
+    with page.database.reading() as session:
+        wrong = session.scalar(
+            select(func.count()).where(
+                StoredTask.project_id == page.project, StoredTask.num_answered > StoredTask.num_reserved
+            )
+        )
+        answered = session.scalars(
+            select(StoredAnswer.assignment_id).where(StoredAnswer.person_id == page.person)
+        ).all()
+    assert wrong == 0
+    assert len(answered) == len(set(answered)) == 2
+
+
+def test_an_answer_survives_a_reload_without_a_connection(served, browser):
+    page = Annotator(served, browser)
+    browser.disconnect(True)
+    try:
+        page.press("5", "3", "1", "Enter")
+        browser.wait("document.querySelector('#banner').textContent.includes('sent later: 1')")
+        browser.open("about:blank")
+    finally:
+        browser.disconnect(False)
+    page.open()
+    page.answers(1)
+
+
+def test_it_fits_a_phone(served, browser):
+    browser.resize(390, 844, is_phone=True)
+    try:
+        page = Annotator(
+            served, browser, texts=("A" * 300, "| a | b |\n|---|---|\n| 1 | 2 |", "```\n" + "x" * 200 + "\n```")
+        )
+        assert browser.value("document.documentElement.scrollWidth") <= 390
+        for letter, score in (("A", 4), ("B", 4), ("C", 2)):
+            browser.click(f"[data-response={letter}] .score:nth-child({score + 1})")
+        browser.click("#choices button:nth-child(2)")
+        assert browser.value("document.documentElement.scrollWidth") <= 390
+        browser.click("#submit")
+        (answer,) = page.answers(1)
+        assert [len(tier) for tier in answer.ranking] == [2, 1]
+    finally:
+        browser.resize(1280, 900)
+
+
+def test_chinese_people_get_a_chinese_page(served, browser):
+    page = Annotator(served, browser, language="zh", texts=("一", "二", "三"), prompt="为什么")
+    assert browser.value(STEP) == "给 A 评分（0–5 分）。"
+    page.press("3", "3", "1")
+    assert browser.value(STEP) == "A 与 B 分数相同，哪个更好？"
+    text = browser.value("document.querySelector('#annotator').innerText")
+    for word in ("undefined", "Score", "submit", "Guideline", "Fair"):
+        assert word not in text
+    page.press("s", "Enter")
+    page.answers(1)
+
+
+def test_who_has_no_task_hears_why(served, browser):
+    page = Annotator(served, browser, num_cases=1)
+    page.press("5", "3", "1", "Enter")
+    page.answers(1)
+    browser.wait("document.querySelector('#empty').innerText.includes('You have answered all tasks that are open')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_anybody_out(served, browser, scheme):
+    browser.prefer(scheme)
+    page = Annotator(served, browser)
+    page.press("i", "3", "3", "1")
+    browser.value(AXE.read_text(encoding="utf-8") + "; 1")
+    # Colours are looked at when the moves between them are over.
+    browser.value("Promise.allSettled(document.getAnimations().map((each) => each.finished)).then(() => 1)")
+    look = (
+        "axe.run(document).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))"
+        ".map((v) => v.id + ': ' + v.nodes.map((n) => n.html).slice(0, 3).join(' ')))"
+    )
+    assert browser.value(look) == []
+    page.press("g", "m")
+    browser.wait("document.querySelector('#dialog').open")
+    assert browser.value(look) == []
+    page.press("Escape")
+    browser.prefer("light")

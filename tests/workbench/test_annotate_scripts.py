@@ -1,0 +1,310 @@
+"""The scripts of the annotator's page, run by Node: the same logic as in Python, and answers that are never lost."""
+
+import json
+import re
+import shutil
+import subprocess
+from itertools import product
+
+import msgspec
+import pytest
+
+from steelyard.annotation.answers import BucketComparison, TripleAnswer, contradictions, implied_ranking
+from steelyard.workbench.pages import FOLDER, words_of
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+ABC = ("A", "B", "C")
+PAIRS = (("A", "B"), ("B", "C"), ("C", "A"))
+RANKINGS = [
+    (),
+    (("A", "B", "C"),),
+    *((((x,), (y,), (z,))) for x, y, z in ("ABC", "ACB", "BAC", "BCA", "CAB", "CBA")),
+    *((tuple(x), tuple(y)) for x, y in (("A", "BC"), ("B", "AC"), ("C", "AB"), ("BC", "A"), ("AC", "B"), ("AB", "C"))),
+]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a script that may import the page's modules, with a value as ``input``; returns what it prints as JSON."""
+    for path in (FOLDER / "static" / "annotate").glob("*.js"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+
+    def work(script, value=None):
+        start = (
+            'import { readFileSync } from "node:fs"; const input = JSON.parse(readFileSync("input.json", "utf8"));\n'
+        )
+        (tmp_path / "input.json").write_text(json.dumps(value))
+        (tmp_path / "script.js").write_text(start + script)
+        done = subprocess.run(
+            [NODE, "script.js"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return work
+
+
+def all_answers():
+    """Scores with every kind of equality, every choice of every pair or none, and every ranking; then the others."""
+    scores = ({"A": a, "B": b, "C": c} for a, b, c in product((1, 3), (1, 3), (1, 2, 3)))
+    for score, choices, ranking in product(scores, product(("better", "same", "worse", None), repeat=3), RANKINGS):
+        comparisons = tuple(
+            BucketComparison(first=first, second=second, choice=choice)
+            for (first, second), choice in zip(PAIRS, choices, strict=True)
+            if choice
+        )
+        yield TripleAnswer(scores=score, comparisons=comparisons, ranking=ranking)
+    yield TripleAnswer()
+    yield TripleAnswer(scores={"A": 1, "C": 2})
+    yield TripleAnswer(cannot_judge="why")
+    yield TripleAnswer(scores={"A": 3, "B": 4}, discarded={"C": "garbled"}, ranking=(("B",), ("A",)))
+    yield TripleAnswer(scores={"A": 3, "B": 3}, discarded={"C": "garbled"})
+    yield TripleAnswer(scores={"B": 3}, discarded={"A": "empty", "C": "garbled"}, ranking=(("B",),))
+    yield TripleAnswer(discarded=dict.fromkeys(ABC, "garbled"))
+    twice = tuple(BucketComparison(first="A", second="B", choice=choice) for choice in ("better", "worse"))
+    yield TripleAnswer(scores={"A": 3, "B": 3, "C": 0}, comparisons=twice, ranking=(("B",), ("A",), ("C",)))
+
+
+def test_the_page_and_the_workbench_find_the_same_contradictions_and_rankings(run):
+    answers = list(all_answers())
+    expected = [
+        {
+            "problems": [
+                {"problem": each.problem, "responses": each.responses} for each in contradictions(answer, ABC)
+            ],
+            "ranking": implied_ranking(answer, ABC),
+        }
+        for answer in answers
+    ]
+    results = run(
+        'import { contradictions, emptyAnswer, impliedRanking } from "./answer.js";\n'
+        'const shown = ["A", "B", "C"], whole = (answer) => ({ ...emptyAnswer(), ...answer });\n'
+        "console.log(JSON.stringify(input.map((each) => ({ problems: contradictions(whole(each), shown), "
+        "ranking: impliedRanking(whole(each), shown) }))));",
+        [msgspec.to_builtins(answer) for answer in answers],
+    )
+    assert results == json.loads(msgspec.json.encode(expected))
+    assert {each["problem"] for result in results for each in result["problems"]} == {
+        "missing score",
+        "missing comparison",
+        "circle",
+        "score against ranking",
+        "comparison against ranking",
+    }
+
+
+def test_moves_reach_every_ranking_with_ties(run):
+    reached = run(
+        """
+import { moved } from "./answer.js";
+const plain = (ranking) => JSON.stringify(ranking.map((tier) => [...tier].sort()));
+const open = [[["A"], ["B"], ["C"]]], seen = new Set([plain(open[0])]);
+while (open.length) {
+  const ranking = open.pop();
+  for (const response of ["A", "B", "C"]) for (const step of [-1, 1]) {
+    const next = moved(ranking, response, step);
+    if (!seen.has(plain(next))) { seen.add(plain(next)); open.push(next); }
+  }
+}
+console.log(JSON.stringify([...seen]));
+"""
+    )
+    assert len(reached) == 13
+
+
+def test_a_changed_score_forgets_the_comparisons_that_it_makes_idle(run):
+    left = run(
+        """
+import { compared, discarded, emptyAnswer, scored } from "./answer.js";
+const both = scored(scored(emptyAnswer(), "A", 3), "B", 3), one = compared(both, "A", "B", "better");
+console.log(JSON.stringify([one.comparisons.length, scored(one, "A", 3).comparisons.length, scored(one, "A", 2).comparisons.length,
+  discarded(one, "B", "empty").comparisons.length, compared(one, "B", "A", "same").comparisons.length]));
+"""
+    )
+    assert left == [1, 1, 0, 0, 1]
+
+
+def test_time_counts_in_front_and_not_while_idle_or_asleep(run):
+    seconds = run(
+        """
+import { makeClock } from "./clock.js";
+let time = 0, isInFront = true;
+const clock = makeClock(() => time, () => isInFront), run = (number) => { for (let n = 0; n < number; n += 1) { time += 1000; clock.tick(); } };
+const results = [];
+run(10); results.push(clock.take());
+isInFront = false; run(50); isInFront = true; results.push(clock.take());
+clock.touch(); run(500); results.push(clock.take());
+clock.touch(); time += 3600000; clock.touch(); run(5); results.push(clock.take());
+clock.give(7); results.push(clock.take());
+console.log(JSON.stringify(results));
+"""
+    )
+    assert seconds == [10, 0, 120, 5, 7]
+
+
+def test_marks_are_counted_in_code_points_of_the_raw_text(run):
+    assert run(
+        """
+import { codePoints, rawOffset } from "./marking.js";
+const raw = "a\\r\\nb😀c\\rd";
+// The field shows one character for each line break; the face is two UTF-16 units.
+console.log(JSON.stringify([0, 1, 2, 3, 4, 5, 6, 7, 8].map((offset) => codePoints(raw, rawOffset(raw, offset)))));
+"""
+    ) == [0, 1, 3, 4, 4, 5, 6, 7, 8]
+
+
+OUTBOX = """
+import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
+const items = new Map(), storage = { getItem: (key) => items.get(key) ?? null, setItem: (key, value) => items.set(key, value), removeItem: (key) => items.delete(key) };
+let network = { status: 200, data: { outcome: "stored" } };
+const sent = [], waits = [], states = [];
+const send = async (path, { body }) => { sent.push([path, body.scores.A]); return network; };
+const open = () => makeOutbox({ store: makeStore(storage), person: 7, send, later: (run, wait) => waits.push([run, wait]), onChange: (state) => states.push(structuredClone(state)) });
+const entry = (assignment) => ({ assignment, guideline: null, answer: { scores: { A: assignment } }, seconds: 1.04 });
+"""
+
+
+def test_answers_wait_for_the_connection_and_go_once_each_in_order(run):
+    result = run(
+        OUTBOX
+        + """
+network = { status: 0, data: null };
+const first = open();
+first.put(entry(1)); first.put(entry(2)); first.put(entry(1));
+await first.flush(); await first.retry();
+const tries = sent.length;
+// The page is closed and opened again.
+network = { status: 200, data: { outcome: "stored" } };
+const second = open();
+const before = [second.size(), second.isDone(1), second.isDone(2), second.isDone(3)];
+sent.length = 0;
+await Promise.all([second.flush(), second.flush()]);
+console.log(JSON.stringify({ tries, waits: waits.map(([, wait]) => wait), before, sent, left: second.size(), done: second.isDone(2), last: states.at(-1) }));
+"""
+    )
+    assert result == {
+        "tries": 2,
+        "waits": [1000],
+        "before": [2, True, True, False],
+        "sent": [["/annotate/1/answer?seconds=1.0", 1], ["/annotate/2/answer?seconds=1.0", 2]],
+        "left": 0,
+        "done": True,
+        "last": {"waiting": 0, "problem": None, "refused": []},
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "data", "left", "problem", "refused"),
+    [
+        (200, {"outcome": "too late"}, 0, None, [{"assignment": 1, "reason": "too late"}]),
+        (400, {"error": "no"}, 0, None, [{"assignment": 1, "reason": "no"}]),
+        (404, None, 0, None, [{"assignment": 1, "reason": ""}]),
+        (401, {"error": "log in"}, 1, "logged out", []),
+        (503, None, 1, "offline", []),
+        (0, None, 1, "offline", []),
+    ],
+)
+def test_an_answer_is_dropped_only_where_sending_it_again_cannot_help(run, status, data, left, problem, refused):
+    result = run(
+        OUTBOX
+        + """
+network = input;
+const box = open();
+box.put(entry(1));
+await box.flush();
+console.log(JSON.stringify({ left: box.size(), ...states.at(-1) }));
+""",
+        {"status": status, "data": data},
+    )
+    assert result == {"left": left, "waiting": left, "problem": problem, "refused": refused}
+
+
+def test_another_person_at_the_same_browser_sends_only_the_own_answers(run):
+    assert run(
+        OUTBOX
+        + """
+network = { status: 0, data: null };
+const mine = open();
+mine.put(entry(1));
+const other = makeOutbox({ store: makeStore(storage), person: 8, send, later: () => {}, onChange: () => {} });
+await other.flush();
+console.log(JSON.stringify([other.size(), sent.length, other.isDone(1)]));
+"""
+    ) == [0, 0, False]
+
+
+def test_a_draft_stays_in_the_browser_until_the_workbench_has_its_newest_form(run):
+    assert run(
+        OUTBOX
+        + """
+const clock = { seconds: 5, take() { const all = this.seconds; this.seconds = 0; return all; }, give(all) { this.seconds += all; } };
+const store = makeStore(storage), drafts = makeDrafts({ store, person: 7, send, later: (run) => waits.push([run, 0]), clock });
+const results = [];
+network = { status: 0, data: null };
+drafts.save(3, entry(3).answer); await drafts.flush();
+results.push(drafts.unsent(3).scores.A, clock.seconds);
+network = { status: 200, data: { outcome: "open" } };
+drafts.save(3, entry(4).answer); await drafts.flush();
+results.push(drafts.unsent(3), clock.seconds);
+drafts.save(3, entry(5).answer);
+const sending = drafts.flush();
+drafts.save(3, entry(6).answer);
+await sending;
+results.push(drafts.unsent(3).scores.A);
+drafts.forget(3);
+results.push(drafts.unsent(3));
+console.log(JSON.stringify(results));
+"""
+    ) == [3, 5, None, 0, 6, None]
+
+
+def test_a_browser_that_stores_nothing_keeps_answers_in_memory(run):
+    assert run(
+        """
+import { makeStore } from "./outbox.js";
+const refuse = () => { throw new Error("QuotaExceededError"); };
+const store = makeStore({ getItem: refuse, setItem: refuse, removeItem: refuse });
+const isKept = store.set("a", [1]);
+console.log(JSON.stringify([isKept, store.get("a"), (store.remove("a"), store.get("a"))]));
+"""
+    ) == [False, [1], None]
+
+
+def test_every_step_names_keys_that_do_something_and_fields_keep_their_keys(run):
+    result = run(
+        """
+import { ALL_KEYS, actionOf, belongsTo, hintsOf } from "./keys.js";
+const press = (key, step = { kind: "score" }, more = {}) => actionOf({ key, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more }, step);
+const field = { matches: (selector) => selector.includes("textarea") }, button = { matches: (selector) => selector.includes("button") };
+console.log(JSON.stringify({
+  digits: ["0", "5", "6"].map((key) => press(key)?.value ?? null),
+  left: [press("ArrowLeft").name, press("ArrowLeft", { kind: "compare" }).value], b: [press("b"), press("b", { kind: "compare" }).value],
+  undo: [press("z", undefined, { ctrlKey: true }).name, press("Z", undefined, { metaKey: true }).name, press("Backspace").name],
+  browser: [press("r", undefined, { ctrlKey: true }), press("5", undefined, { altKey: true })],
+  upper: press("D").name, hints: ["score", "compare", "settle", "submit"].every((kind) => hintsOf({ kind }).length > 1), keys: ALL_KEYS.length,
+  owned: [belongsTo(field, "d"), belongsTo(button, "d"), belongsTo(button, "Enter"), belongsTo(null, "d")],
+}));
+"""
+    )
+    assert result == {
+        "digits": [0, 5, None],
+        "left": ["focus", "better"],
+        "b": [None, "worse"],
+        "undo": ["undo", "undo", "undo"],
+        "browser": [None, None],
+        "upper": "discard",
+        "hints": True,
+        "keys": 16,
+        "owned": [True, False, True, False],
+    }
+
+
+def test_every_word_of_the_scripts_exists():
+    """A word that is missing would be seen as `undefined` on the page."""
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / "static" / "annotate").glob("*.js"))
+    used = set(re.findall(r"\btask_[a-z_]+[a-z]\b", scripts))
+    known = {key for key in words_of("zh") if key.startswith("task_")}
+    assert used <= known
+    assert known - used == {"task_role_system", "task_role_user", "task_role_assistant"}
