@@ -76,6 +76,10 @@ SETTLED_BY: dict[ItemState, Layer] = {
 """The layer in whose queue an item waits, for a review or for a decision that the annotators could not reach."""
 
 
+_MOST_ANNOTATORS = 1000
+_LONGEST_LOCK = 7 * 24 * 60
+
+
 class PipelineRules(Config, frozen=True):
     """The rules by which items of a project move."""
 
@@ -104,10 +108,12 @@ class PipelineRules(Config, frozen=True):
                 raise ConfigError(f"{getattr(self, name)} is no share", where=name, allowed="0 to 1")
         if not 0 <= self.gold_share <= 0.5:
             raise ConfigError(f"{self.gold_share} of all tasks", where="gold_share", allowed="0 to 0.5")
-        if self.num_annotators < 1:
-            raise ConfigError(f"{self.num_annotators} people", where="num_annotators", allowed="1 or more")
-        if not self.lock_minutes > 0:
-            raise ConfigError(f"{self.lock_minutes} minutes", where="lock_minutes", allowed="more than 0")
+        if not 1 <= self.num_annotators <= _MOST_ANNOTATORS:
+            allowed = f"1 to {_MOST_ANNOTATORS}"
+            raise ConfigError(f"{self.num_annotators} people", where="num_annotators", allowed=allowed)
+        if not 0 < self.lock_minutes <= _LONGEST_LOCK:
+            allowed = f"more than 0, at most {_LONGEST_LOCK} (a week)"
+            raise ConfigError(f"{self.lock_minutes} minutes", where="lock_minutes", allowed=allowed)
 
 
 class ItemStep(NamedTuple):

@@ -1,0 +1,224 @@
+"""What protects the workbench besides permissions: cookies, throttling, headers, sizes of requests, names of hosts."""
+
+import re
+
+import pytest
+
+from steelyard.workbench.application import Options, application
+from steelyard.workbench.people import SESSION_SECONDS
+from steelyard.workbench.permissions import COOKIE
+from workbench_site import PASSWORD, Visit, make_site
+
+SECRETS = re.compile(r"Traceback|sqlalchemy|sqlite|site\.db|File \"|/site-packages/|argon2", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("site") / "template.db"
+    return path, make_site(path)
+
+
+@pytest.fixture
+def visit(template, tmp_path):
+    path, site = template
+    opened = Visit(path, tmp_path, site)
+    yield opened
+    opened.close()
+
+
+def log_in(client, name="annotator", password=PASSWORD, **arguments):
+    return client.post("/login", data={"name": name, "password": password}, **arguments)
+
+
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_the_cookie_is_for_this_site_and_not_for_scripts(visit, is_secure):
+    visit.app = application(visit.database, Options(hosts=("testserver",), is_secure=is_secure))
+    answer = log_in(visit.browser())
+    assert answer.status_code == 303
+    name, *flags = [part.strip().lower() for part in answer.headers["set-cookie"].split(";")]
+    assert name.startswith(f"{COOKIE}=")
+    assert {"httponly", "samesite=strict", "path=/", f"max-age={int(SESSION_SECONDS)}"} <= set(flags)
+    assert ("secure" in flags) == is_secure
+    assert ("strict-transport-security" in answer.headers) == is_secure
+
+
+def test_a_forged_cookie_opens_nothing(visit):
+    cookie = visit.site.cookies["administrator"]
+    token, _, signature = cookie.rpartition(".")
+    other = visit.site.cookies["annotator"].rpartition(".")[2]
+    for forged in (token, f"{token}.{signature[:-2]}AA", f"{token}.{other}", f"x{cookie}", "", "\u00e9.\u00e9"):
+        sent = {"cookie": f"{COOKIE}={forged}".encode()}
+        assert visit.browser().get("/manage", headers=sent).headers["location"] == "/login", forged
+
+
+def test_every_answer_has_the_headers_that_keep_scripts_out(visit):
+    pages = (visit.browser().get("/login"), visit.browser("administrator").get("/manage"), visit.browser().get("/none"))
+    for answer in (*pages, visit.browser().get("/api/v1/projects"), visit.browser().get("/static/workbench.css")):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "same-origin"
+    for answer in pages:
+        assert answer.headers["cache-control"] == "no-store"
+        assert not re.search(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)|\son\w+=|\sstyle=|<style", answer.text)
+
+
+def test_logins_are_throttled_by_name_also_with_the_right_password(visit):
+    client = visit.browser()
+    assert [log_in(client, password="wrong").status_code for _ in range(8)] == [401] * 8
+    assert log_in(client).status_code == 429
+    assert log_in(client, "other").status_code == 303
+
+
+def test_a_login_from_a_form_of_another_site_is_refused(visit):
+    assert log_in(visit.browser(), headers={"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+def test_an_unknown_name_and_a_wrong_password_look_the_same(visit):
+    unknown, wrong = (log_in(visit.browser(), name, "no password").text for name in ("nobody", "other"))
+    assert unknown.replace("nobody", "other") == wrong
+
+
+def test_a_new_password_ends_every_session(visit):
+    first, second = visit.browser(), visit.browser()
+    assert log_in(first).status_code == log_in(second).status_code == 303
+    csrf = re.search(r'name="csrf-token" content="(\w+)"', first.get("/account").text)[1]
+    changed = first.post("/account/password", data={"old": PASSWORD, "new": "another password", "csrf": csrf})
+    assert changed.status_code == 303
+    for client in (first, second, visit.browser("annotator")):
+        assert client.get("/account").headers["location"] == "/login"
+    assert log_in(visit.browser()).status_code == 401
+    assert log_in(visit.browser(), password="another password").status_code == 303
+
+
+def test_a_wrong_old_password_changes_nothing_and_counts_as_a_failed_login(visit):
+    client, form = (
+        visit.browser("annotator"),
+        {"old": "wrong", "new": "another password", "csrf": visit.csrf("annotator")},
+    )
+    assert [client.post("/account/password", data=form).status_code for _ in range(8)] == [403] * 8
+    assert log_in(visit.browser()).status_code == 429
+
+
+def test_logging_out_ends_the_session_itself(visit):
+    client = visit.browser("annotator")
+    assert client.post("/logout", data={"csrf": visit.csrf("annotator")}).status_code == 303
+    assert visit.browser("annotator").get("/account").status_code == 303
+
+
+@pytest.mark.parametrize("act", ["close", "erase"])
+def test_a_closed_or_erased_person_is_out_at_once(visit, act):
+    number, admin = visit.site.people["other"], visit.browser("administrator")
+    path, form = f"/manage/people/{number}", {"role": "annotator"}
+    if act == "erase":
+        path, form = f"{path}/erase", {"confirmation": "other"}
+    num_answers = visit.num_answers()
+    assert admin.post(path, data=form | {"csrf": visit.csrf("administrator")}).status_code == 303
+    assert visit.browser("other").get("/account").status_code == 303
+    assert visit.program(visit.site.tokens["other"]).get("/account").status_code == 303
+    assert log_in(visit.browser(), "other").status_code == 401
+    assert visit.num_answers() == num_answers == 1
+    if act == "erase":
+        assert PASSWORD not in (text := admin.get("/manage/people").text)
+        assert '<h3 dir="auto">other</h3>' not in text
+        assert visit.person(number).name.startswith("erased P-")
+
+
+def test_erasing_needs_the_name(visit):
+    number, form = visit.site.people["other"], {"confirmation": "Other", "csrf": visit.csrf("administrator")}
+    assert visit.browser("administrator").post(f"/manage/people/{number}/erase", data=form).status_code == 400
+    assert visit.person(number).erased_at is None
+
+
+def test_the_last_administrator_stays(visit):
+    number, form = visit.site.people["administrator"], {"role": "annotator", "csrf": visit.csrf("administrator")}
+    refused = visit.browser("administrator").post(f"/manage/people/{number}", data=form)
+    assert refused.status_code == 400
+    assert "make another administrator first" in refused.text
+    assert visit.person(number).role == "administrator"
+
+
+def test_requests_are_bounded(visit):
+    admin, csrf = visit.browser("administrator"), visit.csrf("administrator")
+    small = {"name": "x" * (2 * 2**20), "password": "y"}
+    assert visit.browser().post("/login", data=small).status_code == 413
+    assert admin.post("/manage/projects", data={"name": "x" * (2 * 2**20), "csrf": csrf}).status_code == 413
+    large = b"x" * (64 * 2**20)
+    files = {"file": ("x.jsonl", large)}
+    path = f"/manage/projects/{visit.site.project}/import"
+    refused = admin.post(path, data={"batch": "b", "csrf": csrf}, files=files, headers={"x-csrf-token": csrf})
+    assert refused.status_code == 413
+    assert "steelyard workbench import" in refused.text
+    program = visit.program(visit.site.tokens["administrator"])
+    refused = program.post(f"/api/v1/projects/{visit.site.project}/import?batch=b", content=large + b"x")
+    assert refused.status_code == 413
+    assert set(refused.json()) == {"error"}
+
+
+def test_other_names_of_the_host_are_refused(visit):
+    # A name of another site that points here (DNS rebinding).
+    assert visit.browser().get("/login", headers={"host": "evil.example"}).status_code == 400
+    assert visit.browser().get("/login", headers={"host": "testserver:8000"}).status_code == 200
+
+
+def test_no_path_leaves_the_folder_of_static_files(visit):
+    for path in (
+        "/static/../words.toml",
+        "/static/%2e%2e/words.toml",
+        "/static/..%2fwords.toml",
+        "/vendored/../base.html",
+    ):
+        assert visit.browser().get(path).status_code == 404
+
+
+def test_pages_of_errors_say_what_is_wrong_and_nothing_else(visit):
+    admin, csrf, project = visit.browser("administrator"), visit.csrf("administrator"), visit.site.project
+    form = {"csrf": csrf}
+    path = f"/manage/projects/{project}"
+    form_type = {"content-type": "application/x-www-form-urlencoded"}
+    answers = [
+        visit.browser().get("/none"),
+        visit.browser().post("/login"),
+        visit.browser().post("/login", content=b"\xff\x00", headers=form_type),
+        admin.get(f"{path}/items?after=x"),
+        admin.get(f"{path}/export?evidence=all"),
+        admin.get("/manage/audit?number=x"),
+        admin.post(f"{path}/settings", data=form | {"rules.gate": "<script>"}),
+        admin.post(f"{path}/settings", data=form | {"seed": "[1]"}),
+        admin.post(f"{path}/settings", data=form | {"rules.num_annotators": "9" * 30}),
+        admin.post(f"{path}/import", data=form | {"batch": "b"}),
+        admin.post(f"{path}/import", data=form | {"batch": "b"}, files={"file": ("../../x.jsonl", b'{"a": 1}\n')}),
+        admin.post(f"{path}/import", data=form | {"batch": "b"}, files={"file": ("x.exe", b"MZ")}),
+        admin.post(f"{path}/import", data=form | {"batch": "b"}, files={"file": ("x.parquet", b"PAR1")}),
+        admin.post("/manage/people", data=form | {"name": "a\x00b", "role": "annotator"}),
+        admin.post("/manage/people", data=form | {"name": "a", "role": "root"}),
+        admin.post("/manage/people", data=form | {"name": "annotator", "role": "annotator"}),
+        admin.post("/manage/projects", data=form | {"name": "P"}),
+        admin.post(f"{path}/guidelines", data=form | {"text": " "}),
+        admin.post(f"{path}/guidelines", data=form | {"text": "x", "language": "tlh"}),
+        visit.program(visit.site.tokens["administrator"]).post("/api/v1/projects", content=b"[" * 100_000),
+    ]
+    for answer in answers:
+        assert 400 <= answer.status_code < 500, (answer.request.url, answer.status_code)
+        assert not SECRETS.search(answer.text), answer.request.url
+        assert "<script>" not in answer.text
+    assert "x.jsonl:1" in answers[10].text
+
+
+def test_texts_of_people_are_text_on_every_page(visit):
+    admin, csrf = visit.browser("administrator"), visit.csrf("administrator")
+    hostile = "<img src=x onerror=alert(1)>"
+    for path, form in (
+        ("/manage/projects", {"name": hostile}),
+        ("/manage/people", {"name": hostile, "role": "annotator", "skills": hostile, "display_name": hostile}),
+        ("/manage/projects/1/guidelines", {"text": hostile, "category": hostile}),
+        ("/manage/projects/1/guidelines", {"text": f"# {hostile} [x](javascript:alert)", "step": "preview"}),
+    ):
+        answer = admin.post(path, data=form | {"csrf": csrf}, follow_redirects=True)
+        assert answer.status_code == 200, path
+        assert "<img src=x" not in answer.text
+        assert 'href="javascript' not in answer.text
+    for path in ("/manage", "/manage/people", "/manage/audit", "/manage/projects/1/guidelines?version=1"):
+        assert "<img src=x" not in admin.get(path).text
