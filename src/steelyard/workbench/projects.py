@@ -17,6 +17,7 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.database import Database
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -62,6 +63,12 @@ def add_project(
     session.flush()
     record(session, Deed("project made", "project", project.id, by, project.settings), at=at)
     return project
+
+
+def is_simulated(database: Database) -> bool:
+    """Tell whether any project has simulated people: every page then says so."""
+    with database.reading() as session:
+        return session.scalar(select(StoredProject.id).where(StoredProject.is_simulated).limit(1)) is not None
 
 
 def settings_of(project: StoredProject) -> ProjectSettings:

@@ -1,12 +1,15 @@
 """The command line of the workbench, on SQLite: what a server's administrator does without its pages."""
 
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
+import typer
 from sqlalchemy import select
 from typer.testing import CliRunner
 
@@ -15,10 +18,12 @@ from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.people import log_in, make_key
-from steelyard.workbench.projects import settings_of
+from steelyard.workbench.projects import ProjectSettings, add_project, is_simulated, settings_of
 from steelyard.workbench.serving import Reach, options_of
 from steelyard.workbench.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
 from workbench_people import cases
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -134,6 +139,16 @@ def test_a_file_that_is_something_else_is_refused(run, tmp_path):
     assert "not a database" in str(refused)
 
 
+@pytest.mark.parametrize("name", ["workbench.md", "workbench.zh.md"])
+def test_the_commands_of_the_how_to_exist(name):
+    text = (ROOT / "docs" / "howto" / name).read_text(encoding="utf-8")
+    lines = re.findall("^steelyard workbench (.*)$", text, flags=re.MULTILINE)
+    group = typer.main.get_command(build_app()).commands["workbench"]
+    assert {line.split()[0] for line in lines} == {"serve", "add-person", "import", "export", "backup", "erase"}
+    for verb, *words in map(shlex.split, lines):
+        group.commands[verb].make_context(verb, words)
+
+
 def test_the_network_is_reached_by_https_or_not_by_accident():
     with pytest.raises(ConfigError, match="unencrypted") as refused:
         options_of(Reach("192.0.2.1"))
@@ -155,6 +170,15 @@ def test_a_wide_host_ends_with_2_before_anything_is_made(tmp_path):
     assert done.returncode == 2
     assert "unencrypted" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pages_of_simulated_people_say_so_however_they_are_served(address, opened):
+    opened.migrate()
+    assert not is_simulated(opened)
+    opened.write(lambda session: add_project(session, "p", ProjectSettings(), by=None, at=0.0))
+    assert not is_simulated(opened)
+    opened.write(lambda session: add_project(session, "q", ProjectSettings(), by=None, at=0.0, is_simulated=True))
+    assert is_simulated(opened)
 
 
 def test_serve_answers_on_a_free_port_and_ends_at_ctrl_c(address):

@@ -63,14 +63,15 @@ def _serve(
 
     Example: `steelyard workbench serve --behind-https --public-name label.example.org`
     """
+    from steelyard.workbench.projects import is_simulated
     from steelyard.workbench.serving import Reach, options_of
 
     reach = Reach(host, port, tuple(public_names or ()), proxy if is_behind_https else None, is_insecure)
-    options = options_of(reach)
+    options_of(reach)
     opened = _open(database, is_made=True)
     if not opened.write(_has_administrator):
         log("nobody can manage it yet: steelyard workbench add-person NAME --role administrator")
-    _run_server(opened, reach, is_simulated=options.is_simulated)
+    _run_server(opened, reach, is_simulated=is_simulated(opened))
 
 
 def _add_person(
