@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, TripleAnswer
 from steelyard.core.comparison import circular_triples
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
@@ -74,6 +75,31 @@ def compare(perceived: Floats, noise: Noise, rng: np.random.Generator) -> NDArra
     difference = perceived[..., left] - perceived[..., right]
     verdicts = np.where(np.abs(difference) < noise.tie_band, 2, np.where(difference > 0, 0, 1))
     return np.where(rng.random(verdicts.shape) < noise.unreadable, 3, verdicts)
+
+
+def answer_triple(shown: Sequence[str], perceived: Floats, noise: Noise) -> TripleAnswer:
+    """Return the answer of an annotator who perceives the responses shown like this, one quality each.
+
+    Scores are five times the perceived quality, rounded, from 0 to 5. Among responses of one score each is compared
+    with every other: a difference below the tie band to the next better one makes it the same. Nothing contradicts.
+    """
+    order = sorted(range(len(shown)), key=lambda place: -perceived[place])
+    scores = {shown[place]: int(np.clip(np.rint(5 * perceived[place]), LOWEST_SCORE, HIGHEST_SCORE)) for place in order}
+    tiers: list[list[str]] = []
+    for number, place in enumerate(order):
+        before = order[number - 1]
+        is_same = number > 0 and scores[shown[before]] == scores[shown[place]]
+        if is_same and perceived[before] - perceived[place] < noise.tie_band:
+            tiers[-1].append(shown[place])
+        else:
+            tiers.append([shown[place]])
+    tier_of = {response: number for number, tier in enumerate(tiers) for response in tier}
+    comparisons = tuple(
+        BucketComparison(first=first, second=second, choice="same" if tier_of[first] == tier_of[second] else "better")
+        for first, second in combinations([shown[place] for place in order], 2)
+        if scores[first] == scores[second]
+    )
+    return TripleAnswer(scores=scores, comparisons=comparisons, ranking=tuple(map(tuple, tiers)))
 
 
 class Task(NamedTuple):

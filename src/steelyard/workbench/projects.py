@@ -238,6 +238,8 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Ca
             StoredTask.round == item.round,
             # Steps of a discussion: what came of it has a row of its own.
             StoredAnswer.stage != "proposal",
+            # Answers to gold tasks measure people; the item had its people before.
+            StoredTask.is_gold.is_(False),
         )
         .order_by(StoredTask.number, StoredAnswer.id)
     ).all()

@@ -82,7 +82,8 @@ def _reserve(session: Session, seat: Seat, at: float) -> StoredAssignment | None
     """Reserve the best free task for a person: gold where its turn has come, else the first of the queue."""
     wants_gold = _is_gold_turn(session, seat)
     for is_gold in (True, False) if wants_gold else (False,):
-        for avoids_items in (True, False):
+        # A gold task of an item that the person knows would test memory.
+        for avoids_items in (True,) if is_gold else (True, False):
             for candidate in _candidates(session, seat, is_gold=is_gold, avoids_items=avoids_items):
                 if _take_place(session, candidate):
                     return _assign(session, seat, candidate, is_gold=is_gold, at=at)

@@ -1,0 +1,96 @@
+"""Gold tasks: what people aligned on, or a layer settled, becomes a task whose answer is known.
+
+Such a task shows what the settled one showed and is handed out like any other. Nobody who has had a task of its item
+gets it: what was discussed would be remembered, not judged.
+"""
+
+import msgspec
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session, aliased
+
+from steelyard.annotation.answers import TripleAnswer
+from steelyard.core.numerics import generator
+from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.projects import GOLD_ANSWERS, settings_of
+from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
+
+_SETTLED = ("alignment", "delivery", "operations", "research")
+"""The stages whose answers stand."""
+
+
+def add_gold_tasks(session: Session, project: StoredProject, *, most: int, by: int | None, at: float) -> int:
+    """Make gold tasks of settled tasks of finished items, up to ``most`` in the project, drawn at random by its seed.
+
+    Returns the number of new ones. A settled answer that gives no order, or discards a response, checks nobody.
+    """
+    of_project = select(func.count()).where(*_live_gold(project))
+    missing = most - (session.scalar(of_project) or 0)
+    candidates = [(task, answer) for task, answer in _settled_tasks(session, project) if _is_clear(answer)]
+    order = generator(settings_of(project).seed, "gold tasks", len(candidates)).permutation(len(candidates))
+    chosen = [candidates[place] for place in order[: max(0, missing)]]
+    for task, answer in chosen:
+        last = session.scalar(
+            select(func.max(StoredTask.number)).where(
+                StoredTask.item_id == task.item_id, StoredTask.round == task.round
+            )
+        )
+        session.add(
+            StoredTask(
+                project_id=project.id,
+                item_id=task.item_id,
+                round=task.round,
+                number=(last or 0) + 1,
+                kind=task.kind,
+                responses=task.responses,
+                category=task.category,
+                num_wanted=GOLD_ANSWERS,
+                is_gold=True,
+                gold=msgspec.to_builtins(answer),
+            )
+        )
+        session.flush()
+    if chosen:
+        record(session, Deed("gold tasks made", "project", project.id, by, {"tasks": len(chosen)}), at=at)
+    return len(chosen)
+
+
+def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[StoredTask, TripleAnswer]]:
+    """Return the settled tasks of finished items that are no gold task yet, with the answer that stands."""
+    copy = aliased(StoredTask)
+    is_copied = exists().where(
+        copy.item_id == StoredTask.item_id,
+        copy.round == StoredTask.round,
+        copy.is_gold.is_(True),
+        copy.is_retired.is_(False),
+    )
+    rows = session.execute(
+        select(StoredTask, StoredAnswer.content)
+        .join(StoredItem, StoredTask.item_id == StoredItem.id)
+        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+        .where(
+            StoredItem.project_id == project.id,
+            StoredItem.state == "finished",
+            StoredTask.round == StoredItem.round,
+            StoredTask.is_retired.is_(False),
+            StoredTask.is_gold.is_(False),
+            StoredAnswer.stage.in_(_SETTLED),
+            ~is_copied,
+        )
+        .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
+    ).all()
+    # One task of an item: two would show the same responses to a person twice. The latest answer stands.
+    latest = {task.id: (task, msgspec.convert(content, TripleAnswer)) for task, content in rows}
+    by_item = {task.item_id: (task, answer) for task, answer in latest.values()}
+    return list(by_item.values())
+
+
+def _is_clear(answer: TripleAnswer) -> bool:
+    return len(answer.ranking) > 1 and not answer.discarded and answer.cannot_judge is None
+
+
+def _live_gold(project: StoredProject) -> list[ColumnElement[bool]]:
+    return [
+        StoredTask.project_id == project.id,
+        StoredTask.is_gold.is_(True),
+        StoredTask.is_retired.is_(False),
+    ]
