@@ -6,9 +6,9 @@ from sqlalchemy import select
 
 from steelyard.annotation.answers import TripleAnswer
 from steelyard.workbench.gold_tasks import add_gold_tasks
+from steelyard.workbench.item_states import move
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import export_cases, import_cases
-from steelyard.workbench.submissions import move
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredItem, StoredProject, StoredTask
 from workbench_people import NO_GOLD, NOON, answer, cases, make_project, send, take
 
@@ -85,7 +85,7 @@ def test_a_newcomer_gets_the_gold_task_at_the_rate_and_those_who_know_it_never(d
 
     def more(session):
         import_cases(
-            session, session.get_one(StoredProject, project), cases(12, first=50), batch="b2", by=None, at=NOON
+            session, session.get_one(StoredProject, project), cases(30, first=50), batch="b2", by=None, at=NOON
         )
         return add_person(session, NewPerson("new", "annotator"), by=None, at=NOON).id
 

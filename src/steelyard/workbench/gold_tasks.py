@@ -55,7 +55,7 @@ def add_gold_tasks(session: Session, project: StoredProject, *, most: int, by: i
 
 
 def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[StoredTask, TripleAnswer]]:
-    """Return the settled tasks of finished items that are no gold task yet, with the answer that stands."""
+    """Return the settled tasks of finished items without a gold task, with the answer that stands."""
     copy = aliased(StoredTask)
     is_copied = exists().where(
         copy.item_id == StoredTask.item_id,

@@ -210,6 +210,54 @@ def _erase(
     print_lines([f"{name} is forgotten; the judgments are those of {opened.write(work)}."])
 
 
+def _demo(
+    *,
+    out: Annotated[Path, typer.Option("--out", help="The folder of the demonstration.")] = Path("workbench-demo"),
+    port: _Port = _PORT,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the simulated people.")] = 0,
+) -> None:
+    """Open a workbench in the midst of a project of simulated people, with an account of each role to look around.
+
+    Everything in it is simulated, as every page says. It is made in seconds and stays in its folder.
+
+    Example: `steelyard workbench demo`
+    """
+    from steelyard.workbench.demo import PASSWORD, open_demo
+    from steelyard.workbench.serving import Reach
+
+    database = open_demo(out, seed)
+    print_lines(
+        [
+            "log in as annotator, delivery, operations, researcher or administrator",
+            f"  password: {PASSWORD}",
+        ]
+    )
+    _run_server(database, Reach("127.0.0.1", port, (), None, is_insecure=False), is_simulated=True)
+
+
+def _simulate(
+    cases: Annotated[Path, typer.Argument(help="A case file, as sample writes it; each case has 3 responses or more.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", help="The folder for workbench.db and bench.jsonl.")],
+    evidence: Annotated[
+        Literal["both", "aligned"],
+        typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
+    ] = "aligned",
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the simulated people.")] = 0,
+) -> None:
+    """Take cases through the whole pipeline with 29 simulated people: gate, alignment, three layers of review, gold.
+
+    It tries the machinery before people are paid. The judgments say nothing about the responses.
+
+    Example: `steelyard workbench simulate sampled.jsonl --out rehearsal`
+    """
+    from steelyard.workbench.demo import simulate_to_bench
+
+    states = simulate_to_bench(cases, out, seed=seed, evidence=evidence)
+    counted = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    print_lines([f"Simulated people worked through {cases}: {counted}.", f"  resolve: {out / 'bench.jsonl'}"])
+
+
 def _run_server(database: "Database", reach: object, *, is_simulated: bool) -> None:
     from steelyard.workbench.application import application
     from steelyard.workbench.serving import Reach, options_of, serve
@@ -286,11 +334,13 @@ WORKBENCH = VerbGroup(
     "workbench",
     _ABOUT,
     (
+        FunctionVerb("demo", _demo),
         FunctionVerb("serve", _serve),
         FunctionVerb("add-person", _add_person),
         FunctionVerb("import", _import),
         FunctionVerb("export", _export),
         FunctionVerb("backup", _backup),
         FunctionVerb("erase", _erase),
+        FunctionVerb("simulate", _simulate),
     ),
 )

@@ -1,0 +1,181 @@
+"""The demonstration: a workbench with simulated people in the middle of a project, in a folder of its own.
+
+Every item, answer and decision in it is simulated, and every page says so. Accounts of each role wait for a visitor.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.pipeline import LAYERS, Layer, PipelineRules
+from steelyard.core.errors import OutputError
+from steelyard.core.types import Case
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.stages.simulate import Config as Material
+from steelyard.stages.simulate import simulate
+from steelyard.workbench.database import Database
+from steelyard.workbench.people import NewPerson, Role, add_person, make_key
+from steelyard.workbench.projects import Evidence, ProjectSettings, add_project, export_cases, import_cases
+from steelyard.workbench.simulation import (
+    Crew,
+    Habits,
+    Simulation,
+    align,
+    annotate,
+    latent_qualities,
+    make_gold,
+    work_until_finished,
+)
+from steelyard.workbench.tables import StoredProject
+
+PASSWORD = "simulated people"
+NUM_ANNOTATORS = 29
+"""As many as annotated CheemsBench."""
+_NUM_PROMPTS = 60
+_DAYS = 6
+_PACE = 900.0
+"""Some minutes of work of each person stand for the days of a project."""
+_ROLE_OF: dict[Layer, Role] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
+_FILE = "workbench.db"
+
+
+def open_demo(folder: Path, seed: int) -> Database:
+    """Return the workbench of a folder with a populated project, which is made if the folder has none.
+
+    There are accounts ``annotator``, ``delivery``, ``operations``, ``researcher`` and ``administrator`` with the
+    password `PASSWORD`. Raises OutputError where the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / _FILE).exists():
+        with _made_whole(folder) as made:
+            populate(made, demo_cases(folder / "cases", seed=seed), seed=seed)
+    database = Database(f"sqlite:///{folder / _FILE}")
+    database.migrate()
+    return database
+
+
+def demo_cases(folder: Path, *, seed: int, num_prompts: int = _NUM_PROMPTS) -> tuple[Case, ...]:
+    """Return prompts of the built-in corpus with five responses, each with its latent quality in ``meta``."""
+    simulate(folder, Material(num_prompts=num_prompts, seed=seed))
+    return tuple(read_cases(folder / "gold.jsonl"))
+
+
+def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulation:
+    """Fill an empty workbench with three batches: one is finished, one waits in the queues, one is being annotated."""
+    third = len(cases) // 3
+    begun_at = time.time() - _DAYS * 24 * 3600
+    simulation = start_project(database, cases, seed=seed, begun_at=begun_at)._replace(pace=_PACE)
+    import_batch(simulation, cases[:third], "first batch")
+    work_until_finished(simulation)
+    make_gold(simulation)
+    import_batch(simulation, cases[third : 2 * third], "second batch")
+    annotate(simulation)
+    # Half of the people align: the items of the others wait, some of them for the visitor.
+    align(simulation._replace(crew=simulation.crew._replace(annotators=simulation.crew.annotators[1::2])))
+    import_batch(simulation, cases[2 * third :], "third batch")
+    # Half of the answers: five tasks a case, two people a task.
+    annotate(simulation, most=5 * len(cases[2 * third :]))
+    return simulation
+
+
+def start_project(
+    database: Database,
+    cases: Iterable[Case],
+    *,
+    seed: int,
+    begun_at: float,
+    num_annotators: int = NUM_ANNOTATORS,
+    rules: PipelineRules | None = None,
+    habits: Habits | None = None,
+) -> Simulation:
+    """Make a project of simulated people: annotators, two in each layer, and an administrator. Nothing is imported."""
+    every = tuple(cases)
+
+    def make(session: Session) -> Crew:
+        make_key(session)
+        settings = ProjectSettings(rules=rules or PipelineRules(), seed=seed)
+        project = add_project(session, "Simulated project", settings, by=None, at=begun_at, is_simulated=True)
+
+        def add(role: Role, number: int) -> int:
+            # The first of each role is the visitor's; the others cannot log in.
+            new = NewPerson(
+                name=role if number == 0 else f"{role} {number + 1}",
+                role=role,
+                password=PASSWORD if number == 0 else None,
+                display_name=f"Simulated {role} {number + 1}",
+                is_simulated=True,
+            )
+            return add_person(session, new, by=None, at=begun_at).id
+
+        annotators = tuple(add("annotator", number) for number in range(num_annotators))
+        layers: dict[Layer, tuple[int, ...]] = {
+            layer: tuple(add(_ROLE_OF[layer], number) for number in range(2)) for layer in LAYERS
+        }
+        add("administrator", 0)
+        return Crew(project.id, annotators, layers)
+
+    return Simulation(
+        database=database,
+        crew=database.write(make),
+        qualities=latent_qualities(every, seed=seed),
+        habits=habits or Habits(),
+        seed=seed,
+        begun_at=begun_at,
+    )
+
+
+def import_batch(simulation: Simulation, cases: Iterable[Case], batch: str) -> None:
+    """Import cases as one batch, without rankings, judgments and anything that tells how a response was made."""
+    bare = [_without_answers(case) for case in cases]
+
+    def load(session: Session) -> None:
+        project = session.get_one(StoredProject, simulation.crew.project)
+        import_cases(session, project, bare, batch=batch, by=None, at=simulation.begun_at)
+
+    simulation.database.write(load)
+
+
+def simulate_to_bench(cases: Path, out: Path, *, seed: int = 0, evidence: Evidence = "aligned") -> dict[str, int]:
+    """Take a case file through the whole pipeline with simulated people, from the first task to the last validation.
+
+    Writes the workbench ``workbench.db`` and the finished cases ``bench.jsonl`` into the folder ``out``, and returns
+    the number of items by state. The bench is a case file for `resolve`; its judgments are evidence of nothing. Raises
+    OutputError for a folder that has a workbench.
+    """
+    every = tuple(read_cases(cases))
+    if (out / _FILE).exists():
+        raise OutputError("exists already", where=str(out / _FILE), do="name a folder without a workbench")
+    out.mkdir(parents=True, exist_ok=True)
+    with _made_whole(out) as database:
+        simulation = start_project(database, every, seed=seed, begun_at=time.time())
+        import_batch(simulation, every, "simulated")
+        states = work_until_finished(simulation)
+        with database.reading() as session:
+            project = session.get_one(StoredProject, simulation.crew.project)
+            write_cases(out / "bench.jsonl", export_cases(session, project, evidence=evidence))
+    return states
+
+
+@contextmanager
+def _made_whole(folder: Path) -> Iterator[Database]:
+    """Give a new workbench that has its name in the folder only when the block ends without an error."""
+    unfinished = folder / f"{_FILE}.unfinished"
+    for old in folder.glob(f"{unfinished.name}*"):
+        old.unlink()
+    database = Database(f"sqlite:///{unfinished}")
+    try:
+        database.migrate()
+        yield database
+    finally:
+        # The last connection that is closed writes the log of changes into the file.
+        database.close()
+    unfinished.replace(folder / _FILE)
+
+
+def _without_answers(case: Case) -> Case:
+    responses = tuple(msgspec.structs.replace(response, author=None, meta=None) for response in case.responses)
+    return msgspec.structs.replace(case, responses=responses, ranking=None, pairs=None, judgments=(), ratings=())

@@ -1,0 +1,259 @@
+"""Simulated people at work on a project, from the first task to the last item: annotation, gate, alignment, review.
+
+They use the functions behind the pages, as people do through them. What they perceive is a latent quality of each
+response plus noise (`annotation.simulated_annotators`): it tries the machinery and is evidence of nothing. Every
+decision follows from the seed, the person and the item.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.pipeline import LAYERS, SETTLED_BY, Layer
+from steelyard.annotation.simulated_annotators import HUMAN, Noise, answer_triple, perceive
+from steelyard.core.config import Config
+from steelyard.core.numerics import Floats, generator
+from steelyard.core.types import Case
+from steelyard.workbench.alignment import items_to_align, items_to_settle, pass_on, propose, settle, tasks_to_align
+from steelyard.workbench.database import Database
+from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of
+from steelyard.workbench.gold_tasks import add_gold_tasks
+from steelyard.workbench.projects import case_of, count_states, settings_of
+from steelyard.workbench.queues import Seat, next_assignments
+from steelyard.workbench.reviewing import Verdict, decide, items_to_review
+from steelyard.workbench.submissions import submit
+from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
+
+_STATES: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
+_MOST_ROUNDS = 100
+_REMARK = "simulated: the two of us see it differently"
+_REASON = "simulated: the ranking is not convincing"
+
+
+class Habits(Config, frozen=True):
+    """How simulated people behave."""
+
+    noise: Noise = HUMAN
+    """The errors of annotators; whoever looks again, or reviews, errs half as much."""
+    seconds: float = 40.0
+    """The median time of an answer; half of them take between 0.7 and 1.5 times as long."""
+    stubborn_share: float = 0.2
+    """The share of items on which two people who differ cannot settle."""
+    passed_on_share: float = 0.3
+    """The share of these that a layer passes on to the next, too."""
+    rejected_share: float = 0.1
+    """The share of items that the last layer sends back in their first round."""
+    num_gold: int = 20
+    """The number of gold tasks that are made of settled ones."""
+
+
+class Crew(NamedTuple):
+    """The simulated people of a project by their numbers: annotators, and who is in each layer."""
+
+    project: int
+    annotators: tuple[int, ...]
+    layers: Mapping[Layer, tuple[int, ...]]
+
+
+class Simulation(NamedTuple):
+    """Simulated people, their habits, and the latent quality of each response by prompt, language and response."""
+
+    database: Database
+    crew: Crew
+    qualities: Mapping[tuple[str, str], Mapping[str, float]]
+    habits: Habits = Habits()
+    seed: int = 0
+    begun_at: float = 0.0
+    """The time of the first answer, in seconds since 1970."""
+    pace: float = 1.0
+    """Seconds of the calendar for each second that a person works."""
+
+
+def latent_qualities(cases: Sequence[Case], *, seed: int) -> dict[tuple[str, str], dict[str, float]]:
+    """Return a quality from 0 to 1 for each response: the one in its ``meta``, else one drawn at random."""
+    return {
+        (case.prompt.id, case.prompt.language or ""): {
+            response.id: _quality_of(response.meta or {}, seed, case.prompt.id, response.id)
+            for response in case.responses
+        }
+        for case in cases
+    }
+
+
+def work_until_finished(simulation: Simulation) -> dict[str, int]:
+    """Let everybody work, task after task and queue after queue, until every item has ended. Returns items by state."""
+    states: dict[str, int] = {}
+    for number in range(_MOST_ROUNDS):
+        num_done = annotate(simulation) + align(simulation) + settle_layers(simulation) + review(simulation)
+        with simulation.database.reading() as session:
+            states = count_states(session, simulation.crew.project)
+        if not num_done or not set(states) - {"finished", "dropped"}:
+            break
+        if number == 0:
+            make_gold(simulation)
+    return states
+
+
+def make_gold(simulation: Simulation) -> int:
+    """Make gold tasks of what is settled so far. Returns their number."""
+    at = _now(simulation)
+    return simulation.database.write(
+        lambda session: add_gold_tasks(
+            session,
+            session.get_one(StoredProject, simulation.crew.project),
+            most=simulation.habits.num_gold,
+            by=None,
+            at=at,
+        )
+    )
+
+
+def annotate(simulation: Simulation, *, most: int | None = None) -> int:
+    """Let annotators answer in turn until nobody has a task, or ``most`` answers are given. Returns their number."""
+    number = 0
+    waiting = simulation.crew.annotators
+    while waiting and number != most:
+        turn = waiting if most is None else waiting[: most - number]
+        served = simulation.database.write(lambda session, turn=turn: _answer_each(simulation, session, turn))
+        number += len(served)
+        waiting = (*waiting[len(turn) :], *served)
+    return number
+
+
+def align(simulation: Simulation) -> int:
+    """Let people align once around. Returns the number of items on which somebody did something."""
+    return sum(
+        simulation.database.write(lambda session, person=person: _align_all(simulation, session, person))
+        for person in simulation.crew.annotators
+    )
+
+
+def settle_layers(simulation: Simulation) -> int:
+    """Let each layer settle, or pass on, what waits for it. Returns the number of items."""
+    return _by_layer(simulation, _settle_all)
+
+
+def review(simulation: Simulation) -> int:
+    """Let each layer review what waits for it. Returns the number of items."""
+    return _by_layer(simulation, _review_all)
+
+
+def _by_layer(simulation: Simulation, work: Callable[[Simulation, Session, Layer, int], int]) -> int:
+    return sum(
+        simulation.database.write(lambda session, layer=layer, person=person: work(simulation, session, layer, person))
+        for layer in LAYERS
+        for person in simulation.crew.layers[layer]
+    )
+
+
+def _answer_each(simulation: Simulation, session: Session, people: Sequence[int]) -> tuple[int, ...]:
+    """Let each person answer one task, in one transaction. Returns those who had one."""
+    return tuple(person for person in people if _answer_next(simulation, session, person))
+
+
+def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
+    project = session.get_one(StoredProject, simulation.crew.project)
+    seat = Seat(session.get_one(StoredPerson, person), project, settings_of(project))
+    at = _now(simulation, session)
+    mine = next_assignments(session, seat, number=1, at=at)
+    if not mine:
+        return False
+    item = session.get_one(StoredItem, session.get_one(StoredTask, mine[0].task_id).item_id)
+    rng = generator(simulation.seed, "answer", person, mine[0].task_id)
+    seconds = simulation.habits.seconds * float(np.exp(rng.normal(0, 0.6)))
+    answer = _look(simulation, item, mine[0].shown, rng)
+    submit(session, mine[0], answer, seconds=seconds, at=at)
+    return True
+
+
+def _align_all(simulation: Simulation, session: Session, person: int) -> int:
+    return sum(_align_item(simulation, session, entry.item, person) for entry in items_to_align(session, person))
+
+
+def _align_item(simulation: Simulation, session: Session, item: StoredItem, person: int) -> bool:
+    """Propose where it is this person's turn, and give way to what the other proposed, or give up with the item."""
+    is_stubborn = _is_drawn(simulation, "stubborn", item, simulation.habits.stubborn_share)
+    at, did_something = _now(simulation, session), False
+    for evidence in tasks_to_align(session, item.id, person) or []:
+        others = [proposal for other, proposal in evidence.proposals.items() if other != person]
+        if not evidence.is_open or not _is_turn(evidence, person, others):
+            continue
+        if others and is_stubborn:
+            pass_on(session, item.id, _REMARK, state="aligning", person=person, at=at)
+            return True
+        rng = generator(simulation.seed, "second look", person, evidence.task.id)
+        answer = others[-1] if others else _look(simulation, item, evidence.task.responses, rng, care=2.0)
+        propose(session, item.id, evidence.task.id, answer, person=person, at=at)
+        did_something = True
+    return did_something
+
+
+def _is_turn(evidence: TaskEvidence, person: int, others: list[TripleAnswer]) -> bool:
+    proposal = evidence.proposals.get(person)
+    return proposal is None or (bool(others) and not are_alike(evidence.task.responses, [proposal, *others]))
+
+
+def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:
+    at, items = _now(simulation, session), items_to_settle(session, layer, person)
+    for item in items:
+        if layer != LAYERS[-1] and _is_drawn(
+            simulation, f"passed on by {layer}", item, simulation.habits.passed_on_share
+        ):
+            pass_on(session, item.id, _REMARK, state=_STATES[layer], person=person, at=at)
+            continue
+        while open_tasks := [each for each in evidence_of(session, [item])[item.id] if each.is_open]:
+            rng = generator(simulation.seed, "decision", person, open_tasks[0].task.id)
+            answer = _look(simulation, item, open_tasks[0].task.responses, rng, care=2.0)
+            settle(session, item.id, open_tasks[0].task.id, answer, layer=layer, person=person, at=at)
+    return len(items)
+
+
+def _review_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:
+    at, items = _now(simulation, session), items_to_review(session, layer, person)
+    for item in items:
+        share = simulation.habits.rejected_share if layer == LAYERS[-1] and item.round == 1 else 0.0
+        is_rejected = _is_drawn(simulation, "rejected", item, share)
+        verdict = Verdict(is_accepted=not is_rejected, reason=_REASON if is_rejected else "")
+        decide(session, item.id, verdict, layer=layer, person=person, at=at)
+    return len(items)
+
+
+def _look(
+    simulation: Simulation, item: StoredItem, shown: Sequence[str], rng: np.random.Generator, *, care: float = 1.0
+) -> TripleAnswer:
+    """Return the answer of somebody who looks at the responses shown with the usual errors, divided by ``care``."""
+    noise = simulation.habits.noise
+    careful = Noise(spread=noise.spread / care, tie_band=noise.tie_band)
+    latent = simulation.qualities[item.prompt, item.language]
+    lengths = {response.id: max(1, len(response.text or "")) for response in case_of(item).responses}
+    perceived: Floats = perceive(
+        np.array([latent[response] for response in shown]),
+        np.array([lengths[response] for response in shown], np.float64),
+        careful,
+        rng,
+    )
+    return answer_triple(shown, perceived, careful)
+
+
+def _now(simulation: Simulation, session: Session | None = None) -> float:
+    """Return the time of the simulation: each answer so far took its time, and people work at the same time."""
+    if session is None:
+        with simulation.database.reading() as reader:
+            return _now(simulation, reader)
+    spent = session.scalar(select(func.sum(StoredAssignment.seconds))) or 0.0
+    return simulation.begun_at + simulation.pace * float(spent) / len(simulation.crew.annotators)
+
+
+def _is_drawn(simulation: Simulation, what: str, item: StoredItem, share: float) -> bool:
+    return float(generator(simulation.seed, what, item.prompt, item.language).random()) < share
+
+
+def _quality_of(meta: Mapping[str, object], seed: int, prompt: str, response: str) -> float:
+    quality = meta.get("quality")
+    if isinstance(quality, int | float) and 0 <= quality <= 1:
+        return float(quality)
+    return float(generator(seed, "latent quality", prompt, response).random())

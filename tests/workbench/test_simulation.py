@@ -1,0 +1,159 @@
+"""The whole pipeline with simulated people: from cases to a bench that `resolve` and `evaluate` take as it is."""
+
+import random
+
+import pytest
+from sqlalchemy import func, select
+
+from steelyard.annotation.pipeline import PipelineRules
+from steelyard.core.errors import OutputError
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.stages.evaluate import evaluate
+from steelyard.stages.resolve import resolve
+from steelyard.workbench.audit_log import verify
+from steelyard.workbench.database import Database
+from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
+from steelyard.workbench.projects import count_states, export_cases
+from steelyard.workbench.simulation import Habits, make_gold, work_until_finished
+from steelyard.workbench.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredEvent,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredReview,
+    StoredTask,
+)
+from workbench_people import NOON
+
+RULES = PipelineRules(gold_share=0.25)
+HABITS = Habits(stubborn_share=0.6, passed_on_share=0.5, rejected_share=0.3)
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    """Prompts of the built-in corpus with five responses each."""
+    return demo_cases(tmp_path_factory.mktemp("cases"), seed=3, num_prompts=10)
+
+
+@pytest.fixture
+def worked(database, material):
+    """A project that 29 simulated people have worked through, in two batches, so that the second one meets gold."""
+    random.seed(5)
+    simulation = start_project(database, material, seed=3, begun_at=NOON, rules=RULES, habits=HABITS)
+    half = len(material) // 2
+    import_batch(simulation, material[:half], "first")
+    work_until_finished(simulation)
+    assert make_gold(simulation) >= 0
+    import_batch(simulation, material[half:], "second")
+    return simulation, work_until_finished(simulation)
+
+
+def test_from_cases_to_a_bench_with_every_way_taken(database, material, worked, tmp_path):
+    simulation, states = worked
+    check_ways(database, material, simulation, states)
+    check_counts(database)
+    check_bench(database, material, simulation, tmp_path)
+
+
+def check_ways(database, material, simulation, states):
+    """Every item ends, and gate, alignment, escalation, gold, rejection and all three layers took part."""
+    assert states == {"finished": len(material)}
+    with database.reading() as session:
+        assert verify(session) is None
+        actions = dict(session.execute(select(StoredEvent.action, func.count()).group_by(StoredEvent.action)).all())
+        stages = dict(session.execute(select(StoredAnswer.stage, func.count()).group_by(StoredAnswer.stage)).all())
+        layers = set(session.scalars(select(StoredReview.layer).where(StoredReview.decision == "accepted")))
+        gold = session.scalars(select(StoredTask).where(StoredTask.is_gold.is_(True))).all()
+    for action in ("disagreed", "proposed", "unresolved", "settled", "rejected", "accepted", "gold tasks made"):
+        assert actions[action] > 0, action
+    assert {"annotation", "proposal", "alignment"} < set(stages)
+    assert {"delivery", "operations", "research"} & set(stages)
+    assert layers == {"delivery", "operations", "research"}
+    assert sum(task.num_answered for task in gold) > 0
+    assert simulation.crew.project == 1
+
+
+def check_counts(database):
+    """Each task has exactly its two answers, nobody had one twice, and nobody reviewed the own work."""
+    with database.reading() as session:
+        tasks = session.scalars(
+            select(StoredTask).where(StoredTask.is_gold.is_(False), StoredTask.is_retired.is_(False))
+        ).all()
+        answers = session.execute(
+            select(StoredAnswer.task_id, StoredAnswer.person_id).where(StoredAnswer.stage == "annotation")
+        ).all()
+        wrote = set(
+            session.execute(
+                select(StoredTask.item_id, StoredAnswer.person_id)
+                .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
+                .where(StoredAnswer.stage.in_(("annotation", "proposal")))
+            ).all()
+        )
+        decided = set(session.execute(select(StoredReview.item_id, StoredReview.person_id)).all())
+        twice = session.execute(
+            select(StoredAssignment.task_id, StoredAssignment.person_id)
+            .group_by(StoredAssignment.task_id, StoredAssignment.person_id)
+            .having(func.count() > 1)
+        ).all()
+    assert {(task.num_wanted, task.num_reserved, task.num_answered) for task in tasks} == {(2, 2, 2)}
+    assert len(answers) == len(set(answers))
+    assert wrote.isdisjoint(decided)
+    assert twice == []
+
+
+def check_bench(database, material, simulation, tmp_path):
+    """What is exported is resolved and evaluated as it is, and ranks mostly as the people perceive."""
+    for evidence in ("both", "aligned"):
+        bench = tmp_path / f"{evidence}.jsonl"
+        with database.reading() as session:
+            project = session.get_one(StoredProject, simulation.crew.project)
+            write_cases(bench, export_cases(session, project, evidence=evidence))
+        resolved = resolve(bench, tmp_path / f"resolved {evidence}")
+        assert resolved.counts.num_used == len(material)
+        ranked = tmp_path / f"resolved {evidence}" / "cases.jsonl"
+        evaluated = evaluate([ranked], tmp_path / f"evaluated {evidence}", model="longer")
+        # A prompt whose people contradict each other throughout has no pair to compare.
+        assert evaluated.counts.num_in == len(material)
+        assert set(evaluated.counts.dropped) <= {"no comparable pair"}
+        assert evaluated.counts.num_used > 0
+    # Simulated people see the latent quality: what they settled mostly puts the good answer first.
+    latent = {case.prompt.id: {each.id: each.meta["quality"] for each in case.responses} for case in material}
+    best = [case.ranking[0] for case in read_cases(ranked)]
+    is_right = [
+        max(latent[case.prompt.id].values()) in {latent[case.prompt.id][each] for each in first}
+        for case, first in zip(read_cases(ranked), best, strict=True)
+    ]
+    assert sum(is_right) > len(is_right) / 2
+
+
+def test_one_command_from_cases_to_a_bench(material, tmp_path):
+    write_cases(tmp_path / "sampled.jsonl", material[:3])
+    states = simulate_to_bench(tmp_path / "sampled.jsonl", tmp_path / "out", seed=1)
+    assert sum(states.values()) == 3
+    assert len(list(read_cases(tmp_path / "out" / "bench.jsonl"))) == states["finished"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["bench.jsonl", "workbench.db"]
+    with pytest.raises(OutputError, match="exists already"):
+        simulate_to_bench(tmp_path / "sampled.jsonl", tmp_path / "out")
+
+
+def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkeypatch, material):
+    monkeypatch.setattr("steelyard.workbench.demo.demo_cases", lambda folder, *, seed: material)
+    database = open_demo(tmp_path, 0)
+    with database.reading() as session:
+        states = count_states(session, 1)
+        people = session.scalars(select(StoredPerson)).all()
+        assert all(person.is_simulated for person in people)
+        assert session.get_one(StoredProject, 1).is_simulated
+        assert verify(session) is None
+    database.close()
+    assert states["finished"] >= len(material) // 3
+    assert states["annotating"] >= 1
+    assert len([person for person in people if person.role == "annotator"]) == 29
+    again = open_demo(tmp_path, 0)
+    with again.reading() as session:
+        assert count_states(session, 1) == states
+        assert len(session.scalars(select(StoredItem)).all()) == len(material)
+    again.close()
+    assert Database(f"sqlite:///{tmp_path}/workbench.db").migrate()
