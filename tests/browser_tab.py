@@ -114,7 +114,14 @@ class Tab:
 
     def disconnect(self, is_offline):
         """Take the network away, or bring it back."""
-        conditions = {"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self._network(offline=is_offline)
+
+    def delay(self, milliseconds):
+        """Let every request take longer; 0 for none."""
+        self._network(latency=milliseconds)
+
+    def _network(self, *, offline=False, latency=0):
+        conditions = {"offline": offline, "latency": latency, "downloadThroughput": -1, "uploadThroughput": -1}
         self._call("Network.emulateNetworkConditions", conditions)
 
     def set_cookie(self, origin, name, value):
