@@ -260,6 +260,23 @@ console.log(JSON.stringify(results));
     ) == [3, 5, None, 0, 6, None]
 
 
+def test_the_time_of_somebody_who_only_reads_is_reported(run):
+    assert run(
+        OUTBOX
+        + """
+import { makeClock } from "./clock.js";
+let time = 0;
+const clock = makeClock(() => time, () => true), pass = (seconds) => { for (let n = 0; n < seconds; n += 1) { time += 1000; clock.tick(); } };
+const drafts = makeDrafts({ store: makeStore(storage), person: 7, send, later: (run) => waits.push(run), clock });
+network = { status: 200, data: { outcome: "open" } };
+pass(30); drafts.beat(3, entry(3).answer); await drafts.flush();
+pass(30); drafts.beat(3, entry(3).answer); await drafts.flush();
+drafts.beat(3, entry(3).answer); await drafts.flush();
+console.log(JSON.stringify(sent.map(([path]) => path)));
+"""
+    ) == ["/annotate/3/draft?seconds=60.0"]
+
+
 def test_a_browser_that_stores_nothing_keeps_answers_in_memory(run):
     assert run(
         """

@@ -15,7 +15,8 @@ export const makeClock = (now, isInFront) => {
   return {
     tick,
     touch: () => { tick(); touched = now(); },
-    // Return the seconds since the last call and begin anew; `give` puts back what could not be sent.
+    // Return the seconds since they were last taken; `take` begins anew, `give` puts back what could not be sent.
+    counted: () => counted / 1000,
     take: () => { tick(); const seconds = counted / 1000; counted = 0; return seconds; },
     give: (seconds) => { counted += seconds * 1000; },
   };

@@ -81,7 +81,7 @@ export const makeOutbox = ({ store, person, send, later, onChange }) => {
   };
 };
 
-const DRAFT_WAIT_MS = 700;
+const DRAFT_WAIT_MS = 700, MOST_UNSENT_SECONDS = 45;
 
 // Drafts: in the browser's storage at once, at the workbench within a second, one request after the other.
 export const makeDrafts = ({ store, person, send, later, clock }) => {
@@ -104,12 +104,15 @@ export const makeDrafts = ({ store, person, send, later, clock }) => {
     isScheduled = true;
     later(() => { isScheduled = false; flush(); }, DRAFT_WAIT_MS);
   };
+  const save = (assignment, answer) => {
+    store.set(keyOf(assignment), answer);
+    pending = { assignment, answer };
+    schedule();
+  };
   return {
-    save: (assignment, answer) => {
-      store.set(keyOf(assignment), answer);
-      pending = { assignment, answer };
-      schedule();
-    },
+    save,
+    // Report the time of somebody who reads: the workbench takes what lies two minutes back for a pause.
+    beat: (assignment, answer) => { if (clock.counted() > MOST_UNSENT_SECONDS) save(assignment, answer); },
     // What was entered here and never reached the workbench.
     unsent: (assignment) => store.get(keyOf(assignment)),
     forget: (assignment) => {

@@ -1,6 +1,6 @@
 // The annotator's page: what is entered goes into the answer, what follows from it onto the card and the bar.
 
-import { compared, contradictions, discarded, emptyAnswer, impliedRanking, isSameRanking, judgedOf, marked, moved, nextStep, scored, uncompared, undecided } from "./answer.js";
+import { compared, discarded, emptyAnswer, impliedRanking, isSameRanking, judgedOf, marked, moved, nextStep, scored, uncompared, undecided } from "./answer.js";
 import { buildCard, fill, updateCard } from "./card.js";
 import { makeClock } from "./clock.js";
 import { ALL_KEYS, actionOf, belongsTo } from "./keys.js";
@@ -80,10 +80,9 @@ const advance = () => {
 
 const submit = () => {
   if (stepOf().kind !== "submit") { byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
-  clock.tick();
   const { assignment, guideline } = card.task;
   drafts.forget(assignment);
-  outbox.put({ assignment, guideline, answer, seconds: Math.min(clock.take(), 120) });
+  outbox.put({ assignment, guideline, answer, seconds: clock.take() });
   advance();
   outbox.flush().then(() => { loader.fill(); refreshProgress(); });
 };
@@ -188,8 +187,7 @@ dialog.addEventListener("close", () => { dialog.onkeydown = null; });
 document.addEventListener("visibilitychange", () => { clock.tick(); if (document.visibilityState === "hidden") drafts.flush(); else outbox.retry(); });
 for (const button of document.querySelectorAll("[data-action]")) button.addEventListener("click", () => act({ name: button.dataset.action }));
 window.setInterval(clock.tick, 1000);
-// Time that no change reports is sent with an unchanged draft; a page that was offline asks again.
-window.setInterval(() => { if (card && contradictions(answer, card.shown).length && Object.keys(answer.scores).length) drafts.save(card.task.assignment, answer); }, 60000);
+window.setInterval(() => { if (card) drafts.beat(card.task.assignment, answer); }, 30000);
 window.setInterval(() => { if (!card || !loader.size()) loader.fill(); }, 10000);
 
 setGuideline(store.get("steelyard-guideline") === true);

@@ -80,7 +80,7 @@ export const drawProgress = (place, { today, total, agreement }, words) => {
   place.replaceChildren(figure(today, words.task_today), figure(total, words.task_total), ...(agreement === null ? [] : [figure(percent(agreement), words.task_agreement)]));
 };
 
-const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other skills": "task_empty_skills", "all had": "task_empty_had", "not qualified": "task_empty_not_qualified" };
+const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other skills": "task_empty_skills", "all had": "task_empty_had" };
 export const drawEmpty = (place, reason, { words, retry }) => {
   const today = Number(byId("own-progress").dataset.today || 0);
   const isDone = today > 0 && ["all taken", "other skills", "all had"].includes(reason);
