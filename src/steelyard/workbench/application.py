@@ -23,7 +23,7 @@ from steelyard.workbench.database import Database
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
 from steelyard.workbench.permissions import LoginNeeded, visitor_of
-from steelyard.workbench.routes import account, annotate, manage, manage_people, rest
+from steelyard.workbench.routes import account, align, annotate, manage, manage_people, rest, review
 from steelyard.workbench.uploads import UPLOAD_PATHS
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
@@ -32,11 +32,13 @@ _LARGEST_REQUEST = 2 * 2**20
 _TOO_LARGE = "the request is too large: import a large file on the server (steelyard workbench import)"
 _ROUTERS = (
     account.router,
+    align.router,
     annotate.router,
     manage.router,
     manage_people.router,
     rest.router,
     rest.description,
+    review.router,
 )
 _POLICY = (
     b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "

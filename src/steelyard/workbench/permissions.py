@@ -23,6 +23,7 @@ Permission = Literal[
     "review as operations",
     "validate",
     "settle",
+    "reject batch",
     "see progress",
     "see people",
     "export",
@@ -35,8 +36,12 @@ COOKIE = "steelyard_workbench"
 ALLOWED: dict[Role, frozenset[Permission]] = {
     "annotator": frozenset({"annotate", "align", "own account"}),
     "delivery": frozenset({"review as delivery", "settle", "see progress", "see people", "own account"}),
-    "operations": frozenset({"review as operations", "settle", "see progress", "see people", "own account"}),
-    "researcher": frozenset({"validate", "settle", "see progress", "see people", "export", "own account"}),
+    "operations": frozenset(
+        {"review as operations", "settle", "reject batch", "see progress", "see people", "own account"}
+    ),
+    "researcher": frozenset(
+        {"validate", "settle", "reject batch", "see progress", "see people", "export", "own account"}
+    ),
     "administrator": frozenset(
         {"see progress", "see people", "export", "manage project", "manage people", "see audit log", "own account"}
     ),

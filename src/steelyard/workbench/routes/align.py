@@ -1,0 +1,136 @@
+"""The queue of alignment: items on which a person and another one differ, their discussion, and their proposals."""
+
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request
+from sqlalchemy.orm import Session
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from steelyard.annotation.pipeline import TransitionRefused
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.alignment import add_remark, items_to_align, pass_on, propose, tasks_to_align
+from steelyard.workbench.database import Database
+from steelyard.workbench.disputes import TaskEvidence
+from steelyard.workbench.item_states import lock_item
+from steelyard.workbench.item_views import EnteredForm, entered_answer, view_item
+from steelyard.workbench.pages import page
+from steelyard.workbench.people import Visitor
+from steelyard.workbench.permissions import needs
+from steelyard.workbench.projects import settings_of
+from steelyard.workbench.tables import StoredItem, StoredProject
+
+router = APIRouter(include_in_schema=False)
+Aligner = Annotated[Visitor, Depends(needs("align"))]
+Text = Annotated[str, Form()]
+Texts = Annotated[list[str], Form()]
+
+
+def _sent_form(score: Texts, place: Texts, discard: Texts, remark: Text = "") -> EnteredForm:
+    return EnteredForm(score, place, discard, remark)
+
+
+SentForm = Annotated[EnteredForm, Depends(_sent_form)]
+
+
+@router.get("/align")
+def align_page(request: Request, visitor: Aligner) -> Response:
+    """List the items that the visitor has to align, those first that wait for this person."""
+    with _database(request).reading() as session:
+        return page(request, "align.html", visitor, queue=items_to_align(session, visitor.person))
+
+
+@router.get("/align/{item}")
+def align_item_page(request: Request, visitor: Aligner, item: int) -> Response:
+    """Show an item with both answers to each disputed task, the discussion and the forms."""
+    return _item_page(request, visitor, item)
+
+
+@router.post("/align/{item}/remarks")
+def remark(request: Request, visitor: Aligner, item: int, text: Text) -> Response:
+    """Keep a remark."""
+    now = time.time()
+
+    def keep(session: Session, tasks: list[TaskEvidence]) -> None:
+        add_remark(session, lock_item(session, item), text, person=visitor.person, at=now)
+
+    return _changed(request, visitor, item, keep)
+
+
+@router.post("/align/{item}/tasks/{task}")
+def proposal(request: Request, visitor: Aligner, item: int, task: int, form: SentForm) -> Response:
+    """Store a proposal; the task is settled if the other person's latest one agrees."""
+    now = time.time()
+
+    def store(session: Session, tasks: list[TaskEvidence]) -> None:
+        responses = {each.task.id: each.task.responses for each in tasks}
+        if task not in responses:
+            raise HTTPException(404)
+        answer = entered_answer(responses[task], form)
+        propose(session, item, task, answer, person=visitor.person, at=now)
+
+    return _changed(request, visitor, item, store)
+
+
+@router.post("/align/{item}/unresolved")
+def unresolved(request: Request, visitor: Aligner, item: int, reason: Text) -> Response:
+    """Pass an item on to delivery, with the reason why it cannot be settled."""
+    now = time.time()
+
+    def climb(session: Session, tasks: list[TaskEvidence]) -> None:
+        pass_on(session, item, reason, state="aligning", person=visitor.person, at=now)
+
+    return _changed(request, visitor, item, climb)
+
+
+def _changed(
+    request: Request, visitor: Visitor, item: int, work: Callable[[Session, list[TaskEvidence]], None]
+) -> Response:
+    """Run ``work`` on the visitor's tasks of an item and show the item again, or the queue once it has moved on.
+
+    404 for an item that is not the visitor's to align. What cannot be done is said on the item's page.
+    """
+
+    def run(session: Session) -> None:
+        tasks = tasks_to_align(session, item, visitor.person)
+        if tasks is None:
+            raise HTTPException(404)
+        work(session, tasks)
+
+    try:
+        _database(request).write(run)
+    except ConfigError as error:
+        return _item_page(request, visitor, item, refusal=str(error), status=400)
+    except TransitionRefused:
+        return _item_page(request, visitor, item, is_late=True, status=409)
+    with _database(request).reading() as session:
+        is_left = tasks_to_align(session, item, visitor.person) is None
+    return RedirectResponse("/align" if is_left else f"/align/{item}", 303)
+
+
+def _item_page(
+    request: Request, visitor: Visitor, item: int, *, refusal: str = "", is_late: bool = False, status: int = 200
+) -> Response:
+    with _database(request).reading() as session:
+        tasks = tasks_to_align(session, item, visitor.person)
+        if tasks is None:
+            raise HTTPException(404)
+        stored = session.get_one(StoredItem, item)
+        reasons = settings_of(session.get_one(StoredProject, stored.project_id)).discard_reasons
+        view = view_item(session, stored, tasks, visitor.person)
+        return page(
+            request,
+            "align_item.html",
+            visitor,
+            status=status,
+            view=view,
+            reasons=reasons,
+            refusal=refusal,
+            is_late=is_late,
+        )
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database

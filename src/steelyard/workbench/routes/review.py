@@ -1,0 +1,199 @@
+"""The queues of the layers: items that annotators could not settle, items to review, and whole batches.
+
+The layer is that of the visitor's role. Whoever annotated or aligned an item never gets it here: 404.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Form, Request
+from sqlalchemy.orm import Session
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from steelyard.annotation.pipeline import SETTLED_BY, Layer
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.alignment import add_remark, items_to_settle, pass_on, settle
+from steelyard.workbench.database import Database
+from steelyard.workbench.disputes import evidence_of
+from steelyard.workbench.item_states import lock_item
+from steelyard.workbench.item_views import entered_answer, view_item
+from steelyard.workbench.pages import page
+from steelyard.workbench.people import Visitor
+from steelyard.workbench.permissions import ALLOWED, Permission, needs
+from steelyard.workbench.projects import settings_of
+from steelyard.workbench.reviewing import (
+    STATE_OF,
+    Verdict,
+    batches_of,
+    decide,
+    decide_batch,
+    decisions_on,
+    item_for,
+    items_to_review,
+)
+from steelyard.workbench.routes.align import SentForm
+from steelyard.workbench.tables import StoredItem, StoredProject
+
+router = APIRouter(include_in_schema=False)
+Reviewer = Annotated[Visitor, Depends(needs("settle"))]
+BatchReviewer = Annotated[Visitor, Depends(needs("reject batch"))]
+Text = Annotated[str, Form()]
+Decision = Annotated[Literal["accept", "reject"], Form()]
+_LAYER_OF: dict[Permission, Layer] = {
+    "review as delivery": "delivery",
+    "review as operations": "operations",
+    "validate": "research",
+}
+_WAITS_WITH: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
+
+
+@router.get("/review")
+def review_page(request: Request, visitor: Reviewer) -> Response:
+    """List what waits for the visitor's layer, and the batches for who may decide on them."""
+    layer = _layer(visitor)
+    with _database(request).reading() as session:
+        return page(
+            request,
+            "review.html",
+            visitor,
+            layer=layer,
+            to_settle=items_to_settle(session, layer, visitor.person),
+            to_review=items_to_review(session, layer, visitor.person),
+            batches=batches_of(session) if "reject batch" in ALLOWED[visitor.role] else [],
+        )
+
+
+@router.get("/review/{item}")
+def review_item_page(request: Request, visitor: Reviewer, item: int) -> Response:
+    """Show an item with all answers, the discussion, earlier decisions, and the form of the layer."""
+    return _item_page(request, visitor, item)
+
+
+@router.post("/review/{item}/decision")
+def decision(
+    request: Request,
+    visitor: Reviewer,
+    item: int,
+    *,
+    verdict: Decision,
+    reason: Text = "",
+    restores: Annotated[bool, Form()] = False,
+) -> Response:
+    """Accept an item, or send it back with a reason."""
+    now, layer = time.time(), _layer(visitor)
+
+    def work(session: Session, stored: StoredItem) -> None:
+        chosen = Verdict(verdict == "accept", reason.strip(), restores)
+        decide(session, stored.id, chosen, layer=layer, person=visitor.person, at=now)
+
+    return _changed(request, visitor, item, work)
+
+
+@router.post("/review/{item}/remarks")
+def remark(request: Request, visitor: Reviewer, item: int, text: Text) -> Response:
+    """Keep a remark."""
+    now = time.time()
+
+    def work(session: Session, stored: StoredItem) -> None:
+        add_remark(session, stored, text, person=visitor.person, at=now)
+
+    return _changed(request, visitor, item, work)
+
+
+@router.post("/review/{item}/tasks/{task}")
+def settlement(request: Request, visitor: Reviewer, item: int, task: int, form: SentForm) -> Response:
+    """Settle a task of an item that waits for the layer."""
+    now, layer = time.time(), _layer(visitor)
+
+    def work(session: Session, stored: StoredItem) -> None:
+        responses = {each.task.id: each.task.responses for each in evidence_of(session, [stored])[stored.id]}
+        if task not in responses:
+            raise HTTPException(404)
+        answer = entered_answer(responses[task], form)
+        settle(session, stored.id, task, answer, layer=layer, person=visitor.person, at=now)
+
+    return _changed(request, visitor, item, work)
+
+
+@router.post("/review/{item}/unresolved")
+def unresolved(request: Request, visitor: Reviewer, item: int, reason: Text) -> Response:
+    """Pass an item on to the next layer."""
+    now, state = time.time(), _WAITS_WITH[_layer(visitor)]
+
+    def work(session: Session, stored: StoredItem) -> None:
+        pass_on(session, stored.id, reason, state=state, person=visitor.person, at=now)
+
+    return _changed(request, visitor, item, work)
+
+
+@router.post("/review/projects/{project}/batches")
+def batch_decision(
+    request: Request, visitor: BatchReviewer, project: int, batch: Text, *, verdict: Decision, reason: Text = ""
+) -> Response:
+    """Send a whole batch back, finished items too, or accept all items of it that wait for the layer."""
+    now, layer = time.time(), _layer(visitor)
+
+    def work(session: Session) -> None:
+        stored = session.get(StoredProject, project)
+        if stored is None:
+            raise HTTPException(404)
+        chosen = Verdict(verdict == "accept", reason.strip())
+        decide_batch(session, stored, batch, chosen, layer=layer, person=visitor.person, at=now)
+
+    _database(request).write(work)
+    return RedirectResponse("/review", 303)
+
+
+def _layer(visitor: Visitor) -> Layer:
+    return next(layer for permission, layer in _LAYER_OF.items() if permission in ALLOWED[visitor.role])
+
+
+def _item_of(session: Session, visitor: Visitor, item: int) -> StoredItem | None:
+    layer = _layer(visitor)
+    return item_for(session, item, visitor.person, (STATE_OF[layer], _WAITS_WITH[layer]))
+
+
+def _changed(request: Request, visitor: Visitor, item: int, work: Callable[[Session, StoredItem], None]) -> Response:
+    """Run ``work`` on an item of the layer's queues and show it again, or the queues once it has moved on.
+
+    404 for an item that is in neither queue. A form that lacks something is said on the item's page.
+    """
+
+    def run(session: Session) -> None:
+        if _item_of(session, visitor, item) is None:
+            raise HTTPException(404)
+        work(session, lock_item(session, item))
+
+    try:
+        _database(request).write(run)
+    except ConfigError as error:
+        return _item_page(request, visitor, item, refusal=str(error), status=400)
+    with _database(request).reading() as session:
+        is_left = _item_of(session, visitor, item) is None
+    return RedirectResponse("/review" if is_left else f"/review/{item}", 303)
+
+
+def _item_page(request: Request, visitor: Visitor, item: int, *, refusal: str = "", status: int = 200) -> Response:
+    with _database(request).reading() as session:
+        stored = _item_of(session, visitor, item)
+        if stored is None:
+            raise HTTPException(404)
+        return page(
+            request,
+            "review_item.html",
+            visitor,
+            status=status,
+            view=view_item(session, stored, evidence_of(session, [stored])[item], visitor.person),
+            decisions=decisions_on(session, stored),
+            reasons=settings_of(session.get_one(StoredProject, stored.project_id)).discard_reasons,
+            is_review=stored.state == STATE_OF[_layer(visitor)],
+            is_last=_layer(visitor) == "research",
+            refusal=refusal,
+            is_late=False,
+        )
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database
