@@ -15,7 +15,7 @@ from steelyard.workbench.people import ROLES, NewPerson, add_person, erase_perso
 from steelyard.workbench.permissions import COOKIE
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.queues import next_assignments
-from steelyard.workbench.tables import StoredAnswer, StoredApiToken, StoredPerson
+from steelyard.workbench.tables import StoredAnswer, StoredApiToken, StoredItem, StoredPerson, StoredTask
 from workbench_people import NO_GOLD, answer, cases, seat_of, send
 
 PASSWORD = "a long password"
@@ -35,6 +35,9 @@ class Site(NamedTuple):
     other_assignment: int
     other_token: int
     erased: int
+    items: dict[tuple[str, bool], tuple[int, int]]
+    """By role: an item in its review queue, or among those that wait to be settled, with a task of it."""
+    other_item: int
 
 
 def make_site(path):
@@ -68,6 +71,8 @@ def make_site(path):
         mine = next_assignments(session, seat_of(session, project.id, people["annotator"].id), number=1, at=now)
         theirs = next_assignments(session, seat_of(session, project.id, people["other"].id), number=2, at=now)
         session.flush()
+        import_cases(session, project, cases(7, first=50), batch="b0", by=None, at=now)
+        items = add_settled_items(session, project, people, now)
         return Site(
             cookies=cookies,
             tokens=tokens,
@@ -79,6 +84,8 @@ def make_site(path):
             other_assignment=theirs[0].id,
             other_token=numbers["other"],
             erased=gone.id,
+            items=items,
+            other_item=session.get_one(StoredTask, mine[0].task_id).item_id,
         ), (theirs[1].id, tuple(theirs[1].shown))
 
     site, (assignment, shown) = database.write(make)
@@ -88,6 +95,38 @@ def make_site(path):
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
     return site
+
+
+def add_settled_items(session, project, people, at):
+    """Put an item of the batch ``b0`` into each queue after annotation; returns it with its task by role.
+
+    Two people have answered each: in opposite orders where they are to be settled.
+    """
+    places = {
+        ("annotator", True): "aligning",
+        ("delivery", True): "with delivery",
+        ("operations", True): "with operations",
+        ("researcher", True): "with developers",
+        ("delivery", False): "delivery review",
+        ("operations", False): "operations review",
+        ("researcher", False): "validation",
+    }
+    rows = session.execute(
+        select(StoredItem, StoredTask)
+        .join(StoredTask, StoredTask.item_id == StoredItem.id)
+        .where(StoredItem.project_id == project.id, StoredItem.batch == "b0")
+        .order_by(StoredItem.id)
+    ).all()
+    items = {}
+    for (key, state), (item, task) in zip(places.items(), rows, strict=True):
+        for name in ("annotator", "other"):
+            order = sorted(task.responses, reverse=key[1] and name == "other")
+            content = msgspec.to_builtins(answer(task.responses, order))
+            session.add(StoredAnswer(task_id=task.id, person_id=people[name].id, content=content, seconds=1.0, at=at))
+        item.state, task.is_open, task.num_answered, task.num_reserved = state, False, 2, 2
+        items[key] = (item.id, task.id)
+    items["annotator", False] = items["annotator", True]
+    return items
 
 
 class Visit:

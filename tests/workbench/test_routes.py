@@ -22,6 +22,8 @@ HOLDERS = {
     "review as operations": {"operations"},
     "validate": {"researcher"},
     "settle": {"delivery", "operations", "researcher"},
+    "pass on": {"delivery", "operations"},
+    "decide on batches": {"operations", "researcher"},
     "see progress": {"delivery", "operations", "researcher", "administrator"},
     "see people": {"delivery", "operations", "researcher", "administrator"},
     "export": {"researcher", "administrator"},
@@ -52,6 +54,10 @@ def _answer():
     return {"content": msgspec.json.encode(content), "headers": {"content-type": "application/json"}}
 
 
+def _form():
+    return {"data": {"score": ["5", "3", "1"], "place": ["1", "2", "3"], "discard": ["", "", ""]}}
+
+
 MANAGE, REST = "/manage/projects/{project}", "/api/v1/projects"
 ROUTES = {
     ("GET", "/"): Row("own account", 303),
@@ -67,6 +73,20 @@ ROUTES = {
     ("POST", "/annotate/{assignment}/draft"): Row("annotate", 200, _answer()),
     ("POST", "/annotate/{assignment}/answer"): Row("annotate", 200, _answer()),
     ("POST", "/annotate/{assignment}/release"): Row("annotate", 200),
+    ("GET", "/align"): Row("align", 200),
+    ("GET", "/align/{item}"): Row("align", 200),
+    ("POST", "/align/{item}/remarks"): Row("align", 303, {"data": {"text": "Why?"}}),
+    ("POST", "/align/{item}/tasks/{task}"): Row("align", 303, _form()),
+    ("POST", "/align/{item}/unresolved"): Row("align", 303, {"data": {"reason": "no way"}}),
+    ("GET", "/review"): Row("settle", 200),
+    ("GET", "/review/{item}"): Row("settle", 200),
+    ("POST", "/review/{item}/decision"): Row("settle", 303, {"data": {"verdict": "reject", "reason": "wrong"}}),
+    ("POST", "/review/{item}/remarks"): Row("settle", 303, {"data": {"text": "Why?"}}),
+    ("POST", "/review/{item}/tasks/{task}"): Row("settle", 303, _form()),
+    ("POST", "/review/{item}/unresolved"): Row("pass on", 303, {"data": {"reason": "no way"}}),
+    ("POST", "/review/projects/{project}/batches"): Row(
+        "decide on batches", 303, {"data": {"batch": "b0", "verdict": "accept"}}
+    ),
     ("GET", "/manage"): Row("manage project", 200),
     ("POST", "/manage/projects"): Row("manage project", 303, {"data": {"name": "Q"}}),
     ("GET", MANAGE): Row("manage project", 200),
@@ -125,7 +145,11 @@ def routes_of(routes):
 
 def filled(path, site, role, *, is_foreign):
     """The path with the numbers of the role's own rows, or of rows that are absent or somebody else's."""
+    waits = path.endswith(("/unresolved", "/{task}"))
+    item, task = site.items.get((role, waits), (ABSENT, ABSENT))
     numbers = {
+        "item": item,
+        "task": task,
         "project": site.project,
         "assignment": site.assignment,
         "number": site.token_numbers[role],
@@ -133,6 +157,8 @@ def filled(path, site, role, *, is_foreign):
     }
     if is_foreign:
         numbers = {
+            "item": site.other_item,
+            "task": task,
             "project": ABSENT,
             "assignment": site.other_assignment,
             "number": site.other_token,

@@ -23,7 +23,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Opinion(NamedTuple):
-    """What one voice says of a task, with a ranking as ``A > B = C``. ``kind``: ``answer``, ``proposal``, ``settled``."""
+    """What one voice says of a task; the ranking is ``A > B = C``. ``kind``: ``answer``, ``proposal``, ``settled``."""
 
     voice: str
     kind: str

@@ -23,7 +23,8 @@ Permission = Literal[
     "review as operations",
     "validate",
     "settle",
-    "reject batch",
+    "pass on",
+    "decide on batches",
     "see progress",
     "see people",
     "export",
@@ -35,12 +36,12 @@ Permission = Literal[
 COOKIE = "steelyard_workbench"
 ALLOWED: dict[Role, frozenset[Permission]] = {
     "annotator": frozenset({"annotate", "align", "own account"}),
-    "delivery": frozenset({"review as delivery", "settle", "see progress", "see people", "own account"}),
+    "delivery": frozenset({"review as delivery", "settle", "pass on", "see progress", "see people", "own account"}),
     "operations": frozenset(
-        {"review as operations", "settle", "reject batch", "see progress", "see people", "own account"}
+        {"review as operations", "settle", "pass on", "decide on batches", "see progress", "see people", "own account"}
     ),
     "researcher": frozenset(
-        {"validate", "settle", "reject batch", "see progress", "see people", "export", "own account"}
+        {"validate", "settle", "decide on batches", "see progress", "see people", "export", "own account"}
     ),
     "administrator": frozenset(
         {"see progress", "see people", "export", "manage project", "manage people", "see audit log", "own account"}

@@ -38,7 +38,8 @@ from steelyard.workbench.tables import StoredItem, StoredProject
 
 router = APIRouter(include_in_schema=False)
 Reviewer = Annotated[Visitor, Depends(needs("settle"))]
-BatchReviewer = Annotated[Visitor, Depends(needs("reject batch"))]
+Escalator = Annotated[Visitor, Depends(needs("pass on"))]
+BatchReviewer = Annotated[Visitor, Depends(needs("decide on batches"))]
 Text = Annotated[str, Form()]
 Decision = Annotated[Literal["accept", "reject"], Form()]
 _LAYER_OF: dict[Permission, Layer] = {
@@ -61,7 +62,7 @@ def review_page(request: Request, visitor: Reviewer) -> Response:
             layer=layer,
             to_settle=items_to_settle(session, layer, visitor.person),
             to_review=items_to_review(session, layer, visitor.person),
-            batches=batches_of(session) if "reject batch" in ALLOWED[visitor.role] else [],
+            batches=batches_of(session) if "decide on batches" in ALLOWED[visitor.role] else [],
         )
 
 
@@ -118,7 +119,7 @@ def settlement(request: Request, visitor: Reviewer, item: int, task: int, form: 
 
 
 @router.post("/review/{item}/unresolved")
-def unresolved(request: Request, visitor: Reviewer, item: int, reason: Text) -> Response:
+def unresolved(request: Request, visitor: Escalator, item: int, reason: Text) -> Response:
     """Pass an item on to the next layer."""
     now, state = time.time(), _WAITS_WITH[_layer(visitor)]
 

@@ -1,0 +1,115 @@
+"""Pages of alignment and review in a browser's view: what they show, what they hide, and what forms do."""
+
+import re
+import time
+
+import pytest
+from starlette.testclient import TestClient
+
+from steelyard.annotation.answers import TripleAnswer, contradictions
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.application import Options, application
+from steelyard.workbench.database import Database
+from steelyard.workbench.item_views import EnteredForm, entered_answer
+from steelyard.workbench.people import log_in
+from steelyard.workbench.permissions import COOKIE
+from workbench_crew import Crew, in_order
+
+PASSWORD = "a long password"
+
+
+@pytest.fixture
+def site(sqlite_template, tmp_path):
+    """A crew on SQLite whose two first people differ on an item, and its application."""
+    path = tmp_path / "workbench.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    database = Database(f"sqlite:///{path}")
+    crew = Crew(database, responses="abc", passwords=PASSWORD, delivery_share=1.0)
+    first, second = crew.people["annotator"][:2]
+    crew.annotate(
+        lambda person, responses: in_order(responses, order="abc" if person == first else "cba"), [first, second]
+    )
+    yield crew, application(database, Options(hosts=("testserver",)))
+    database.close()
+
+
+def browser(site, name):
+    crew, app = site
+    client = TestClient(app, follow_redirects=True)
+    cookie = crew.database.write(lambda session: log_in(session, name, PASSWORD, address="x", at=time.time()))
+    client.cookies.set(COOKIE, cookie)
+    token = re.search(r'name="csrf-token" content="(\w+)"', client.get("/account").text)[1]
+    client.headers["x-csrf-token"] = token
+    return client
+
+
+def form(places=("1", "2", "3"), scores=("5", "3", "1")):
+    return {"place": list(places), "score": list(scores), "discard": ["", "", ""]}
+
+
+def test_two_people_align_on_their_pages(site):
+    crew, _ = site
+    one, other = (browser(site, f"annotator {number}") for number in (0, 1))
+    item, task = crew.item().id, crew.evidence()[0].task.id
+    assert f"/align/{item}" in one.get("/align").text
+    one.post(f"/align/{item}/remarks", data={"text": "<b>look</b> at the guideline"})
+    text = other.get(f"/align/{item}").text
+    assert "The other" in text
+    assert "&lt;b&gt;look&lt;/b&gt; at the guideline" in text
+    # Neither names of people nor ids of responses, which may name models.
+    assert not re.search(r"annotator 0|>[abc]<", text)
+    assert all(pair in text for pair in ("A – B", "A – C", "B – C"))
+    assert one.post(f"/align/{item}/tasks/{task}", data=form()).status_code == 200
+    assert "proposal" in other.get(f"/align/{item}").text
+    ended = other.post(f"/align/{item}/tasks/{task}", data=form())
+    assert str(ended.url).endswith("/align")
+    assert crew.item().state == "delivery review"
+    assert one.get(f"/align/{item}").status_code == 404
+
+
+def test_a_form_that_contradicts_itself_is_said_on_the_page(site):
+    crew, _ = site
+    client = browser(site, "annotator 0")
+    address = f"/align/{crew.item().id}/tasks/{crew.evidence()[0].task.id}"
+    for wrong in (form(scores=("1", "3", "5")), form(scores=("", "3", "5")), form(places=("1", "2", "9"))):
+        answer = client.post(address, data=wrong)
+        assert answer.status_code == 400
+        assert 'role="alert"' in answer.text
+        assert "The other" in answer.text
+    assert crew.events("proposed") == []
+
+
+def test_others_do_not_see_the_item_and_a_layer_reviews_it_without_names(site):
+    crew, _ = site
+    item = crew.item().id
+    assert browser(site, "annotator 2").get(f"/align/{item}").status_code == 404
+    one = browser(site, "annotator 0")
+    one.post(f"/align/{item}/unresolved", data={"reason": "we differ"})
+    delivery = browser(site, "delivery 4")
+    assert f"/review/{item}" in delivery.get("/review").text
+    text = delivery.get(f"/review/{item}").text
+    assert "Annotator 1" in text
+    assert "we differ" in text
+    assert "annotator 0" not in text
+    delivery.post(f"/review/{item}/tasks/{crew.evidence()[0].task.id}", data=form())
+    assert crew.item().state == "delivery review"
+    assert delivery.post(f"/review/{item}/decision", data={"verdict": "reject", "reason": " "}).status_code == 400
+    delivery.post(f"/review/{item}/decision", data={"verdict": "reject", "reason": "again"})
+    assert (crew.item().state, crew.item().round) == ("annotating", 2)
+    late = browser(site, "delivery 5").post(f"/review/{item}/decision", data={"verdict": "accept"})
+    assert late.status_code == 404
+
+
+def test_a_form_is_an_answer_without_gaps():
+    entered = entered_answer("xyz", EnteredForm(["4", "", "4"], ["2", "", "1"], ["", "garbled", ""], " fine "))
+    assert entered.ranking == (("z",), ("x",))
+    assert entered.discarded == {"y": "garbled"}
+    assert entered.remark == "fine"
+    assert contradictions(entered, "xyz") == ()
+    tied = entered_answer("xy", EnteredForm(["4", "4"], ["2", "2"], ["", ""]))
+    assert tied.ranking == (("x", "y"),)
+    assert contradictions(tied, "xy") == ()
+    assert isinstance(tied, TripleAnswer)
+    for wrong in (["4"], ["4", "6"], ["4", "-1"], ["4", "٣"], ["4", ""]):
+        with pytest.raises(ConfigError):
+            entered_answer("xy", EnteredForm(wrong, ["1", "2"], ["", ""]))
