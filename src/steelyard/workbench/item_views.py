@@ -55,7 +55,7 @@ class TaskPanel(NamedTuple):
     form: tuple[FormRow, ...]
 
 
-class ItemView(NamedTuple):
+class ItemPanels(NamedTuple):
     """An item on a page. ``responses`` are letter, text and whether people discarded it; ``remarks`` voice and text."""
 
     item: StoredItem
@@ -65,7 +65,7 @@ class ItemView(NamedTuple):
     remarks: tuple[tuple[str, str], ...]
 
 
-def view_item(session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int) -> ItemView:
+def view_item(session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int) -> ItemPanels:
     """Return the view of an item for a visitor, with those of its tasks that are handed in."""
     case = case_of(item)
     order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
@@ -74,7 +74,7 @@ def view_item(session: Session, item: StoredItem, evidence: Sequence[TaskEvidenc
     remarks = session.scalars(select(StoredRemark).where(StoredRemark.item_id == item.id).order_by(StoredRemark.id))
     talk = [(remark.person_id, remark.text) for remark in remarks]
     voices = _voices(session, [person for each in evidence for person in each.answers], talk, visitor)
-    return ItemView(
+    return ItemPanels(
         item=item,
         turns=tuple((turn.role, turn.content) for turn in case.prompt.messages),
         responses=tuple((letter, texts[response], response in item.discarded) for response, letter in letters.items()),
