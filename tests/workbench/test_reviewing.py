@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.reviewing import (
-    LayerVerdict,
+    Verdict,
     batches_of,
     decide,
     decide_batch,
@@ -20,7 +20,7 @@ from steelyard.workbench.reviewing import (
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredReview, StoredTask
 from workbench_crew import Crew, in_order
 
-ACCEPTED, REJECTED = LayerVerdict(True), LayerVerdict(False, "two scores are wrong")
+ACCEPTED, REJECTED = Verdict(True), Verdict(False, "two scores are wrong")
 LAYERS = (("delivery", "delivery"), ("operations", "operations"), ("research", "researcher"))
 
 
@@ -99,7 +99,7 @@ def test_a_rejection_needs_a_reason_and_begins_a_round(database):
     crew = annotated(database, delivery_share=1.0, operations_share=1.0)
     for reason in ("", "  ", "x" * 5001):
         with pytest.raises(ConfigError):
-            deciding(crew, LayerVerdict(False, reason), "delivery")
+            deciding(crew, Verdict(False, reason), "delivery")
     assert deciding(crew, REJECTED, "delivery") == "annotating"
     item = crew.item()
     assert (item.round, item.agreement) == (2, None)
@@ -144,7 +144,7 @@ def test_discarded_responses_stay_out_of_a_new_round_or_come_back(database):
     deciding(crew, REJECTED, "delivery")
     assert {response for task in crew.tasks(round=2) for response in task.responses} == set("abc")
     crew.annotate(lambda person, responses: in_order(responses))
-    deciding(crew, LayerVerdict(False, "d is fine", restores_discarded=True), "delivery")
+    deciding(crew, Verdict(False, "d is fine", restores_discarded=True), "delivery")
     assert crew.item().discarded == []
     assert {response for task in crew.tasks(round=3) for response in task.responses} == set("abcd")
 
@@ -157,7 +157,7 @@ def test_a_whole_batch_is_rejected_later_finished_items_too(database):
     (before,) = shown_batches(crew)
     assert before == ("b", 3, 4, 10)
     with pytest.raises(ConfigError):
-        deciding_batch(crew, LayerVerdict(False), "operations")
+        deciding_batch(crew, Verdict(False), "operations")
     assert deciding_batch(crew, REJECTED, "operations") == 10
     assert {crew.item(number).state for number in range(10)} == {"annotating"}
     assert shown_batches(crew) == []

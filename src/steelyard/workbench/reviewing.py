@@ -24,7 +24,7 @@ _PAGE = 200
 _BLOCK = 500
 
 
-class LayerVerdict(NamedTuple):
+class Verdict(NamedTuple):
     """A layer's decision on an item. ``restores_discarded``: the responses that people took out come back."""
 
     is_accepted: bool
@@ -55,7 +55,7 @@ def item_for(session: Session, item: int, person: int, states: Sequence[str]) ->
     )
 
 
-def decide(session: Session, item: int, verdict: LayerVerdict, *, layer: Layer, person: int, at: float) -> str:
+def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> str:
     """Store the decision of a layer on an item. Returns the item's state after it.
 
     Raises TransitionRefused where somebody else was faster, and ConfigError for a rejection without a reason.
@@ -96,7 +96,7 @@ def batches_of(session: Session) -> list[BatchProgress]:
 
 
 def decide_batch(
-    session: Session, project: StoredProject, batch: str, verdict: LayerVerdict, *, layer: Layer, person: int, at: float
+    session: Session, project: StoredProject, batch: str, verdict: Verdict, *, layer: Layer, person: int, at: float
 ) -> int:
     """Accept all items of a batch that wait for the layer, or send back all that are past the gate, finished ones too.
 
@@ -141,7 +141,7 @@ def _begin_round(
     session: Session,
     project: StoredProject,
     items: Sequence[StoredItem],
-    verdict: LayerVerdict,
+    verdict: Verdict,
     *,
     person: int,
     at: float,
@@ -172,7 +172,7 @@ def _begin_round(
 
 
 def _write_decision(
-    session: Session, item: StoredItem, verdict: LayerVerdict, *, layer: Layer, person: int, at: float
+    session: Session, item: StoredItem, verdict: Verdict, *, layer: Layer, person: int, at: float
 ) -> None:
     """Write the decision into the review of the layer; for an item that it had not drawn, into a new one.
 
@@ -191,7 +191,7 @@ def _write_decision(
         review.decision = "accepted" if verdict.is_accepted else "rejected"
 
 
-def _check_reason(verdict: LayerVerdict) -> None:
+def _check_reason(verdict: Verdict) -> None:
     reason = verdict.reason.strip()
     if len(reason) > MOST_CHARACTERS or not (reason or verdict.is_accepted):
         raise ConfigError(

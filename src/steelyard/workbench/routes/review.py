@@ -25,7 +25,7 @@ from steelyard.workbench.permissions import ALLOWED, Permission, needs
 from steelyard.workbench.projects import settings_of
 from steelyard.workbench.reviewing import (
     STATE_OF,
-    LayerVerdict,
+    Verdict,
     batches_of,
     decide,
     decide_batch,
@@ -86,7 +86,7 @@ def decision(
     now, layer = time.time(), _layer(visitor)
 
     def work(session: Session, stored: StoredItem) -> None:
-        chosen = LayerVerdict(verdict == "accept", reason.strip(), restores)
+        chosen = Verdict(verdict == "accept", reason.strip(), restores)
         decide(session, stored.id, chosen, layer=layer, person=visitor.person, at=now)
 
     return _changed(request, visitor, item, work)
@@ -140,7 +140,7 @@ def batch_decision(
         stored = session.get(StoredProject, project)
         if stored is None:
             raise HTTPException(404)
-        chosen = LayerVerdict(verdict == "accept", reason.strip())
+        chosen = Verdict(verdict == "accept", reason.strip())
         decide_batch(session, stored, batch, chosen, layer=layer, person=visitor.person, at=now)
 
     _database(request).write(work)
