@@ -80,10 +80,11 @@ def change_settings(
     session: Session, project: StoredProject, settings: ProjectSettings, *, by: int | None, at: float
 ) -> None:
     """Give a project other settings. Tasks and draws that exist already stay as they are."""
+    if settings == settings_of(project):
+        return
     before, project.settings = project.settings, msgspec.to_builtins(settings)
-    if project.settings != before:
-        detail: JsonObject = {"was": before, "now": project.settings}
-        record(session, Deed("settings changed", "project", project.id, by, detail), at=at)
+    detail: JsonObject = {"was": before, "now": project.settings}
+    record(session, Deed("settings changed", "project", project.id, by, detail), at=at)
 
 
 class Imported(NamedTuple):

@@ -1,0 +1,210 @@
+"""Managing projects and people: settings as a form, guidelines in versions, lists by the page, first passwords."""
+
+import re
+
+import pytest
+from sqlalchemy import select
+
+from steelyard.annotation.pipeline import PipelineRules
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
+from steelyard.workbench.listings import EventSelection, ItemSelection, answer_page, event_page, item_page, people_page
+from steelyard.workbench.people import LoginRefused, first_password, log_in
+from steelyard.workbench.projects import ProjectSettings, settings_of
+from steelyard.workbench.settings_form import setting_fields, settings_from
+from steelyard.workbench.tables import StoredEvent, StoredGuideline, StoredPerson, StoredProject
+from workbench_people import NOON, answer_all, make_project
+from workbench_site import Visit, case_lines, make_site
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("site") / "template.db"
+    return path, make_site(path)
+
+
+@pytest.fixture
+def visit(template, tmp_path):
+    path, site = template
+    opened = Visit(path, tmp_path, site)
+    yield opened
+    opened.close()
+
+
+def test_the_form_of_settings_gives_back_what_it_shows():
+    rules = PipelineRules(num_annotators=3, gate="pair of people", gold_share=0.25, lock_minutes=7.5)
+    settings = ProjectSettings(rules=rules, discard_reasons=("garbled", "含有广告"), seed=9)
+    fields = setting_fields(settings)
+    assert settings_from({field.name: field.value for field in fields}) == settings
+    assert settings_from({}) == ProjectSettings()
+    by_name = {field.name: field for field in fields}
+    assert by_name["rules.gate"].choices == ("item", "batch", "pair of people")
+    assert by_name["discard_reasons"].kind == "lines"
+    assert by_name["rules.gold_share"].default == "0.1"
+    assert all(field.meaning for field in fields)
+
+
+@pytest.mark.parametrize(
+    ("entered", "words"),
+    [
+        ({"rules.gold_share": "much"}, "gold_share"),
+        ({"rules.gold_share": "0.6"}, "0 to 0.5"),
+        ({"rules.num_annotators": "1.5"}, "num_annotators"),
+        ({"rules.num_annotators": ""}, "num_annotators"),
+        ({"rules.gate": "day"}, "gate"),
+        ({"seed": '{"a": 1}'}, "seed"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named(entered, words):
+    with pytest.raises(ConfigError, match=words):
+        settings_from(entered)
+
+
+def test_other_settings_are_stored_and_logged_once(visit):
+    admin, form = visit.browser("administrator"), {"rules.gold_share": "0.2", "csrf": visit.csrf("administrator")}
+    for _ in range(2):
+        assert admin.post("/manage/projects/1/settings", data=form).status_code == 303
+    with visit.database.reading() as session:
+        assert settings_of(session.get_one(StoredProject, 1)).rules.gold_share == 0.2
+        changes = session.scalars(select(StoredEvent).where(StoredEvent.action == "settings changed")).all()
+    assert [change.detail["now"]["rules"]["gold_share"] for change in changes] == [0.2]
+    assert 'value="0.2"' in admin.get("/manage/projects/1").text
+
+
+def test_a_guideline_has_versions_that_stay(database):
+    project, (person,) = make_project(database, num_people=1)
+
+    def write(category, language, text):
+        return database.write(
+            lambda session: (
+                add_guideline(
+                    session,
+                    session.get_one(StoredProject, project),
+                    NewGuideline(category, language, text),
+                    by=person,
+                    at=NOON,
+                ).version
+            )
+        )
+
+    assert [write("", "en", "one"), write("", "en", "two"), write("", "zh", "一"), write("code", "en", "x")] == [
+        1,
+        2,
+        1,
+        1,
+    ]
+    for text in ("two", " ", "x" * 200_001):
+        with pytest.raises(ConfigError):
+            write("", "en", text)
+    with pytest.raises(ConfigError, match="en, zh"):
+        write("", "fr", "un")
+    with database.reading() as session:
+        latest = {(row.category, row.language): row.text for row in latest_guidelines(session, project)}
+        texts = session.scalars(select(StoredGuideline.text).order_by(StoredGuideline.id)).all()
+        assert categories_of(session, project) == []
+    assert latest == {("", "en"): "two", ("", "zh"): "一", ("code", "en"): "x"}
+    assert texts == ["one", "two", "一", "x"]
+
+
+def test_a_preview_is_not_saved_and_a_guideline_of_another_project_is_not_shown(visit):
+    admin, csrf = visit.browser("administrator"), visit.csrf("administrator")
+    path = f"/manage/projects/{visit.site.project}/guidelines"
+    shown = admin.post(path, data={"text": "**exact**", "step": "preview", "csrf": csrf})
+    assert "<strong>exact</strong>" in shown.text
+    assert admin.get(f"{path}?version=1").status_code == 404
+    assert admin.post(path, data={"text": "**exact**", "csrf": csrf}).status_code == 303
+    assert "**exact**" in admin.get(f"{path}?version=1").text
+    assert admin.post("/manage/projects", data={"name": "Q", "csrf": csrf}).status_code == 303
+    assert admin.get("/manage/projects/2/guidelines?version=1").status_code == 404
+
+
+def numbers_of(page_after):
+    """The numbers of all rows, page by page, and the sizes of the pages."""
+    numbers, sizes, after = [], [], None
+    while True:
+        listed = page_after(after)
+        numbers += [row.id for row in listed.rows]
+        sizes.append(len(listed.rows))
+        after = listed.following
+        if after is None:
+            return numbers, sizes
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 8])
+def test_lists_have_every_row_once_whatever_the_size_of_a_page(database, size):
+    project, people = make_project(database, 7)
+    answer_all(database, project, people)
+    every = ItemSelection()
+    with database.reading() as session:
+        items, sizes = numbers_of(lambda after: item_page(session, project, every, after=after or 0, size=size))
+        answers, _ = numbers_of(lambda after: answer_page(session, project, after=after or 0, size=size))
+        accounts, _ = numbers_of(lambda after: people_page(session, after=after or 0, size=size))
+        events, _ = numbers_of(lambda before: event_page(session, EventSelection(), before=before, size=size))
+        answered = event_page(session, EventSelection(action="answered", person=people[0]), size=1000)
+        all_events = session.scalars(select(StoredEvent.id).order_by(StoredEvent.id.desc())).all()
+        assert item_page(session, project + 1, every).rows == []
+    assert items == sorted(set(items))
+    assert sum(sizes) == len(items) == 7
+    assert answers == sorted(set(answers))
+    assert len(answers) == 14
+    assert accounts == people
+    assert events == list(all_events)
+    assert [row.person for row in answered.rows] == [people[0]] * 7
+
+
+def test_pages_of_a_list_lead_to_the_next_with_the_same_filter(visit):
+    admin, csrf = visit.browser("administrator"), visit.csrf("administrator")
+    path = f"/manage/projects/{visit.site.project}"
+    file = {"file": ("案例.jsonl", case_lines(60))}
+    assert admin.post(f"{path}/import", data={"batch": "b&2", "csrf": csrf}, files=file).status_code == 200
+    first = admin.get(f"{path}/items", params={"batch": "b&2"}).text
+    link = re.search(r'rel="next" href="([^"]+)"', first)[1].replace("&amp;", "&")
+    second = admin.get(link).text
+    prompts = [re.findall(r'<td dir="auto">(q\d+)</td>', text) for text in (first, second)]
+    assert prompts == [[f"q{number}" for number in range(100, 150)], [f"q{number}" for number in range(150, 160)]]
+    assert 'rel="next"' not in second
+
+
+def test_a_first_password_is_shown_once_and_works(visit):
+    admin, csrf = visit.browser("administrator"), visit.csrf("administrator")
+    shown = admin.post(
+        "/manage/people", data={"name": "ada", "role": "delivery", "skills": "code, 数学，code", "csrf": csrf}
+    )
+    password = re.search(r'class="secret">([^<]+)<', shown.text)[1]
+    assert password not in admin.get("/manage/people").text
+    with visit.database.reading() as session:
+        person = session.scalar(select(StoredPerson).where(StoredPerson.name == "ada"))
+        assert (person.role, person.skills) == ("delivery", ["code", "数学"])
+        assert password not in "".join(map(str, session.scalars(select(StoredEvent.detail))))
+    browser = visit.browser()
+    assert browser.post("/login", data={"name": "ada", "password": password}).status_code == 303
+    renewed = admin.post(f"/manage/people/{person.id}/password", data={"csrf": csrf})
+    second = re.search(r'class="secret">([^<]+)<', renewed.text)[1]
+    assert second != password
+    assert browser.get("/account").status_code == 303
+
+    def login(session):
+        log_in(session, "ada", password, address="y", at=NOON)
+
+    with pytest.raises(LoginRefused):
+        visit.database.write(login)
+
+
+def test_first_passwords_differ_and_are_long_enough():
+    passwords = {first_password() for _ in range(200)}
+    assert len(passwords) == 200
+    assert all(len(password) >= 12 for password in passwords)
+
+
+def test_a_broken_chain_is_shown(visit):
+    admin = visit.browser("administrator")
+    assert "The chain is whole." in admin.get("/manage/audit?check=true").text
+    with visit.database.engine.connect() as connection:
+        # Who holds the file can take the triggers away.
+        for trigger in (
+            connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'trigger'").scalars().all()
+        ):
+            connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
+        connection.exec_driver_sql("UPDATE events SET action = 'nothing' WHERE id = 3")
+        connection.commit()
+    assert "broken at event 3" in admin.get("/manage/audit?check=true").text
