@@ -3,7 +3,7 @@
 import http.client
 import json
 import os
-import random
+import secrets
 import signal
 import socket
 import subprocess
@@ -32,7 +32,7 @@ class ServedWorkbench:
     def __init__(self, address):
         self._address = address
         # An address of this test alone: nobody takes the port while the server is away.
-        self.host = f"127.{random.randrange(2, 250)}.{random.randrange(2, 250)}.{random.randrange(2, 250)}"
+        self.host = "127." + ".".join(str(2 + secrets.randbelow(250)) for _ in range(3))
         with socket.socket() as free:
             free.bind((self.host, 0))
             self.port = free.getsockname()[1]

@@ -1,0 +1,99 @@
+"""Views of tasks on both databases: guidelines of the person's language, reasons of an empty queue, own figures."""
+
+import pytest
+
+from steelyard.workbench.queues import next_assignments
+from steelyard.workbench.tables import StoredGuideline, StoredPerson, StoredTask
+from steelyard.workbench.task_views import own_progress, rubric_of, view_tasks
+from workbench_people import NOON, answer, answer_all, make_project, seat_of, send, take
+
+
+def view(database, project, person, *, number=2):
+    def work(session):
+        seat = seat_of(session, project, person)
+        return view_tasks(session, seat, next_assignments(session, seat, number=number, at=NOON))
+
+    return database.write(work)
+
+
+def figures(database, project, person, *, since=NOON):
+    with database.reading() as session:
+        return own_progress(session, seat_of(session, project, person), since=since)
+
+
+def test_a_task_has_the_newest_guideline_of_its_category_and_the_language(database):
+    project, (person, other) = make_project(database)
+    rows = [("", "en", 9), ("maths", "zh", 3), ("maths", "en", 1), ("maths", "en", 2), ("poems", "en", 8)]
+
+    def write(session):
+        for category, language, version in rows:
+            text = f"{category} {language} {version}"
+            session.add(
+                StoredGuideline(
+                    project_id=project, category=category, language=language, version=version, text=text, at=NOON
+                )
+            )
+        for task in session.query(StoredTask):
+            task.category = "maths"
+        session.get_one(StoredPerson, other).language = "fr"
+
+    database.write(write)
+    shown = view(database, project, person)
+    assert [each.html for each in shown.guidelines.values()] == ["<p>maths en 2</p>\n"]
+    assert shown.tasks[0].guideline in shown.guidelines
+    # Nobody wrote one in French: the category's newest.
+    shown = view(database, project, other)
+    assert [each.html for each in shown.guidelines.values()] == ["<p>maths zh 3</p>\n"]
+
+
+def test_an_empty_queue_says_why(database):
+    project, (person, other) = make_project(database, 2)
+    assert view(database, project, person).reason is None
+    for assignment, shown in take(database, project, person, number=2):
+        send(database, assignment, answer(shown))
+    assert view(database, project, person).reason == "all had"
+
+    def narrow(session):
+        session.get_one(StoredPerson, other).skills = ["poems"]
+        for task in session.query(StoredTask):
+            task.category = "maths"
+
+    database.write(narrow)
+    assert view(database, project, other).reason == "other skills"
+    database.write(lambda session: setattr(session.get_one(StoredPerson, other), "skills", []))
+    answer_all(database, project, [other])
+    assert view(database, project, other).reason == "all taken"
+
+
+def test_a_project_without_tasks_says_so(database):
+    project, (person, _) = make_project(database, 0)
+    assert view(database, project, person).reason == "no tasks"
+
+
+def test_agreement_is_the_share_of_verdicts_in_items_behind_the_gate(database):
+    project, people = make_project(database, 2)
+
+    def order(person, shown):
+        # The second person swaps the two best: one of the three verdicts differs.
+        ranked = sorted(shown)
+        return ranked if person == people[0] else [ranked[1], ranked[0], ranked[2]]
+
+    for assignment, shown in take(database, project, people[0], number=2):
+        send(database, assignment, answer(shown), at=NOON)
+    assert figures(database, project, people[0]).agreement is None
+    answer_all(database, project, [people[1]], order=order, at=NOON + 100)
+    mine = figures(database, project, people[0], since=NOON + 1)
+    assert (mine.today, mine.total) == (0, 2)
+    assert mine.agreement == pytest.approx(2 / 3)
+    theirs = figures(database, project, people[1], since=NOON + 1)
+    assert (theirs.today, theirs.total, theirs.agreement) == (2, 2, pytest.approx(2 / 3))
+
+
+def test_the_rubric_has_every_score_in_both_languages():
+    for language in ("en", "zh"):
+        rubric = rubric_of(language)
+        assert [each["value"] for each in rubric["scores"]] == [0, 1, 2, 3, 4, 5]
+        assert all(
+            isinstance(each[word], str) and each[word] for each in rubric["scores"] for word in ("label", "text")
+        )
+        assert {len(rubric[name]) for name in ("dimensions", "problems", "cannot_judge", "discards")} == {3, 8, 6}
