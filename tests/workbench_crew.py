@@ -107,9 +107,13 @@ class Crew:
                 else:
                     self.submit(taken[0], choose(person, taken[2]))
 
+    def items(self):
+        """All items, as they are now."""
+        return self.rows(select(StoredItem).order_by(StoredItem.id))
+
     def item(self, number=0):
         """The item of a number from 0, as it is now."""
-        return self.rows(select(StoredItem).order_by(StoredItem.id))[number]
+        return self.items()[number]
 
     def tasks(self, **wanted):
         """All tasks whose columns have these values."""
