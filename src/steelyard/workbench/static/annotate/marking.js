@@ -34,6 +34,8 @@ export const openMarking = (dialog, response, { words, rubric, onSpan }) => {
     event.preventDefault();
     choose(kind.value);
   });
+  // Each dialog sets the keys anew: the event of closing may come after the next one is open.
+  dialog.onkeydown = null;
   dialog.replaceChildren(make("h2", {}, fill(words.task_mark_title, { id: response.id })), note, field, make("div", { class: "choices" }, ...kinds), remark, closing(dialog, words));
   dialog.showModal();
   field.focus();

@@ -146,7 +146,7 @@ const ACTIONS = {
   unmark: ({ response, value }) => change(marked(answer, response, answer.spans[response].filter((_, number) => number !== value))),
   unfold: () => card.unfold.click(),
   guideline: () => setGuideline(!root.classList.contains("with-guideline")),
-  keys: () => { drawKeys(dialog, ALL_KEYS, words, closing(dialog, words)); dialog.showModal(); },
+  keys: () => { dialog.onkeydown = null; drawKeys(dialog, ALL_KEYS, words, closing(dialog, words)); dialog.showModal(); },
 };
 
 const act = (action) => {
@@ -183,7 +183,6 @@ root.addEventListener("click", (event) => { const button = event.target.closest(
 for (const name of ["pointermove", "wheel", "touchstart", "scroll"]) window.addEventListener(name, clock.touch, { passive: true });
 window.addEventListener("online", () => { outbox.retry(); loader.fill(); });
 window.addEventListener("pagehide", () => drafts.flush());
-dialog.addEventListener("close", () => { dialog.onkeydown = null; });
 document.addEventListener("visibilitychange", () => { clock.tick(); if (document.visibilityState === "hidden") drafts.flush(); else outbox.retry(); });
 for (const button of document.querySelectorAll("[data-action]")) button.addEventListener("click", () => act({ name: button.dataset.action }));
 window.setInterval(clock.tick, 1000);
