@@ -36,7 +36,7 @@ SampleOutcome = Literal["response", "refused", "cut off", "empty", "failed"]
 SAMPLES = "samples"
 """The key in a response's meta of the samples that have its text."""
 _ENDS = {None: "stop", "cut off": "length", "refused": "refusal"}
-_SHORTER = "set max_tokens of the plan or the model to more, or say --set max_truncated=1.0"
+SHORTER = "set max_tokens of the plan or the model to more, or say --set max_truncated=1.0"
 
 
 class KeepRules(NamedTuple):
@@ -181,7 +181,7 @@ def ask_models(
                 continue
             requests = (request for case in cases() for _, request in _requests(models, case, ledger, turn, name))
             added = ask_requests(
-                chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=_SHORTER
+                chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=SHORTER
             )
             counts[name] = RequestCounts(*map(sum, zip(counts[name], added, strict=True)))
     return counts
@@ -224,6 +224,22 @@ def request_ids(models: ResponseModels, case: Case, ledger: Ledger, model: str) 
     for turn in range(1 + len(later_turns(case.prompt))):
         for _, request in _requests(models, case, ledger, turn, model):
             yield request.id
+
+
+def known_replies(
+    models: ResponseModels, case: Case, sample: PlannedSample, ledger: Ledger
+) -> Iterator[tuple[Request, Reply]]:
+    """Yield the requests of a sample's turns that have a reply in the ledger, in order, each with its reply."""
+    replies: tuple[Reply, ...] = ()
+    while len(replies) <= len(later_turns(case.prompt)):
+        request = _request(models, case.prompt, sample, replies)
+        reply = ledger.known(request.id)
+        if reply is None:
+            return
+        yield request, reply
+        replies = (*replies, reply)
+        if reply.failure is not None or not _text(reply).strip():
+            return
 
 
 def price_of(model: PlannedModel, where: str) -> AnyPrice | None:

@@ -3,8 +3,10 @@
 Requests go through a ledger; then every stored reply is parsed and the new evidence is written.
 """
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -32,9 +34,10 @@ from steelyard.judging.asking import (
 )
 from steelyard.judging.forecast import CountTokens, Forecast, forecast_member
 from steelyard.judging.judge_card import judge_cards, people_labels
-from steelyard.judging.pair_plans import PairChoice, PairPlan, TripleDesign, choose_pairs
+from steelyard.judging.pair_plans import PairChoice, PairPlan, TripleDesign
 from steelyard.judging.panel import JudgePanel, PanelChoice, PanelMember, build_panel, choose_panel
-from steelyard.judging.planning import NO_RESPONSES, JudgeTask, add_verdicts, plan_comparisons, refusal_reason
+from steelyard.judging.pilot import PilotEnd, ask_judges, check_pilot
+from steelyard.judging.planning import NO_RESPONSES, JudgeTask, PlannedCase, add_verdicts, plan_case
 from steelyard.judging.prefix_order import store_comparisons, stored_comparisons
 from steelyard.judging.run_status import RunStatus, replies_per_second, status_of
 from steelyard.judging.token_use import AnyPrice, Ceilings
@@ -113,14 +116,6 @@ class JudgeStatus(NamedTuple):
     kind: Literal["status"] = "status"
 
 
-class PlannedCase(NamedTuple):
-    """A case with its comparisons, or with the reason why there are none."""
-
-    case: Case
-    comparisons: tuple[Comparison, ...]
-    reason: str | None
-
-
 def judge(
     cases: Path,
     out: Path,
@@ -133,6 +128,7 @@ def judge(
     max_failed: int | None = None,
     max_hours: float | None = None,
     dry_run: bool = False,
+    pilot: int | None = None,
     tokenizer: Path | None = None,
     rate: float | None = None,
     status: bool = False,
@@ -151,7 +147,9 @@ def judge(
 
     With ``dry_run`` nothing is sent or written: the forecast says what would be. It counts tokens by ``tokenizer``, a
     folder, or by characters, corrected by the replies in ``out``, and hours at ``rate`` requests a second, or at the
-    rate of an unfinished run there. With ``status`` only the state of the run in ``out`` is returned.
+    rate of an unfinished run there. ``pilot`` requests to each judge, drawn at random, are sent and their replies kept;
+    the forecast is that of the others, and the same call without ``pilot`` goes on. With ``status`` only the state of
+    the run in ``out`` is returned.
 
     After a kill, or where requests failed, the same call continues: answered requests are not repeated. Raises
     ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a verdict, for
@@ -160,6 +158,7 @@ def judge(
     """
     if status:
         return JudgeStatus(status_of(out))
+    check_pilot(pilot, dry_run=dry_run)
     choice = _choose(config, prices, chat, needs_prices=max_cost is not None)
     ceilings = Ceilings(max_cost, max_failed, max_hours)
     ceilings.check()
@@ -172,7 +171,9 @@ def judge(
     planned = _planned(cases, scores, _pair_plan(config, has_scores=scores is not None), config)
     if dry_run:
         panel = build_panel(choice, name=config.name, repeats=config.repeats)
-        return _forecast(planned, panel, out, tokenizer, replies_per_second(out) if rate is None else rate)
+        speed = replies_per_second(out) if rate is None else rate
+        with read_ledger(out / LEDGER_FILE) as ledger:
+            return _forecast(planned, panel, ledger, tokenizer, speed)
 
     def write(result: Result) -> None:
         if calibrate is not None:
@@ -180,13 +181,19 @@ def judge(
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             panel = build_panel(choice, name=config.name, repeats=config.repeats)
             asking = _Asking(panel, ledger, ceilings, allow_failed=allow_failed)
+            if pilot is not None:
+                speed = _ask_pilot(planned, config, asking, pilot)
+                raise PilotEnd(_forecast(planned, panel, ledger, tokenizer, speed if rate is None else rate))
             _run(result, planned, config, asking)
         if calibrate is not None:
             judged = read_cases(result.path("cases.jsonl"))
             card = judge_cards(judged, read_cases(calibrate), seed=config.seed, num_resamples=config.num_resamples)
             result.summary = msgspec.structs.replace(result.summary, card=card)
 
-    return run_stage(out, "judge", Run[JudgingSummary], write, config=settings, inputs=inputs, force=force)
+    try:
+        return run_stage(out, "judge", Run[JudgingSummary], write, config=settings, inputs=inputs, force=force)
+    except PilotEnd as end:
+        return end.forecast
 
 
 def _choose(config: Config, prices: Path | None, chat: Chat | None, *, needs_prices: bool) -> PanelChoice:
@@ -290,21 +297,38 @@ def _run(
     )
 
 
+def _ask_pilot(
+    planned: Callable[[], Iterator[PlannedCase]], config: Config, asking: _Asking, number: int
+) -> float | None:
+    """Ask some questions, and return the requests a second; null where all had been answered before."""
+    started = time.monotonic()
+    comparisons = partial(_comparisons, planned)
+    counts = ask_judges(asking.panel, comparisons, asking.ledger, number, max_truncated=config.max_truncated)
+    if not asking.allow_failed:
+        refuse_failed(counts, asking.ledger, without="a verdict")
+    num_sent = sum(count.num_questions - count.num_kept for count in counts.values())
+    return num_sent / (time.monotonic() - started) if num_sent else None
+
+
+def _comparisons(planned: Callable[[], Iterator[PlannedCase]]) -> Iterator[Comparison]:
+    return (comparison for case in planned() for comparison in case.comparisons)
+
+
 def _forecast(
     planned: Callable[[], Iterator[PlannedCase]],
     panel: JudgePanel,
-    out: Path,
+    ledger: Ledger | None,
     tokenizer: Path | None,
     rate: float | None,
 ) -> JudgeForecast:
     reasons = Counter(case.reason for case in planned())
     count_tokens = None if tokenizer is None else _token_counter(tokenizer)
     # The ids of a million requests are on disk.
-    with read_ledger(out / LEDGER_FILE) as ledger, open_ledger(None) as distinct:
+    with open_ledger(None) as distinct:
         models = tuple(
             forecast_member(
                 member,
-                lambda: (comparison for case in planned() for comparison in case.comparisons),
+                partial(_comparisons, planned),
                 (lambda request: None) if ledger is None else ledger.known,
                 count_tokens=count_tokens,
                 requests_per_second=rate,
@@ -344,25 +368,14 @@ def _store(planned: Iterable[PlannedCase], panel: JudgePanel, store: LineStore) 
 
 def _planned(cases: Path, scores: Path | None, plan: PairPlan, config: Config) -> Callable[[], Iterator[PlannedCase]]:
     """Return a reader of the cases with their comparisons. It reads the file each time, which may exceed memory."""
+    planned_case = partial(plan_case, task=config.task, plan=plan, seed=config.seed, triples=config.triples)
 
     def planned() -> Iterator[PlannedCase]:
         if scores is None:
-            return (_planned_case(case, plan, config) for case in read_cases(cases))
-        scored = read_scored(read_cases(cases), scores)
-        return (_planned_case(case, plan, config, line.scores) for case, line in scored)
+            return (planned_case(case) for case in read_cases(cases))
+        return (planned_case(case, scores=line.scores) for case, line in read_scored(read_cases(cases), scores))
 
     return planned
-
-
-def _planned_case(
-    case: Case, plan: PairPlan, config: Config, scores: Mapping[str, float | None] | None = None
-) -> PlannedCase:
-    reason, pairs = refusal_reason(case, config.task), None
-    if reason is None and config.task == "pairs":
-        pairs = choose_pairs(case, plan, seed=config.seed, scores=scores)
-        reason = None if pairs else f"no {plan.choice} pair"
-    comparisons = plan_comparisons(case, config.task, seed=config.seed, pairs=pairs, triples=config.triples)
-    return PlannedCase(case, comparisons, reason)
 
 
 def _judged(

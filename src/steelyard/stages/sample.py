@@ -14,10 +14,11 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, choices, listed
 from steelyard.core.types import Case, Counts, JsonObject, Run
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
+from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.lines import check_text, read_toml
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.judging.asking import refuse_failed, token_use
+from steelyard.judging.pilot import PilotEnd, ask_writers, check_pilot
 from steelyard.judging.sampling import (
     KeepRules,
     ResponseModels,
@@ -27,7 +28,7 @@ from steelyard.judging.sampling import (
     request_ids,
     with_responses,
 )
-from steelyard.judging.sampling_forecast import SamplingForecast, forecast_sampling
+from steelyard.judging.sampling_forecast import SampledSoFar, SamplingForecast, forecast_sampling
 from steelyard.judging.sampling_summary import ResponseCounter, SamplingSummary
 from steelyard.judging.token_use import TokenUse
 from steelyard.responses.plan import SamplingPlan, later_turns, parse_plan
@@ -59,16 +60,21 @@ def sample(
     *,
     allow_failed: bool = False,
     dry_run: bool = False,
+    pilot: int | None = None,
     force: bool = False,
 ) -> Run[SamplingSummary] | SamplingForecast:
     """Write ``cases.jsonl`` with the new responses; every reply stays in ``replies.sqlite``.
 
     ``plan`` is a TOML file, or the name of a shipped plan. Responses that a case has stay, and planned samples among
-    them are not asked again. ``dry_run`` counts the requests and estimates their tokens, loads no model and writes
-    nothing. After a kill, or where requests failed, the same call continues. Raises ModelError where
-    requests failed and ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that
-    answers none of the prompts; ConfigError for a plan that is wrong.
+    them are not asked again. ``dry_run`` forecasts requests, tokens and money and writes nothing: by the replies in
+    ``out`` if there are any, else without loading a model. ``pilot`` requests to each model, drawn at random, are sent
+    and their replies kept; the forecast is that of the others, and the same call without ``pilot`` goes on.
+
+    After a kill, or where requests failed, the same call continues. Raises ModelError where requests failed and
+    ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that answers none of the
+    prompts; ConfigError for a plan that is wrong.
     """
+    check_pilot(pilot, dry_run=dry_run)
     path = find_plan(plan)
     choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
     settings = msgspec.to_builtins(config) | choice.settings()
@@ -76,14 +82,29 @@ def sample(
 
     if dry_run:
         _check_prompts(cases, choice.plan)
-        return forecast_sampling(choice, read_cases(cases), seed=config.seed)
+        with read_ledger(out / LEDGER_FILE) as ledger:
+            has_replies = ledger is not None and len(ledger) > 0
+            so_far = SampledSoFar(build_models(choice, seed=config.seed), ledger) if ledger and has_replies else None
+            return forecast_sampling(choice, read_cases(cases), seed=config.seed, so_far=so_far)
 
     def write(result: Result) -> None:
         _check_prompts(cases, choice.plan)
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
-            _run(result, cases, config, build_models(choice, seed=config.seed), ledger, allow_failed=allow_failed)
+            models = build_models(choice, seed=config.seed)
+            if pilot is not None:
+                counts = ask_writers(
+                    models, lambda: read_cases(cases), ledger, pilot, max_truncated=config.max_truncated
+                )
+                if not allow_failed:
+                    refuse_failed(counts, ledger, without="responses")
+                so_far = SampledSoFar(models, ledger)
+                raise PilotEnd(forecast_sampling(choice, read_cases(cases), seed=config.seed, so_far=so_far))
+            _run(result, cases, config, models, ledger, allow_failed=allow_failed)
 
-    return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
+    try:
+        return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
+    except PilotEnd as end:
+        return end.forecast
 
 
 def _read(path: Path) -> JsonObject:

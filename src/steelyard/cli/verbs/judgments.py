@@ -102,7 +102,8 @@ JUDGE = StageVerb(
 
     A paid server: `--api-key-variable OPENAI_API_KEY`, the NAME of the variable that holds the key.
 
-    --dry-run forecasts requests, tokens, money and hours before anything is sent; --max-cost, --max-failed and
+    --dry-run forecasts requests, tokens, money and hours before anything is sent; --pilot 20 asks 20 first and
+    forecasts the rest, and the same command without it goes on; --max-cost, --max-failed and
     --max-hours stop a run, and the same command with more continues (docs/howto/judge.md).
 
     A panel is a TOML file with a [[members]] table for each judge: `--config panel.toml`
@@ -126,6 +127,7 @@ JUDGE = StageVerb(
             StageOption("max_failed", "Stop when more requests than this failed."),
             StageOption("max_hours", "Stop after so many hours."),
             StageOption("dry_run", "Forecast requests, tokens, money and hours; send and write nothing."),
+            StageOption("pilot", "Send N requests drawn at random, keep the replies, and forecast the rest."),
             StageOption("tokenizer", "With --dry-run: the folder of a tokenizer. Default: characters, by script."),
             StageOption("rate", "With --dry-run: requests a second. Default: those of an unfinished run in --out."),
             StageOption("status", "Print how far the run in --out has come, while it runs or after it stopped."),
