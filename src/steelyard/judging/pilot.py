@@ -31,7 +31,7 @@ def check_pilot(number: int | None, *, dry_run: bool) -> None:
         problem = f"a pilot of {number} does not tell how replies vary"
         raise ConfigError(problem, where="pilot", allowed=f"{_FEWEST} requests or more", do="say --pilot 20")
     if number is not None and dry_run:
-        raise ConfigError("a dry run sends nothing", where="pilot", do="leave out --dry-run, or --pilot")
+        raise ConfigError("a dry run sends nothing", where="pilot", do="leave out --dry-run")
 
 
 def ask_judges(
