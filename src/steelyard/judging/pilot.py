@@ -21,7 +21,7 @@ class PilotEnd(CeilingError):  # noqa: N818 - a run that stops as it was told to
     """The end of a pilot: the run stops with its forecast, and the same run without a pilot goes on."""
 
     def __init__(self, forecast: Any) -> None:
-        super().__init__("the pilot is over", do="run the same command without --pilot")
+        super().__init__("the pilot is over", do="run the same without a pilot")
         self.forecast = forecast
 
 
@@ -29,7 +29,9 @@ def check_pilot(number: int | None, *, dry_run: bool) -> None:
     """Raise ConfigError for a pilot of too few requests to tell how they vary, and for one that may send nothing."""
     if number is not None and number < _FEWEST:
         problem = f"a pilot of {number} does not tell how replies vary"
-        raise ConfigError(problem, where="pilot", allowed=f"{_FEWEST} requests or more", do="say --pilot 20")
+        raise ConfigError(
+            problem, where="pilot", allowed=f"{_FEWEST} requests or more", do="20 are enough for most runs"
+        )
     if number is not None and dry_run:
         raise ConfigError("a dry run sends nothing", where="pilot", do="leave out --dry-run")
 
