@@ -230,6 +230,14 @@ def page_width() -> int:
     return max(Console().width, MIN_WIDTH)
 
 
+def has_colour() -> bool:
+    """Return whether stdout is a terminal with colours, and they are wanted (``NO_COLOR``)."""
+    from rich.console import Console
+
+    console = Console()
+    return console.is_terminal and console.color_system is not None and not console.no_color
+
+
 def echo_lines(lines: Iterable[Line]) -> None:
     """Print styled lines to stdout. Their texts are printed as they are: no markup is interpreted."""
     from rich.console import Console

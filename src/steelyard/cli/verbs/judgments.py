@@ -100,13 +100,10 @@ JUDGE = StageVerb(
     Example: `steelyard judge cases.jsonl --chat openai_compatible --base-url http://localhost:8000/v1
     --chat-model Qwen2.5-7B-Instruct --style qwen --out judged`
 
-    A paid server: `--api-key-variable OPENAI_API_KEY`, the NAME of the variable that holds the key.
-
-    --dry-run forecasts requests, tokens, money and hours before anything is sent; --pilot 20 asks 20 first and
-    forecasts the rest, and the same command without it goes on; --max-cost, --max-failed and
-    --max-hours stop a run, and the same command with more continues (docs/howto/judge.md).
-
-    A panel is a TOML file with a [[members]] table for each judge: `--config panel.toml`
+    `--dry-run` forecasts requests, tokens, money and hours before anything is sent; `--pilot 20` asks 20 first and
+    forecasts the rest, and the same command without it goes on. `--max-cost`, `--max-failed` and `--max-hours` stop a
+    run, and the same command with more continues (docs/howto/judge.md). A panel is a TOML file with a [[members]] table
+    for each judge: `--config panel.toml`.
     """,
     (
         CASES,
@@ -117,20 +114,20 @@ JUDGE = StageVerb(
         SettingOption("task"),
         SettingOption("pairs"),
         SettingOption("num_pairs"),
-        StageOption("scores", "A score file of the cases: with --pairs unsure, its least sure pairs are compared."),
+        StageOption("scores", "With --pairs unsure: the score file whose least sure pairs are compared."),
         StageOption("calibrate", "People's labels of some of the cases: adds what the judge is worth, and its biases."),
         SettingOption("repeats"),
         *in_panel(
             "Cost",
             StageOption("prices", "A TOML file with a table of prices (input, output, cached_input) for each model."),
-            StageOption("max_cost", "Stop when the replies cost this much; the same command with more continues."),
+            StageOption("max_cost", "Stop when the replies cost this much."),
             StageOption("max_failed", "Stop when more requests than this failed."),
             StageOption("max_hours", "Stop after so many hours."),
             StageOption("dry_run", "Forecast requests, tokens, money and hours; send and write nothing."),
             StageOption("pilot", "Send N requests drawn at random, keep the replies, and forecast the rest."),
-            StageOption("tokenizer", "With --dry-run: the folder of a tokenizer. Default: characters, by script."),
+            StageOption("tokenizer", "With --dry-run: a tokenizer's folder. Default: characters, by script."),
             StageOption("rate", "With --dry-run: requests a second. Default: those of an unfinished run in --out."),
-            StageOption("status", "Print how far the run in --out has come, while it runs or after it stopped."),
+            StageOption("status", "Print how far the run in --out has come, running or stopped."),
         ),
         StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
     ),
