@@ -39,6 +39,8 @@ def model_lines(model: "Forecast") -> Iterator[str]:
         saved = model.cached_saving
         saving = f"; {saved:.2f} less if the server caches what is shared" if saved else ""
         yield f"  cost {cost_text(model.cost)}{saving}"
+    if model.batch_cost is not None:
+        yield f"  cost {cost_text(model.batch_cost)} in batch files: --batch FOLDER"
     if model.hours is not None:
         yield f"  {model.hours:.2g} hours"
 
@@ -53,6 +55,8 @@ def sampling_forecast_lines(forecast: "SamplingForecast") -> Iterator[str]:
         yield f"  {name}: {request_text(model.num_requests, model.num_answered)}"
         yield f"    {range_text(model.prompt_tokens)} prompt tokens (by {model.prompt_from})"
         cost = "" if model.cost is None else f", cost {cost_text(model.cost)}"
+        if model.batch_cost is not None:
+            cost += f", {cost_text(model.batch_cost)} in batch files (--batch FOLDER)"
         yield f"    {range_text(model.reply_tokens)} reply tokens (by {model.reply_from}){cost}"
     if any(model.num_requests and model.reply_tokens.expected is None for model in models.values()):
         yield PILOT_HINT
@@ -87,6 +91,8 @@ def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:
         if model.cost is not None:
             to_come = "" if model.cost_to_come is None else f", about {model.cost_to_come:.2f} to come"
             yield f"  cost {model.cost:.2f}{to_come}"
+    for batch in status.batches:
+        yield f"{batch.name}: {batch.num_waiting:,} of {batch.num_requests:,} requests wait since {batch.since}"
     if status.ends is not None:
         yield f"ends about {status.ends}"
     if status.command is not None:

@@ -16,7 +16,7 @@ import typer
 from steelyard.cli.output import escape_unencodable
 from steelyard.cli.verb import FunctionVerb, StageVerb, VerbCommand
 from steelyard.cli.verbs import data, describe, installation, judgments, labelling, models, pipelines, prompts, reports
-from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError
+from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError, WaitingError
 from steelyard.io.progress import log
 
 _ABOUT = """Steelyard (杆秤) builds and evaluates reward models in any language.
@@ -95,7 +95,11 @@ def verbs_by_name() -> dict[str, StageVerb | FunctionVerb]:
 
 
 def main() -> None:
-    """Run one verb. Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling, 130 interrupted."""
+    """Run one verb.
+
+    Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling or waiting for batch files, 130
+    interrupted.
+    """
     escape_unencodable()
     try:
         _check_words(sys.argv[1:])
@@ -150,8 +154,9 @@ def _options(
 
 
 def _refuse(error: UserError) -> None:
-    log(f"{'stopped' if isinstance(error, CeilingError) else 'error'}: {error}")
-    sys.exit(3 if isinstance(error, CeilingError) else 2)
+    state = {CeilingError: "stopped", WaitingError: "waiting"}.get(type(error))
+    log(f"{state or 'error'}: {error}")
+    sys.exit(3 if state else 2)
 
 
 def _fail(error: Exception) -> None:

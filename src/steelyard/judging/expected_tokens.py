@@ -2,13 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.types import Record
-from steelyard.judging.token_use import AnyPrice, TokenCounts
+from steelyard.judging.token_use import AnyPrice, TokenCounts, full_price
 
 _CONFIDENCE = 0.95
 
@@ -93,11 +94,20 @@ def expected_cost(prompt: TokenRange, reply: TokenRange, price: AnyPrice | None)
 
     Both ends of one range meet those of the other, so that the range of the cost is rather too wide.
     """
-    if price is None:
+    return None if price is None else _cost_range(prompt, reply, partial(TokenCounts.cost, price=price))
+
+
+def expected_batch_cost(prompt: TokenRange, reply: TokenRange, price: AnyPrice | None) -> CostRange | None:
+    """Return what the tokens will cost in batch files; null where the price has no share for these."""
+    if price is None or full_price(price).batch is None:
         return None
+    return _cost_range(prompt, reply, partial(TokenCounts.cost, price=price, is_batch=True))
+
+
+def _cost_range(prompt: TokenRange, reply: TokenRange, cost: Callable[[TokenCounts], float]) -> CostRange:
     is_known = prompt.expected is not None and reply.expected is not None
     return CostRange(
-        expected=TokenCounts(prompt.expected or 0, reply.expected or 0).cost(price) if is_known else None,
-        low=TokenCounts(prompt.low, reply.low).cost(price),
-        high=TokenCounts(prompt.high, reply.high).cost(price),
+        expected=cost(TokenCounts(prompt.expected or 0, reply.expected or 0)) if is_known else None,
+        low=cost(TokenCounts(prompt.low, reply.low)),
+        high=cost(TokenCounts(prompt.high, reply.high)),
     )

@@ -23,6 +23,7 @@ from steelyard.judging.expected_tokens import (
     TokenRange,
     at_least_as_wide,
     exactly,
+    expected_batch_cost,
     expected_cost,
     expected_total,
 )
@@ -168,8 +169,9 @@ class Forecast(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``num_repeated`` requests are equal to one of the others.
     ``shared_tokens`` of the prompts begin like an earlier request: a server with a cache need not compute them.
-    ``cost`` counts none of them as cached, and ``cached_saving`` is what all of them save; null without a price.
-    ``hours`` is null without a rate. ``prompt_from`` and ``reply_from`` say what the tokens are estimated from.
+    ``cost`` counts none of them as cached, and ``cached_saving`` is what all of them save; ``batch_cost`` is that of
+    batch files. Each is null without a price. ``hours`` is null without a rate. ``prompt_from`` and ``reply_from`` say
+    what the tokens are estimated from.
     """
 
     model: str
@@ -180,6 +182,7 @@ class Forecast(Record, frozen=True, kw_only=True, omit_defaults=False):
     reply_tokens: TokenRange
     cost: CostRange | None
     cached_saving: float | None
+    batch_cost: CostRange | None = None
     hours: float | None
     prompt_from: str
     reply_from: str
@@ -245,6 +248,7 @@ def forecast_requests(
         reply_tokens=reply_tokens,
         cost=expected_cost(prompt_tokens, reply_tokens, price),
         cached_saving=None if price is None else saving[0].cost(price) - saving[1].cost(price),
+        batch_cost=expected_batch_cost(prompt_tokens, reply_tokens, price),
         hours=None if not requests_per_second else number / requests_per_second / 3600,
         prompt_from=estimated_from(count_tokens, len(rows)),
         reply_from=f"{num_known} replies" if num_known else "their limit",

@@ -18,7 +18,8 @@ from steelyard.core.plugins import load
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Record, Response
 from steelyard.io.ledger import Ledger
-from steelyard.judging.asking import PricedChat, RequestCounts, as_request, ask_requests
+from steelyard.judging.asking import PricedChat, as_request, ask_requests
+from steelyard.judging.futile_requests import RequestCounts
 from steelyard.judging.panel import DEFAULT_CHAT, ChatChoice, build_chat, choose_chat
 from steelyard.judging.token_use import AnyPrice, Price
 from steelyard.responses.plan import (
@@ -167,11 +168,16 @@ def samples_of(response: Response) -> list[JsonObject]:
 
 
 def ask_models(
-    models: ResponseModels, cases: Callable[[], Iterable[Case]], ledger: Ledger, *, max_truncated: float
+    models: ResponseModels,
+    cases: Callable[[], Iterable[Case]],
+    ledger: Ledger,
+    *,
+    max_truncated: float,
+    ask: Callable[..., RequestCounts] = ask_requests,
 ) -> dict[str, RequestCounts]:
     """Ask every model for its new samples, turn by turn, and store the replies. Returns counts by model.
 
-    Raises ModelError as `ask_requests` does.
+    ``ask`` is `ask_requests`, or the function of batch files (`Batches.ask`). Raises as that does.
     """
     counts = dict.fromkeys(models.chats, RequestCounts())
     for turn in range(1 + max((len(later_turns(case.prompt)) for case in cases()), default=0)):
@@ -180,9 +186,7 @@ def ask_models(
             if not numbers[name]:
                 continue
             requests = (request for case in cases() for _, request in _requests(models, case, ledger, turn, name))
-            added = ask_requests(
-                chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=SHORTER
-            )
+            added = ask(chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=SHORTER)
             counts[name] = RequestCounts(*map(sum, zip(counts[name], added, strict=True)))
     return counts
 

@@ -12,6 +12,7 @@ from steelyard.judging.expected_tokens import (
     Counted,
     TokenRange,
     at_least_as_wide,
+    expected_batch_cost,
     expected_cost,
     expected_total,
 )
@@ -31,8 +32,8 @@ class ModelForecast(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The requests of one model that have no reply yet, with their tokens.
 
     ``num_prompts`` counts the cases that it answers. The answers of earlier turns are in the prompts of later ones: as
-    long as expected, at least one token, at most the token limit. ``cost`` is null without a price. ``prompt_from`` and
-    ``reply_from`` say what the tokens are estimated from.
+    long as expected, at least one token, at most the token limit. ``cost`` and ``batch_cost`` are null without a price of
+    these. ``prompt_from`` and ``reply_from`` say what the tokens are estimated from.
     """
 
     num_prompts: int
@@ -41,6 +42,7 @@ class ModelForecast(Record, frozen=True, kw_only=True, omit_defaults=False):
     prompt_tokens: TokenRange
     reply_tokens: TokenRange
     cost: CostRange | None
+    batch_cost: CostRange | None = None
     prompt_from: str
     reply_from: str
 
@@ -158,6 +160,7 @@ def _forecast(choices: ModelChoices, name: str, requests: _ModelRequests) -> Mod
         prompt_tokens=prompt,
         reply_tokens=reply,
         cost=expected_cost(prompt, reply, price_of(model, name)),
+        batch_cost=expected_batch_cost(prompt, reply, price_of(model, name)),
         prompt_from=f"{len(requests.prompts)} replies" if requests.prompts else "characters",
         reply_from=f"{len(requests.replies)} replies" if requests.replies else "their limit",
     )

@@ -25,14 +25,10 @@ from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.lines import read_toml
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tempfiles import LineStore, open_line_store
-from steelyard.judging.asking import (
-    JudgingSummary,
-    answers_of,
-    ask_panel,
-    refuse_failed,
-    tokens_used,
-)
+from steelyard.judging.asking import JudgingSummary, answers_of, ask_panel, tokens_used
+from steelyard.judging.batches import BatchPlan, ask_panel_in_batches, check_batch_options, release_before_sending
 from steelyard.judging.forecast import CountTokens, Forecast, forecast_member
+from steelyard.judging.futile_requests import RequestCounts, refuse_failed
 from steelyard.judging.judge_card import judge_cards, people_labels
 from steelyard.judging.pair_plans import PairChoice, PairPlan, TripleDesign
 from steelyard.judging.panel import JudgePanel, PanelChoice, PanelMember, build_panel, choose_panel
@@ -97,6 +93,7 @@ class _Asking(NamedTuple):
     panel: JudgePanel
     ledger: Ledger
     ceilings: Ceilings
+    batches: BatchPlan | None
     allow_failed: bool
 
 
@@ -132,6 +129,9 @@ def judge(
     tokenizer: Path | None = None,
     rate: float | None = None,
     status: bool = False,
+    batch: Path | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
     allow_failed: bool = False,
     chat: Chat | None = None,
     force: bool = False,
@@ -151,6 +151,10 @@ def judge(
     the forecast is that of the others, and the same call without ``pilot`` goes on. With ``status`` only the state of
     the run in ``out`` is returned.
 
+    With ``batch`` nothing is sent: the requests go to batch files in that folder, and the results that were put there
+    are read (`steelyard.judging.batches`). ``release_batch`` names a batch whose requests are free again;
+    ``any_batch_model`` accepts results under another model's name. Raises WaitingError while requests wait.
+
     After a kill, or where requests failed, the same call continues: answered requests are not repeated. Raises
     ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a verdict, for
     the reason ``failed``), and where a chat cannot be reached; CeilingError at a ceiling; EvidenceError where no case
@@ -164,6 +168,9 @@ def judge(
     ceilings.check()
     if rate is not None and not 0 < rate < inf:
         raise ConfigError(f"rate is {rate:g}", where="rate", allowed="a number of requests a second above 0")
+    batches = check_batch_options(
+        batch, out, ceilings, release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
+    )
     settings = msgspec.to_builtins(config) | {"jury": choice.settings()}
     files = {"scores": scores, "calibrate": calibrate}
     inputs = {"cases": cases, **{name: path for name, path in files.items() if path is not None}, **choice.inputs()}
@@ -180,7 +187,9 @@ def judge(
             check_people(cases, calibrate)
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             panel = build_panel(choice, name=config.name, repeats=config.repeats)
-            asking = _Asking(panel, ledger, ceilings, allow_failed=allow_failed)
+            if batches is None:
+                release_before_sending(release_batch, ledger)
+            asking = _Asking(panel, ledger, ceilings, batches, allow_failed=allow_failed)
             if pilot is not None:
                 speed = _ask_pilot(planned, config, asking, pilot)
                 raise PilotEnd(_forecast(planned, panel, ledger, tokenizer, speed if rate is None else rate))
@@ -247,12 +256,7 @@ def check_people(cases: Path, people: Path) -> None:
         )
 
 
-def _run(
-    result: Result,
-    planned: Callable[[], Iterator[PlannedCase]],
-    config: Config,
-    asking: "_Asking",
-) -> None:
+def _run(result: Result, planned: Callable[[], Iterator[PlannedCase]], config: Config, asking: "_Asking") -> None:
     panel, ledger = asking.panel, asking.ledger
     with open_line_store(result.folder) as store:
         reasons = _store(planned(), panel, store)
@@ -265,15 +269,7 @@ def _run(
             if set(left_out) == {NO_RESPONSES}:
                 do = "let models answer the prompts first: steelyard sample"
             raise EvidenceError(problem, where=where, do=do)
-        counts = ask_panel(
-            panel,
-            lambda: stored_comparisons(store),
-            ledger,
-            max_truncated=config.max_truncated,
-            prefix_distance=config.prefix_distance,
-            prime=config.prime,
-            ceilings=asking.ceilings,
-        )
+        counts = _ask(asking, lambda: stored_comparisons(store), config)
         if not asking.allow_failed:
             refuse_failed(counts, ledger, without="a verdict")
         tokens = tokens_used(panel, lambda: stored_comparisons(store), ledger)
@@ -312,6 +308,23 @@ def _ask_pilot(
 
 def _comparisons(planned: Callable[[], Iterator[PlannedCase]]) -> Iterator[Comparison]:
     return (comparison for case in planned() for comparison in case.comparisons)
+
+
+def _ask(
+    asking: "_Asking", comparisons: Callable[[], Iterable[Comparison]], config: Config
+) -> dict[str, RequestCounts]:
+    panel, ledger = asking.panel, asking.ledger
+    if asking.batches is not None:
+        return ask_panel_in_batches(panel, comparisons, ledger, asking.batches, max_truncated=config.max_truncated)
+    return ask_panel(
+        panel,
+        comparisons,
+        ledger,
+        max_truncated=config.max_truncated,
+        prefix_distance=config.prefix_distance,
+        prime=config.prime,
+        ceilings=asking.ceilings,
+    )
 
 
 def _forecast(

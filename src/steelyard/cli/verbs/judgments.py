@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.cli.forecast_lines import forecast_lines, status_lines
 from steelyard.cli.options import (
+    BATCH_OPTIONS,
     CASES,
     MODEL_SETTINGS,
     ONLY,
@@ -103,7 +104,7 @@ JUDGE = StageVerb(
     `--dry-run` forecasts requests, tokens, money and hours before anything is sent; `--pilot 20` asks 20 first and
     forecasts the rest, and the same command without it goes on. `--max-cost`, `--max-failed` and `--max-hours` stop a
     run, and the same command with more continues (docs/howto/judge.md). A panel is a TOML file with a [[members]] table
-    for each judge: `--config panel.toml`.
+    for each judge: `--config panel.toml`. `--batch` is at half the price of many services (docs/howto/batch.md).
     """,
     (
         CASES,
@@ -129,6 +130,7 @@ JUDGE = StageVerb(
             StageOption("rate", "With --dry-run: requests a second. Default: those of an unfinished run in --out."),
             StageOption("status", "Print how far the run in --out has come, running or stopped."),
         ),
+        *in_panel("Batch files", *BATCH_OPTIONS),
         StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
     ),
     _judge_answer,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli.forecast_lines import sampling_forecast_lines
-from steelyard.cli.options import CASES, SettingOption, StageOption
+from steelyard.cli.options import BATCH_OPTIONS, CASES, SettingOption, StageOption, in_panel
 from steelyard.cli.output import TerminalTable, cost_lines, next_line
 from steelyard.cli.verb import StageVerb
 from steelyard.core.text import number_of
@@ -104,6 +104,7 @@ SAMPLE = StageVerb(
         StageOption("allow_failed", "Finish although requests failed: no responses from those."),
         StageOption("dry_run", "Forecast requests, tokens and money; send and write nothing."),
         StageOption("pilot", "Send N requests drawn at random, keep the replies, and forecast the rest."),
+        *in_panel("Batch files", *BATCH_OPTIONS),
     ),
     _sample_answer,
     _sample_details,
