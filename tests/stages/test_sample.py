@@ -340,7 +340,7 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(tmp_path):
         "num_prompts": 3, "num_requests": 4, "num_answered": 0,
         "prompt_tokens": {"expected": None, "low": round(0.7 * 44.35) + 1, "high": round(74.65 + 4 * 40) + 100},
         "reply_tokens": {"expected": None, "low": 4, "high": 400},
-        "cost": {"expected": None, "low": pytest.approx(72e-6), "high": pytest.approx(4335e-6)},
+        "cost": {"expected": None, "low": pytest.approx(72e-6), "high": pytest.approx(4335e-6)}, "batch_cost": None,
         "prompt_from": "characters", "reply_from": "their limit",
     }  # fmt: skip
     # Of the second prompt one of its two samples is there.
@@ -348,7 +348,7 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(tmp_path):
         "num_prompts": 3, "num_requests": 7, "num_answered": 0,
         "prompt_tokens": {"expected": None, "low": round(0.7 * 78.45) + 2, "high": round(125.8 + 7 * 40) + 100},
         "reply_tokens": {"expected": None, "low": 7, "high": 350},
-        "cost": None, "prompt_from": "characters", "reply_from": "their limit",
+        "cost": None, "batch_cost": None, "prompt_from": "characters", "reply_from": "their limit",
     }  # fmt: skip
 
 

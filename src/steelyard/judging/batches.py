@@ -72,7 +72,7 @@ def check_batch_options(
     if batch.resolve() == out.resolve():
         raise ConfigError("batch files in the folder of the run", where="batch", do="name another --batch")
     if any(limit is not None for limit in ceilings):
-        do = "leave the ceiling out; --dry-run forecasts what the requests cost"
+        do = "leave the ceiling out; a dry run forecasts what the requests cost"
         raise ConfigError("a ceiling stops requests that are sent; --batch sends none", where="batch", do=do)
     return BatchPlan(batch, release, any_model, allow_failed)
 

@@ -32,8 +32,8 @@ class ModelForecast(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The requests of one model that have no reply yet, with their tokens.
 
     ``num_prompts`` counts the cases that it answers. The answers of earlier turns are in the prompts of later ones: as
-    long as expected, at least one token, at most the token limit. ``cost`` and ``batch_cost`` are null without a price of
-    these. ``prompt_from`` and ``reply_from`` say what the tokens are estimated from.
+    long as expected, at least one token, at most the token limit. ``cost`` and ``batch_cost`` are null without a price
+    of these. ``prompt_from`` and ``reply_from`` say what the tokens are estimated from.
     """
 
     num_prompts: int
