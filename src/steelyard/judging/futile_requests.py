@@ -55,9 +55,10 @@ class CutReplies(NamedTuple):
         is_full = is_cut and (reply.detail or "").endswith(SERVER_LIMIT)
         return CutReplies(self.num_answered + 1, self.num_cut + is_cut, self.num_full + is_full)
 
-    def check(self, max_truncated: float, *, model: str, remedy: str) -> None:
-        """Raise ModelError with the remedy where a larger share than ``max_truncated`` was cut off."""
-        if self.num_answered >= FEWEST_REPLIES and self.num_cut > max_truncated * self.num_answered:
-            do = _LONGER_CONTEXT if 2 * self.num_full > self.num_cut else remedy
-            problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their end"
-            raise ModelError(problem, where=model, do=do)
+    def fault(self, max_truncated: float, *, model: str, remedy: str) -> ModelError | None:
+        """Return the error with the remedy where a larger share than ``max_truncated`` was cut off; else null."""
+        if self.num_answered < FEWEST_REPLIES or self.num_cut <= max_truncated * self.num_answered:
+            return None
+        do = _LONGER_CONTEXT if 2 * self.num_full > self.num_cut else remedy
+        problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their end"
+        return ModelError(problem, where=model, do=do)
