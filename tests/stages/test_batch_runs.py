@@ -296,6 +296,8 @@ def test_options_without_an_effect_are_refused(cases, tmp_path):
         judge(cases, tmp_path / "out", config, batch=tmp_path / "b", max_failed=3)
     with pytest.raises(ConfigError, match="batch files in the folder of the run"):
         judge(cases, tmp_path / "out", config, batch=tmp_path / "x" / ".." / "out")
+    with pytest.raises(ConfigError, match="a pilot sends requests"):
+        judge(cases, tmp_path / "out", config, batch=tmp_path / "b", pilot=20)
     with pytest.raises(ConfigError, match="no results without a batch folder"):
         judge(cases, tmp_path / "out", config, any_batch_model=True)
 

@@ -154,9 +154,9 @@ def _options(
 
 
 def _refuse(error: UserError) -> None:
-    state = {CeilingError: "stopped", WaitingError: "waiting"}.get(type(error))
-    log(f"{state or 'error'}: {error}")
-    sys.exit(3 if state else 2)
+    stopped = "stopped" if isinstance(error, CeilingError) else "waiting" if isinstance(error, WaitingError) else None
+    log(f"{stopped or 'error'}: {error}")
+    sys.exit(3 if stopped else 2)
 
 
 def _fail(error: Exception) -> None:

@@ -296,9 +296,9 @@ StageSettings = Annotated[
 RedoFrom = Annotated[str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")]
 CASES = StageArgument("cases", "The case file.")
 BATCH_OPTIONS = (
-    StageOption("batch", "A folder: write batch files there, read the results put there, and send nothing."),
-    StageOption("release_batch", "Ask the requests of this batch file again, or of all: their results are given up."),
-    StageOption("any_batch_model", "Read results under the name of another model than the one asked."),
+    StageOption("batch", "A folder for batch files and the results put there; nothing is sent."),
+    StageOption("release_batch", "Ask the requests of this batch file (or: all) again."),
+    StageOption("any_batch_model", "Read results under another model's name."),
 )
 """How a verb that asks models uses batch files."""
 ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME; repeat.", parse=_parse_only)

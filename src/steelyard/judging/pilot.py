@@ -4,13 +4,15 @@ The replies stay in the ledger of the run, which goes on with them: nothing is p
 """
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from steelyard.core.comparison import Comparison, Request
 from steelyard.core.errors import CeilingError, ConfigError
 from steelyard.core.types import Case
 from steelyard.io.ledger import Ledger
-from steelyard.judging.asking import PricedChat, RequestCounts, ask_requests, requests_of
+from steelyard.judging.asking import PricedChat, ask_requests, requests_of
+from steelyard.judging.futile_requests import RequestCounts
 from steelyard.judging.panel import JudgePanel
 from steelyard.judging.sampling import SHORTER, ResponseModels, new_samples
 
@@ -25,8 +27,11 @@ class PilotEnd(CeilingError):  # noqa: N818 - a run that stops as it was told to
         self.forecast = forecast
 
 
-def check_pilot(number: int | None, *, dry_run: bool) -> None:
-    """Raise ConfigError for a pilot of too few requests to tell how they vary, and for one that may send nothing."""
+def check_pilot(number: int | None, *, dry_run: bool, batch: Path | None = None) -> None:
+    """Raise ConfigError for a pilot of too few requests to tell how they vary, and for one that may send nothing.
+
+    ``batch``: the folder of batch files, with which nothing is sent.
+    """
     if number is not None and number < _FEWEST:
         problem = f"a pilot of {number} does not tell how replies vary"
         raise ConfigError(
@@ -34,6 +39,9 @@ def check_pilot(number: int | None, *, dry_run: bool) -> None:
         )
     if number is not None and dry_run:
         raise ConfigError("a dry run sends nothing", where="pilot", do="leave out --dry-run")
+    if number is not None and batch is not None:
+        do = "leave out --batch; once the pilot is over, batch files go on with the other requests"
+        raise ConfigError("a pilot sends requests, and batch files send none", where="pilot", do=do)
 
 
 def ask_judges(

@@ -29,7 +29,7 @@ from steelyard.judging.asking import JudgingSummary, answers_of, ask_panel, toke
 from steelyard.judging.batches import BatchPlan, ask_panel_in_batches, check_batch_options, release_before_sending
 from steelyard.judging.forecast import CountTokens, Forecast, forecast_member
 from steelyard.judging.futile_requests import RequestCounts, refuse_failed
-from steelyard.judging.judge_card import judge_cards, people_labels
+from steelyard.judging.judge_card import check_people, judge_cards
 from steelyard.judging.pair_plans import PairChoice, PairPlan, TripleDesign
 from steelyard.judging.panel import JudgePanel, PanelChoice, PanelMember, build_panel, choose_panel
 from steelyard.judging.pilot import PilotEnd, ask_judges, check_pilot
@@ -162,7 +162,7 @@ def judge(
     """
     if status:
         return JudgeStatus(status_of(out))
-    check_pilot(pilot, dry_run=dry_run)
+    check_pilot(pilot, dry_run=dry_run, batch=batch)
     choice = _choose(config, prices, chat, needs_prices=max_cost is not None)
     ceilings = Ceilings(max_cost, max_failed, max_hours)
     ceilings.check()
@@ -242,18 +242,6 @@ def _check_judges(cases: Path, judges: Sequence[str]) -> None:
         if judge not in known:
             allowed = choices(judge, known) if known else "none: the file has no judgments"
             raise ConfigError(f"no judgment of {cases} is by {judge!r}", where="judges", allowed=allowed)
-
-
-def check_people(cases: Path, people: Path) -> None:
-    """Raise EvidenceError if people labelled no pair of these cases. It precedes the first request."""
-    labelled = {case.key for case in read_cases(people) if people_labels(case)}
-    if not any(case.key in labelled for case in read_cases(cases)):
-        raise EvidenceError(
-            f"people labelled no pair of {cases}",
-            where=str(people),
-            allowed="judgments of kind human, a ranking or pairs, of cases with the same ids and languages",
-            do="take the cases and people's labels from one file: steelyard convert … --evidence human",
-        )
 
 
 def _run(result: Result, planned: Callable[[], Iterator[PlannedCase]], config: Config, asking: "_Asking") -> None:

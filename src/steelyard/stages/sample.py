@@ -83,7 +83,7 @@ def sample(
     ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that answers none of the
     prompts; ConfigError for a plan that is wrong.
     """
-    check_pilot(pilot, dry_run=dry_run)
+    check_pilot(pilot, dry_run=dry_run, batch=batch)
     path = find_plan(plan)
     choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
     settings = msgspec.to_builtins(config) | choice.settings()
