@@ -95,7 +95,9 @@ def _num_stored(folder):
 
 
 def _results(out):
-    """The cases, the replies without a verdict, and the counts of tokens."""
+    """The cases, the replies without a verdict, and the counts of tokens; tries without an answer are the faults."""
     run = json.loads((out / "run.json").read_bytes())
     summary = {name: run["summary"][name] for name in ("judges", "tokens", "failed")}
+    for tokens in summary["tokens"].values():
+        tokens.pop("unanswered_tries", None)
     return {path.name: path.read_bytes() for path in out.glob("*.jsonl")} | {"summary": summary}

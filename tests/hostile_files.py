@@ -28,7 +28,8 @@ SHORT_ONE_BEST = {
 
 
 def case(**changes):
-    return {**CASE, **changes}
+    """Return a case whose key no other case of the good file has: it reaches the checks behind that of the ids."""
+    return {**CASE, "prompt": {**PROMPT, "id": "changed"}, **changes}
 
 
 def cases(number=24):
@@ -167,6 +168,68 @@ def recordings() -> dict[str, bytes]:
     made |= {f"{field} is {name}": lines([{"text": "[[A]]", field: value}]) for field in fields for name, value in
              VALUES.items()}  # fmt: skip
     return made | _broken_bytes(lines([{"text": "[[A]]"}]))
+
+
+_PLAN = """
+[[models]]
+name = "m"
+chat = {kind = "recorded", path = "replies.jsonl"}
+"""
+_NUMBERS = ("nan", "inf", "-1", "1e308", "true", "0", '"x"', "[]", "1" + "0" * 30)
+
+
+def plans() -> dict[str, bytes]:
+    """Return sampling plans, by their defect."""
+    model_lines = {
+        "an unknown setting": "temprature = 1", "a group": 'group = "big"', "languages": 'languages = "en"',
+        "no language": 'languages = ["xx"]', "system": "system = 3", "nul in system": 'system = "a\\u0000b"',
+        "an escape in the language": 'answer_language = "\\u001b[2J"', "a key twice": 'name = "k"',
+    }  # fmt: skip
+    made = {"good": _PLAN.encode(), "two of one name": _PLAN.encode() * 2, "json": b'{"models": []}'}
+    made |= {name: f"{_PLAN}{line}\n".encode() for name, line in model_lines.items()}
+    for key in ("temperature", "top_p", "max_tokens", "num_responses", "seed", "price"):
+        made |= {f"{key} is {number[:6]}": f"{_PLAN}{key} = {number}\n".encode() for number in _NUMBERS}
+    made |= {f"price of {number[:6]}": f"{_PLAN}price = [{number}, 1]\n".encode() for number in _NUMBERS}
+    made |= {f"quota {number[:6]}": f"quotas = {{strong = {number}}}\n{_PLAN}".encode() for number in _NUMBERS}
+    kinds = ("recorde", "../x", "os.path", "", "\\u001b[2J", "openai_compatible", "local")
+    made |= {f"kind {kind!a}": _PLAN.replace("recorded", kind).encode() for kind in kinds}
+    paths = ("nothing.jsonl", ".", "/dev/zero", "", "good.jsonl")
+    made |= {f"replies in {path}": _PLAN.replace("replies.jsonl", path).encode() for path in paths}
+    return made | _broken_tables(_PLAN.encode())
+
+
+def prices() -> dict[str, bytes]:
+    """Return price files of the model gpt, by their defect."""
+    good = '["gpt"]\ninput = 1.0\noutput = 2.0\n'
+    made = {
+        "good": good, "no table": "input = 1.0\noutput = 2.0\n", "a number": "gpt = 3\n", "a list": "gpt = [1.0, 2.0]\n",
+        "half": "[gpt]\ninput = 1.0\n", "another model": good.replace("gpt", "x"), "unknown": f"{good}cached = 1.0\n",
+    }  # fmt: skip
+    made |= {f"input is {number[:6]}": good.replace("1.0", number) for number in _NUMBERS}
+    return {name: text.encode() for name, text in made.items()} | _broken_tables(good.encode())
+
+
+def shares() -> dict[str, bytes]:
+    """Return files of wanted shares, by their defect."""
+    good = "[language]\nen = 0.5\nzh = 0.5\n"
+    made = {
+        "good": good, "too little": good.replace("0.5", "0.4"), "unknown table": f"{good}[languag]\nen = 1.0\n",
+        "no such language": good.replace("zh", "xx"), "no such category": "[category]\nzz = 1.0\n",
+        "a number": "language = 3\n", "nested": "[language.en]\nx = 1.0\n", "no shares": "[language]\n",
+        "an escape": good.replace("zh", '"\\u001b[2J"'),
+    }  # fmt: skip
+    made |= {f"a share is {number[:6]}": good.replace("0.5", number, 1) for number in _NUMBERS}
+    return {name: text.encode() for name, text in made.items()} | _broken_tables(good.encode())
+
+
+def _broken_tables(good: bytes) -> dict[str, bytes]:
+    """Return invalid TOML, and other encodings of a good file."""
+    return {
+        "empty": b"", "cut off": good[:-4], "a byte order mark": b"\xef\xbb\xbf" + good, "crlf": good.replace(b"\n", b"\r\n"),
+        "nul": good + b"\0", "latin-1": good + b'about = "\xe9"', "utf-16": good.decode().encode("utf-16"),
+        "surrogate": good + b'about = "\\ud800"\n', "deep": b"a = " + b"[" * 5000, "gzip": gzip.compress(good, mtime=0),
+        "random": bytes(range(256)) * 16, "twice": good + good, "unknown": b"unknown = 1\n" + good,
+    }  # fmt: skip
 
 
 def _set(path: Path, *keys, value) -> None:

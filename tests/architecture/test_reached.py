@@ -12,6 +12,7 @@ from package_source import ROOT, sources
 PLUGIN = {"Config", "build", "KINDS", "MEASURE"}
 """Names by which plug-ins and measures are loaded."""
 CALLED_BY_LIBRARIES = {
+    "format_help",
     "predict_proba",
     "readable",
     "visit_Compare",
@@ -20,7 +21,7 @@ CALLED_BY_LIBRARIES = {
     "visit_Getitem",
     "visit_Output",
 }
-"""Methods of classes that libraries call (scikit-learn, `io.RawIOBase`, `jinja2.visitor.NodeTransformer`)."""
+"""Methods of classes that libraries call (Typer, scikit-learn, `io.RawIOBase`, `jinja2.visitor.NodeTransformer`)."""
 
 
 def definitions(tree: ast.Module) -> Iterator[str]:

@@ -13,10 +13,12 @@ from package_source import ROOT
 from steelyard.annotation.worse_answers import DEGRADATIONS as KINDS
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.cli.options import SettingOption
+from steelyard.cli.output import type_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.config import describe_type
 from steelyard.core.plugins import kinds, load, packages
 from steelyard.core.settings_help import REQUIRED, read_settings
+from steelyard.plugins.judges._texts import styles
 from steelyard.recipes.recipe import stage_call, stage_verbs
 from steelyard.training.losses import LOSSES
 
@@ -49,6 +51,26 @@ def test_settings_read_from_source_match_the_config(config):
 def test_a_setting_that_is_a_name_of_a_table_lists_the_names(verb, name, table):
     rows = json.loads(invoke(verb, "--settings", "--json").stdout)
     assert {row["name"]: row["type"] for row in rows}[name] == ", ".join(table)
+
+
+def test_a_setting_that_is_a_kind_lists_the_kinds():
+    rows = {
+        (verb, row["name"]): row["type"]
+        for verb in ("convert", "evaluate", "train")
+        for row in json.loads(invoke(verb, "--settings", "--json").stdout)
+    }
+    for name in ("from_kind", "to_kind"):
+        assert rows["convert", name] == ", ".join(kinds("formats"))
+    assert rows["evaluate", "bench_kind"] == ", ".join(kinds("benches"))
+    assert rows["evaluate", "baselines"] == f"a list; each item: {', '.join(kinds('models'))}"
+    assert rows["train", "trackers"].startswith(f"a list; each item: {', '.join(kinds('trackers'))} or ")
+    assert rows["train", "trainable"] == "all, head, or last:N"
+    style = next(
+        setting
+        for setting in read_settings("steelyard.plugins.judges.tasks", "PairwiseConfig")
+        if setting.name == "style"
+    )
+    assert type_text(style) == ", ".join(styles())
 
 
 def test_docs_settings_page_is_up_to_date():

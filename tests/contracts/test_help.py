@@ -24,6 +24,8 @@ STOPS = {"--help", "--settings"}
 FULL = {*STOPS, "--verbose", "--json"}
 MOST_LINES = 12
 """A sentence that answers, ten lines, and the counts."""
+MOST_LINES_OF_HELP = 60
+"""In 100 columns. What needs more belongs in `--settings` and the pages."""
 SERVER = "asks a language model on a server"
 SERVES = "serves until Ctrl-C, on a port that others may hold: tests/cli/verbs/test_view.py serves on free ports"
 NOT_RUN = {
@@ -113,11 +115,17 @@ def test_every_verb_option_and_argument_exists(command):
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_examples_of_a_rendered_help_can_be_pasted(verb, width):
     shown = example_folder.invoke([verb, "--help"], COLUMNS=str(width)).stdout.splitlines()
-    block = shown[next(place for place, line in enumerate(shown) if line.startswith("steelyard ")) :]
+    first = next(place for place, line in enumerate(shown) if line.startswith("steelyard "))
+    block = shown[first : shown.index("", first)]
     assert all(len(line) <= width for line in block)
     commands = [" ".join(shlex.split(one)) for one in "\n".join(block).replace("\\\n", " ").split("\n") if one.strip()]
     assert commands == [" ".join(shlex.split(one)) for one in EXAMPLES.findall(help_text(verb))]
     assert all(parsed(one) for one in "\n".join(block).replace("\\\n", " ").split("\n") if len(one.split()) > 2)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_help_has_at_most_sixty_lines(verb):
+    assert len(example_folder.invoke([verb, "--help"], COLUMNS="100").stdout.splitlines()) <= MOST_LINES_OF_HELP
 
 
 def test_a_wrong_example_is_seen():

@@ -76,7 +76,7 @@ MISTAKES = {
     "simulate --out out --set num_prompts": ["'num_prompts' has no key and value", "do: write --set KEY=VALUE"],
     "split sim/cases.jsonl --out out --part train": ["--part 'train' has no key", "do: write --part KEY=VALUE"],
     "split sim/cases.jsonl --out out --part a=0.9 --part b=0.9": ["shares {'a': 0.9, 'b': 0.9}", "that sum to 1"],
-    "split sim/cases.jsonl --out out --part a=most": ["split: parts is {'a': 'most'}", "each value: a number"],
+    "split sim/cases.jsonl --out out --part a=most": ["split: parts.a is 'most'", "allowed: a number"],
     "evaluate --bench sim/test.jsonl --out out": ["exactly one of model and scores", "do: use --model M"],
     "evaluate --bench sim/test.jsonl --model longr --out out": ["no 'longr' in models", "did you mean 'longer'?"],
     "evaluate --bench cheembench=sim/test.jsonl --model first --out out": ["did you mean 'cheemsbench'?"],

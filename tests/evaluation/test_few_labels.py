@@ -288,3 +288,13 @@ def test_a_measure_of_a_category_without_human_labels_has_no_value(run):
     powered = run(labelled, judged).summary.prediction_powered
     assert powered.measures["kendall_tau"].estimate.value is None
     assert "math" in powered.measures["kendall_tau"].estimate.why
+
+
+def test_labels_are_checked_before_the_model_scores(run, tmp_path):
+    human, judged = population(6)
+    changed = replace(human[0], prompt=replace(human[0].prompt, id="another"))
+    with pytest.raises(EvidenceError, match="1 of 6 human-labelled prompts are not among the judged ones"):
+        run([changed, *human[1:]], judged)
+    with pytest.raises(EvidenceError, match="none of 6 cases has a comparable pair"):
+        run([replace(case, ranking=None) for case in human], judged)
+    assert not (tmp_path / "out").exists()

@@ -14,10 +14,13 @@ from hostile_files import (
     GOOD,
     case_files,
     model_folders,
+    plans,
+    prices,
     recipes,
     recordings,
     run_folders,
     score_files,
+    shares,
     tables,
 )
 from warm_process import called
@@ -26,6 +29,7 @@ pytestmark = [pytest.mark.field, pytest.mark.filterwarnings("ignore")]
 SECONDS = 60
 CASES, MODELS, RUNS, TABLES, RECIPES = case_files(), model_folders(), run_folders(), tables(), recipes()
 SCORES, RECORDINGS = score_files(), recordings()
+PLANS, PRICES, SHARES = plans(), prices(), shares()
 ON_CASES = {
     "convert": "convert {} out.jsonl --from cases --to trl",
     "recognise": "convert {} out.jsonl --to trl",
@@ -40,7 +44,24 @@ ON_CASES = {
     "judge": "judge {} --chat recorded --set chat.path=replies.jsonl --out out",
     "inspect": "inspect {}",
     "train": "train {} --model model --epochs 1 --out out",
+    "prompts": "prompts {} --out out --workers 1",
+    "describe": "describe {} --out out",
+    "clean": "clean {} --out out --workers 1",
+    "sample": "sample {} --plan plan.toml --out out",
+    "judge card": "judge good.jsonl --chat recorded --set chat.path=replies.jsonl --calibrate {} --out out",
+    "few labels": "evaluate --human {} --judged good.jsonl --model longer --baselines none --set num_resamples=10"
+    " --out out",
+    "a judge's labels": "evaluate --human good.jsonl --judged {} --model longer --baselines none --set num_resamples=10"
+    " --out out",
 }
+SERVED = "--base-url http://127.0.0.1:1/v1 --chat-model gpt"
+ON_TOML = {
+    "sample": (PLANS, "sample good.jsonl --plan {} --out out"),
+    "sample forecast": (PLANS, "sample good.jsonl --plan {} --out out --dry-run"),
+    "judge forecast": (PRICES, f"judge good.jsonl {SERVED} --prices {{}} --dry-run --out out"),
+    "prompts": (SHARES, "prompts good.jsonl --shares {} --out out"),
+    "prompts preview": (SHARES, "prompts good.jsonl --shares {} --out out --dry-run"),
+}  # fmt: skip
 ON_SCORES = {
     "evaluate": "evaluate --bench good.jsonl --scores {} --baselines none --set num_resamples=10 --out out",
     "debias": "debias good.jsonl --scores {} --set matched=0.05 --out out",
@@ -91,6 +112,7 @@ def place(originals, tmp_path):
     """A folder of its own with the good files."""
     shutil.copy(originals / "good.jsonl", tmp_path)
     (tmp_path / "replies.jsonl").write_text('{"text": "[[A]]"}\n')
+    (tmp_path / "plan.toml").write_bytes(PLANS["good"])
     for name in ("model", "other"):
         (tmp_path / name).symlink_to(originals / name)
     return tmp_path
@@ -113,6 +135,13 @@ def check(words, place, *, codes=(0, 2)):
 def test_a_case_file(verb, variant, place):
     (place / "given.jsonl").write_bytes(CASES[variant])
     check(ON_CASES[verb].format("given.jsonl"), place, codes=(0,) if variant == "good" else (0, 2))
+
+
+@pytest.mark.parametrize(("verb", "variant"), [(verb, name) for verb, (files, _) in ON_TOML.items() for name in files])
+def test_a_plan_or_a_file_of_prices_or_shares(verb, variant, place):
+    files, words = ON_TOML[verb]
+    (place / "given.toml").write_bytes(files[variant])
+    check(words.format("given.toml"), place, codes=(0,) if variant == "good" else (0, 2))
 
 
 @pytest.mark.parametrize("variant", SCORES)
@@ -191,6 +220,7 @@ def test_the_suite_is_as_large_as_it_says():
         + len(ON_CASES) * len(CASES)
         + len(ON_RUNS) * len(RUNS)
         + len(ON_MODELS) * len(MODELS)
+        + sum(len(files) for files, _ in ON_TOML.values())
     )
     assert len(CASES) >= 126
     assert number + len(TABLES) + len(ON_RECIPES) * len(RECIPES) >= 1761

@@ -1,4 +1,4 @@
-"""The thirty tasks of docs/tasks.md, run in order in an empty folder as a new user would paste them."""
+"""The tasks of docs/tasks.md, run in order in an empty folder as a new user would paste them."""
 
 import os
 import re
@@ -15,8 +15,16 @@ BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 pytestmark = pytest.mark.field
 
 
-def test_there_are_thirty_tasks():
-    assert [int(number) for number, _, _ in TASK.findall(PAGE)] == list(range(1, 31))
+def test_both_pages_have_the_same_tasks_and_commands():
+    tasks = {
+        name: TASK.findall((ROOT / "docs" / name).read_text(encoding="utf-8")) for name in ("tasks.md", "tasks.zh.md")
+    }
+    numbers = {name: [int(number) for number, _, _ in each] for name, each in tasks.items()}
+    assert numbers["tasks.md"] == numbers["tasks.zh.md"] == list(range(1, 38))
+    added = {
+        name: [BLOCK.findall(body) for number, _, body in each if int(number) > 30] for name, each in tasks.items()
+    }
+    assert added["tasks.md"] == added["tasks.zh.md"]
 
 
 def test_every_task_can_be_pasted(tmp_path):

@@ -15,11 +15,15 @@ from steelyard.io.run_folder import resumable_work
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_ends_the_block_and_the_handlers_are_put_back(number):
-    before = signal.getsignal(number)
-    with pytest.raises(InterruptedRun) as caught, interruptible():
-        os.kill(os.getpid(), number)
-    assert caught.value.number == number
-    assert signal.getsignal(number) is before
+    # Under `nohup` a process starts with SIGHUP ignored, and stays so.
+    inherited = signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(InterruptedRun) as caught, interruptible():
+            os.kill(os.getpid(), number)
+        assert caught.value.number == number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, inherited)
 
 
 def test_a_step_is_finished_before_it_stops():

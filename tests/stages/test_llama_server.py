@@ -8,8 +8,6 @@ import json
 import math
 import random
 import signal
-import sqlite3
-from contextlib import closing
 from itertools import chain
 
 import msgspec
@@ -23,6 +21,7 @@ from steelyard.core.plugins import build
 from steelyard.core.types import Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import open_ledger
+from steelyard.io.run_state import STATE_FILE
 from steelyard.judging.planning import plan_comparisons
 from steelyard.stages.judge import Config, judge
 from steelyard.stages.sample import Config as Sampling
@@ -140,39 +139,36 @@ COMMANDS = {
 
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_a_kill_loses_no_reply_and_repeats_none(verb, llama, tmp_path):
-    write_cases(tmp_path / "cases.jsonl", pairs(60))
+    write_cases(tmp_path / "cases.jsonl", pairs(150))
     plan(tmp_path, llama)
     words = COMMANDS[verb].format(out="out", url=llama)
     process = warm_process.command(words, tmp_path)
-    ledger = tmp_path / "out" / "replies.sqlite"
-    while not process.ends_within(0.05):
-        if ledger.is_file() and len(stored_now(ledger)) >= 20:
+    while not process.ends_within(0.02):
+        if num_replies(tmp_path / "out") >= 20:
             process.kill(signal.SIGKILL)
             break
     # A machine that is fast enough has ended it before the kill: all that follows holds then, too.
     assert process.wait(SECONDS).returncode in (-signal.SIGKILL, 0)
+    # What it had counted and not yet committed is asked for again.
     before = stored(tmp_path / "out")
-    assert len(before) >= 20
     ended = warm_process.called(words, tmp_path, seconds=SECONDS)
     assert ended.returncode == 0, ended.stderr
     after = stored(tmp_path / "out")
-    assert len(after) == 120
+    assert len(after) == 300
     # A reply that was asked for again would have another time and perhaps another text.
     assert {name: after[name] for name in before} == before
     run = json.loads((tmp_path / "out" / "run.json").read_bytes())
-    assert run["summary"]["tokens"][ALIAS]["num_replies"] == 120
+    assert run["summary"]["tokens"][ALIAS]["num_replies"] == 300
     prompts = [each.prompt.id for each in read_cases(tmp_path / "out" / "cases.jsonl")]
-    assert prompts == [f"p{place}" for place in range(60)]
+    assert prompts == [f"p{place}" for place in range(150)]
 
 
-def stored_now(path):
-    """The replies that a running process has stored so far, without a lock on its ledger."""
-    try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-            return connection.execute("SELECT request FROM replies").fetchall()
-    except sqlite3.OperationalError:
-        # It is being made.
-        return []
+def num_replies(folder):
+    """The replies of a running process, as it tells others; at least as many are in its ledger."""
+    if not (folder / STATE_FILE).is_file():
+        return 0
+    tasks = json.loads((folder / STATE_FILE).read_bytes()).get("tasks", ())
+    return max((task["figures"].get("replies", 0) for task in tasks), default=0)
 
 
 def test_a_prompt_over_the_context_ends_the_run_with_what_to_do(llama, tmp_path):
@@ -200,3 +196,55 @@ def test_a_key_is_in_no_file(tiny_gguf, cases, tmp_path, monkeypatch):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 8
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_a_pilot_forecasts_the_rest_and_its_replies_are_kept(verb, llama, tmp_path):
+    write_cases(tmp_path / "cases.jsonl", pairs(60))
+    content = json.loads(plan(tmp_path, llama).read_bytes())
+    content["models"][0]["price"] = [1.0, 4.0]
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    words = COMMANDS[verb].format(out="out", url=llama) + (" --set price=[1.0,4.0]" if verb == "judge" else "")
+    dry = warm_process.called(f"{words} --dry-run", tmp_path)
+    assert dry.returncode == 0, dry.stderr
+    assert not (tmp_path / "out").exists()
+    piloted = warm_process.called(f"{words} --pilot 30 --json", tmp_path)
+    assert piloted.returncode == 0, piloted.stderr
+    pilot = stored(tmp_path / "out")
+    assert len(pilot) == 30
+    assert not (tmp_path / "out" / "run.json").exists()
+    # The same pilot again sends nothing.
+    again = warm_process.called(f"{words} --pilot 30 --json", tmp_path)
+    assert json.loads(again.stdout)["models"] == without_hours(json.loads(piloted.stdout)["models"])
+    assert stored(tmp_path / "out") == pilot
+    whole = warm_process.called(words, tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    replies = stored(tmp_path / "out")
+    assert {name: replies[name] for name in pilot} == pilot
+    rest = [reply for name, reply in replies.items() if name not in pilot]
+    models = json.loads(piloted.stdout)["models"]
+    forecast = models[0] if isinstance(models, list) else models[ALIAS]
+    assert (forecast["num_requests"], forecast["num_answered"]) == (len(rest), 30)
+    prompt, reply = (sum(getattr(each, f"{kind}_tokens") for each in rest) for kind in ("prompt", "reply"))
+    assert forecast["prompt_tokens"]["expected"] == pytest.approx(prompt, rel=0.1)
+    # Half the width of a range of 95 % more: a forecast of another run, or of all requests, is far outside.
+    for tokens, number in ((forecast["prompt_tokens"], prompt), (forecast["reply_tokens"], reply)):
+        slack = (tokens["high"] - tokens["low"]) / 2
+        assert tokens["low"] - slack <= number <= tokens["high"] + slack
+    cost = (prompt + 4.0 * reply) / 1e6
+    assert forecast["cost"]["low"] * 0.8 <= cost <= forecast["cost"]["high"] * 1.2
+
+
+def without_hours(models):
+    """The forecasts without the time, which a run that sends nothing does not tell."""
+    return [{**model, "hours": None} for model in models] if isinstance(models, list) else models
+
+
+@pytest.mark.parametrize("words", ["--pilot 1", "--pilot 20 --dry-run"])
+def test_a_pilot_that_tells_nothing_is_refused(words, llama, tmp_path):
+    write_cases(tmp_path / "cases.jsonl", pairs(2))
+    plan(tmp_path, llama)
+    for command in COMMANDS.values():
+        refused = warm_process.called(f"{command.format(out='out', url=llama)} {words}", tmp_path)
+        assert (refused.returncode, (tmp_path / "out").exists()) == (2, False)
+        assert "pilot" in refused.stderr

@@ -38,6 +38,14 @@ _PARAMETERS: dict[str, Mapping[str, inspect.Parameter]] = {}
 """The parameters of each verb, once its module is imported."""
 
 
+def batch_path(batch: PathText | None, release: str | None, out: PathText | None) -> Path | None:
+    """Return the folder of batch files. Raises ConfigError without ``out``: the next call would know of none."""
+    if out is None and (batch is not None or release is not None):
+        problem = "batch files outlive a call, and a result without a folder does not"
+        raise ConfigError(problem, where="batch", do="name a folder for the result: --out FOLDER")
+    return None if batch is None else Path(batch)
+
+
 class Keyword(NamedTuple):
     """A keyword of a verb that is a setting: ``name`` as it is typed, and the field of the Config."""
 

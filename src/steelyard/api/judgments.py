@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard.api.calls import Call, PathText, config_of, verb
+from steelyard.api.calls import Call, PathText, batch_path, config_of, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import FunctionChat, JudgeFunction, ModelLike, ScoresLike, scores_file, scoring_of
 from steelyard.api.outcomes import Outcome
@@ -32,6 +32,9 @@ def judge(
     max_cost: float | None = None,
     max_failed: int | None = None,
     max_hours: float | None = None,
+    batch: PathText | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
     out: PathText | None = None,
     allow_failed: bool = False,
     force: bool = False,
@@ -45,7 +48,10 @@ def judge(
     which pairs are compared: ``random``, ``disputed``, or ``unsure`` by a model's ``scores``. ``calibrate`` has
     people's labels of some of the cases: ``summary.card`` compares the judge with them. With ``out`` every reply is
     stored there: after an interruption the same call continues. At ``max_cost``, by a file of ``prices`` or
-    ``price``, at ``max_failed`` requests or after ``max_hours`` it stops with CeilingError. Raises ModelError where
+    ``price``, at ``max_failed`` requests or after ``max_hours`` it stops with CeilingError. With ``batch``, a folder,
+    it writes batch files there, and the next call reads the results that were put there; ``release_batch`` names one
+    whose requests are then free, ``any_batch_model`` accepts the name of another model. Raises WaitingError while
+    requests wait, ModelError where
     requests failed unless ``allow_failed``, and where the chat cannot be reached; EvidenceError where no case can be
     compared.
 
@@ -74,6 +80,9 @@ def judge(
             max_cost=max_cost,
             max_failed=max_failed,
             max_hours=max_hours,
+            batch=batch_path(batch, release_batch, out),
+            release_batch=release_batch,
+            any_batch_model=any_batch_model,
             allow_failed=allow_failed,
             chat=None if isinstance(judge, Mapping) else FunctionChat(judge),
             force=force,

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import msgspec
 
-from steelyard.api.calls import Call, PathText, config_of, json_value, verb
+from steelyard.api.calls import Call, PathText, batch_path, config_of, json_value, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.outcomes import Outcome
 from steelyard.core.types import Run
@@ -101,6 +101,9 @@ def sample(
     cases: CasesLike,
     *,
     plan: PathText | Mapping[str, object],
+    batch: PathText | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
     out: PathText | None = None,
     allow_failed: bool = False,
     force: bool = False,
@@ -109,7 +112,8 @@ def sample(
     """Let the models of a plan answer each prompt; the responses join those of ``.cases``, with their authors.
 
     ``plan`` is a TOML file, the name of a shipped plan, or its tables as a dictionary. With ``out`` every reply is
-    stored there: after an interruption the same call continues. Raises ConfigError for a plan that is wrong, ModelError
+    stored there: after an interruption the same call continues. ``batch``, ``release_batch`` and ``any_batch_model``
+    are those of `judge`. Raises ConfigError for a plan that is wrong, WaitingError while requests wait, ModelError
     where requests failed unless ``allow_failed``, EvidenceError for a model that answers none of the prompts.
 
     >>> plan = {"models": [{"chat": {"kind": "recorded", "path": "replies.jsonl", "name": "a-model"}}]}
@@ -122,7 +126,17 @@ def sample(
     with Call("sample", out) as call:
         config = config_of(stage.Config, settings, where="sample")
         path = _written_plan(call, plan) if isinstance(plan, Mapping) else Path(plan)
-        run = stage.sample(call.file(cases), path, call.out, config, allow_failed=allow_failed, force=force)
+        run = stage.sample(
+            call.file(cases),
+            path,
+            call.out,
+            config,
+            allow_failed=allow_failed,
+            batch=batch_path(batch, release_batch, out),
+            release_batch=release_batch,
+            any_batch_model=any_batch_model,
+            force=force,
+        )
         assert isinstance(run, Run), "only a dry run returns anything else"
         return Outcome.of(call, run)
 

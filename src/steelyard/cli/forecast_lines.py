@@ -1,4 +1,4 @@
-"""What `--dry-run` and `judge --status` print: the forecast of a run, and how far it has come."""
+"""What `--dry-run`, `--pilot` and `--status` print: the forecast of a run, and how far it has come."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,36 +7,83 @@ from typing import TYPE_CHECKING
 from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
+    from steelyard.judging.expected_tokens import CostRange, TokenRange
     from steelyard.judging.forecast import Forecast
     from steelyard.judging.run_status import RunStatus
+    from steelyard.judging.sampling_forecast import SamplingForecast
     from steelyard.stages.judge import JudgeForecast
+
+_STATE = "the rest is not sent yet"
+PILOT_HINT = (
+    "nothing is known of the length of replies: --pilot 20 sends 20 requests, keeps them, and forecasts the rest"
+)
 
 
 def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
     """Yield what a run would send: requests, tokens, money and hours of each model."""
-    yield f"{number_of(forecast.num_used, 'prompt')} of {forecast.num_cases:,} would be judged; nothing is sent"
+    yield f"{number_of(forecast.num_used, 'prompt')} of {forecast.num_cases:,} would be judged; {_STATE}"
     for model in forecast.models:
         yield from model_lines(model)
+    if any(model.num_requests and model.reply_tokens.expected is None for model in forecast.models):
+        yield PILOT_HINT
 
 
 def model_lines(model: "Forecast") -> Iterator[str]:
     """Yield the requests to one model: their number, tokens, money and hours."""
-    answered = f", {model.num_answered:,} answered already" if model.num_answered else ""
     repeated = f"; {model.num_repeated:,} more are equal to one of them" if model.num_repeated else ""
-    yield f"{model.model}: {number_of(model.num_requests, 'request')}{answered}{repeated}"
+    yield f"{model.model}: {request_text(model.num_requests, model.num_answered)}{repeated}"
     shared = f"{model.shared_tokens:,} of them begin like an earlier request"
-    yield f"  {model.prompt_tokens:,} prompt tokens (by {model.prompt_from}), {shared}"
-    yield f"  {model.reply_tokens:,} reply tokens (by {model.reply_from})"
-    if model.cost is not None and model.least_cost is not None:
-        yield f"  cost {model.cost:.2f}, {model.least_cost:.2f} if the server caches what is shared"
+    yield f"  {range_text(model.prompt_tokens)} prompt tokens (by {model.prompt_from}), {shared}"
+    yield f"  {range_text(model.reply_tokens)} reply tokens (by {model.reply_from})"
+    if model.cost is not None:
+        saved = model.cached_saving
+        saving = f"; {saved:.2f} less if the server caches what is shared" if saved else ""
+        yield f"  cost {cost_text(model.cost)}{saving}"
+    if model.batch_cost is not None:
+        yield f"  cost {cost_text(model.batch_cost)} in batch files: --batch FOLDER"
     if model.hours is not None:
         yield f"  {model.hours:.2g} hours"
 
 
+def sampling_forecast_lines(forecast: "SamplingForecast") -> Iterator[str]:
+    """Yield the requests, the tokens and the money of all models and of each."""
+    models = forecast.models
+    total = number_of(sum(model.num_requests for model in models.values()), "request")
+    of = f"{number_of(len(models), 'model')} for {number_of(forecast.num_prompts, 'prompt')}"
+    yield f"{total} to {of}; {_STATE}"
+    for name, model in models.items():
+        yield f"  {name}: {request_text(model.num_requests, model.num_answered)}"
+        yield f"    {range_text(model.prompt_tokens)} prompt tokens (by {model.prompt_from})"
+        cost = "" if model.cost is None else f", cost {cost_text(model.cost)}"
+        if model.batch_cost is not None:
+            cost += f", {cost_text(model.batch_cost)} in batch files (--batch FOLDER)"
+        yield f"    {range_text(model.reply_tokens)} reply tokens (by {model.reply_from}){cost}"
+    if any(model.num_requests and model.reply_tokens.expected is None for model in models.values()):
+        yield PILOT_HINT
+
+
+def request_text(num_requests: int, num_answered: int) -> str:
+    """Return the requests to come, and those answered if there are any."""
+    return number_of(num_requests, "request") + (f", {num_answered:,} answered already" if num_answered else "")
+
+
+def range_text(tokens: "TokenRange") -> str:
+    """Return an expected number with the ends of its range, or the ends alone."""
+    ends = f"{tokens.low:,} to {tokens.high:,}"
+    if tokens.expected is None:
+        return ends
+    return f"{tokens.expected:,}" if tokens.low == tokens.high else f"{tokens.expected:,} ({ends})"
+
+
+def cost_text(cost: "CostRange") -> str:
+    """Return an expected cost with the ends of its range, or the ends alone."""
+    ends = f"{cost.low:.2f} to {cost.high:.2f}"
+    return ends if cost.expected is None else f"{cost.expected:.2f} ({ends})"
+
+
 def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:
     """Yield how far a run has come, its cost so far and to come, and what continues it."""
-    state = "has stopped" if status.state == "failed" else f"is {status.state}"
-    yield f"{out} {state}{f': {status.problem}' if status.problem else ''}"
+    yield f"{out} is {status.state}{f': {status.problem}' if status.problem else ''}"
     for model in status.models:
         of = "" if model.num_requests is None else f" of {model.num_requests:,}"
         line = f"{model.model}: {model.num_done:,}{of} requests done, {model.num_failed:,} failed"
@@ -44,6 +91,8 @@ def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:
         if model.cost is not None:
             to_come = "" if model.cost_to_come is None else f", about {model.cost_to_come:.2f} to come"
             yield f"  cost {model.cost:.2f}{to_come}"
+    for batch in status.batches:
+        yield f"{batch.name}: {batch.num_waiting:,} of {batch.num_requests:,} requests wait since {batch.since}"
     if status.ends is not None:
         yield f"ends about {status.ends}"
     if status.command is not None:

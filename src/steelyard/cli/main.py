@@ -17,7 +17,7 @@ from steelyard.cli.output import escape_unencodable
 from steelyard.cli.verb import FunctionVerb, StageVerb, VerbCommand, VerbGroup
 from steelyard.cli.verbs import data, describe, installation, judgments, labelling, models, pipelines, prompts, reports
 from steelyard.cli.verbs.workbench import WORKBENCH
-from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError
+from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError, WaitingError
 from steelyard.io.progress import log
 
 _ABOUT = """Steelyard (杆秤) builds and evaluates reward models in any language.
@@ -106,7 +106,11 @@ def verbs_by_name() -> dict[str, StageVerb | FunctionVerb | VerbGroup]:
 
 
 def main() -> None:
-    """Run one verb. Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling, 130 interrupted."""
+    """Run one verb.
+
+    Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling or waiting for batch files, 130
+    interrupted.
+    """
     escape_unencodable()
     try:
         _check_words(sys.argv[1:])
@@ -161,8 +165,9 @@ def _options(
 
 
 def _refuse(error: UserError) -> None:
-    log(f"{'stopped' if isinstance(error, CeilingError) else 'error'}: {error}")
-    sys.exit(3 if isinstance(error, CeilingError) else 2)
+    stopped = "stopped" if isinstance(error, CeilingError) else "waiting" if isinstance(error, WaitingError) else None
+    log(f"{stopped or 'error'}: {error}")
+    sys.exit(3 if stopped else 2)
 
 
 def _fail(error: Exception) -> None:

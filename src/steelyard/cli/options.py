@@ -100,7 +100,7 @@ def input_parameter(part: StageArgument | StageOption, declared: FunctionParamet
     option_type: Any = list[Path] if is_sequence else declared_type
     if isinstance(part, StageArgument):
         return _parameter(part.name, option_type, typer.Argument(help=part.help, metavar=part.metavar))
-    default = "" if declared.default in (REQUIRED, None, False) else f" Default: {declared.default}."
+    default = "" if declared.default in (REQUIRED, None, False, ()) else f" Default: {declared.default}."
     flag = part.flag or f"--{part.name.replace('_', '-')}"
     info = typer.Option(flag, help=part.help + default, autocompletion=part.complete, rich_help_panel=part.panel)
     is_required = declared.default is REQUIRED and not part.is_optional
@@ -188,7 +188,7 @@ def _help(part: SettingOption, setting: Setting) -> str:
     if any(value not in setting.meaning for value in values):
         words.append(f"One of {', '.join(values)}.")
     words.append(part.note)
-    if setting.default not in (REQUIRED, None, "") and not isinstance(setting.default, bool):
+    if setting.default not in (REQUIRED, None, "", (), [], {}) and not isinstance(setting.default, bool):
         words.append(f"Default: {default_text(setting.default)}.")
     return " ".join(filter(None, words))
 
@@ -295,6 +295,12 @@ StageSettings = Annotated[
 ]
 RedoFrom = Annotated[str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")]
 CASES = StageArgument("cases", "The case file.")
+BATCH_OPTIONS = (
+    StageOption("batch", "A folder for batch files and the results put there; nothing is sent."),
+    StageOption("release_batch", "Ask the requests of this batch file (or: all) again."),
+    StageOption("any_batch_model", "Read results under another model's name."),
+)
+"""How a verb that asks models uses batch files."""
 ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME; repeat.", parse=_parse_only)
 MODEL = StageOption("model", "A trained model's folder, or a kind: steelyard list models.", complete=complete_model)
 MODEL_SETTINGS = tuple(

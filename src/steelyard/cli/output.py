@@ -16,7 +16,8 @@ import msgspec
 import typer
 
 from steelyard.core.config import describe_type
-from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys
+from steelyard.core.plugins import kinds
+from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys, toml_tables
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import JsonObject, Run
 from steelyard.io.terminal_text import (
@@ -229,6 +230,14 @@ def page_width() -> int:
     return max(Console().width, MIN_WIDTH)
 
 
+def has_colour() -> bool:
+    """Return whether stdout is a terminal with colours, and they are wanted (``NO_COLOR``)."""
+    from rich.console import Console
+
+    console = Console()
+    return console.is_terminal and console.color_system is not None and not console.no_color
+
+
 def echo_lines(lines: Iterable[Line]) -> None:
     """Print styled lines to stdout. Their texts are printed as they are: no markup is interpreted."""
     from rich.console import Console
@@ -261,12 +270,30 @@ def print_settings(settings: Sequence[Setting], *, as_json: bool) -> None:
 
 def type_text(setting: Setting) -> str:
     """Describe the values of a setting: ``a whole number``, ``tiers, judged``; names of a table are those in it."""
-    described = msgspec.inspect.type_info(setting.type)
-    members = described.types if isinstance(described, msgspec.inspect.UnionType) else (described,)
-    for member in members:
-        if isinstance(member, msgspec.inspect.Metadata) and member.extra and "names_in" in member.extra:
-            return ", ".join(table_keys(member.extra["names_in"]))
-    return describe_type(described)
+    return _values_text(msgspec.inspect.type_info(setting.type))
+
+
+def _values_text(described: msgspec.inspect.Type) -> str:
+    """Describe the values of a type; a text that is one of many names says in its metadata where they stand."""
+    match described:
+        case msgspec.inspect.Metadata(extra=dict(extra)):
+            return _names_text(extra)
+        case msgspec.inspect.UnionType():
+            members = [member for member in described.types if not isinstance(member, msgspec.inspect.NoneType)]
+            return " or ".join(map(_values_text, members))
+        case msgspec.inspect.VarTupleType():
+            return f"a list; each item: {_values_text(described.item_type)}"
+        case _:
+            return describe_type(described)
+
+
+def _names_text(extra: Mapping[str, str]) -> str:
+    """Return the names: keys of a table in the source or in a TOML file, kinds of a package, or the text itself."""
+    if "names_in" in extra:
+        return ", ".join(table_keys(extra["names_in"]))
+    if "tables_in" in extra:
+        return ", ".join(toml_tables(extra["tables_in"]))
+    return ", ".join(kinds(extra["kinds_of"])) if "kinds_of" in extra else extra["values"]
 
 
 def default_of(setting: Setting) -> str:

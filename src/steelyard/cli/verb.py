@@ -14,13 +14,14 @@ import signal
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand
 
+from steelyard.cli.help_page import entries_of, help_page
 from steelyard.cli.options import (
     SETTINGS_OPTION,
     Part,
@@ -32,7 +33,7 @@ from steelyard.cli.options import (
     merge_settings,
     setting_parameter,
 )
-from steelyard.cli.output import TerminalTable, counts_line, echo_record, print_lines, print_settings
+from steelyard.cli.output import TerminalTable, counts_line, echo_record, has_colour, print_lines, print_settings
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
 from steelyard.core.settings_help import read_parameters, read_settings
@@ -44,8 +45,6 @@ from steelyard.io.tempfiles import copy_pipe, is_pipe
 _OUTPUTS = ("out", "folder")
 _NOWHERE = Path()
 """What stands for --out in the answer of a verb that needs none."""
-_EXAMPLE = re.compile(r"^ *Example: `([^`]+)`$", re.MULTILINE)
-_WORD = re.compile(r"(?:'[^']*'|[^\s'])+")
 _JUDGE_SETTING = re.compile(r"--set ('?)((?:judge|chat)\.|allow_even=)")
 _MODEL_OPTION = re.compile(r"(--(?:chat-template|max-length|over-length))(?: ([^\s,;:()-][^\s,;:()]*))?")
 
@@ -219,19 +218,11 @@ class VerbCommand(TyperCommand):
             raise SystemExit(128 + number) from error
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with its examples after it in lines that fit the terminal and can be pasted."""
-        about = self.help or ""
-        self.help = re.sub(r"\n{3,}", "\n\n", _EXAMPLE.sub("", about))
-        try:
-            super().format_help(ctx, formatter)
-        finally:
-            self.help = about
-        width = shutil.get_terminal_size().columns
-        commands = _EXAMPLE.findall(about)
-        if commands:
-            formatter.write("Examples:\n\n" if len(commands) > 1 else "Example:\n\n")
-        for command in commands:
-            formatter.write(f"{pasteable(command, width)}\n\n")
+        """Write the help in lines that fit the terminal."""
+        usage = " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)])
+        entries = entries_of(self.get_params(ctx), ctx)
+        mark = partial(typer.style, fg=typer.colors.CYAN) if has_colour() else str
+        formatter.write(help_page(self.help or "", usage, entries, shutil.get_terminal_size().columns, mark))
 
     def _options(self) -> set[str]:
         return {option for parameter in self.params for option in parameter.opts}
@@ -256,18 +247,6 @@ class VerbCommand(TyperCommand):
                     texts = [text and str(text).replace(str(copy), str(pipe)) for text in texts]
                 problem, where, allowed, do = texts
                 raise type(error)(problem, where=where, allowed=allowed, do=do) from error
-
-
-def pasteable(command: str, width: int) -> str:
-    """Return a command in lines of at most ``width`` columns that a shell reads as one; a word is never divided."""
-    first, *words = _WORD.findall(command)
-    lines = [first]
-    for word in words:
-        if len(lines[-1]) + len(word) + len(" \\") < width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(f"  {word}")
-    return " \\\n".join(lines)
 
 
 def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:

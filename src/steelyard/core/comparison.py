@@ -68,7 +68,8 @@ class Reply(Record, frozen=True, kw_only=True):
 
     Where it came from: the address of the server (``endpoint``), the ``model`` that it reports, the ``seed`` sent, the
     ``seconds`` that the successful try took, and the server's own ``finish_reason``. ``unanswered_tries``: tries that
-    reached the server and brought no answer. They may be billed, and nobody knows their tokens.
+    reached the server and brought no answer. They may be billed, and nobody knows their tokens. ``batch`` is
+    the batch file in which the request was asked; null for one that was sent alone.
     """
 
     request: str
@@ -87,6 +88,7 @@ class Reply(Record, frozen=True, kw_only=True):
     seconds: float | None = None
     finish_reason: str | None = None
     unanswered_tries: int = 0
+    batch: str | None = None
 
 
 class Comparison(Record, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ UserError                the request cannot be carried out: exit code 2, no trac
 ├── OutputError          an output that cannot be written, or a folder that holds something else
 ├── ModelError           a model that cannot be used as a reward model as it stands
 ├── CeilingError         a limit of the run's own on money, failures or time, at which it stopped
+├── WaitingError         requests whose answers are yet to come from batch files; the same run goes on with them
 ├── MissingPartError     an optional group of packages that is not installed
 └── EvidenceError        cases that lack what the request needs (judgments, pairs, a ranking, a score)
 """
@@ -160,6 +161,10 @@ class ModelError(UserError):
 
 class CeilingError(UserError):
     """A run that stopped at a limit of its own on money, failures or time; the same run can go on."""
+
+
+class WaitingError(UserError):
+    """A run whose requests wait in batch files; the same run goes on when their results are there."""
 
 
 class MissingPartError(UserError):

@@ -219,6 +219,19 @@ class Chat(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchChat(Chat, Protocol):
+    """A chat whose requests can also be written to a file, for a service that answers it as a whole."""
+
+    def batch_request(self, request: Request) -> tuple[str, JsonObject]:
+        """Return the path of the endpoint and the body of a request: the very body that `ask` sends."""
+        ...
+
+    def batch_reply(self, request: Request, status: int, body: Any) -> Reply:
+        """Return the reply that a response is: its HTTP status and its decoded body, read as `ask` reads them."""
+        ...
+
+
 class Judge(Protocol):
     """A judging style. Pure: turns comparisons into questions for a language model and its replies into verdicts.
 

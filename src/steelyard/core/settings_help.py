@@ -8,6 +8,7 @@ import ast
 import builtins
 import importlib
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -207,6 +208,11 @@ def table_keys(place: str) -> tuple[str, ...]:
     assert isinstance(node, ast.Assign | ast.AnnAssign), f"{place} is not a table"
     assert isinstance(node.value, ast.Dict), f"{place} is not a table"
     return tuple(str(ast.literal_eval(key)) for key in node.value.keys if key is not None)
+
+
+def toml_tables(path: str) -> tuple[str, ...]:
+    """Return the names of the tables of a TOML file in the package, in its order."""
+    return tuple(tomllib.loads(files(_PACKAGE).joinpath(*path.split("/")).read_text(encoding="utf-8")))
 
 
 def default_text(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -30,13 +30,13 @@ class Config(BaseConfig, frozen=True):
     the longer one has at most this multiple of the code points of the shorter.
     """
 
-    bench_kind: str = "cases"
+    bench_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "benches"})] = "cases"
     """The kind of bench (`steelyard list benches`)."""
     bench: Meta = msgspec.field(default_factory=dict)
     """Settings of the bench's kind: docs/settings.md, under benches."""
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind: docs/settings.md, under models."""
-    baselines: tuple[str, ...] | None = None
+    baselines: tuple[Annotated[str, msgspec.Meta(extra={"kinds_of": "models"})], ...] | None = None
     """The baselines. Default: all that need no training cases, and ngram where --train-cases is given."""
     pairs: PairChoice | None = None
     """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""

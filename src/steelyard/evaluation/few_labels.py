@@ -68,6 +68,14 @@ class HumanLabels:
             )
 
 
+def check_labelled(judged: Iterable[Case], human: Iterable[Case]) -> None:
+    """Raise EvidenceError unless every human-labelled case is a judged one with the same responses."""
+    labels = HumanLabels(human)
+    for case in judged:
+        labels.label(case)
+    labels.check_used()
+
+
 class FewLabels(NamedTuple):
     """The evaluation on the human labels, and the values from both kinds of labels."""
 

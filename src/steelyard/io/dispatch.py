@@ -15,6 +15,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
+from steelyard.core.errors import UserError
 from steelyard.io.connections import Connections, RequestLimits
 from steelyard.io.http import Attempt, HttpReply, retry_wait
 from steelyard.io.pacing import RequestPace
@@ -86,7 +87,7 @@ class _Dispatcher(Generic[Job]):
         self.delayed: list[tuple[float, int, _Under[Job]]] = []
         self.numbers = itertools.count()
         self.finished: deque[Finished[Job]] = deque()
-        self.error: Exception | None = None
+        self.error: UserError | None = None
 
     def run(self, jobs: Iterator[Job]) -> "Generator[Finished[Job], None, None]":
         """Yield the results until every request has one."""
@@ -173,7 +174,7 @@ class _Dispatcher(Generic[Job]):
         self.num_running -= 1
         try:
             ended = outcome()
-        except Exception as error:
+        except UserError as error:
             self.error = self.error or error
             return
         self.pace.note(is_refused=ended.is_refused, started=started, now=now)

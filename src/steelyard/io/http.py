@@ -125,8 +125,24 @@ def attempt(
     waits = server_waits(response.headers, is_refused=is_refused, now=datetime.now(UTC))
     if 200 <= response.status < 300:
         return _read(response.content, limits.key, is_empty)._replace(waits=waits)
-    reply = HttpReply(None, f"http_{response.status}", _error_text(response.content, limits.key)[:_MAX_DETAIL])
+    reply = _refusal(response.status, _error_text(response.content, limits.key))
     return Attempt(reply, response.status in _RETRIABLE, is_refused, waits)
+
+
+def decoded_reply(status: int, body: Any, key: Key, *, is_empty: Callable[[Any], bool]) -> HttpReply:
+    """Return what `attempt` does of a response that came in another way: its status and its decoded body."""
+    value = key.redact(body)
+    if not 200 <= status < 300:
+        return _refusal(status, json.dumps(value, ensure_ascii=False))
+    return _content(value, is_empty)
+
+
+def _refusal(status: int, detail: str) -> HttpReply:
+    return HttpReply(None, f"http_{status}", detail[:_MAX_DETAIL])
+
+
+def _content(value: Any, is_empty: Callable[[Any], bool]) -> HttpReply:
+    return HttpReply(value, "empty", "no text") if is_empty(value) else HttpReply(value)
 
 
 def _read(content: bytes, key: Key, is_empty: Callable[[Any], bool]) -> Attempt:
@@ -140,9 +156,9 @@ def _read(content: bytes, key: Key, is_empty: Callable[[Any], bool]) -> Attempt:
         return Attempt(HttpReply(None, "malformed", str(error)), is_retriable=True, is_unanswered=True)
     except RecursionError as error:
         return Attempt(HttpReply(None, "malformed", str(error)), is_unanswered=True)
-    if is_empty(value):
-        return Attempt(HttpReply(value, "empty", "no text"), is_retriable=True, is_unanswered=True)
-    return Attempt(HttpReply(value))
+    reply = _content(value, is_empty)
+    is_empty_reply = reply.reason is not None
+    return Attempt(reply, is_retriable=is_empty_reply, is_unanswered=is_empty_reply)
 
 
 def _error_text(content: bytes, key: Key) -> str:

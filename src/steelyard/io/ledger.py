@@ -16,6 +16,7 @@ import msgspec
 
 from steelyard.core.comparison import Reply
 from steelyard.core.errors import FileError, OutputError, UserError
+from steelyard.io.batch_marks import TABLES, BatchMarks
 
 LEDGER_FILE = "replies.sqlite"
 
@@ -46,6 +47,8 @@ class Ledger:
         self._connection = connection
         self._path = path
         self._set_numbers = itertools.count()
+        self._is_together = False
+        self.batches = BatchMarks(connection)
 
     def add(self, reply: Reply) -> None:
         """Store the reply or its failure; it survives a kill of this process once this returns.
@@ -65,7 +68,25 @@ class Ledger:
             self._connection.execute(_FORGET_FAILURE, (reply.request,))
         if reply.unanswered_tries:
             self._connection.execute(_ADD_UNANSWERED, (reply.request, reply.unanswered_tries))
-        self._connection.commit()
+        self._commit()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Store what the block adds, marks of batches among it, together at its end; nothing where it raises.
+
+        Once the block has ended, its changes survive a kill and a loss of power.
+        """
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._is_together = True
+        try:
+            yield
+            self._connection.commit()
+        except BaseException:
+            self._connection.rollback()
+            raise
+        finally:
+            self._is_together = False
+            self._connection.execute("PRAGMA synchronous = NORMAL")
 
     def has(self, request: str) -> bool:
         """Return whether the request was answered."""
@@ -133,6 +154,10 @@ class Ledger:
     def __len__(self) -> int:
         return self._connection.execute("SELECT COUNT(*) FROM replies").fetchone()[0]
 
+    def _commit(self) -> None:
+        if not self._is_together:
+            self._connection.commit()
+
     def _first(self, query: str, request: str) -> str | None:
         row = self._connection.execute(query, (request,)).fetchone()
         return None if row is None else row[0]
@@ -142,8 +167,8 @@ class Ledger:
 def open_ledger(path: Path | None) -> Iterator[Ledger]:
     """Open the ledger in that file, which is created if absent; without a path, a ledger in memory.
 
-    After a UserError a file without replies is removed again, so that the corrected call can use the folder.
-    Raises OutputError while another run writes it, FileError for a file that is not a ledger.
+    After a UserError a file without replies and marks of batches is removed again, so that the corrected call can use
+    the folder. Raises OutputError while another run writes it, FileError for a file that is not a ledger.
     """
     is_needed = path is not None and path.exists()
     connection: sqlite3.Connection | None = None
@@ -157,7 +182,7 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
         try:
             yield ledger
         except UserError:
-            is_needed = len(ledger) > 0
+            is_needed = len(ledger) > 0 or bool(ledger.batches.names())
             raise
         except sqlite3.OperationalError as error:
             raise _unwritable(error, path) from error
@@ -194,7 +219,7 @@ def _opened(path: Path | None) -> sqlite3.Connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.executescript(f"BEGIN EXCLUSIVE; {_TABLES} COMMIT;")
+        connection.executescript(f"BEGIN EXCLUSIVE; {_TABLES}{TABLES} COMMIT;")
     except BaseException:
         connection.close()
         raise

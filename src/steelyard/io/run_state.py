@@ -19,6 +19,7 @@ from typing import Literal
 
 import msgspec
 
+from steelyard.core.errors import WaitingError
 from steelyard.core.types import Record
 from steelyard.io.atomic import LOCK_FILE, is_held
 from steelyard.io.progress import Bar, observed
@@ -29,6 +30,10 @@ _SECONDS_BEFORE_NEXT_TASK = 0.2
 """A task that begins is written sooner: its first step may take minutes."""
 _FRESH_SECONDS = 10.0
 _MOST_TASKS = 20
+
+
+UnfinishedState = Literal["running", "interrupted", "failed", "waiting"]
+"""How a run without a record stands; ``waiting``: for the results of batch files."""
 
 
 class TaskProgress(Record, frozen=True, kw_only=True):
@@ -50,7 +55,7 @@ class RunState(Record, frozen=True, kw_only=True):
     command line. Times are seconds since 1970. ``tasks`` are the last progress bars, the current one last.
     """
 
-    state: Literal["running", "interrupted", "failed"]
+    state: UnfinishedState
     command: str | None
     folder: str
     process: int
@@ -149,7 +154,7 @@ class _Recorder:
         if time.monotonic() - self._written >= seconds:
             self.write()
 
-    def write(self, state: Literal["running", "interrupted", "failed"] = "running", problem: str = "") -> None:
+    def write(self, state: UnfinishedState = "running", problem: str = "") -> None:
         """Write the state under a temporary name and rename it; without a flush, which could take long."""
         self._written = time.monotonic()
         tasks = tuple(task.progress() for task in self._tasks)
@@ -181,7 +186,8 @@ def recorded_state(folder: Path) -> Iterator[None]:
     except BaseException as error:
         is_stopped = isinstance(error, KeyboardInterrupt)
         if folder.is_dir():
-            recorder.write("interrupted" if is_stopped else "failed", "" if is_stopped else str(error))
+            ended = "waiting" if isinstance(error, WaitingError) else "failed"
+            recorder.write("interrupted" if is_stopped else ended, "" if is_stopped else str(error))
         raise
     (folder / STATE_FILE).unlink(missing_ok=True)
 

@@ -3,7 +3,7 @@
 `ask_requests` serves whoever has questions for a chat: the judges of a panel, and the models that write responses.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import chain
@@ -13,8 +13,6 @@ import msgspec
 
 from steelyard.core.checks import content_id
 from steelyard.core.comparison import (
-    SERVER_LIMIT,
-    TOO_LONG,
     Answer,
     Comparison,
     Question,
@@ -25,23 +23,19 @@ from steelyard.core.errors import CeilingError, ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat
-from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, Meta, Record
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
+from steelyard.judging.futile_requests import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
 from steelyard.judging.judge_card import JudgeCards
 from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import JudgeTask
 from steelyard.judging.prefix_order import in_prefix_order, requests_by_prompt
-from steelyard.judging.token_use import AnyPrice, Budget, Ceilings, TokenCounts, TokenUse, sum_tokens
+from steelyard.judging.token_use import AnyPrice, Budget, Ceilings, Spending, TokenCounts, TokenUse, sum_tokens
 from steelyard.judging.verdicts import VerdictSummary, combine_repeats, panel_answer
 
-_FEWEST_REPLIES = 20
-"""Replies required before failures, or the share that was cut off, can end the run."""
 _BLOCK = 1000
 """Comparisons, at least, of which two stand for all in the search for the first one without a reply."""
-_LONGER_CONTEXT = "start the server with a longer context for each request"
-_MORE_TOKENS = "say --set judge.max_tokens=N with more, or --set judge.form=letter, a form without reasons"
 
 
 class PricedChat(NamedTuple):
@@ -50,14 +44,6 @@ class PricedChat(NamedTuple):
     name: str
     chat: Chat
     price: AnyPrice | None = None
-
-
-class RequestCounts(NamedTuple):
-    """Requests to one chat. ``num_questions`` counts equal questions once; ``num_kept`` had a reply before."""
-
-    num_questions: int = 0
-    num_kept: int = 0
-    num_failed: int = 0
 
 
 def ask_panel(
@@ -116,7 +102,7 @@ def ask_requests(
     num_requests: int | None,
     first: Sequence[Request] = (),
     max_truncated: float = 0.2,
-    remedy: str = _MORE_TOKENS,
+    remedy: str = MORE_TOKENS,
     budget: Budget | None = None,
 ) -> RequestCounts:
     """Ask a chat every question that has no reply in the ledger, equal ones once, and store the replies as they arrive.
@@ -126,6 +112,7 @@ def ask_requests(
     servers then have in their caches. At a ceiling of ``budget`` no further one is sent, and those under way are
     awaited. Raises as `ask_panel` does.
     """
+    ledger.batches.refuse_waiting()
     with nullcontext() if num_requests is None else bar(f"asking {model.name}", num_requests) as shown:
         store = _ReplyStore(ledger, model, shown, max_truncated=max_truncated, remedy=remedy)
         store.budget = budget or Budget(Ceilings())
@@ -152,22 +139,6 @@ def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
     option = str(store.ceiling).partition(" ")[0]
     do = f"run the same command with a higher {option}: what is answered is not asked again"
     return CeilingError(f"{store.ceiling} is reached: {done}{cost}", where=store.model.name, do=do)
-
-
-def refuse_failed(counts: Mapping[str, RequestCounts], ledger: Ledger, *, without: str) -> None:
-    """Raise ModelError if requests failed. ``without``: what they would be left without, for the remedy."""
-    num_failed = sum(count.num_failed for count in counts.values())
-    if not num_failed:
-        return
-    num_questions = sum(count.num_questions for count in counts.values())
-    failures = ledger.failures()
-    reasons = ", ".join(f"{reason} {number}" for reason, number in failures.items())
-    # A prompt over the context fails as often as it is sent.
-    again = _LONGER_CONTEXT if {*failures} == {TOO_LONG} else "run the same command again"
-    raise ModelError(
-        f"{num_failed} of {number_of(num_questions, 'request')} failed ({reasons}); what was answered is kept",
-        do=f"{again}, or say --allow-failed to leave them without {without}",
-    )
 
 
 def answers_of(panel: JudgePanel, comparison: Comparison, ledger: Ledger) -> dict[str, Answer]:
@@ -261,23 +232,23 @@ class _ReplyStore:
         self.ledger, self.model, self.shown = ledger, model, shown
         self.max_truncated, self.remedy = max_truncated, remedy
         self.num_questions = self.num_kept = self.num_answered = self.num_repeated = self.num_failed = 0
-        self.num_cut = self.num_full = 0
-        self.tokens = TokenCounts()
+        self.cuts = CutReplies()
+        self.all_spent = Spending()
         self.first_failure = ""
         self.budget = Budget(Ceilings())
-        self.sent_tokens = TokenCounts()
+        self.sent = Spending()
         self.ceiling: str | None = None
         self.futility: ModelError | None = None
 
     def keep(self, request: str) -> None:
         """Count a reply that the ledger has already."""
         self.num_kept += 1
-        self.tokens = self.tokens.plus(self.ledger.reply(request))
+        self.all_spent = self.all_spent.plus(self.ledger.reply(request))
 
     @property
     def cost(self) -> float:
         """The cost of the replies of this call; 0 without a price."""
-        return 0.0 if self.model.price is None else self.sent_tokens.cost(self.model.price)
+        return 0.0 if self.model.price is None else self.sent.cost(self.model.price)
 
     def has_room(self) -> bool:
         """Return whether another request may be sent; a ceiling that is reached stays so."""
@@ -287,7 +258,7 @@ class _ReplyStore:
     def count_failed_tokens(self, request: str) -> None:
         """Count the tokens that failed replies to a question took in earlier runs."""
         if failed := self.ledger.failed_tokens(request):
-            self.tokens = self.tokens.plus(failed)
+            self.all_spent = self.all_spent.plus(failed)
 
     def advance(self) -> None:
         """Advance the progress bar by one question."""
@@ -296,12 +267,12 @@ class _ReplyStore:
         figures: dict[str, float] = {
             "replies": self.num_kept + self.num_answered,
             "failed": self.num_failed,
-            "prompt_tokens": self.tokens.prompt,
-            "reply_tokens": self.tokens.reply,
+            "prompt_tokens": self.all_spent.tokens.prompt,
+            "reply_tokens": self.all_spent.tokens.reply,
         }
         price = self.model.price
         if price is not None:
-            figures["cost"] = self.tokens.cost(price)
+            figures["cost"] = self.all_spent.cost(price)
         self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "", figures=figures)
 
     def add(self, reply: Reply, question: Question) -> None:
@@ -309,25 +280,20 @@ class _ReplyStore:
         self.ledger.add(reply)
         self.num_failed += reply.failure == "failed"
         self.num_answered += reply.failure != "failed"
-        self.tokens = self.tokens.plus(reply)
-        self.sent_tokens = self.sent_tokens.plus(reply)
-        # A question about the first token alone ends there by design.
-        is_cut = reply.failure == "cut off" and not question.alternatives
-        self.num_cut += is_cut
-        self.num_full += is_cut and (reply.detail or "").endswith(SERVER_LIMIT)
+        self.all_spent = self.all_spent.plus(reply)
+        self.sent = self.sent.plus(reply)
+        if reply.failure != "failed":
+            self.cuts = self.cuts.plus(reply, question)
         self.first_failure = self.first_failure or (reply.detail or "" if reply.failure == "failed" else "")
         self.advance()
         self._check()
 
     def _check(self) -> None:
-        if not self.num_answered and self.num_failed >= _FEWEST_REPLIES:
+        if not self.num_answered and self.num_failed >= FEWEST_REPLIES:
             problem = f"the first {self.num_failed} requests all failed ({self.first_failure[:200]})"
             raise ModelError(problem, where=self.model.name, do="check the chat's settings, and run the same again")
-        if self.num_answered >= _FEWEST_REPLIES and self.num_cut > self.max_truncated * self.num_answered:
-            problem = f"{self.num_cut} of {self.num_answered} replies were cut off before their end"
-            do = _LONGER_CONTEXT if 2 * self.num_full > self.num_cut else self.remedy
-            # The replies under way are paid for, and awaited.
-            self.futility = self.futility or ModelError(problem, where=self.model.name, do=do)
+        # The replies under way are paid for, and awaited.
+        self.futility = self.futility or self.cuts.fault(self.max_truncated, model=self.model.name, remedy=self.remedy)
 
 
 def _unanswered(

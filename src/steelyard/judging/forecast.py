@@ -1,7 +1,8 @@
 """What a run of requests will take before anything is sent: tokens in and out, money and hours, by model.
 
 Prompt tokens are those of a tokenizer, or characters by script at rates that the server's own counts correct as soon
-as some replies are known. Replies are as long as those known so far, or as the form of the question lets expect.
+as some replies are known. Replies are as long as those known so far; before the first one nothing is known of them but
+their limit, and the forecast is a range.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,16 @@ from steelyard.core.numerics import Floats
 from steelyard.core.scripts import SCRIPTS, script_codes
 from steelyard.core.types import Message, Record
 from steelyard.judging.asking import requests_of
+from steelyard.judging.expected_tokens import (
+    CostRange,
+    Counted,
+    TokenRange,
+    at_least_as_wide,
+    exactly,
+    expected_batch_cost,
+    expected_cost,
+    expected_total,
+)
 from steelyard.judging.panel import PanelJudge
 from steelyard.judging.prefix_order import PromptRequests, requests_by_prompt
 from steelyard.judging.token_use import AnyPrice, TokenCounts
@@ -32,8 +43,9 @@ _GROUPS = (
     "other",
     "digits",
     "signs",
+    "template",
 )
-_PRIOR = (0.25, 0.7, 0.65, 0.75, 0.6, 0.36, 0.42, 0.55, 0.7, 0.7, 0.55)
+_PRIOR = (0.25, 0.7, 0.65, 0.75, 0.6, 0.36, 0.42, 0.55, 0.7, 0.7, 0.55, 1.0)
 """Tokens a character by group, about the middle of vocabularies of 100,000 to 260,000 tokens; spaces cost nothing."""
 _LATIN, _LAST_ASCII = SCRIPTS.index("Latin"), 0x7F
 _INDIC = ("Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil", "Telugu", "Kannada", "Malayalam")
@@ -46,9 +58,27 @@ _TOKENS_OF_A_MESSAGE, _TOKENS_OF_A_REQUEST = 4.0, 3.0
 """What chat templates add: turn markers and the role of each message, and the beginning of the reply."""
 _STRENGTH_OF_PRIOR = 1.0
 """Replies whose counts weigh as much as the table does: few, since counts are exact."""
-_REASONED_TOKENS, _VERDICT_TOKENS, _SHORT_REPLY = 250.0, 6.0, 64
+_LEAST_OF_TABLE, _MOST_OF_TABLE = 0.7, (1.5, *[4.0] * 8, 1.5, 1.5, 1.5)
+"""Vocabularies of 50,000 to 260,000 tokens against the table, by group: small ones split most scripts into bytes."""
+_MOST_OF_A_SYSTEM_PROMPT = 40.0
+"""Some chat templates begin with a system prompt of their own where a conversation has none."""
+_NUM_FOLDS = 5
+RATES_PRECISION = 0.06
+"""Totals by characters are at least this uncertain, however many counts fit: some texts are like none of these."""
 _MOST_COUNTED = 2_000
 """Replies that correct the rates: more add nothing to their precision."""
+
+
+CountTokens = Callable[[Sequence[Message]], float]
+"""Returns the tokens of a request's messages."""
+
+
+class CountedRequest(NamedTuple):
+    """A request with the tokens of its prompt as the server counted them; ``prompt`` is the key of its case."""
+
+    prompt: str
+    messages: Sequence[Message]
+    tokens: int
 
 
 class TokenRates(NamedTuple):
@@ -59,7 +89,13 @@ class TokenRates(NamedTuple):
 
     def of(self, messages: Sequence[Message]) -> float:
         """Estimate the tokens of a request."""
-        return float(_features(messages) @ np.array(self.rates)) + _template_tokens(messages)
+        return float(_features(messages) @ np.array(self.rates))
+
+    def ends(self, messages: Sequence[Message]) -> tuple[float, float]:
+        """Return the least and the most tokens that a request has with most vocabularies, before any count is known."""
+        tokens = _features(messages) * np.array(self.rates)
+        added = 0.0 if any(message.role == "system" for message in messages) else _MOST_OF_A_SYSTEM_PROMPT
+        return float(tokens.sum()) * _LEAST_OF_TABLE, float(tokens @ np.array(_MOST_OF_TABLE)) + added
 
     def corrected(self, counted: Iterable[tuple[Sequence[Message], int]]) -> "TokenRates":
         """Return the rates that fit the server's own counts: least squares of the relative error, held by the table.
@@ -67,7 +103,7 @@ class TokenRates(NamedTuple):
         The table is scaled first, which the first few counts determine well; then each group moves as far as requests
         that contain it tell.
         """
-        rows = [(_features(messages), number - _template_tokens(messages)) for messages, number in counted]
+        rows = [(_features(messages), number) for messages, number in counted]
         if not rows:
             return self
         features, numbers = np.array([row for row, _ in rows]), np.array([number for _, number in rows], dtype=float)
@@ -80,11 +116,11 @@ class TokenRates(NamedTuple):
         system = np.vstack([weighted, held])
         target = np.concatenate([np.ones(len(numbers)), held.sum(axis=1)])
         factors = np.linalg.lstsq(system, target, rcond=None)[0]
-        return TokenRates(tuple((prior * np.clip(factors, 0.2, 5.0)).tolist()), len(rows))
+        return TokenRates(tuple((prior * np.clip(factors, 0.2, 8.0)).tolist()), len(rows))
 
 
 def _features(messages: Sequence[Message]) -> Floats:
-    """Return the number of characters of each group, shape (group,)."""
+    """Return the number of characters of each group, and last the tokens of the usual template, shape (group,)."""
     text = "".join(message.content for message in messages)
     each = script_codes(text)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -97,38 +133,60 @@ def _features(messages: Sequence[Message]) -> Floats:
     counts["accented"] = accented
     counts["digits"] = float(sum(sign.isdigit() for sign in text))
     counts["signs"] = float(codes[0] - counts["digits"] - sum(sign.isspace() for sign in text))
+    counts["template"] = _TOKENS_OF_A_MESSAGE * len(messages) + _TOKENS_OF_A_REQUEST
     return np.array([counts[group] for group in _GROUPS])
 
 
-def _template_tokens(messages: Sequence[Message]) -> float:
-    return _TOKENS_OF_A_MESSAGE * len(messages) + _TOKENS_OF_A_REQUEST
+def held_out_counts(
+    rows: Sequence[CountedRequest], count_tokens: CountTokens | None = None
+) -> tuple[TokenRates, list[Counted]]:
+    """Return the rates that fit all counts, and each count beside what the other counts let expect of it.
+
+    With ``count_tokens`` there is nothing to fit: its numbers are what is expected.
+    """
+    rates = TokenRates().corrected((row.messages, row.tokens) for row in rows)
+    if count_tokens is not None:
+        return rates, [Counted(row.prompt, count_tokens(row.messages), row.tokens) for row in rows]
+    folds = {prompt: place % _NUM_FOLDS for place, prompt in enumerate(sorted({row.prompt for row in rows}))}
+    counted: list[Counted] = []
+    for fold in sorted({*folds.values()}):
+        others = TokenRates().corrected((row.messages, row.tokens) for row in rows if folds[row.prompt] != fold)
+        held_out = (row for row in rows if folds[row.prompt] == fold)
+        counted += [Counted(row.prompt, others.of(row.messages), row.tokens) for row in held_out]
+    return rates, counted
 
 
-class Forecast(Record, frozen=True, kw_only=True):
+def estimated_from(count_tokens: CountTokens | None, num_counted: int) -> str:
+    """Say what an estimate of prompt tokens comes from."""
+    corrected = f"{num_counted} replies" if num_counted else ""
+    if count_tokens is None:
+        return corrected or "characters"
+    return f"tokenizer and {corrected}" if corrected else "tokenizer"
+
+
+class Forecast(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What one model is going to be asked, beyond what it has answered already: equal requests once.
 
     ``num_repeated`` requests are equal to one of the others.
     ``shared_tokens`` of the prompts begin like an earlier request: a server with a cache need not compute them.
-    ``cost`` counts none of them as cached, ``least_cost`` all of them; null without a price. ``hours`` is null without
-    a rate. ``prompt_from`` and ``reply_from`` say what the tokens are estimated from.
+    ``cost`` counts none of them as cached, and ``cached_saving`` is what all of them save; ``batch_cost`` is that of
+    batch files. Each is null without a price. ``hours`` is null without a rate. ``prompt_from`` and ``reply_from`` say
+    what the tokens are estimated from.
     """
 
     model: str
     num_requests: int
     num_answered: int
-    prompt_tokens: int
+    prompt_tokens: TokenRange
     shared_tokens: int
-    reply_tokens: int
-    cost: float | None
-    least_cost: float | None
+    reply_tokens: TokenRange
+    cost: CostRange | None
+    cached_saving: float | None
+    batch_cost: CostRange | None = None
     hours: float | None
     prompt_from: str
     reply_from: str
     num_repeated: int = 0
-
-
-CountTokens = Callable[[Sequence[Message]], float]
-"""Returns the tokens of a request's messages."""
 
 
 def forecast_member(
@@ -168,39 +226,42 @@ def forecast_requests(
     without it, characters are counted at rates that fit the prompts of known replies. ``is_new`` adds an id to a set
     and returns whether it was new; by default to one in memory.
     """
-    rates = TokenRates().corrected(islice(_counted(prompts(), known), _MOST_COUNTED))
-    totals = _CaseTotals(count_tokens or rates.of, is_new or _new_ids())
-    for prompt in prompts():
-        totals.add_prompt(prompt, known)
-    number, reply = totals.num_requests, totals.expected_reply
-    if totals.num_counted:
-        reply = number * totals.known_tokens / totals.num_counted
-    tokens = TokenCounts(prompt=round(totals.prompt), reply=round(reply))
-    corrected = f"{rates.num_counted} replies" if rates.num_counted else "characters"
+    rows = list(islice(_counted(prompts(), known), _MOST_COUNTED))
+    rates, counted = held_out_counts(rows, count_tokens)
+    is_estimated = count_tokens is None
+    totals = RequestTotals(
+        count_tokens or rates.of, is_new or _new_ids(), is_estimated=is_estimated, has_ends=is_estimated and not rows
+    )
+    for place, prompt in enumerate(prompts()):
+        totals.add_prompt(str(place), prompt, known)
+    number = totals.num_requests
+    prompt_tokens = totals.prompt_range(counted)
+    reply_tokens = expected_total(totals.known_replies, number, low=number, high=totals.most_reply)
+    saving = TokenCounts(round(totals.shared)), TokenCounts(round(totals.shared), cached=round(totals.shared))
+    num_known = len(totals.known_replies)
     return Forecast(
         model=name,
         num_requests=number,
         num_answered=totals.num_answered,
-        prompt_tokens=tokens.prompt,
+        prompt_tokens=prompt_tokens,
         shared_tokens=round(totals.shared),
-        reply_tokens=tokens.reply,
-        cost=None if price is None else tokens.cost(price),
-        least_cost=None if price is None else tokens._replace(cached=round(totals.shared)).cost(price),
+        reply_tokens=reply_tokens,
+        cost=expected_cost(prompt_tokens, reply_tokens, price),
+        cached_saving=None if price is None else saving[0].cost(price) - saving[1].cost(price),
+        batch_cost=expected_batch_cost(prompt_tokens, reply_tokens, price),
         hours=None if not requests_per_second else number / requests_per_second / 3600,
-        prompt_from=corrected if count_tokens is None else "tokenizer",
-        reply_from=f"{totals.num_counted} replies" if totals.num_counted else "the form of the question",
+        prompt_from=estimated_from(count_tokens, len(rows)),
+        reply_from=f"{num_known} replies" if num_known else "their limit",
         num_repeated=totals.num_repeated,
     )
 
 
-def _counted(
-    prompts: Iterable[PromptRequests], known: Callable[[str], Reply | None]
-) -> Iterator[tuple[Sequence[Message], int]]:
-    for prompt in prompts:
+def _counted(prompts: Iterable[PromptRequests], known: Callable[[str], Reply | None]) -> Iterator[CountedRequest]:
+    for place, prompt in enumerate(prompts):
         for request in prompt.requests:
             reply = known(request.id)
             if reply is not None and reply.prompt_tokens is not None:
-                yield request.question.messages, reply.prompt_tokens
+                yield CountedRequest(str(place), request.question.messages, reply.prompt_tokens)
 
 
 def _new_ids() -> Callable[[str], bool]:
@@ -214,17 +275,22 @@ def _new_ids() -> Callable[[str], bool]:
     return is_new
 
 
-class _CaseTotals:
+class RequestTotals:
     """Sums over the requests of one model: those to be sent, with their tokens, and the replies known before."""
 
-    def __init__(self, count_tokens: CountTokens, is_new: Callable[[str], bool]) -> None:
+    def __init__(
+        self, count_tokens: CountTokens, is_new: Callable[[str], bool], *, is_estimated: bool, has_ends: bool
+    ) -> None:
         self.count_tokens, self.is_new = count_tokens, is_new
-        self.num_requests = self.num_answered = self.num_repeated = self.num_counted = self.known_tokens = 0
-        self.prompt = self.shared = self.expected_reply = 0.0
+        self.is_estimated = is_estimated
+        self.has_ends = has_ends
+        self.num_requests = self.num_answered = self.num_repeated = self.most_reply = 0
+        self.prompt = self.shared = self.least = self.most = 0.0
+        self.known_replies: list[Counted] = []
         self.openings: set[str] = set()
 
-    def add_prompt(self, prompt: PromptRequests, known: Callable[[str], Reply | None]) -> None:
-        """Add the requests about one prompt that are equal to none before them."""
+    def add_prompt(self, key: str, prompt: PromptRequests, known: Callable[[str], Reply | None]) -> None:
+        """Add the requests about one prompt that are equal to none before them; ``key`` tells it from other prompts."""
         shared = prompt.shared_shares(is_new=prompt.opening not in self.openings)
         self.openings.add(prompt.opening)
         for request, share in shared:
@@ -233,18 +299,28 @@ class _CaseTotals:
                 continue
             reply = known(request.id)
             if reply is None:
-                self._add(request.question, share)
+                self.shared += self.add(request.question) * share
                 continue
             self.num_answered += 1
             if reply.reply_tokens is not None:
-                self.num_counted += 1
-                self.known_tokens += reply.reply_tokens
+                self.known_replies.append(Counted(key, 1.0, reply.reply_tokens))
 
-    def _add(self, question: Question, share: float) -> None:
+    def add(self, question: Question) -> float:
+        """Add a request that is to be sent, and return the expected tokens of its prompt."""
         number = self.count_tokens(question.messages)
         self.num_requests += 1
         self.prompt += number
-        self.shared += number * share
-        # A short limit has no room for reasons.
-        usual = _REASONED_TOKENS if question.max_tokens > _SHORT_REPLY else _VERDICT_TOKENS
-        self.expected_reply += min(question.max_tokens, usual)
+        self.most_reply += question.max_tokens
+        if self.has_ends:
+            least, most = TokenRates().ends(question.messages)
+            self.least, self.most = self.least + least, self.most + most
+        return number
+
+    def prompt_range(self, counted: Iterable[Counted]) -> TokenRange:
+        """Return the tokens of the prompts: from counts if there are any, else from the tokenizer or the table."""
+        if self.has_ends:
+            return TokenRange(expected=round(self.prompt), low=round(self.least), high=round(self.most))
+        total = expected_total(counted, self.prompt, low=self.prompt / 2, high=2 * self.prompt)
+        if total.expected is None:
+            return exactly(self.prompt)
+        return at_least_as_wide(total, RATES_PRECISION) if self.is_estimated else total

@@ -11,13 +11,16 @@ worth less; `evaluate` reports the correlation of each value.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats, ratio
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Judgment, Record
+from steelyard.io.cases import read_cases
 from steelyard.ranking.judge_reliability import agreement_shares, kappa_of
 from steelyard.statistics.agreement import FIRST, NUM_CELLS, NUM_LABELS, SECOND, TIED
 from steelyard.statistics.groups import prompt_names
@@ -95,6 +98,18 @@ class _Showing(NamedTuple):
 
     is_lower_first: bool | None
     label: int
+
+
+def check_people(cases: Path, people: Path) -> None:
+    """Raise EvidenceError if people labelled no pair of these cases. It precedes the first request."""
+    labelled = {case.key for case in read_cases(people) if people_labels(case)}
+    if not any(case.key in labelled for case in read_cases(cases)):
+        raise EvidenceError(
+            f"people labelled no pair of {cases}",
+            where=str(people),
+            allowed="judgments of kind human, a ranking or pairs, of cases with the same ids and languages",
+            do="take the cases and people's labels from one file: steelyard convert … --evidence human",
+        )
 
 
 def judge_cards(

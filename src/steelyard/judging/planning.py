@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, count
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ from steelyard.core.checks import content_id
 from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, JsonObject, Judgment, Prompt, Rating, Response, Verdict
+from steelyard.judging.pair_plans import PairPlan, choose_pairs
 from steelyard.judging.reply_parsing import RATING_RANGE
 
 JudgeTask = Literal["pairs", "triples", "best", "ratings"]
@@ -191,3 +192,28 @@ def _unused_id(taken: set[str], wanted: str) -> str:
 
 def _reason(outcome: str, detail: str | None) -> str:
     return f"{outcome}: {detail}" if detail else outcome
+
+
+class PlannedCase(NamedTuple):
+    """A case with its comparisons, or with the reason why there are none."""
+
+    case: Case
+    comparisons: tuple[Comparison, ...]
+    reason: str | None
+
+
+def plan_case(
+    case: Case,
+    task: JudgeTask,
+    plan: PairPlan,
+    *,
+    seed: int,
+    triples: TripleDesign,
+    scores: Mapping[str, float | None] | None = None,
+) -> PlannedCase:
+    """Return the case with what a judge is to compare; ``scores`` are its responses', for the choice of pairs."""
+    reason, pairs = refusal_reason(case, task), None
+    if reason is None and task == "pairs":
+        pairs = choose_pairs(case, plan, seed=seed, scores=scores)
+        reason = None if pairs else f"no {plan.choice} pair"
+    return PlannedCase(case, plan_comparisons(case, task, seed=seed, pairs=pairs, triples=triples), reason)

@@ -1,6 +1,7 @@
 """How far a run that asks models has come: what is done and failing, its cost so far and to come, and its end.
 
-It reads the state that the running process writes about once a second, never the ledger, which belongs to its writer.
+It reads the state that the running process writes about once a second; the ledger, which belongs to its writer, only
+where no process runs.
 """
 
 from datetime import datetime
@@ -9,8 +10,10 @@ from typing import Literal
 
 from steelyard.core.errors import FileError
 from steelyard.core.types import Record
+from steelyard.io.batch_marks import WaitingBatch
+from steelyard.io.ledger import LEDGER_FILE, read_ledger
 from steelyard.io.run_folder import RUN_FILE, read_run
-from steelyard.io.run_state import TaskProgress, read_state
+from steelyard.io.run_state import TaskProgress, UnfinishedState, read_state
 
 _ASKING = "asking "
 
@@ -35,11 +38,13 @@ class ModelStatus(Record, frozen=True, kw_only=True):
 class RunStatus(Record, frozen=True, kw_only=True):
     """The state of a run in its folder. ``ends`` is the local time at which the current model's requests end.
 
-    ``command`` continues a run that has stopped; ``problem`` is why it did.
+    ``command`` continues a run that has stopped; ``problem`` is why it did. ``batches`` are the batch files with
+    requests that wait; they are not known while a process runs.
     """
 
-    state: Literal["running", "interrupted", "failed", "finished"]
+    state: UnfinishedState | Literal["finished"]
     models: tuple[ModelStatus, ...] = ()
+    batches: tuple[WaitingBatch, ...] = ()
     ends: str | None = None
     problem: str = ""
     command: str | None = None
@@ -62,7 +67,11 @@ def status_of(folder: Path) -> RunStatus:
     if is_running and left is not None:
         ends = datetime.fromtimestamp(state.updated + left).astimezone().isoformat(" ", "minutes")
     command = None if is_running else state.resume_line()
-    return RunStatus(state=state.state, models=models, ends=ends, problem=state.problem, command=command)
+    with read_ledger(folder / LEDGER_FILE) as ledger:
+        batches = () if ledger is None or is_running else ledger.batches.waiting()
+    return RunStatus(
+        state=state.state, models=models, batches=batches, ends=ends, problem=state.problem, command=command
+    )
 
 
 def replies_per_second(folder: Path) -> float | None:

@@ -18,7 +18,8 @@ from steelyard.core.plugins import load
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Record, Response
 from steelyard.io.ledger import Ledger
-from steelyard.judging.asking import PricedChat, RequestCounts, as_request, ask_requests
+from steelyard.judging.asking import PricedChat, as_request, ask_requests
+from steelyard.judging.futile_requests import RequestCounts
 from steelyard.judging.panel import DEFAULT_CHAT, ChatChoice, build_chat, choose_chat
 from steelyard.judging.token_use import AnyPrice, Price
 from steelyard.responses.plan import (
@@ -36,7 +37,7 @@ SampleOutcome = Literal["response", "refused", "cut off", "empty", "failed"]
 SAMPLES = "samples"
 """The key in a response's meta of the samples that have its text."""
 _ENDS = {None: "stop", "cut off": "length", "refused": "refusal"}
-_SHORTER = "set max_tokens of the plan or the model to more, or say --set max_truncated=1.0"
+SHORTER = "set max_tokens of the plan or the model to more, or say --set max_truncated=1.0"
 
 
 class KeepRules(NamedTuple):
@@ -167,11 +168,16 @@ def samples_of(response: Response) -> list[JsonObject]:
 
 
 def ask_models(
-    models: ResponseModels, cases: Callable[[], Iterable[Case]], ledger: Ledger, *, max_truncated: float
+    models: ResponseModels,
+    cases: Callable[[], Iterable[Case]],
+    ledger: Ledger,
+    *,
+    max_truncated: float,
+    ask: Callable[..., RequestCounts] = ask_requests,
 ) -> dict[str, RequestCounts]:
     """Ask every model for its new samples, turn by turn, and store the replies. Returns counts by model.
 
-    Raises ModelError as `ask_requests` does.
+    ``ask`` is `ask_requests`, or the function of batch files (`Batches.ask`). Raises as that does.
     """
     counts = dict.fromkeys(models.chats, RequestCounts())
     for turn in range(1 + max((len(later_turns(case.prompt)) for case in cases()), default=0)):
@@ -180,9 +186,7 @@ def ask_models(
             if not numbers[name]:
                 continue
             requests = (request for case in cases() for _, request in _requests(models, case, ledger, turn, name))
-            added = ask_requests(
-                chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=_SHORTER
-            )
+            added = ask(chat, requests, ledger, num_requests=numbers[name], max_truncated=max_truncated, remedy=SHORTER)
             counts[name] = RequestCounts(*map(sum, zip(counts[name], added, strict=True)))
     return counts
 
@@ -224,6 +228,22 @@ def request_ids(models: ResponseModels, case: Case, ledger: Ledger, model: str) 
     for turn in range(1 + len(later_turns(case.prompt))):
         for _, request in _requests(models, case, ledger, turn, model):
             yield request.id
+
+
+def known_replies(
+    models: ResponseModels, case: Case, sample: PlannedSample, ledger: Ledger
+) -> Iterator[tuple[Request, Reply]]:
+    """Yield the requests of a sample's turns that have a reply in the ledger, in order, each with its reply."""
+    replies: tuple[Reply, ...] = ()
+    while len(replies) <= len(later_turns(case.prompt)):
+        request = _request(models, case.prompt, sample, replies)
+        reply = ledger.known(request.id)
+        if reply is None:
+            return
+        yield request, reply
+        replies = (*replies, reply)
+        if reply.failure is not None or not _text(reply).strip():
+            return
 
 
 def price_of(model: PlannedModel, where: str) -> AnyPrice | None:

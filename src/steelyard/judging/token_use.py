@@ -32,6 +32,8 @@ class Price(Config, frozen=True):
     """Prompt tokens read from the server's cache. Default: the price of other prompt tokens."""
     cache_write: Amount | None = None
     """Prompt tokens written to the server's cache. Default: the price of other prompt tokens."""
+    batch: Amount | None = None
+    """The share of these prices that requests in a batch file cost, such as 0.5. Default: all of them."""
 
 
 AnyPrice = Price | tuple[Amount, Amount]
@@ -113,14 +115,34 @@ class TokenCounts(NamedTuple):
             self.cache_written + (reply.cache_write_tokens or 0),
         )
 
-    def cost(self, price: AnyPrice) -> float:
-        """Return what the tokens cost in the currency of the price."""
+    def cost(self, price: AnyPrice, *, is_batch: bool = False) -> float:
+        """Return what the tokens cost in the currency of the price; ``is_batch``: by requests in a batch file."""
         prices = full_price(price)
         cached_input = prices.input if prices.cached_input is None else prices.cached_input
         cache_write = prices.input if prices.cache_write is None else prices.cache_write
         uncached = self.prompt - self.cached - self.cache_written
         total = uncached * prices.input + self.cached * cached_input
-        return (total + self.cache_written * cache_write + self.reply * prices.output) / _MILLION
+        share = prices.batch if is_batch and prices.batch is not None else 1.0
+        return share * (total + self.cache_written * cache_write + self.reply * prices.output) / _MILLION
+
+
+class Spending(NamedTuple):
+    """Tokens of replies, and those among them that came from batch files, which have a price of their own."""
+
+    tokens: TokenCounts = TokenCounts()
+    in_batches: TokenCounts = TokenCounts()
+
+    def plus(self, reply: Reply) -> "Spending":
+        """Return the tokens with those of another reply."""
+        in_batches = self.in_batches if reply.batch is None else self.in_batches.plus(reply)
+        return Spending(self.tokens.plus(reply), in_batches)
+
+    def cost(self, price: AnyPrice) -> float:
+        """Return what the tokens cost in the currency of the price."""
+        if self.in_batches == TokenCounts():
+            return self.tokens.cost(price)
+        alone = TokenCounts(*(all_ - part for all_, part in zip(self.tokens, self.in_batches, strict=True)))
+        return alone.cost(price) + self.in_batches.cost(price, is_batch=True)
 
 
 class TokenUse(Record, frozen=True, kw_only=True):
@@ -129,7 +151,8 @@ class TokenUse(Record, frozen=True, kw_only=True):
     ``prompt`` includes ``cached`` tokens, read from the server's cache, and ``cache_written`` ones. ``uncounted``
     replies have no counts; ``cost`` is null without a price, which is for a million tokens. ``odd_usage`` counts
     replies with impossible numbers, ``other_models`` those that came under another model's name. ``failed_prompt`` and
-    ``failed_reply``: the tokens of failed replies, which all other counts but those of replies include.
+    ``failed_reply``: the tokens of failed replies, which all other counts but those of replies include; they cost
+    the full price, also those that came from batch files.
     ``unanswered_tries`` brought no answer, after a timeout or over a broken connection: they may be billed, and are in
     no other count.
     """
@@ -164,21 +187,22 @@ class TokenUse(Record, frozen=True, kw_only=True):
 
 def sum_tokens(replies: Iterable[Reply], price: AnyPrice | None, is_expected: Callable[[str], bool]) -> TokenUse:
     """Return the tokens of replies and their cost. ``is_expected`` recognises the names of the model asked."""
-    tokens, others = TokenCounts(), Counter[str]()
+    spent, others = Spending(), Counter[str]()
     num_replies = uncounted = odd = 0
     for reply in replies:
         num_replies += 1
-        tokens = tokens.plus(reply)
+        spent = spent.plus(reply)
         uncounted += reply.prompt_tokens is None or reply.reply_tokens is None
         odd += reply.odd_usage is not None
         if reply.model is not None and not is_expected(reply.model):
             others[reply.model] += 1
+    tokens = spent.tokens
     return TokenUse(
         num_replies=num_replies,
         prompt=tokens.prompt,
         reply=tokens.reply,
         uncounted=uncounted,
-        cost=None if price is None else tokens.cost(price),
+        cost=None if price is None else spent.cost(price),
         odd_usage=odd,
         other_models=dict(sorted(others.items())),
         cached=tokens.cached,

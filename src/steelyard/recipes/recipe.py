@@ -31,6 +31,8 @@ from steelyard.stages.sample import shipped_plans
 
 Accepts = Literal["file", "files", "name"]
 _NO_INPUTS = {"out", "config", "force", "workers", "engine", "builder", "chat", "prices", "tokenizer"}
+_BATCH_INPUTS = {"batch", "release_batch"}
+"""Parameters of the stages that ask through batch files: a recipe names their folder, which is no input."""
 _SEVERAL_FILES = {
     ("convert", "files"),
     ("describe", "cases"),
@@ -60,6 +62,12 @@ class StageCall(NamedTuple):
     config_type: type[msgspec.Struct]
     inputs: Mapping[str, StageInput]
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of the stage's table beside its inputs; ``batch`` where the stage asks through batch files."""
+        takes_batch = "batch" in inspect.signature(self.function).parameters
+        return _STAGE_KEYS | self.inputs.keys() | ({"batch"} if takes_batch else set())
+
 
 class Reference(NamedTuple):
     """An input of a stage. ``stage`` is the stage that writes it, null for a file or name from outside the recipe."""
@@ -71,7 +79,8 @@ class Reference(NamedTuple):
 class Step(NamedTuple):
     """One stage of a recipe, checked: its call, its settings and its inputs.
 
-    ``num_threads`` bounds torch's threads; null leaves them as they are.
+    ``num_threads`` bounds torch's threads; null leaves them as they are. ``batch`` is the folder of batch files, below
+    the folder of the recipe's results; null where requests are sent.
     """
 
     name: str
@@ -79,6 +88,7 @@ class Step(NamedTuple):
     config: msgspec.Struct
     inputs: Mapping[str, tuple[Reference, ...]]
     num_threads: int | None
+    batch: str | None = None
 
     def references(self) -> Iterator[tuple[str, Reference]]:
         """Yield every input with its key."""
@@ -155,7 +165,7 @@ def stage_call(verb: str, *, where: str) -> StageCall:
     inputs = {
         name: StageInput(name, _accepts(hints[name]), parameter.default is inspect.Parameter.empty)
         for name, parameter in inspect.signature(function).parameters.items()
-        if name not in _NO_INPUTS and not _is_of_one_run(hints[name])
+        if name not in _NO_INPUTS | _BATCH_INPUTS and not _is_of_one_run(hints[name])
     }
     return StageCall(verb, function, hints["config"], inputs)
 
@@ -253,9 +263,11 @@ def _step(name: str, table: JsonObject, settings: Any, *, stages: JsonObject, se
     changed = settings if isinstance(settings, dict) else {}
     # An override may name an input, unless a setting of the stage has that name.
     keys = {field.name for field in msgspec.structs.fields(call.config_type)}
-    changed_inputs = {key: value for key, value in changed.items() if key in call.inputs and key not in keys}
+    changed_inputs = {
+        key: value for key, value in changed.items() if key in call.inputs.keys() | {"batch"} and key not in keys
+    }
     table = {**table, **changed_inputs}
-    _check_keys(table, _STAGE_KEYS | call.inputs.keys(), where)
+    _check_keys(table, call.keys, where)
     absent = [key for key, stage_input in call.inputs.items() if stage_input.is_required and key not in table]
     if absent:
         is_name = call.inputs[absent[0]].accepts == "name"
@@ -271,7 +283,7 @@ def _step(name: str, table: JsonObject, settings: Any, *, stages: JsonObject, se
     changed_settings = {key: value for key, value in changed.items() if key not in changed_inputs}
     values = shared | _config_table(table, where) | changed_settings
     config = resolve_config(call.config_type, values, where=f"{where}.config")
-    return Step(name, call, config, inputs, _num_threads(table, where))
+    return Step(name, call, config, inputs, _num_threads(table, where), _batch_folder(table, stages, where))
 
 
 def _references(stage_input: StageInput, value: Any, stages: JsonObject, where: str) -> tuple[Reference, ...]:
@@ -288,6 +300,17 @@ def _config_table(table: JsonObject, where: str) -> JsonObject:
         problem = f"config must be a table, got {value!r}"
         raise ConfigError(problem, where=where, do="write [stages.NAME.config] and the settings below it")
     return value
+
+
+def _batch_folder(table: JsonObject, stages: JsonObject, where: str) -> str | None:
+    """Return the name of a stage's folder of batch files. Raises ConfigError for a name that a folder cannot have."""
+    name = table.get("batch")
+    if name is None:
+        return None
+    if not isinstance(name, str) or not name or name.startswith(".") or "/" in name or name in stages:
+        allowed = "a name that no stage has; the folder is beside the stages' folders"
+        raise ConfigError(f"batch files in a folder {name!r}", where=where, allowed=allowed)
+    return name
 
 
 def _num_threads(table: JsonObject, where: str) -> int | None:

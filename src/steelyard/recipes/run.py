@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from steelyard.core.errors import FileError, UserError
+from steelyard.core.errors import FileError, UserError, WaitingError
 from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.atomic import atomic_write, only_writer
 from steelyard.io.progress import log
@@ -110,7 +110,8 @@ def _unfinished(step: Step, recipe: Recipe, out: Path) -> tuple[State, str]:
     """
     folder = out / step.name
     live = read_state(folder)
-    ended = "failed" if live is not None and live.state == "failed" else "interrupted"
+    state = "interrupted" if live is None else live.state
+    ended = {"failed": "failed", "waiting": "waiting for batch files"}.get(state, "interrupted")
     why = _difference(read_started(folder), step, recipe, out)
     if not why:
         return "to go on", ended
@@ -211,9 +212,14 @@ def _is_restarted(step: Step, recipe: Recipe, out: Path) -> bool:
 
 def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:
     inputs = {key: _argument(step, key, recipe, out) for key in step.inputs}
+    if step.batch is not None:
+        inputs["batch"] = path_inside(out, step.batch)
     try:
         with _threads(step.num_threads):
             return step.call.function(**inputs, out=out / step.name, config=step.config, force=force)
+    except WaitingError:
+        log(f"{step.name} waits for batch files; the same command goes on from here once their results are there")
+        raise
     except UserError:
         log(f"stopped at {step.name}; the stages finished before it are kept")
         if not force and (out / step.name).exists():

@@ -150,7 +150,7 @@ def chosen_rules(actions: Mapping[str, Action], limits: Mapping[str, float]) -> 
                 raise ConfigError(f"there is no rule {name!r}", where=f"clean.{setting}", allowed=choices(name, names))
     for name, limit in limits.items():
         if not isfinite(limit):
-            do = f"to leave a rule out, say --action {name}=off"
+            do = "to leave the rule out, set its action to off"
             raise ConfigError(f"the limit is {limit}", where=f"clean.limits.{name}", allowed="a number", do=do)
     for rule in RULES:
         if rule.limit is None and rule.name in limits:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -44,9 +44,9 @@ class Config(BaseConfig, frozen=True):
     Null ``rows`` joins those of formats that have one better and one worse answer a row, and leaves case files alone.
     """
 
-    from_kind: str | None = None
+    from_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "formats"})] | None = None
     """The format of the input. Default: recognised by its content."""
-    to_kind: str | None = None
+    to_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "formats"})] | None = None
     """The format of the output. Default: a case file, or from a case file the format it came from."""
     language: str | None = None
     """The language of prompts without one, such as zh."""

@@ -26,7 +26,7 @@ from steelyard.evaluation.batches import (
 from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.external_scores import AlignmentError, join_external_scores, side_by_side
-from steelyard.evaluation.few_labels import evaluate_few_labels
+from steelyard.evaluation.few_labels import check_labelled, evaluate_few_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PoweredSummary
@@ -261,7 +261,12 @@ def _with_few_labels(
     scores: Path | None,
     builder: Builder,
 ) -> tuple[_Evaluated, PoweredSummary]:
-    """Evaluate on people's labels of few prompts and the judge's of all; the model scores every prompt once."""
+    """Evaluate on people's labels of few prompts and the judge's of all; the model scores every prompt once.
+
+    The labels are checked first: a model may score for hours.
+    """
+    check_labelled(source.cases, people.cases)
+    people.check()
     if scores is not None:
         scored = track(join_external_scores(source.cases, scores), "evaluating")
         model = _Model(scores.stem, None, SelfTestSummary(state="not applicable", why="the scores were made elsewhere"))

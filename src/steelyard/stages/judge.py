@@ -3,8 +3,10 @@
 Requests go through a ledger; then every stored reply is parsed and the new evidence is written.
 """
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -24,18 +26,15 @@ from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.lines import read_toml
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tempfiles import LineStore, open_line_store
-from steelyard.judging.asking import (
-    JudgingSummary,
-    answers_of,
-    ask_panel,
-    refuse_failed,
-    tokens_used,
-)
+from steelyard.judging.asking import JudgingSummary, answers_of, ask_panel, tokens_used
+from steelyard.judging.batches import BatchPlan, ask_panel_in_batches, check_batch_options, release_before_sending
 from steelyard.judging.forecast import CountTokens, Forecast, forecast_member
-from steelyard.judging.judge_card import judge_cards, people_labels
-from steelyard.judging.pair_plans import PairChoice, PairPlan, choose_pairs
+from steelyard.judging.futile_requests import RequestCounts, refuse_failed
+from steelyard.judging.judge_card import check_people, judge_cards
+from steelyard.judging.pair_plans import PairChoice, PairPlan
 from steelyard.judging.panel import JudgePanel, PanelChoice, PanelMember, build_panel, choose_panel
-from steelyard.judging.planning import NO_RESPONSES, JudgeTask, add_verdicts, plan_comparisons, refusal_reason
+from steelyard.judging.pilot import PilotEnd, ask_judges, check_pilot
+from steelyard.judging.planning import NO_RESPONSES, JudgeTask, PlannedCase, add_verdicts, plan_case
 from steelyard.judging.prefix_order import store_comparisons, stored_comparisons
 from steelyard.judging.run_status import RunStatus, replies_per_second, status_of
 from steelyard.judging.token_use import AnyPrice, Ceilings
@@ -95,6 +94,7 @@ class _Asking(NamedTuple):
     panel: JudgePanel
     ledger: Ledger
     ceilings: Ceilings
+    batches: BatchPlan | None
     allow_failed: bool
 
 
@@ -114,14 +114,6 @@ class JudgeStatus(NamedTuple):
     kind: Literal["status"] = "status"
 
 
-class PlannedCase(NamedTuple):
-    """A case with its comparisons, or with the reason why there are none."""
-
-    case: Case
-    comparisons: tuple[Comparison, ...]
-    reason: str | None
-
-
 def judge(
     cases: Path,
     out: Path,
@@ -134,9 +126,13 @@ def judge(
     max_failed: int | None = None,
     max_hours: float | None = None,
     dry_run: bool = False,
+    pilot: int | None = None,
     tokenizer: Path | None = None,
     rate: float | None = None,
     status: bool = False,
+    batch: Path | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
     allow_failed: bool = False,
     chat: Chat | None = None,
     force: bool = False,
@@ -152,7 +148,13 @@ def judge(
 
     With ``dry_run`` nothing is sent or written: the forecast says what would be. It counts tokens by ``tokenizer``, a
     folder, or by characters, corrected by the replies in ``out``, and hours at ``rate`` requests a second, or at the
-    rate of an unfinished run there. With ``status`` only the state of the run in ``out`` is returned.
+    rate of an unfinished run there. ``pilot`` requests to each judge, drawn at random, are sent and their replies kept;
+    the forecast is that of the others, and the same call without ``pilot`` goes on. With ``status`` only the state of
+    the run in ``out`` is returned.
+
+    With ``batch`` nothing is sent: the requests go to batch files in that folder, and the results that were put there
+    are read (`steelyard.judging.batches`). ``release_batch`` names a batch whose requests are free again;
+    ``any_batch_model`` accepts results under another model's name. Raises WaitingError while requests wait.
 
     After a kill, or where requests failed, the same call continues: answered requests are not repeated. Raises
     ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a verdict, for
@@ -161,11 +163,15 @@ def judge(
     """
     if status:
         return JudgeStatus(status_of(out))
+    check_pilot(pilot, dry_run=dry_run, batch=batch)
     choice = _choose(config, prices, chat, needs_prices=max_cost is not None)
     ceilings = Ceilings(max_cost, max_failed, max_hours)
     ceilings.check()
     if rate is not None and not 0 < rate < inf:
         raise ConfigError(f"rate is {rate:g}", where="rate", allowed="a number of requests a second above 0")
+    batches = check_batch_options(
+        batch, out, ceilings, release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
+    )
     settings = msgspec.to_builtins(config) | {"jury": choice.settings()}
     files = {"scores": scores, "calibrate": calibrate}
     inputs = {"cases": cases, **{name: path for name, path in files.items() if path is not None}, **choice.inputs()}
@@ -173,21 +179,31 @@ def judge(
     planned = _planned(cases, scores, _pair_plan(config, has_scores=scores is not None), config)
     if dry_run:
         panel = build_panel(choice, name=config.name, repeats=config.repeats)
-        return _forecast(planned, panel, out, tokenizer, replies_per_second(out) if rate is None else rate)
+        speed = replies_per_second(out) if rate is None else rate
+        with read_ledger(out / LEDGER_FILE) as ledger:
+            return _forecast(planned, panel, ledger, tokenizer, speed)
 
     def write(result: Result) -> None:
         if calibrate is not None:
             check_people(cases, calibrate)
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             panel = build_panel(choice, name=config.name, repeats=config.repeats)
-            asking = _Asking(panel, ledger, ceilings, allow_failed=allow_failed)
+            if batches is None:
+                release_before_sending(release_batch, ledger)
+            asking = _Asking(panel, ledger, ceilings, batches, allow_failed=allow_failed)
+            if pilot is not None:
+                speed = _ask_pilot(planned, config, asking, pilot)
+                raise PilotEnd(_forecast(planned, panel, ledger, tokenizer, speed if rate is None else rate))
             _run(result, planned, config, asking)
         if calibrate is not None:
             judged = read_cases(result.path("cases.jsonl"))
             card = judge_cards(judged, read_cases(calibrate), seed=config.seed, num_resamples=config.num_resamples)
             result.summary = msgspec.structs.replace(result.summary, card=card)
 
-    return run_stage(out, "judge", Run[JudgingSummary], write, config=settings, inputs=inputs, force=force)
+    try:
+        return run_stage(out, "judge", Run[JudgingSummary], write, config=settings, inputs=inputs, force=force)
+    except PilotEnd as end:
+        return end.forecast
 
 
 def _choose(config: Config, prices: Path | None, chat: Chat | None, *, needs_prices: bool) -> PanelChoice:
@@ -229,24 +245,7 @@ def _check_judges(cases: Path, judges: Sequence[str]) -> None:
             raise ConfigError(f"no judgment of {cases} is by {judge!r}", where="judges", allowed=allowed)
 
 
-def check_people(cases: Path, people: Path) -> None:
-    """Raise EvidenceError if people labelled no pair of these cases. It precedes the first request."""
-    labelled = {case.key for case in read_cases(people) if people_labels(case)}
-    if not any(case.key in labelled for case in read_cases(cases)):
-        raise EvidenceError(
-            f"people labelled no pair of {cases}",
-            where=str(people),
-            allowed="judgments of kind human, a ranking or pairs, of cases with the same ids and languages",
-            do="take the cases and people's labels from one file: steelyard convert … --evidence human",
-        )
-
-
-def _run(
-    result: Result,
-    planned: Callable[[], Iterator[PlannedCase]],
-    config: Config,
-    asking: "_Asking",
-) -> None:
+def _run(result: Result, planned: Callable[[], Iterator[PlannedCase]], config: Config, asking: "_Asking") -> None:
     panel, ledger = asking.panel, asking.ledger
     with open_line_store(result.folder) as store:
         reasons = _store(planned(), panel, store)
@@ -259,15 +258,7 @@ def _run(
             if set(left_out) == {NO_RESPONSES}:
                 do = "let models answer the prompts first: steelyard sample"
             raise EvidenceError(problem, where=where, do=do)
-        counts = ask_panel(
-            panel,
-            lambda: stored_comparisons(store),
-            ledger,
-            max_truncated=config.max_truncated,
-            prefix_distance=config.prefix_distance,
-            prime=config.prime,
-            ceilings=asking.ceilings,
-        )
+        counts = _ask(asking, lambda: stored_comparisons(store), config)
         if not asking.allow_failed:
             refuse_failed(counts, ledger, without="a verdict")
         tokens = tokens_used(panel, lambda: stored_comparisons(store), ledger)
@@ -291,21 +282,55 @@ def _run(
     )
 
 
+def _ask_pilot(
+    planned: Callable[[], Iterator[PlannedCase]], config: Config, asking: _Asking, number: int
+) -> float | None:
+    """Ask some questions, and return the requests a second; null where all had been answered before."""
+    started = time.monotonic()
+    comparisons = partial(_comparisons, planned)
+    counts = ask_judges(asking.panel, comparisons, asking.ledger, number, max_truncated=config.max_truncated)
+    if not asking.allow_failed:
+        refuse_failed(counts, asking.ledger, without="a verdict")
+    num_sent = sum(count.num_questions - count.num_kept for count in counts.values())
+    return num_sent / (time.monotonic() - started) if num_sent else None
+
+
+def _comparisons(planned: Callable[[], Iterator[PlannedCase]]) -> Iterator[Comparison]:
+    return (comparison for case in planned() for comparison in case.comparisons)
+
+
+def _ask(
+    asking: "_Asking", comparisons: Callable[[], Iterable[Comparison]], config: Config
+) -> dict[str, RequestCounts]:
+    panel, ledger = asking.panel, asking.ledger
+    if asking.batches is not None:
+        return ask_panel_in_batches(panel, comparisons, ledger, asking.batches, max_truncated=config.max_truncated)
+    return ask_panel(
+        panel,
+        comparisons,
+        ledger,
+        max_truncated=config.max_truncated,
+        prefix_distance=config.prefix_distance,
+        prime=config.prime,
+        ceilings=asking.ceilings,
+    )
+
+
 def _forecast(
     planned: Callable[[], Iterator[PlannedCase]],
     panel: JudgePanel,
-    out: Path,
+    ledger: Ledger | None,
     tokenizer: Path | None,
     rate: float | None,
 ) -> JudgeForecast:
     reasons = Counter(case.reason for case in planned())
     count_tokens = None if tokenizer is None else _token_counter(tokenizer)
     # The ids of a million requests are on disk.
-    with read_ledger(out / LEDGER_FILE) as ledger, open_ledger(None) as distinct:
+    with open_ledger(None) as distinct:
         models = tuple(
             forecast_member(
                 member,
-                lambda: (comparison for case in planned() for comparison in case.comparisons),
+                partial(_comparisons, planned),
                 (lambda request: None) if ledger is None else ledger.known,
                 count_tokens=count_tokens,
                 requests_per_second=rate,
@@ -345,25 +370,14 @@ def _store(planned: Iterable[PlannedCase], panel: JudgePanel, store: LineStore) 
 
 def _planned(cases: Path, scores: Path | None, plan: PairPlan, config: Config) -> Callable[[], Iterator[PlannedCase]]:
     """Return a reader of the cases with their comparisons. It reads the file each time, which may exceed memory."""
+    planned_case = partial(plan_case, task=config.task, plan=plan, seed=config.seed, triples=config.triples)
 
     def planned() -> Iterator[PlannedCase]:
         if scores is None:
-            return (_planned_case(case, plan, config) for case in read_cases(cases))
-        scored = read_scored(read_cases(cases), scores)
-        return (_planned_case(case, plan, config, line.scores) for case, line in scored)
+            return (planned_case(case) for case in read_cases(cases))
+        return (planned_case(case, scores=line.scores) for case, line in read_scored(read_cases(cases), scores))
 
     return planned
-
-
-def _planned_case(
-    case: Case, plan: PairPlan, config: Config, scores: Mapping[str, float | None] | None = None
-) -> PlannedCase:
-    reason, pairs = refusal_reason(case, config.task), None
-    if reason is None and config.task == "pairs":
-        pairs = choose_pairs(case, plan, seed=config.seed, scores=scores)
-        reason = None if pairs else f"no {plan.choice} pair"
-    comparisons = plan_comparisons(case, config.task, seed=config.seed, pairs=pairs, triples=config.triples)
-    return PlannedCase(case, comparisons, reason)
 
 
 def _judged(

@@ -197,7 +197,7 @@ def _categories(path: Path | None, human: Path | None, *, is_classified: bool) -
     if human is None:
         return _Categories(tree, path is not None, (), 0)
     if not is_classified:
-        do = "name the model that gives categories: --classify model=NAME --classify base_url=http://localhost:8000/v1"
+        do = "name the model that gives categories: --classify KEY=VALUE sets each of its model, base_url and kind"
         raise ConfigError("people's categories, and no language model to compare with them", where=str(human), do=do)
     read = [(case, people_category(case, tree, place)) for place, case in read_placed_cases(human)]
     labelled = tuple((case, tiers) for case, tiers in read if tiers)

@@ -14,10 +14,13 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, choices, listed
 from steelyard.core.types import Case, Counts, JsonObject, Run
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger
+from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.lines import check_text, read_toml
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.judging.asking import refuse_failed, token_use
+from steelyard.judging.asking import token_use
+from steelyard.judging.batches import BatchPlan, check_batch_options, open_batches, release_before_sending
+from steelyard.judging.futile_requests import RequestCounts, refuse_failed
+from steelyard.judging.pilot import PilotEnd, ask_writers, check_pilot
 from steelyard.judging.sampling import (
     KeepRules,
     ResponseModels,
@@ -27,9 +30,9 @@ from steelyard.judging.sampling import (
     request_ids,
     with_responses,
 )
-from steelyard.judging.sampling_forecast import SamplingForecast, forecast_sampling
+from steelyard.judging.sampling_forecast import SampledSoFar, SamplingForecast, forecast_sampling
 from steelyard.judging.sampling_summary import ResponseCounter, SamplingSummary
-from steelyard.judging.token_use import TokenUse
+from steelyard.judging.token_use import Ceilings, TokenUse
 from steelyard.responses.plan import SamplingPlan, later_turns, parse_plan
 
 _SHIPPED = (Path(__file__).parents[1] / "recipes" / "plans", Path(__file__).parents[3] / "recipes" / "plans")
@@ -59,16 +62,28 @@ def sample(
     *,
     allow_failed: bool = False,
     dry_run: bool = False,
+    pilot: int | None = None,
+    batch: Path | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
     force: bool = False,
 ) -> Run[SamplingSummary] | SamplingForecast:
     """Write ``cases.jsonl`` with the new responses; every reply stays in ``replies.sqlite``.
 
     ``plan`` is a TOML file, or the name of a shipped plan. Responses that a case has stay, and planned samples among
-    them are not asked again. ``dry_run`` counts the requests and estimates their tokens, loads no model and writes
-    nothing. After a kill, or where requests failed, the same call continues. Raises ModelError where
-    requests failed and ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that
-    answers none of the prompts; ConfigError for a plan that is wrong.
+    them are not asked again. ``dry_run`` forecasts requests, tokens and money and writes nothing: by the replies in
+    ``out`` if there are any, else without loading a model. ``pilot`` requests to each model, drawn at random, are sent
+    and their replies kept; the forecast is that of the others, and the same call without ``pilot`` goes on.
+
+    With ``batch`` nothing is sent: the requests go to batch files in that folder, and the results that were put there
+    are read (`steelyard.judging.batches`). ``release_batch`` names a batch whose requests are free again;
+    ``any_batch_model`` accepts results under another model's name. Raises WaitingError while requests wait.
+
+    After a kill, or where requests failed, the same call continues. Raises ModelError where requests failed and
+    ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that answers none of the
+    prompts; ConfigError for a plan that is wrong.
     """
+    check_pilot(pilot, dry_run=dry_run, batch=batch)
     path = find_plan(plan)
     choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
     settings = msgspec.to_builtins(config) | choice.settings()
@@ -76,14 +91,38 @@ def sample(
 
     if dry_run:
         _check_prompts(cases, choice.plan)
-        return forecast_sampling(choice, read_cases(cases), seed=config.seed)
+        with read_ledger(out / LEDGER_FILE) as ledger:
+            has_replies = ledger is not None and len(ledger) > 0
+            so_far = SampledSoFar(build_models(choice, seed=config.seed), ledger) if ledger and has_replies else None
+            return forecast_sampling(choice, read_cases(cases), seed=config.seed, so_far=so_far)
+
+    batches = check_batch_options(
+        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
+    )
 
     def write(result: Result) -> None:
         _check_prompts(cases, choice.plan)
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
-            _run(result, cases, config, build_models(choice, seed=config.seed), ledger, allow_failed=allow_failed)
+            models = build_models(choice, seed=config.seed)
+            if batches is None:
+                release_before_sending(release_batch, ledger)
+            if pilot is not None:
+                counts = ask_writers(
+                    models, lambda: read_cases(cases), ledger, pilot, max_truncated=config.max_truncated
+                )
+                if not allow_failed:
+                    refuse_failed(counts, ledger, without="responses")
+                so_far = SampledSoFar(models, ledger)
+                raise PilotEnd(forecast_sampling(choice, read_cases(cases), seed=config.seed, so_far=so_far))
+            counts = _ask(models, lambda: read_cases(cases), ledger, config, batches)
+            if not allow_failed:
+                refuse_failed(counts, ledger, without="responses")
+            _run(result, cases, config, models, ledger)
 
-    return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
+    try:
+        return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
+    except PilotEnd as end:
+        return end.forecast
 
 
 def _read(path: Path) -> JsonObject:
@@ -137,15 +176,23 @@ def _check_prompts(cases: Path, plan: SamplingPlan) -> None:
         )
 
 
-def _run(
-    result: Result, cases: Path, config: Config, models: ResponseModels, ledger: Ledger, *, allow_failed: bool
-) -> None:
+def _ask(
+    models: ResponseModels,
+    cases: Callable[[], Iterator[Case]],
+    ledger: Ledger,
+    config: Config,
+    batches: BatchPlan | None,
+) -> dict[str, RequestCounts]:
+    if batches is None:
+        return ask_models(models, cases, ledger, max_truncated=config.max_truncated)
+    with open_batches(batches, ledger) as opened:
+        return ask_models(models, cases, ledger, max_truncated=config.max_truncated, ask=opened.ask)
+
+
+def _run(result: Result, cases: Path, config: Config, models: ResponseModels, ledger: Ledger) -> None:
     def read() -> Iterator[Case]:
         return read_cases(cases)
 
-    counts = ask_models(models, read, ledger, max_truncated=config.max_truncated)
-    if not allow_failed:
-        refuse_failed(counts, ledger, without="responses")
     counter = ResponseCounter(tuple(models.chats))
     noted: Counter[str] = Counter()
     keep = KeepRules(refused=config.refused == "keep", cut_off=config.cut_off == "keep")

@@ -83,7 +83,7 @@ class Config(BaseConfig, frozen=True):
     """The size of a step in answers with batching=greedy."""
     pairs: PairChoice | None = None
     """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
-    trainable: str = "all"
+    trainable: Annotated[str, Meta(extra={"values": "all, head, or last:N"})] = "all"
     """all weights, the head, or last:N for the last N layers, the final norm and the head."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """The number type of the computation; trained weights keep a float32 master copy."""
@@ -125,7 +125,7 @@ class Config(BaseConfig, frozen=True):
     """Stop after this number of evaluations without a better one; 0 never stops."""
     checkpoint_every: int = 0
     """Steps between checkpoints; 0 writes one every ten minutes."""
-    trackers: tuple[str | JsonObject, ...] | None = None
+    trackers: tuple[Annotated[str, Meta(extra={"kinds_of": "trackers"})] | JsonObject, ...] | None = None
     """Trackers, as kinds or tables with kind. Default: lines, and TensorBoard where tensorboardX is installed."""
     divergence_factor: float = 3.0
     """Stop when the loss exceeds this multiple of its running median."""

@@ -19,7 +19,7 @@ from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash
 from steelyard.io.run_state import RunState, read_state
 from steelyard.viewing.headlines import RunHeadline, RunOverview, headline_of
 
-State = Literal["finished", "running", "interrupted", "failed", "unreadable"]
+State = Literal["finished", "running", "interrupted", "failed", "waiting", "unreadable"]
 _ID_DIGITS = 16
 _MIN_SECONDS = 1.0
 _PAUSE = 5.0

@@ -77,7 +77,7 @@ def test_columns_beside_another_format_are_refused():
 
 def test_the_help_states_the_labels():
     text = CliRunner().invoke(build_app(), ["convert", "--help"], env={"COLUMNS": "300"}).stdout
-    assert "1, a, left or first; 2, b, right or second; tie, equal or same" in " ".join(text.split())
+    assert "1, a, left, first; 2, b, right, second; tie, equal, same; or a column" in " ".join(text.split())
 
 
 def test_settings_of_a_format_from_a_file_and_from_the_command_line_join(tmp_path, monkeypatch):

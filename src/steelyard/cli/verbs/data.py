@@ -91,13 +91,11 @@ CONVERT = StageVerb(
 
     Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
 
-    Example: `steelyard convert cases.jsonl inside.jsonl --to trl --set implicit=true`
-
     Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
 
     The columns of a table of your own are named by options, for pairs, for labelled pairs or for ratings; rows of one
-    prompt become one case. Labels are 1, a, left or first; 2, b, right or second; tie, equal or same; or the name of a
-    column.
+    prompt become one case. Prompts without answers are cases without responses. A text file has a prompt in each line;
+    `--prompt-column` alone names the prompts of a table.
 
     Example: `steelyard convert own.csv cases.jsonl --prompt-column question --chosen-column good --rejected-column bad`
 
@@ -105,14 +103,9 @@ CONVERT = StageVerb(
 
     Example: `steelyard convert scores.csv cases.jsonl --response-column text --rating-column score`
 
-    Prompts without answers are cases without responses. A text file has a prompt in each line; `--prompt-column` alone
-    names the prompts of a table.
-
     Example: `steelyard convert questions.txt prompts.jsonl --language zh`
 
     Example: `steelyard convert questions.csv prompts.jsonl --prompt-column question`
-
-    Example: `steelyard convert mine.jsonl cases.jsonl --from openrlhf --set chosen_key=good --set rejected_key=bad`
     """,
     (
         StageArgument("source", "A file, a folder, a quoted pattern, or a dataset saved to disk.", metavar="IN"),

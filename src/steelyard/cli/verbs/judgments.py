@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.cli.forecast_lines import forecast_lines, status_lines
 from steelyard.cli.options import (
+    BATCH_OPTIONS,
     CASES,
     MODEL_SETTINGS,
     ONLY,
@@ -100,12 +101,10 @@ JUDGE = StageVerb(
     Example: `steelyard judge cases.jsonl --chat openai_compatible --base-url http://localhost:8000/v1
     --chat-model Qwen2.5-7B-Instruct --style qwen --out judged`
 
-    A paid server: `--api-key-variable OPENAI_API_KEY`, the NAME of the variable that holds the key.
-
-    --dry-run forecasts requests, tokens, money and hours before anything is sent; --max-cost, --max-failed and
-    --max-hours stop a run, and the same command with more continues (docs/howto/judge.md).
-
-    A panel is a TOML file with a [[members]] table for each judge: `--config panel.toml`
+    `--dry-run` forecasts requests, tokens, money and hours before anything is sent; `--pilot 20` asks 20 first and
+    forecasts the rest, and the same command without it goes on. `--max-cost`, `--max-failed` and `--max-hours` stop a
+    run, and the same command with more continues (docs/howto/judge.md). A panel is a TOML file with a [[members]] table
+    for each judge: `--config panel.toml`. `--batch` is at half the price of many services (docs/howto/batch.md).
     """,
     (
         CASES,
@@ -116,20 +115,22 @@ JUDGE = StageVerb(
         SettingOption("task"),
         SettingOption("pairs"),
         SettingOption("num_pairs"),
-        StageOption("scores", "A score file of the cases: with --pairs unsure, its least sure pairs are compared."),
-        StageOption("calibrate", "People's labels of some of the cases: adds what the judge is worth, and its biases."),
+        StageOption("scores", "With --pairs unsure: the score file whose least sure pairs are compared."),
+        StageOption("calibrate", "People's labels of some cases: adds what the judge is worth."),
         SettingOption("repeats"),
         *in_panel(
             "Cost",
-            StageOption("prices", "A TOML file with a table of prices (input, output, cached_input) for each model."),
-            StageOption("max_cost", "Stop when the replies cost this much; the same command with more continues."),
+            StageOption("prices", "A TOML file of prices by model: input, output, cached_input, batch."),
+            StageOption("max_cost", "Stop when the replies cost this much."),
             StageOption("max_failed", "Stop when more requests than this failed."),
             StageOption("max_hours", "Stop after so many hours."),
             StageOption("dry_run", "Forecast requests, tokens, money and hours; send and write nothing."),
-            StageOption("tokenizer", "With --dry-run: the folder of a tokenizer. Default: characters, by script."),
-            StageOption("rate", "With --dry-run: requests a second. Default: those of an unfinished run in --out."),
-            StageOption("status", "Print how far the run in --out has come, while it runs or after it stopped."),
+            StageOption("pilot", "Send N requests drawn at random, and forecast the rest."),
+            StageOption("tokenizer", "With --dry-run: a tokenizer's folder. Default: characters, by script."),
+            StageOption("rate", "With --dry-run: requests a second. Default: those of a run in --out."),
+            StageOption("status", "Print how far the run in --out has come, running or stopped."),
         ),
+        *in_panel("Batch files", *BATCH_OPTIONS),
         StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
     ),
     _judge_answer,

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.cli.options import CASES, SettingOption, StageOption
+from steelyard.cli.forecast_lines import sampling_forecast_lines
+from steelyard.cli.options import BATCH_OPTIONS, CASES, SettingOption, StageOption, in_panel
 from steelyard.cli.output import TerminalTable, cost_lines, next_line
 from steelyard.cli.verb import StageVerb
 from steelyard.core.text import number_of
@@ -22,7 +23,7 @@ _SHOWN_CHARACTERS = 90
 
 def _sample_answer(run: "Run[SamplingSummary] | SamplingForecast", out: Path) -> Iterator[str]:
     if not isinstance(run, Run):
-        yield from _forecast_lines(run)
+        yield from sampling_forecast_lines(run)
         return
     summary = run.summary
     prompts = number_of(run.counts.num_in, "prompt")
@@ -34,20 +35,6 @@ def _sample_answer(run: "Run[SamplingSummary] | SamplingForecast", out: Path) ->
         yield f"… {len(summary.models) - _MAX_MODELS} more models: --verbose"
     yield from cost_lines(summary.tokens)
     yield next_line("judge", out / "cases.jsonl", "--out", "judged")
-
-
-def _forecast_lines(forecast: "SamplingForecast") -> Iterator[str]:
-    """Yield the requests, the estimated tokens and the most that they cost, of all models and of each."""
-    models = forecast.models
-    total = number_of(sum(model.num_requests for model in models.values()), "request")
-    of = f"{number_of(len(models), 'model')} for {number_of(forecast.num_prompts, 'prompt')}"
-    yield f"{total} to {of}; nothing was sent"
-    for name, model in models.items():
-        cost = "" if model.most_cost is None else f", cost at most {model.most_cost:.2f}"
-        yield (
-            f"  {name}: {number_of(model.num_requests, 'request')}, about {model.prompt_tokens:,} prompt tokens, "
-            f"at most {model.most_reply_tokens:,} reply tokens{cost}"
-        )
 
 
 def _model_line(name: str, counts: "ResponseCounts") -> str:
@@ -115,7 +102,9 @@ SAMPLE = StageVerb(
         SettingOption("cut_off"),
         SettingOption("seed"),
         StageOption("allow_failed", "Finish although requests failed: no responses from those."),
-        StageOption("dry_run", "Count the requests, and estimate tokens and cost; send and write nothing."),
+        StageOption("dry_run", "Forecast requests, tokens and money; send and write nothing."),
+        StageOption("pilot", "Send N requests drawn at random, keep the replies, and forecast the rest."),
+        *in_panel("Batch files", *BATCH_OPTIONS),
     ),
     _sample_answer,
     _sample_details,

@@ -129,7 +129,7 @@ def _prompts_details(result: "Run[PromptsSummary] | PromptsPreview", out: Path) 
 
 PROMPTS = StageVerb(
     "prompts",
-    """Prepare raw prompts: languages, duplicates, overlap with benchmarks, private data, harm, and balance.
+    """Prepare raw prompts: languages, duplicates, overlap with benchmarks, private data, harm, balance.
 
     Prompts without a language get the identified one. Duplicates, near-duplicates in one language, prompts with private
     data, and prompts that overlap with `--against` or `--trained` are dropped; prompts that ask for harm are counted.
@@ -162,8 +162,8 @@ PROMPTS = StageVerb(
         StageOption("taxonomy", "A TOML file of your own categories, in place of the built-in taxonomy."),
         SettingOption("classify", note="As KEY=VALUE; repeat."),
         SettingOption("classified"),
-        StageOption("human", "Prompts with categories by people: adds the agreement of --classify with them."),
-        StageOption("dry_run", "Show what would be dropped, with examples, and forecast requests; write nothing."),
+        StageOption("human", "Prompts with people's categories: adds the agreement of --classify."),
+        StageOption("dry_run", "Show examples of each rule, forecast requests; write nothing."),
         StageOption("allow_failed", "Finish although requests failed: they count as unreadable replies."),
         StageOption("workers", "The number of processes. Default: one a core for large files."),
         SettingOption("languages"),

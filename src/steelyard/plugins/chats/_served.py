@@ -112,18 +112,18 @@ class ServedChat(ABC):
         if response.reason == "unreachable" and not self.was_answered:
             problem = f"no server answers ({response.detail})"
             raise ModelError(problem, where=self.server.base_url, do="start it, or check chat.base_url")
+        reply = self.signed_reply(request, response)
+        # The tokens of an empty reply are known, and counted as those of a failed one.
+        is_counted = response.reason is not None and reply.prompt_tokens is not None
+        tries = finished.unanswered_tries - is_counted
+        return msgspec.structs.replace(reply, seconds=round(finished.seconds, 3), unanswered_tries=tries)
+
+    def signed_reply(self, request: Request, response: HttpReply) -> Reply:
+        """Return the reply that a response is, with the server's address and the seed that was sent."""
         reply = self.read(request, response)
         if reply is None:
             reply = Reply(request=request.id, failure="failed", detail=f"{response.reason}: {response.detail[:300]}")
-        # The tokens of an empty reply are known, and counted as those of a failed one.
-        is_counted = response.reason is not None and reply.prompt_tokens is not None
-        return msgspec.structs.replace(
-            reply,
-            endpoint=self.address,
-            seed=request.question.seed,
-            seconds=round(finished.seconds, 3),
-            unanswered_tries=finished.unanswered_tries - is_counted,
-        )
+        return msgspec.structs.replace(reply, endpoint=self.address, seed=request.question.seed)
 
     def _logged_reply(self, reply: Reply) -> Reply:
         """Return the reply; each oddity of the server is logged once."""

@@ -3,7 +3,8 @@
 The body of a completion is read strictly: a body of another shape is a failure, never an answer.
 """
 
-from typing import Literal
+import re
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,7 +12,7 @@ from steelyard.core.comparison import TOO_LONG, Question, Reply, Request
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Meta
 from steelyard.io.connections import Connections
-from steelyard.io.http import Attempt, HttpReply, attempt
+from steelyard.io.http import Attempt, HttpReply, attempt, decoded_reply
 from steelyard.plugins.chats._completion import is_empty, read_completion
 from steelyard.plugins.chats._served import ServedChat, ServedConfig
 
@@ -22,6 +23,7 @@ _OVER_CONTEXT = (
     "longer than the model's context",
 )
 """What servers answer with status 400 to a prompt over their context: llama.cpp, OpenAI, vLLM and SGLang."""
+_VERSION = re.compile(r"/(v\d+)$")
 _BYTES_ALWAYS, _BYTES_PER_TOKEN = 1 << 20, 4096
 """The size limit of a reply: each token may come with the log-probabilities of twenty others."""
 
@@ -86,6 +88,15 @@ class OpenAICompatible(ServedChat):
         if response.reason == "http_400" and any(sign in response.detail for sign in _OVER_CONTEXT):
             return Reply(request=request.id, failure="failed", detail=f"{TOO_LONG}: {response.detail[:300]}")
         return None
+
+    def batch_request(self, request: Request) -> tuple[str, JsonObject]:
+        """Return the path of the endpoint, from the version on, and the body that `send` sends."""
+        version = _VERSION.search(self.address)
+        return f"/{version[1] if version else 'v1'}/chat/completions", self._body(request.question)
+
+    def batch_reply(self, request: Request, status: int, body: Any) -> Reply:
+        """Return the reply of a response in a batch's results, as `ask` reads it."""
+        return self.signed_reply(request, decoded_reply(status, body, self.limits.key, is_empty=is_empty))
 
     def _body(self, question: Question) -> JsonObject:
         body: JsonObject = {

@@ -10,7 +10,7 @@ M-RewardBench names no criteria by category.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -44,7 +44,7 @@ class JudgeConfig(Config, frozen=True):
     ``prompt_language``: ``item`` asks about Chinese items in Chinese and about all others in English.
     """
 
-    style: str = "plain"
+    style: Annotated[str, msgspec.Meta(extra={"tables_in": "plugins/judges/styles.toml"})] = "plain"
     """The style of the prompt: plain, a model's family (gpt, qwen, rm_r1, …), or a paper: cheems, mt_bench."""
     form: Form | None = None
     """The form of the verdict in the reply. Default: the style's."""
