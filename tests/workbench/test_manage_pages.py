@@ -9,9 +9,9 @@ from sqlalchemy import func, select
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
 from steelyard.workbench.pages import LANGUAGES, words_of
-from steelyard.workbench.projects import ProjectSettings, settings_of
-from steelyard.workbench.settings_form import setting_fields, settings_from
-from steelyard.workbench.tables import StoredEvent, StoredGuideline, StoredItem, StoredPerson, StoredProject
+from steelyard.workbench.projects import ProjectSettings
+from steelyard.workbench.settings_form import setting_fields
+from steelyard.workbench.tables import StoredEvent, StoredGuideline, StoredItem
 from workbench_site import Visit, case_lines, make_site
 
 PAGES = (
@@ -126,39 +126,6 @@ def test_an_export_is_a_case_file_and_is_logged(visit, browser, tmp_path):
     )
 
 
-def test_the_form_of_settings_sends_back_what_it_shows(visit, browser, post):
-    text = browser.get("/manage/projects/1").text
-    names = {field.name for field in setting_fields(ProjectSettings())}
-    assert all(f'name="{name}"' in text for name in names)
-    with visit.database.reading() as session:
-        settings = settings_of(session.get_one(StoredProject, 1))
-    shown = {field.name: field.value for field in setting_fields(settings)}
-    assert settings_from(shown) == settings
-    assert post(
-        "/manage/projects/1/settings", **(shown | {"seed": "5", "discard_reasons": "rude\r\n\r\ndull"})
-    ).is_redirect
-    with visit.database.reading() as session:
-        changed = settings_of(session.get_one(StoredProject, 1))
-    assert (changed.seed, changed.discard_reasons, changed.rules) == (5, ("rude", "dull"), settings.rules)
-    for name, value in (("rules.least_agreement", "2"), ("rules.gate", "day"), ("seed", "x"), ("seed", "[1]")):
-        refused = post("/manage/projects/1/settings", **(shown | {name: value}))
-        assert refused.status_code == 400
-        assert name.rpartition(".")[2] in refused.text
-
-
-def test_a_first_password_is_shown_once_and_opens_the_account(visit, browser, post):
-    answer = post("/manage/people", name="grace", role="researcher", skills="maths, code，law")
-    password = re.search(r'class="secret">([^<]+)<', answer.text)[1]
-    assert password not in browser.get("/manage/people").text
-    assert visit.browser().post("/login", data={"name": "grace", "password": password}).headers["location"] == "/"
-    with visit.database.reading() as session:
-        person = session.scalars(select(StoredPerson).where(StoredPerson.name == "grace")).one()
-    assert (person.role, person.skills) == ("researcher", ["maths", "code", "law"])
-    again = re.search(r'class="secret">([^<]+)<', post(f"/manage/people/{person.id}/password").text)[1]
-    assert visit.browser().post("/login", data={"name": "grace", "password": password}).status_code == 401
-    assert visit.browser().post("/login", data={"name": "grace", "password": again}).status_code == 303
-
-
 def test_erasing_takes_the_name(visit, post):
     number = visit.site.people["other"]
     assert post(f"/manage/people/{number}/erase", confirmation="othr").status_code == 400
@@ -167,7 +134,7 @@ def test_erasing_takes_the_name(visit, post):
     assert visit.person(number).name.startswith("erased ")
 
 
-def test_a_guideline_has_versions_and_a_preview_that_saves_nothing(visit, browser, post):
+def test_a_preview_runs_no_script_and_saves_nothing(visit, post):
     address = "/manage/projects/1/guidelines"
     text = "# Rule\r\n<script>alert(1)</script> **Read** [all](javascript:x)"
     preview = post(address, text=text, category="maths", step="preview")
@@ -175,26 +142,6 @@ def test_a_guideline_has_versions_and_a_preview_that_saves_nothing(visit, browse
     assert "<script>alert" not in preview.text
     assert 'href="javascript' not in preview.text
     assert count(visit, StoredGuideline) == 0
-    for version in (text, text + " twice"):
-        assert post(address, text=version, category="maths").is_redirect
-    assert post(address, text=text + " twice", category="maths").status_code == 400
-    with visit.database.reading() as session:
-        rows = session.scalars(select(StoredGuideline).order_by(StoredGuideline.id)).all()
-    assert [(row.category, row.version) for row in rows] == [("maths", 1), ("maths", 2)]
-    shown = html.unescape(browser.get(f"{address}?version={rows[0].id}").text)
-    assert "twice" not in shown.partition("<textarea")[2].partition("</textarea>")[0]
-
-
-def test_pages_of_a_list_have_every_item_once(visit, browser, post):
-    lines = case_lines(130, first=1000)
-    post("/manage/projects/1/import", files={"file": ("new.jsonl", lines)}, batch="big")
-    seen, address = [], "/manage/projects/1/items?batch=big"
-    while address:
-        text = browser.get(address).text
-        seen += re.findall(r"\bq1\d\d\d\b", text)
-        following = re.search(r'rel="next" href="([^"]+)"', text)
-        address = following and html.unescape(following[1])
-    assert list(dict.fromkeys(seen)) == [f"q{number}" for number in range(1000, 1130)]
 
 
 def test_the_audit_log_is_filtered(browser):
