@@ -119,7 +119,7 @@ def test_a_closed_or_erased_person_is_out_at_once(visit, act):
     assert visit.browser("other").get("/account").status_code == 303
     assert visit.program(visit.site.tokens["other"]).get("/account").status_code == 303
     assert log_in(visit.browser(), "other").status_code == 401
-    assert visit.num_answers() == num_answers == 1
+    assert visit.num_answers() == num_answers > 0
     if act == "erase":
         assert PASSWORD not in (text := admin.get("/manage/people").text)
         assert '<h3 dir="auto">other</h3>' not in text

@@ -211,7 +211,8 @@ def _database(request: Request) -> Database:
 def _project_page(request: Request, visitor: Manager, project: int, *, imported: Imported | None = None) -> Response:
     with _database(request).reading() as session:
         row = project_of(session, project)
-        counts = count_states(session, project)
+        numbers = count_states(session, project)
+    counts = {state: numbers[state] for state in get_args(ItemState) if state in numbers}
     fields = setting_fields(settings_of(row))
     return page(request, "project.html", visitor, project=row, counts=counts, fields=fields, imported=imported)
 
