@@ -30,7 +30,7 @@ export const openMarking = (dialog, response, { words, rubric, onSpan }) => {
   const kinds = rubric.problems.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
   field.addEventListener("keydown", (event) => {
     const kind = rubric.problems[Number(event.key) - 1];
-    if (!/^[1-9]$/.test(event.key) || !kind || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!dialog.open || !/^[1-9]$/.test(event.key) || !kind || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     choose(kind.value);
   });
@@ -49,7 +49,8 @@ export const openReasons = (dialog, title, reasons, { words, onChoice }) => {
   const choose = (value) => { dialog.close(); onChoice(value); };
   const buttons = reasons.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
   dialog.onkeydown = (event) => {
-    const reason = /^[1-9]$/.test(event.key) ? reasons[Number(event.key) - 1] : null;
+    // What was in a dialog has the focus until the next frame: a fast key after the choice is no second choice.
+    const reason = dialog.open && /^[1-9]$/.test(event.key) ? reasons[Number(event.key) - 1] : null;
     if (reason && !event.target.matches("input, textarea")) { event.preventDefault(); choose(reason.value); }
   };
   dialog.replaceChildren(make("h2", {}, title), make("div", { class: "choices" }, ...buttons), closing(dialog, words));
