@@ -8,11 +8,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.schema import CreateIndex
 
 from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.workbench.database import Database
 from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.tables import StoredEvent, StoredPerson, WorkbenchTable
+from steelyard.workbench.tables import StoredEvent, StoredPerson, StoredTask, WorkbenchTable
 from workbench_people import NOON
 
 
@@ -26,9 +27,19 @@ def names(database):
 
 
 def test_migrations_make_exactly_the_tables_of_this_program(database):
+    def is_compared(_, name, *__):
+        # Alembic cannot read the order of a column in an index of SQLite: it is compared below.
+        return name != "ix_tasks_open" or not database.is_sqlite
+
     with database.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        options = {"compare_type": True, "include_object": is_compared}
+        context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, WorkbenchTable.metadata) == []
+        if database.is_sqlite:
+            statement = "SELECT sql FROM sqlite_master WHERE name = 'ix_tasks_open'"
+            made = connection.scalar(text(statement))
+            (index,) = [each for each in StoredTask.__table__.indexes if each.name == "ix_tasks_open"]
+            assert made.split("tasks", 2)[2] == str(CreateIndex(index)).split("tasks", 2)[2]
 
 
 def test_a_database_that_is_migrated_stays_as_it_is(database):

@@ -5,7 +5,18 @@ entered is changed or deleted: a later answer has a later round. Rows of ``event
 migration that creates the table adds triggers against it.
 """
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, MetaData, String, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    desc,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from steelyard.core.types import JsonObject
@@ -142,7 +153,7 @@ class StoredTask(WorkbenchTable):
     __tablename__ = "tasks"
     __table_args__ = (
         UniqueConstraint("item_id", "round", "number"),
-        Index("ix_tasks_open", "project_id", "is_gold", "is_open", "priority", "id"),
+        Index("ix_tasks_open", "project_id", "is_gold", "is_open", desc("priority"), "id"),
     )
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))

@@ -226,7 +226,8 @@ def _create_tasks() -> None:
     )
     with op.batch_alter_table("tasks", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_tasks_item_id"), ["item_id"], unique=False)
-        batch_op.create_index("ix_tasks_open", ["project_id", "is_gold", "is_open", "priority", "id"], unique=False)
+        columns = ["project_id", "is_gold", "is_open", sa.text("priority DESC"), "id"]
+        batch_op.create_index("ix_tasks_open", columns, unique=False)
 
 
 def _create_answers() -> None:
