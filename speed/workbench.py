@@ -99,7 +99,7 @@ def _counts(database, num_acknowledged):
             "acknowledged": num_acknowledged,
             "tasks_with_more_than_two": session.scalar(over),
             "tasks_reserved_beyond": session.scalar(answered.where(StoredTask.num_reserved > StoredTask.num_wanted)),
-            "sum_of_answered": session.scalar(select(func.sum(StoredTask.num_answered))),
+            "sum_of_answered": int(session.scalar(select(func.sum(StoredTask.num_answered))) or 0),
             "audit_log_broken_at": verify(session),
         }
     database.close()
