@@ -19,7 +19,7 @@ from steelyard.annotation.pipeline import (
     TransitionRefused,
     advance,
 )
-from steelyard.annotation.review import draw_for_review, may_review
+from steelyard.annotation.review import draw_for_review
 from steelyard.core.errors import ConfigError
 
 ABC = ("a", "b", "c")
@@ -150,11 +150,6 @@ def test_layers_draw_independently():
     )
     # Hypergeometric: 900 are expected in both, with a standard deviation of 21.
     assert abs(len(first & second) - 900) < 5 * 21
-
-
-def test_annotators_never_review_their_items():
-    assert may_review(3, {1, 2})
-    assert not may_review(2, {1, 2})
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.13, 0.3, 0.5])

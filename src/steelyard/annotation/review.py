@@ -1,10 +1,10 @@
-"""Which items of a batch a layer of review checks, and who may check them (CHEEMS, appendix D.1).
+"""Which items of a batch a layer of review checks (CHEEMS, appendix D.1).
 
 Delivery checks 30 % of what was annotated, operations another 30 % drawn without regard to the first. The share is
 exact in every batch. What is drawn follows from a seed alone, so that it can be drawn again and proved.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from math import ceil
 
 from steelyard.annotation.pipeline import Layer
@@ -20,8 +20,3 @@ def draw_for_review(items: Sequence[str], layer: Layer, *, share: float, batch: 
     order = generator(seed, "review", batch, layer).permutation(len(items))[:number]
     in_order = sorted(items)
     return frozenset(in_order[place] for place in order)
-
-
-def may_review(person: int, annotators: Container[int]) -> bool:
-    """Tell whether a person may check an item: whoever annotated or aligned it may not."""
-    return person not in annotators

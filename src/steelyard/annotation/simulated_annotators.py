@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, TripleAnswer
+from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, TripleAnswer, implied_ranking
 from steelyard.core.comparison import circular_triples
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
@@ -99,7 +100,11 @@ def answer_triple(shown: Sequence[str], perceived: Floats, noise: Noise) -> Trip
         for first, second in combinations([shown[place] for place in order], 2)
         if scores[first] == scores[second]
     )
-    return TripleAnswer(scores=scores, comparisons=comparisons, ranking=tuple(map(tuple, tiers)))
+    entered = TripleAnswer(scores=scores, comparisons=comparisons)
+    # As on the page, the ranking is what scores and comparisons imply.
+    ranking = implied_ranking(entered, shown)
+    assert ranking is not None, "tiers have no circles"
+    return msgspec.structs.replace(entered, ranking=ranking)
 
 
 class Task(NamedTuple):
