@@ -28,6 +28,7 @@ MOST_LINES_OF_HELP = 60
 """In 100 columns. What needs more belongs in `--settings` and the pages."""
 SERVER = "asks a language model on a server"
 SERVES = "serves until Ctrl-C, on a port that others may hold: tests/cli/verbs/test_view.py serves on free ports"
+WORKBENCH = "serves until Ctrl-C, or changes a workbench: tests/cli/verbs/test_workbench.py runs its commands"
 NOT_RUN = {
     "steelyard demo": TOO_LONG,
     "steelyard demo --out demo": TOO_LONG,
@@ -48,7 +49,7 @@ NOT_RUN = {
 
 def reason_against(command):
     """Why a command is parsed, but not run; null for those that run."""
-    by_verb = {"judge": SERVER, "view": SERVES}
+    by_verb = {"judge": SERVER, "view": SERVES, "workbench": WORKBENCH}
     return by_verb.get(command.split()[1]) or NOT_RUN.get(command)
 
 
@@ -78,6 +79,9 @@ def parsed(command):
     """The values that the verb would get. A verb, an option or an argument that does not exist raises."""
     _, verb, *words = shlex.split(command)
     found = get_command(build_app()).commands[verb]
+    if hasattr(found, "commands"):
+        verb, *words = words
+        found = found.commands[verb]
     with found.make_context(verb, words) as context:
         return context.params
 
@@ -111,15 +115,27 @@ def test_every_verb_option_and_argument_exists(command):
         assert command.split()[1] in VERBS
 
 
+def single_commands():
+    """The words of every command: a verb, or a group and one of its verbs."""
+    commands = get_command(build_app()).commands
+    return [
+        (verb, *inner)
+        for verb in VERBS
+        for inner in ([(name,) for name in getattr(commands[verb], "commands", ())] or [()])
+    ]
+
+
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_examples_of_a_rendered_help_can_be_pasted(verb, width):
-    shown = example_folder.invoke([verb, "--help"], COLUMNS=str(width)).stdout.splitlines()
+@pytest.mark.parametrize("words", single_commands(), ids=" ".join)
+def test_the_examples_of_a_rendered_help_can_be_pasted(words, width):
+    shown = example_folder.invoke([*words, "--help"], COLUMNS=str(width)).stdout.splitlines()
+    command = get_command(build_app()).commands[words[0]]
+    text = (command.commands[words[1]] if len(words) > 1 else command).help
     first = next(place for place, line in enumerate(shown) if line.startswith("steelyard "))
     block = shown[first : shown.index("", first)]
     assert all(len(line) <= width for line in block)
     commands = [" ".join(shlex.split(one)) for one in "\n".join(block).replace("\\\n", " ").split("\n") if one.strip()]
-    assert commands == [" ".join(shlex.split(one)) for one in EXAMPLES.findall(help_text(verb))]
+    assert commands == [" ".join(shlex.split(one)) for one in EXAMPLES.findall(text)]
     assert all(parsed(one) for one in "\n".join(block).replace("\\\n", " ").split("\n") if len(one.split()) > 2)
 
 
