@@ -6,6 +6,8 @@ from postgres_server import postgres_serving, run_statement
 from steelyard.workbench.database import Database
 from workbench_kills import check_whole, work_and_kill
 
+pytestmark = pytest.mark.field
+
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request, tmp_path):
