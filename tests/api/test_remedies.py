@@ -11,8 +11,8 @@ import steelyard as sy
 from steelyard.api.remedies import with_keywords
 
 SOURCE = Path(sy.__file__).parent
-OTHER_TEXTS = {"api", "cli", "report", "viewing"}
-"""Packages whose options are those of a terminal: lists of items, servers, pages."""
+OTHER_TEXTS = {"api", "cli", "report", "viewing", "workbench"}
+"""Packages whose options are those of a terminal: lists of items, servers, pages, the workbench."""
 OPTION = re.compile(r"(?<![\w(-])--[a-z]")
 COMMAND = re.compile(r"`[a-z]+ [^`]*`|\bsteelyard [a-z-]+(?: [^;,()`]+)?")
 FUNCTIONS = [getattr(sy, name) for name in sy.__all__ if inspect.isfunction(getattr(sy, name))]

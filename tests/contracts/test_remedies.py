@@ -18,7 +18,7 @@ from example_folder import done, invoke
 from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
 from steelyard.cli.main import build_app, verbs_by_name
-from steelyard.cli.verb import FunctionVerb, StageVerb, fitted_remedy
+from steelyard.cli.verb import FunctionVerb, StageVerb, VerbGroup, fitted_remedy
 from steelyard.core.errors import EXTRAS, UserError
 from steelyard.core.plugins import kinds, load
 from steelyard.io.cases import read_cases
@@ -58,9 +58,10 @@ def remedies():
 
 @pytest.fixture(scope="module")
 def verbs():
-    """By verb its options."""
+    """By verb its options, by group those of all its verbs."""
     commands = get_command(build_app()).commands
-    return {name: {option for own in verb.params for option in own.opts} for name, verb in commands.items()}
+    parts = {name: (verb, *getattr(verb, "commands", {}).values()) for name, verb in commands.items()}
+    return {name: {option for part in of for own in part.params for option in own.opts} for name, of in parts.items()}
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +109,8 @@ def reached():
 
 def imported_by(verb):
     """The module of a verb's settings, or those that its function imports."""
+    if isinstance(verb, VerbGroup):
+        return [module for inner in verb.verbs for module in imported_by(inner)]
     if verb.config is not None:
         return [verb.config[0]]
     function = ast.parse(inspect.getsource(verb.run))
@@ -121,9 +124,8 @@ def verbs_of(module):
     """
     parts = module.split(".")
     if parts[1:3] == ["cli", "verbs"]:
-        return [
-            value.name for value in vars(import_module(module)).values() if isinstance(value, StageVerb | FunctionVerb)
-        ]
+        values = vars(import_module(module)).values()
+        return [value.name for value in values if isinstance(value, StageVerb | FunctionVerb | VerbGroup)]
     if parts[1] == "stages" and (own := parts[2].replace("_", "-")) in reached():
         return [own]
     found = [verb for verb, modules in reached().items() if module in modules]

@@ -74,7 +74,9 @@ def build_app() -> typer.Typer:
     for title, verbs in _VERBS.items():
         for verb in verbs:
             if isinstance(verb, VerbGroup):
-                app.add_typer(_group(verb, is_narrow=is_narrow), name=verb.name, rich_help_panel=title)
+                short = inspect.cleandoc(verb.about).partition("\n")[0]
+                group = _group(verb, is_narrow=is_narrow)
+                app.add_typer(group, name=verb.name, short_help=short, rich_help_panel=title)
             else:
                 _register(app, verb, title)
     return app

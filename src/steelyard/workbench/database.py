@@ -124,7 +124,7 @@ class Database:
             raise ConfigError(
                 f"{self.shown_address} is not a file",
                 where="--database",
-                do="pg_dump --format=custom copies PostgreSQL",
+                do="pg_dump copies PostgreSQL",
             )
         if path.exists():
             raise OutputError("exists already", where=str(path), do="name a file that does not")
