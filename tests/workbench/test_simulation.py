@@ -110,6 +110,8 @@ def check_bench(database, material, simulation, tmp_path):
         with database.reading() as session:
             project = session.get_one(StoredProject, simulation.crew.project)
             write_cases(bench, export_cases(session, project, evidence=evidence))
+        # What simulated people judged says so, and with it every report that counts it.
+        assert all(judgment.meta["simulated"] for case in read_cases(bench) for judgment in case.judgments)
         resolved = resolve(bench, tmp_path / f"resolved {evidence}")
         assert resolved.counts.num_used == len(material)
         ranked = tmp_path / f"resolved {evidence}" / "cases.jsonl"

@@ -229,7 +229,7 @@ def export_cases(session: Session, project: StoredProject, *, evidence: Evidence
 def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Case:
     case = case_of(item)
     rows = session.execute(
-        select(StoredAnswer, StoredTask, StoredPerson.pseudonym, StoredAssignment.shown)
+        select(StoredAnswer, StoredTask, StoredPerson, StoredAssignment.shown)
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
         .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
         .outerjoin(StoredAssignment, StoredAnswer.assignment_id == StoredAssignment.id)
@@ -246,15 +246,17 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Ca
     ).all()
     settled = {task.id: answer.id for answer, task, _, _ in rows if answer.stage != "annotation"}
     judgments, ratings = list(case.judgments), list(case.ratings)
-    for answer, task, pseudonym, shown in rows:
+    for answer, task, person, shown in rows:
         if evidence == "aligned" and settled.get(task.id, answer.id) != answer.id:
             continue
         origin = Origin(
-            judge=pseudonym,
+            judge=person.pseudonym,
             task=f"{task.round}-{task.number}" + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
             shown=tuple(shown or task.responses),
             batch=item.batch,
-            meta={"stage": answer.stage, "seconds": answer.seconds, "guideline": answer.guideline_id},
+            meta={"stage": answer.stage, "seconds": answer.seconds, "guideline": answer.guideline_id}
+            # Reports say so wherever such a judgment counts.
+            | ({"simulated": True} if person.is_simulated else {}),
         )
         content = msgspec.convert(answer.content, TripleAnswer)
         judgments += judgments_of(content, origin)
