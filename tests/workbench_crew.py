@@ -4,7 +4,7 @@ from itertools import combinations
 
 from sqlalchemy import select
 
-from steelyard.annotation.answers import BucketComparison, TripleAnswer
+from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.workbench.disputes import evidence_of
 from steelyard.workbench.people import NewPerson, add_person
@@ -27,7 +27,7 @@ ROLES = ("annotator",) * 4 + ("delivery",) * 2 + ("operations",) * 2 + ("researc
 def ranked(tiers, discarded=""):
     """An answer without contradictions, as ``ranked("a>b=c", discarded="d")``: the first tier has 5 points."""
     ranking = tuple(tuple(tier.split("=")) for tier in tiers.split(">")) if tiers else ()
-    return TripleAnswer(
+    return TaskAnswer(
         scores={response: 5 - place for place, tier in enumerate(ranking) for response in tier},
         comparisons=tuple(
             BucketComparison(first=first, second=second, choice="same")

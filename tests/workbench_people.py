@@ -2,7 +2,7 @@
 
 import msgspec
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.people import NewPerson, add_person
@@ -63,7 +63,7 @@ def answer(shown, order=None):
     """Return the answer that ranks the responses in an order, the one of their ids unless told."""
     order = order or sorted(shown)
     scores = {response: 5 - 2 * place for place, response in enumerate(order)}
-    return TripleAnswer(scores=scores, ranking=tuple((response,) for response in order))
+    return TaskAnswer(scores=scores, ranking=tuple((response,) for response in order))
 
 
 def send(database, assignment, content, *, seconds=3.0, at=NOON):
@@ -89,4 +89,4 @@ def answer_all(database, project, people, *, order=None, at=NOON):
 
 def content_of(stored):
     """Return the answer of a stored row."""
-    return msgspec.convert(stored.content, TripleAnswer)
+    return msgspec.convert(stored.content, TaskAnswer)

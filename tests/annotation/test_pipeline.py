@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.annotation.agreement import DoubleAnswer, count_agreement, disputed_pairs, gate_counts
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.gold import is_gold_place
 from steelyard.annotation.pipeline import (
     TRANSITIONS,
@@ -90,7 +90,7 @@ def test_rules_outside_their_ranges_are_refused(settings):
 
 
 def answer(*tiers, **fields):
-    return TripleAnswer(ranking=tuple(tuple(tier) for tier in tiers), **fields)
+    return TaskAnswer(ranking=tuple(tuple(tier) for tier in tiers), **fields)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def answer(*tiers, **fields):
         # Who discards what the other ranks disagrees on both of its pairs; what both discard does not count.
         (answer("a", "b", discarded={"c": "garbled"}), answer("a", "b", "c"), (1, 3)),
         (answer("a", "b", discarded={"c": "garbled"}), answer("b", "a", discarded={"c": "empty"}), (0, 1)),
-        (TripleAnswer(cannot_judge="no"), answer("a", "b", "c"), (0, 0)),
+        (TaskAnswer(cannot_judge="no"), answer("a", "b", "c"), (0, 0)),
     ],
 )
 def test_agreement_of_two_people(first, second, counts):

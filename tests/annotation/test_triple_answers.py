@@ -10,7 +10,7 @@ from steelyard.annotation.answers import (
     BucketComparison,
     Inconsistency,
     Origin,
-    TripleAnswer,
+    TaskAnswer,
     contradictions,
     implied_ranking,
     judgments_of,
@@ -43,7 +43,7 @@ def compared(*entries):
     ],
 )
 def test_ranking_follows_from_scores_and_comparisons(scores, comparisons, ranking):
-    answer = TripleAnswer(scores=scores, comparisons=comparisons, ranking=ranking)
+    answer = TaskAnswer(scores=scores, comparisons=comparisons, ranking=ranking)
     assert implied_ranking(answer, ABC) == ranking
     assert contradictions(answer, ABC) == ()
 
@@ -51,32 +51,32 @@ def test_ranking_follows_from_scores_and_comparisons(scores, comparisons, rankin
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (TripleAnswer(scores={"a": 1, "c": 2}), Inconsistency("missing score", ("b",))),
-        (TripleAnswer(scores={"a": 1, "b": 1, "c": 2}), Inconsistency("missing comparison", ("a", "b"))),
+        (TaskAnswer(scores={"a": 1, "c": 2}), Inconsistency("missing score", ("b",))),
+        (TaskAnswer(scores={"a": 1, "b": 1, "c": 2}), Inconsistency("missing comparison", ("a", "b"))),
         (
-            TripleAnswer(
+            TaskAnswer(
                 scores=dict.fromkeys(ABC, 4),
                 comparisons=compared(("a", "b", "better"), ("b", "c", "better"), ("c", "a", "better")),
             ),
             Inconsistency("circle", ABC),
         ),
         (
-            TripleAnswer(
+            TaskAnswer(
                 scores=dict.fromkeys(ABC, 4),
                 comparisons=compared(("a", "b", "same"), ("b", "c", "same"), ("a", "c", "better")),
             ),
             Inconsistency("circle", ABC),
         ),
         (
-            TripleAnswer(scores={"a": 5, "b": 3, "c": 0}, ranking=(("b",), ("a",), ("c",))),
+            TaskAnswer(scores={"a": 5, "b": 3, "c": 0}, ranking=(("b",), ("a",), ("c",))),
             Inconsistency("score against ranking", ("a", "b")),
         ),
         (
-            TripleAnswer(scores={"a": 5, "b": 3, "c": 0}, ranking=(("a", "b"), ("c",))),
+            TaskAnswer(scores={"a": 5, "b": 3, "c": 0}, ranking=(("a", "b"), ("c",))),
             Inconsistency("score against ranking", ("a", "b")),
         ),
         (
-            TripleAnswer(
+            TaskAnswer(
                 scores={"a": 3, "b": 3, "c": 0},
                 comparisons=compared(("a", "b", "same")),
                 ranking=(("a",), ("b",), ("c",)),
@@ -95,7 +95,7 @@ def test_every_complete_answer_has_a_ranking_or_a_circle():
     for choices in product(("better", "same", "worse"), repeat=3):
         pairs = (("a", "b"), ("b", "c"), ("a", "c"))
         entries = compared(*((*pair, choice) for pair, choice in zip(pairs, choices, strict=True)))
-        answer = TripleAnswer(scores=dict.fromkeys(ABC, 2), comparisons=entries)
+        answer = TaskAnswer(scores=dict.fromkeys(ABC, 2), comparisons=entries)
         ranking = implied_ranking(answer, ABC)
         problems = [each.problem for each in contradictions(answer, ABC)]
         assert problems == ["circle"] if ranking is None else "circle" not in problems
@@ -113,16 +113,16 @@ def test_implied_ranking_never_contradicts_its_scores(scores, order, choice):
             for first, second in (("a", "b"), ("b", "c"), ("a", "c"))
         )
     )
-    answer = TripleAnswer(scores=by_id, comparisons=entries)
+    answer = TaskAnswer(scores=by_id, comparisons=entries)
     ranking = implied_ranking(answer, ABC)
     assert ranking is not None
-    whole = TripleAnswer(scores=by_id, comparisons=entries, ranking=ranking)
+    whole = TaskAnswer(scores=by_id, comparisons=entries, ranking=ranking)
     assert contradictions(whole, ABC) == ()
     assert [by_id[tier[0]] for tier in ranking] == sorted((by_id[tier[0]] for tier in ranking), reverse=True)
 
 
 def test_judgments_keep_the_order_shown_and_the_verdicts_of_the_ranking():
-    answer = TripleAnswer(scores={"a": 3, "b": 3, "c": 0}, ranking=(("a", "b"), ("c",)))
+    answer = TaskAnswer(scores={"a": 3, "b": 3, "c": 0}, ranking=(("a", "b"), ("c",)))
     judgments = judgments_of(answer, ORIGIN)
     assert [(each.left, each.right, each.verdict) for each in judgments] == [
         ("b", "a", "tie"),
@@ -141,7 +141,7 @@ def test_judgments_keep_the_order_shown_and_the_verdicts_of_the_ranking():
 
 
 def test_discarded_responses_have_no_verdict_no_rating_and_a_reason():
-    answer = TripleAnswer(scores={"a": 3, "b": 4}, discarded={"c": "garbled"}, ranking=(("b",), ("a",)))
+    answer = TaskAnswer(scores={"a": 3, "b": 4}, discarded={"c": "garbled"}, ranking=(("b",), ("a",)))
     assert contradictions(answer, ABC) == ()
     assert outcome_of(answer, "a", "c") == "discarded"
     assert [(each.verdict, each.reason) for each in judgments_of(answer, ORIGIN)] == [
@@ -153,7 +153,7 @@ def test_discarded_responses_have_no_verdict_no_rating_and_a_reason():
 
 
 def test_who_cannot_judge_says_so_in_every_judgment():
-    answer = TripleAnswer(cannot_judge="a field that I do not know")
+    answer = TaskAnswer(cannot_judge="a field that I do not know")
     assert contradictions(answer, ABC) == () == ratings_of(answer, ORIGIN)
     judgments = judgments_of(answer, ORIGIN)
     assert {(each.verdict, each.reason) for each in judgments} == {("none", "cannot judge: a field that I do not know")}
@@ -162,15 +162,15 @@ def test_who_cannot_judge_says_so_in_every_judgment():
 @pytest.mark.parametrize(
     "answer",
     [
-        TripleAnswer(scores={"a": 6, "b": 1, "c": 1}, ranking=(("a",), ("b",), ("c",))),
-        TripleAnswer(scores={"x": 1}, ranking=(("a",), ("b",), ("c",))),
-        TripleAnswer(scores={"a": 1}, discarded={"a": "garbled"}, ranking=(("b",), ("c",))),
-        TripleAnswer(discarded={"x": "garbled"}, ranking=(("a",), ("b",), ("c",))),
-        TripleAnswer(ranking=(("a",), ("b",))),
-        TripleAnswer(ranking=(("a",), ("b",), ("c",), ("c",))),
-        TripleAnswer(comparisons=compared(("a", "a", "same")), ranking=(("a", "b", "c"),)),
-        TripleAnswer(spans={"a": ((0, 6, "fact", None),)}, ranking=(("a", "b", "c"),)),
-        TripleAnswer(spans={"a": ((3, 3, "fact", None),)}, ranking=(("a", "b", "c"),)),
+        TaskAnswer(scores={"a": 6, "b": 1, "c": 1}, ranking=(("a",), ("b",), ("c",))),
+        TaskAnswer(scores={"x": 1}, ranking=(("a",), ("b",), ("c",))),
+        TaskAnswer(scores={"a": 1}, discarded={"a": "garbled"}, ranking=(("b",), ("c",))),
+        TaskAnswer(discarded={"x": "garbled"}, ranking=(("a",), ("b",), ("c",))),
+        TaskAnswer(ranking=(("a",), ("b",))),
+        TaskAnswer(ranking=(("a",), ("b",), ("c",), ("c",))),
+        TaskAnswer(comparisons=compared(("a", "a", "same")), ranking=(("a", "b", "c"),)),
+        TaskAnswer(spans={"a": ((0, 6, "fact", None),)}, ranking=(("a", "b", "c"),)),
+        TaskAnswer(spans={"a": ((3, 3, "fact", None),)}, ranking=(("a", "b", "c"),)),
     ],
 )
 def test_what_no_page_sends_is_refused(answer):

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select, update
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.alignment import (
@@ -88,7 +88,7 @@ def test_scores_may_differ_where_verdicts_agree(crew):
     first, second = crew.people["annotator"][:2]
     task = crew.evidence()[0].task.id
     proposing(crew, first, task, ranked("b>a>c"))
-    other = TripleAnswer(scores={"b": 4, "a": 2, "c": 0}, ranking=(("b",), ("a",), ("c",)))
+    other = TaskAnswer(scores={"b": 4, "a": 2, "c": 0}, ranking=(("b",), ("a",), ("c",)))
     assert proposing(crew, second, task, other)
 
 
@@ -108,11 +108,11 @@ def test_a_settled_task_or_one_of_others_takes_no_proposal(crew):
 @pytest.mark.parametrize(
     "answer",
     [
-        TripleAnswer(cannot_judge="too hard"),
-        TripleAnswer(scores={"a": 5, "b": 1, "c": 0}, ranking=(("c",), ("b",), ("a",))),
-        TripleAnswer(scores={"a": 5, "b": 1}, ranking=(("a",), ("b",))),
-        TripleAnswer(scores={"a": 5, "b": 1}, ranking=(("a",), ("b",)), discarded={"c": "a reason of nobody"}),
-        TripleAnswer(scores={"a": 9, "b": 1, "c": 0}, ranking=(("a",), ("b",), ("c",))),
+        TaskAnswer(cannot_judge="too hard"),
+        TaskAnswer(scores={"a": 5, "b": 1, "c": 0}, ranking=(("c",), ("b",), ("a",))),
+        TaskAnswer(scores={"a": 5, "b": 1}, ranking=(("a",), ("b",))),
+        TaskAnswer(scores={"a": 5, "b": 1}, ranking=(("a",), ("b",)), discarded={"c": "a reason of nobody"}),
+        TaskAnswer(scores={"a": 9, "b": 1, "c": 0}, ranking=(("a",), ("b",), ("c",))),
     ],
     ids=["gives up", "contradiction", "incomplete", "unknown reason", "off the scale"],
 )
@@ -206,7 +206,7 @@ def test_the_export_has_what_came_of_a_discussion_and_not_its_steps(database):
 def test_people_who_could_not_judge_have_to_align(database):
     crew = Crew(database, responses="abc", delivery_share=1.0)
     first, second = crew.people["annotator"][:2]
-    crew.annotate(lambda person, _: TripleAnswer(cannot_judge="no idea"), [first, second])
+    crew.annotate(lambda person, _: TaskAnswer(cannot_judge="no idea"), [first, second])
     assert crew.item().state == "aligning"
     for each in crew.evidence():
         proposing(crew, first, each.task.id, ranked("a>b>c"))

@@ -9,7 +9,7 @@ from itertools import product
 import msgspec
 import pytest
 
-from steelyard.annotation.answers import BucketComparison, TripleAnswer, contradictions, implied_ranking
+from steelyard.annotation.answers import BucketComparison, TaskAnswer, contradictions, implied_ranking
 from steelyard.workbench.pages import FOLDER, words_of
 
 NODE = shutil.which("node")
@@ -55,16 +55,16 @@ def all_answers():
             for (first, second), choice in zip(PAIRS, choices, strict=True)
             if choice
         )
-        yield TripleAnswer(scores=score, comparisons=comparisons, ranking=ranking)
-    yield TripleAnswer()
-    yield TripleAnswer(scores={"A": 1, "C": 2})
-    yield TripleAnswer(cannot_judge="why")
-    yield TripleAnswer(scores={"A": 3, "B": 4}, discarded={"C": "garbled"}, ranking=(("B",), ("A",)))
-    yield TripleAnswer(scores={"A": 3, "B": 3}, discarded={"C": "garbled"})
-    yield TripleAnswer(scores={"B": 3}, discarded={"A": "empty", "C": "garbled"}, ranking=(("B",),))
-    yield TripleAnswer(discarded=dict.fromkeys(ABC, "garbled"))
+        yield TaskAnswer(scores=score, comparisons=comparisons, ranking=ranking)
+    yield TaskAnswer()
+    yield TaskAnswer(scores={"A": 1, "C": 2})
+    yield TaskAnswer(cannot_judge="why")
+    yield TaskAnswer(scores={"A": 3, "B": 4}, discarded={"C": "garbled"}, ranking=(("B",), ("A",)))
+    yield TaskAnswer(scores={"A": 3, "B": 3}, discarded={"C": "garbled"})
+    yield TaskAnswer(scores={"B": 3}, discarded={"A": "empty", "C": "garbled"}, ranking=(("B",),))
+    yield TaskAnswer(discarded=dict.fromkeys(ABC, "garbled"))
     twice = tuple(BucketComparison(first="A", second="B", choice=choice) for choice in ("better", "worse"))
-    yield TripleAnswer(scores={"A": 3, "B": 3, "C": 0}, comparisons=twice, ranking=(("B",), ("A",), ("C",)))
+    yield TaskAnswer(scores={"A": 3, "B": 3, "C": 0}, comparisons=twice, ranking=(("B",), ("A",), ("C",)))
 
 
 def test_the_page_and_the_workbench_find_the_same_contradictions_and_rankings(run):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.annotation.answers import BucketComparison, TripleAnswer
+from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.blinding import BlindText, blind_task
 
@@ -53,7 +53,7 @@ def test_ids_become_letters_in_the_order_shown_and_ids_again():
         "B": "Hello.",
         "C": "你好",
     }
-    answer = TripleAnswer(
+    answer = TaskAnswer(
         scores={"A": 3, "B": 3},
         comparisons=(BucketComparison(first="B", second="A", choice="better"),),
         ranking=(("B",), ("A",)),
@@ -62,7 +62,7 @@ def test_ids_become_letters_in_the_order_shown_and_ids_again():
         remark="so",
     )
     stored = task.stored(answer)
-    assert stored == TripleAnswer(
+    assert stored == TaskAnswer(
         scores={"gpt-4": 3, "qwen": 3},
         comparisons=(BucketComparison(first="qwen", second="gpt-4", choice="better"),),
         ranking=(("qwen",), ("gpt-4",)),
@@ -76,14 +76,14 @@ def test_ids_become_letters_in_the_order_shown_and_ids_again():
 @pytest.mark.parametrize(
     "answer",
     [
-        TripleAnswer(scores={"D": 1}),
-        TripleAnswer(ranking=(("gpt-4",),)),
-        TripleAnswer(spans={"A": ((0, 13, "other", None),)}),
-        TripleAnswer(spans={"A": ((2, 2, "other", None),)}),
-        TripleAnswer(spans={"A": ((0, 1, "other", "x" * 2001),)}),
-        TripleAnswer(spans={"A": ((0, 1, "other", None),) * 201}),
-        TripleAnswer(cannot_judge="x" * 2001),
-        TripleAnswer(comparisons=(BucketComparison(first="A", second="B", choice="same"),) * 101),
+        TaskAnswer(scores={"D": 1}),
+        TaskAnswer(ranking=(("gpt-4",),)),
+        TaskAnswer(spans={"A": ((0, 13, "other", None),)}),
+        TaskAnswer(spans={"A": ((2, 2, "other", None),)}),
+        TaskAnswer(spans={"A": ((0, 1, "other", "x" * 2001),)}),
+        TaskAnswer(spans={"A": ((0, 1, "other", None),) * 201}),
+        TaskAnswer(cannot_judge="x" * 2001),
+        TaskAnswer(comparisons=(BucketComparison(first="A", second="B", choice="same"),) * 101),
     ],
 )
 def test_what_the_page_never_sends_is_refused(answer):

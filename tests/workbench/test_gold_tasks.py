@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.gold_tasks import add_gold_tasks
 from steelyard.workbench.item_states import move
 from steelyard.workbench.people import NewPerson, add_person
@@ -60,7 +60,7 @@ def test_a_settled_answer_becomes_one_gold_task(database, settled):
     assert [make(database, project, most) for most in (0, 5, 5)] == [0, 1, 0]
     first, gold = rows(database, StoredTask)
     assert (gold.is_gold, gold.is_open, gold.responses) == (True, True, first.responses)
-    assert msgspec.convert(gold.gold, TripleAnswer) == answer(None, BAC)
+    assert msgspec.convert(gold.gold, TaskAnswer) == answer(None, BAC)
 
 
 def test_what_was_never_settled_is_no_gold(database):

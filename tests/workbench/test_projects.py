@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from sqlalchemy import func, select
 
-from steelyard.annotation.answers import BucketComparison, TripleAnswer
+from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError, EvidenceError, UserError
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
@@ -130,14 +130,14 @@ def test_what_is_exported_is_what_was_entered(database):
     project, people = make_project(database, 2, rules=rules)
     entered = {}
     contents = [
-        TripleAnswer(
+        TaskAnswer(
             scores={"r0": 3, "r1": 3, "r2": 5},
             comparisons=(BucketComparison(first="r1", second="r0", choice="better"),),
             ranking=(("r2",), ("r1",), ("r0",)),
             spans={"r0": ((0, 5, "wrong", "no such word"),)},
             remark="hard",
         ),
-        TripleAnswer(
+        TaskAnswer(
             scores={"r0": 4, "r2": 4},
             comparisons=(BucketComparison(first="r0", second="r2", choice="same"),),
             ranking=(("r0", "r2"),),

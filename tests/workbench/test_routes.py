@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from fastapi.routing import APIRoute
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.people import ROLES
 from workbench_site import ABSENT, Visit, case_lines, make_site
 
@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 def _answer():
-    content = TripleAnswer(scores={"A": 5, "B": 3, "C": 1}, ranking=(("A",), ("B",), ("C",)))
+    content = TaskAnswer(scores={"A": 5, "B": 3, "C": 1}, ranking=(("A",), ("B",), ("C",)))
     return {"content": msgspec.json.encode(content), "headers": {"content-type": "application/json"}}
 
 

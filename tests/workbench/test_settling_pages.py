@@ -6,7 +6,7 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from steelyard.annotation.answers import TripleAnswer, contradictions
+from steelyard.annotation.answers import TaskAnswer, contradictions
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.database import Database
@@ -109,7 +109,7 @@ def test_a_form_is_an_answer_without_gaps():
     tied = entered_answer("xy", EnteredForm(["4", "4"], ["2", "2"], ["", ""]))
     assert tied.ranking == (("x", "y"),)
     assert contradictions(tied, "xy") == ()
-    assert isinstance(tied, TripleAnswer)
+    assert isinstance(tied, TaskAnswer)
     for wrong in (["4"], ["4", "6"], ["4", "-1"], ["4", "٣"], ["4", ""]):
         with pytest.raises(ConfigError):
             entered_answer("xy", EnteredForm(wrong, ["1", "2"], ["", ""]))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from steelyard.annotation.answers import BucketComparison, TripleAnswer
+from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import verify
 from steelyard.workbench.submissions import save_draft
@@ -101,23 +101,23 @@ def test_of_two_last_answers_at_the_same_time_exactly_one_closes_the_item(databa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (TripleAnswer(), "the ranking does not name every response"),
-        (TripleAnswer(ranking=(("r0",), ("r1",), ("r2",))), "missing score"),
+        (TaskAnswer(), "the ranking does not name every response"),
+        (TaskAnswer(ranking=(("r0",), ("r1",), ("r2",))), "missing score"),
         (answer(None, ("r0", "r1", "other")), "a score of 'other'"),
         (
-            TripleAnswer(scores={"r0": 9, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
+            TaskAnswer(scores={"r0": 9, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
             "0 to 5 are allowed",
         ),
         (
-            TripleAnswer(scores={"r0": 1, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
+            TaskAnswer(scores={"r0": 1, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
             "missing comparison: r0, r1|missing comparison: r1, r0",
         ),
         (
-            TripleAnswer(scores={"r0": 1, "r1": 2, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
+            TaskAnswer(scores={"r0": 1, "r1": 2, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
             "score against ranking",
         ),
         (
-            TripleAnswer(
+            TaskAnswer(
                 scores={"r0": 1, "r1": 1, "r2": 0},
                 comparisons=(BucketComparison(first="r0", second="r1", choice="worse"),),
                 ranking=(("r0",), ("r1",), ("r2",)),
@@ -140,14 +140,14 @@ def test_an_answer_that_contradicts_itself_is_refused_and_nothing_is_stored(data
 def test_drafts_are_kept_with_the_time_in_front_of_the_page(database):
     project, people = make_project(database)
     ((number, shown),) = take(database, project, people[0])
-    begun = TripleAnswer(scores={shown[0]: 4})
+    begun = TaskAnswer(scores={shown[0]: 4})
     for seconds in (2.5, 4000.0, -7.0):
         database.write(
             lambda session, seconds=seconds: save_draft(
                 session, session.get_one(StoredAssignment, number), begun, seconds=seconds
             )
         )
-    assert msgspec.convert(rows(database, StoredAssignment)[0].draft, TripleAnswer) == begun
+    assert msgspec.convert(rows(database, StoredAssignment)[0].draft, TaskAnswer) == begun
     send(database, number, answer(shown), seconds=1.5)
     # A pause counts as two minutes at most.
     assert rows(database, StoredAnswer)[0].seconds == pytest.approx(2.5 + 120 + 1.5)
@@ -180,7 +180,7 @@ def test_what_nobody_could_judge_does_not_pass(database):
     project, people = make_project(database)
     for person in people:
         ((number, _),) = take(database, project, person)
-        send(database, number, TripleAnswer(cannot_judge="not my field"))
+        send(database, number, TaskAnswer(cannot_judge="not my field"))
     (item,) = rows(database, StoredItem)
     assert (item.state, item.agreement) == ("aligning", None)
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY, TRANSITIONS, ItemState, Layer, TransitionRefused
 from steelyard.workbench.alignment import (
     items_to_align,
@@ -52,7 +52,7 @@ class Walk:
         if self.is_calm:
             return in_order(responses)
         if self.random.random() < 0.05:
-            return TripleAnswer(cannot_judge="no idea")
+            return TaskAnswer(cannot_judge="no idea")
         discarded = "e" if "e" in responses and self.random.random() < 0.6 else ""
         discarded += "d" if "d" in responses and self.random.random() < 0.2 else ""
         order = "abcde" if self.random.random() < 0.7 else "edcba"

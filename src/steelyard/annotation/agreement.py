@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from steelyard.annotation.answers import TripleAnswer, outcome_of
+from steelyard.annotation.answers import TaskAnswer, outcome_of
 from steelyard.annotation.pipeline import GateUnit
 
 
@@ -36,10 +36,10 @@ class DoubleAnswer(NamedTuple):
     batch: str
     people: tuple[int, int]
     responses: Sequence[str]
-    answers: tuple[TripleAnswer, TripleAnswer]
+    answers: tuple[TaskAnswer, TaskAnswer]
 
 
-def count_agreement(responses: Sequence[str], answers: tuple[TripleAnswer, TripleAnswer]) -> PairCounts:
+def count_agreement(responses: Sequence[str], answers: tuple[TaskAnswer, TaskAnswer]) -> PairCounts:
     """Count the pairs of the responses that count, and those with the same verdict in both answers."""
     counts = PairCounts()
     for pair in combinations(responses, 2):
@@ -59,7 +59,7 @@ def gate_counts(doubles: Iterable[DoubleAnswer], unit: GateUnit) -> dict[object,
     return counts
 
 
-def disputed_pairs(responses: Sequence[str], answers: tuple[TripleAnswer, TripleAnswer]) -> tuple[tuple[str, str], ...]:
+def disputed_pairs(responses: Sequence[str], answers: tuple[TaskAnswer, TaskAnswer]) -> tuple[tuple[str, str], ...]:
     """Return the pairs on which two answers differ: what alignment is about."""
     pairs = combinations(responses, 2)
     return tuple(pair for pair in pairs if len({outcome_of(answer, *pair) for answer in answers}) > 1)

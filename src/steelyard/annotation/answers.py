@@ -28,8 +28,8 @@ class BucketComparison(Record, frozen=True, kw_only=True):
     choice: Choice
 
 
-class TripleAnswer(Record, frozen=True, kw_only=True):
-    """What a person entered about the responses of a task, by response id.
+class TaskAnswer(Record, frozen=True, kw_only=True):
+    """What a person entered about the responses of a task, by response id. Each kind of task uses its part of it.
 
     ``discarded`` has the reason of each response that cannot be judged (garbled, empty, wrong language): it has no
     score and no place in the ranking. ``cannot_judge`` has the reason of a person who cannot answer; all else is then
@@ -52,7 +52,7 @@ class Inconsistency(NamedTuple):
     responses: tuple[str, ...]
 
 
-def contradictions(answer: TripleAnswer, shown: Sequence[str]) -> tuple[Inconsistency, ...]:
+def contradictions(answer: TaskAnswer, shown: Sequence[str]) -> tuple[Inconsistency, ...]:
     """Return all that keeps an answer about the responses ``shown`` from being submitted, in the order of entering.
 
     Scores may be equal where the ranking ties or a comparison decides; a higher score must rank higher.
@@ -71,7 +71,7 @@ def contradictions(answer: TripleAnswer, shown: Sequence[str]) -> tuple[Inconsis
     return tuple(_against_ranking(answer, judged))
 
 
-def implied_ranking(answer: TripleAnswer, shown: Sequence[str]) -> Ranking | None:
+def implied_ranking(answer: TaskAnswer, shown: Sequence[str]) -> Ranking | None:
     """Return the ranking that follows from scores and comparisons; null while they are incomplete or contradictory."""
     judged = [response for response in shown if response not in answer.discarded]
     problems = {each.problem for each in contradictions(answer, shown)}
@@ -96,7 +96,7 @@ class Origin(NamedTuple):
     meta: Meta
 
 
-def outcome_of(answer: TripleAnswer, left: str, right: str) -> Outcome | None:
+def outcome_of(answer: TaskAnswer, left: str, right: str) -> Outcome | None:
     """Return the verdict on two responses; ``discarded`` where one was, null where the person could not judge."""
     if answer.cannot_judge is not None:
         return None
@@ -108,7 +108,7 @@ def outcome_of(answer: TripleAnswer, left: str, right: str) -> Outcome | None:
     return "left" if place[left] < place[right] else "right"
 
 
-def judgments_of(answer: TripleAnswer, origin: Origin) -> tuple[Judgment, ...]:
+def judgments_of(answer: TaskAnswer, origin: Origin) -> tuple[Judgment, ...]:
     """Return one judgment for every pair of the responses shown.
 
     The verdict is ``none`` where a response was discarded or the person could not judge, with the reason.
@@ -137,7 +137,7 @@ def judgments_of(answer: TripleAnswer, origin: Origin) -> tuple[Judgment, ...]:
     return tuple(judgments)
 
 
-def ratings_of(answer: TripleAnswer, origin: Origin) -> tuple[Rating, ...]:
+def ratings_of(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
     """Return the scores as ratings of the dimension ``overall`` with their spans, in the order shown."""
     return tuple(
         Rating(
@@ -157,7 +157,7 @@ def ratings_of(answer: TripleAnswer, origin: Origin) -> tuple[Rating, ...]:
     )
 
 
-def misfits(answer: TripleAnswer, shown: Mapping[str, str]) -> tuple[str, ...]:
+def misfits(answer: TaskAnswer, shown: Mapping[str, str]) -> tuple[str, ...]:
     """Return what no page of ours would send, in words: unknown responses, scores off the scale, spans outside a text.
 
     ``shown`` has the texts by response id.
@@ -184,11 +184,11 @@ def misfits(answer: TripleAnswer, shown: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def _equal_pairs(answer: TripleAnswer, judged: Sequence[str]) -> list[tuple[str, str]]:
+def _equal_pairs(answer: TaskAnswer, judged: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in combinations(judged, 2) if answer.scores[pair[0]] == answer.scores[pair[1]]]
 
 
-def _choice(answer: TripleAnswer, first: str, second: str) -> Choice | None:
+def _choice(answer: TaskAnswer, first: str, second: str) -> Choice | None:
     """Return the latest comparison of two responses, from the view of the first."""
     turned: dict[Choice, Choice] = {"better": "worse", "same": "same", "worse": "better"}
     for comparison in reversed(answer.comparisons):
@@ -199,7 +199,7 @@ def _choice(answer: TripleAnswer, first: str, second: str) -> Choice | None:
     return None
 
 
-def _relation(answer: TripleAnswer, first: str, second: str) -> Choice | None:
+def _relation(answer: TaskAnswer, first: str, second: str) -> Choice | None:
     """Return how the first stands to the second: by the scores, and by their comparison where these are equal."""
     difference = answer.scores[first] - answer.scores[second]
     if difference:
@@ -207,14 +207,14 @@ def _relation(answer: TripleAnswer, first: str, second: str) -> Choice | None:
     return _choice(answer, first, second)
 
 
-def _circles(answer: TripleAnswer, judged: Sequence[str]) -> Iterator[Inconsistency]:
+def _circles(answer: TaskAnswer, judged: Sequence[str]) -> Iterator[Inconsistency]:
     """Yield three responses whose comparisons fit no ranking with ties, as A > B, B > C, C > A, or A = B = C, A > C."""
     for trio in combinations(judged, 3):
         if not any(_is_ordered(answer, order) for order in permutations(trio)):
             yield Inconsistency("circle", trio)
 
 
-def _is_ordered(answer: TripleAnswer, order: tuple[str, ...]) -> bool:
+def _is_ordered(answer: TaskAnswer, order: tuple[str, ...]) -> bool:
     """Tell whether three responses follow in this order, neighbours equal or the earlier one better."""
     first, second, third = order
     steps = (_relation(answer, first, second), _relation(answer, second, third))
@@ -223,7 +223,7 @@ def _is_ordered(answer: TripleAnswer, order: tuple[str, ...]) -> bool:
     return _relation(answer, first, third) == ("same" if steps == ("same", "same") else "better")
 
 
-def _against_ranking(answer: TripleAnswer, judged: Sequence[str]) -> Iterator[Inconsistency]:
+def _against_ranking(answer: TaskAnswer, judged: Sequence[str]) -> Iterator[Inconsistency]:
     place = {response: number for number, tier in enumerate(answer.ranking) for response in tier}
     for first, second in combinations(judged, 2):
         if first not in place or second not in place:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, TripleAnswer, implied_ranking
+from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, TaskAnswer, implied_ranking
 from steelyard.core.comparison import circular_triples
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
@@ -78,7 +78,7 @@ def compare(perceived: Floats, noise: Noise, rng: np.random.Generator) -> NDArra
     return np.where(rng.random(verdicts.shape) < noise.unreadable, 3, verdicts)
 
 
-def answer_triple(shown: Sequence[str], perceived: Floats, noise: Noise) -> TripleAnswer:
+def answer_triple(shown: Sequence[str], perceived: Floats, noise: Noise) -> TaskAnswer:
     """Return the answer of an annotator who perceives the responses shown like this, one quality each.
 
     Scores are five times the perceived quality, rounded, from 0 to 5. Among responses of one score each is compared
@@ -100,7 +100,7 @@ def answer_triple(shown: Sequence[str], perceived: Floats, noise: Noise) -> Trip
         for first, second in combinations([shown[place] for place in order], 2)
         if scores[first] == scores[second]
     )
-    entered = TripleAnswer(scores=scores, comparisons=comparisons)
+    entered = TaskAnswer(scores=scores, comparisons=comparisons)
     # As on the page, the ranking is what scores and comparisons imply.
     ranking = implied_ranking(entered, shown)
     assert ranking is not None, "tiers have no circles"

@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import TripleAnswer, contradictions, misfits
+from steelyard.annotation.answers import TaskAnswer, contradictions, misfits
 from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
@@ -84,7 +84,7 @@ def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
     )
 
 
-def propose(session: Session, item: int, task: int, answer: TripleAnswer, *, person: int, at: float) -> bool:
+def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, person: int, at: float) -> bool:
     """Store a person's proposal for a task. Returns whether it settles the task: all its people agree on every pair.
 
     Raises TransitionRefused where the task is settled already or the item has moved on, and ConfigError for an answer
@@ -105,9 +105,7 @@ def propose(session: Session, item: int, task: int, answer: TripleAnswer, *, per
     return True
 
 
-def settle(
-    session: Session, item: int, task: int, answer: TripleAnswer, *, layer: Layer, person: int, at: float
-) -> None:
+def settle(session: Session, item: int, task: int, answer: TaskAnswer, *, layer: Layer, person: int, at: float) -> None:
     """Store the decision of a layer on a task. Raises as `propose`."""
     locked, evidence = _open_task(session, item, task, state=_STATE_OF[layer])
     _check(session, locked, evidence, answer)
@@ -150,7 +148,7 @@ def _open_task(session: Session, item: int, task: int, *, state: str) -> tuple[S
     raise TransitionRefused("the task is settled, or not shown any more")
 
 
-def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: TripleAnswer) -> None:
+def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: TaskAnswer) -> None:
     texts = {response.id: response.text or "" for response in case_of(item).responses}
     shown = {response: texts[response] for response in evidence.task.responses}
     if answer.cannot_judge is not None:
@@ -171,7 +169,7 @@ def _settle(
     session: Session,
     item: StoredItem,
     evidence: TaskEvidence,
-    answer: TripleAnswer,
+    answer: TaskAnswer,
     *,
     stage: str,
     person: int,
@@ -184,9 +182,7 @@ def _settle(
     settle_if_agreed(session, item, person=person, at=at)
 
 
-def _store(
-    session: Session, evidence: TaskEvidence, answer: TripleAnswer, *, stage: str, person: int, at: float
-) -> None:
+def _store(session: Session, evidence: TaskEvidence, answer: TaskAnswer, *, stage: str, person: int, at: float) -> None:
     session.add(
         StoredAnswer(
             task_id=evidence.task.id,

@@ -9,7 +9,7 @@ from functools import cached_property
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from steelyard.annotation.answers import BucketComparison, Span, TripleAnswer
+from steelyard.annotation.answers import BucketComparison, Span, TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.responses.phrases import MASK
 from steelyard.stages.clean import installed_phrases
@@ -71,12 +71,12 @@ class BlindTask(NamedTuple):
     texts: Mapping[str, BlindText]
     ids: Mapping[str, str]
 
-    def stored(self, answer: TripleAnswer) -> TripleAnswer:
+    def stored(self, answer: TaskAnswer) -> TaskAnswer:
         """Return an answer of the page with the ids of the responses. Raises ConfigError for what no page sends."""
         _check_size(answer)
         return _renamed(answer, self._id_of, lambda letter, span: self._moved(letter, span, is_shown=False))
 
-    def shown(self, answer: TripleAnswer) -> TripleAnswer:
+    def shown(self, answer: TaskAnswer) -> TaskAnswer:
         """Return a stored answer as the page knows it."""
         letters = {response: letter for letter, response in self.ids.items()}
         return _renamed(
@@ -107,8 +107,8 @@ def blind_task(responses: Mapping[str, str]) -> BlindTask:
     return BlindTask({letter: BlindText(responses[response]) for letter, response in letters.items()}, letters)
 
 
-def _renamed(answer: TripleAnswer, renamed: Callable[[str], str], moved: Callable[[str, Span], Span]) -> TripleAnswer:
-    return TripleAnswer(
+def _renamed(answer: TaskAnswer, renamed: Callable[[str], str], moved: Callable[[str, Span], Span]) -> TaskAnswer:
+    return TaskAnswer(
         scores={renamed(response): score for response, score in answer.scores.items()},
         comparisons=tuple(
             BucketComparison(first=renamed(each.first), second=renamed(each.second), choice=each.choice)
@@ -125,7 +125,7 @@ def _renamed(answer: TripleAnswer, renamed: Callable[[str], str], moved: Callabl
     )
 
 
-def _check_size(answer: TripleAnswer) -> None:
+def _check_size(answer: TaskAnswer) -> None:
     words = [answer.cannot_judge, answer.remark, *answer.discarded.values()]
     spans = [span for each in answer.spans.values() for span in each]
     words += [word for span in spans for word in span[2:]]

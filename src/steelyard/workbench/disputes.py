@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import disputed_pairs
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY
 from steelyard.workbench.item_states import move
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredTask
@@ -26,9 +26,9 @@ class TaskEvidence:
     """A task with the answers to it by person: ``answers`` before people saw each other's, ``proposals`` after it."""
 
     task: StoredTask
-    answers: dict[int, TripleAnswer] = field(default_factory=dict)
-    proposals: dict[int, TripleAnswer] = field(default_factory=dict)
-    settled: TripleAnswer | None = None
+    answers: dict[int, TaskAnswer] = field(default_factory=dict)
+    proposals: dict[int, TaskAnswer] = field(default_factory=dict)
+    settled: TaskAnswer | None = None
     settled_by: str = ""
 
     @property
@@ -100,12 +100,12 @@ def settle_if_agreed(session: Session, item: StoredItem, *, person: int | None, 
         move(session, item, "settled", person=person, at=at)
 
 
-def are_alike(responses: Sequence[str], answers: Sequence[TripleAnswer]) -> bool:
+def are_alike(responses: Sequence[str], answers: Sequence[TaskAnswer]) -> bool:
     """Tell whether all answers have the same verdict on every pair of responses."""
     return not disputed_among(responses, answers)
 
 
-def disputed_among(responses: Sequence[str], answers: Sequence[TripleAnswer]) -> tuple[tuple[str, str], ...]:
+def disputed_among(responses: Sequence[str], answers: Sequence[TaskAnswer]) -> tuple[tuple[str, str], ...]:
     """Return the pairs on which not all answers have the same verdict, in the order of the responses."""
     different = {pair for other in answers[1:] for pair in disputed_pairs(responses, (answers[0], other))}
     return tuple(
@@ -117,7 +117,7 @@ def disputed_among(responses: Sequence[str], answers: Sequence[TripleAnswer]) ->
 
 
 def _add(evidence: TaskEvidence, answer: StoredAnswer) -> None:
-    content = msgspec.convert(answer.content, TripleAnswer)
+    content = msgspec.convert(answer.content, TaskAnswer)
     if answer.stage == "annotation":
         evidence.answers[answer.person_id] = content
     elif answer.stage == "proposal":

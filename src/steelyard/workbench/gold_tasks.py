@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.numerics import generator
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.projects import GOLD_ANSWERS, settings_of
@@ -54,7 +54,7 @@ def add_gold_tasks(session: Session, project: StoredProject, *, most: int, by: i
     return len(chosen)
 
 
-def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[StoredTask, TripleAnswer]]:
+def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[StoredTask, TaskAnswer]]:
     """Return the settled tasks of finished items without a gold task, with the answer that stands."""
     copy = aliased(StoredTask)
     is_copied = exists().where(
@@ -79,12 +79,12 @@ def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[Store
         .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
     ).all()
     # One task of an item: two would show the same responses to a person twice. The latest answer stands.
-    latest = {task.id: (task, msgspec.convert(content, TripleAnswer)) for task, content in rows}
+    latest = {task.id: (task, msgspec.convert(content, TaskAnswer)) for task, content in rows}
     by_item = {task.item_id: (task, answer) for task, answer in latest.values()}
     return list(by_item.values())
 
 
-def _is_clear(answer: TripleAnswer) -> bool:
+def _is_clear(answer: TaskAnswer) -> bool:
     return len(answer.ranking) > 1 and not answer.discarded and answer.cannot_judge is None
 
 

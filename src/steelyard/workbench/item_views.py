@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, Choice, TripleAnswer
+from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, Choice, TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import generator
 from steelyard.workbench.blinding import BlindText
@@ -92,7 +92,7 @@ class EnteredForm(NamedTuple):
     remark: str = ""
 
 
-def entered_answer(responses: Sequence[str], form: EnteredForm) -> TripleAnswer:
+def entered_answer(responses: Sequence[str], form: EnteredForm) -> TaskAnswer:
     """Return the answer of a form. Equal places are ties; comparisons within equal scores follow from the places.
 
     Raises ConfigError for a form that no page sends, or that was not filled in.
@@ -109,7 +109,7 @@ def entered_answer(responses: Sequence[str], form: EnteredForm) -> TripleAnswer:
         tuple(response for response in place_of if place_of[response] == place)
         for place in sorted(set(place_of.values()))
     ]
-    return TripleAnswer(
+    return TaskAnswer(
         scores=points,
         comparisons=tuple(
             BucketComparison(first=first, second=second, choice=_choice(place_of[first], place_of[second]))
@@ -157,7 +157,7 @@ def _panel(evidence: TaskEvidence, letters: Mapping[str, str], voices: Mapping[i
     if evidence.settled is not None:
         opinions.append(_opinion("voice settled", "settled", evidence.settled, letters))
     responses = evidence.task.responses
-    mine = evidence.proposals.get(visitor) or evidence.answers.get(visitor) or TripleAnswer()
+    mine = evidence.proposals.get(visitor) or evidence.answers.get(visitor) or TaskAnswer()
     places = {response: str(place) for place, tier in enumerate(mine.ranking, start=1) for response in tier}
     return TaskPanel(
         task=evidence.task.id,
@@ -178,7 +178,7 @@ def _panel(evidence: TaskEvidence, letters: Mapping[str, str], voices: Mapping[i
     )
 
 
-def _opinion(voice: str, kind: str, answer: TripleAnswer, letters: Mapping[str, str]) -> Opinion:
+def _opinion(voice: str, kind: str, answer: TaskAnswer, letters: Mapping[str, str]) -> Opinion:
     tiers = [" = ".join(sorted(letters[response] for response in tier)) for tier in answer.ranking]
     return Opinion(
         voice=voice,

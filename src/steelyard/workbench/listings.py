@@ -39,7 +39,7 @@ class ListedItem(NamedTuple):
 
 
 class ListedAnswer(NamedTuple):
-    """An answer with its task, signed by a pseudonym. ``content``: a `TripleAnswer`."""
+    """An answer with its task, signed by a pseudonym. ``content``: a `TaskAnswer`."""
 
     id: int
     item: int

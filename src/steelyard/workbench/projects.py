@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import Origin, TripleAnswer, judgments_of, ratings_of
+from steelyard.annotation.answers import Origin, TaskAnswer, judgments_of, ratings_of
 from steelyard.annotation.pipeline import LAYERS, PipelineRules
 from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.triple_designs import choose_triples
@@ -258,7 +258,7 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Ca
             # Reports say so wherever such a judgment counts.
             | ({"simulated": True} if person.is_simulated else {}),
         )
-        content = msgspec.convert(answer.content, TripleAnswer)
+        content = msgspec.convert(answer.content, TaskAnswer)
         judgments += judgments_of(content, origin)
         ratings += ratings_of(content, origin)
     meta = case.meta | {"agreement": item.agreement, "discarded": list(item.discarded)}

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import LAYERS, SETTLED_BY, Layer
 from steelyard.annotation.simulated_annotators import HUMAN, Noise, answer_triple, perceive
 from steelyard.core.config import Config
@@ -192,7 +192,7 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
     return did_something
 
 
-def _is_turn(evidence: TaskEvidence, person: int, others: list[TripleAnswer]) -> bool:
+def _is_turn(evidence: TaskEvidence, person: int, others: list[TaskAnswer]) -> bool:
     proposal = evidence.proposals.get(person)
     return proposal is None or (bool(others) and not are_alike(evidence.task.responses, [proposal, *others]))
 
@@ -224,7 +224,7 @@ def _review_all(simulation: Simulation, session: Session, layer: Layer, person: 
 
 def _look(
     simulation: Simulation, item: StoredItem, shown: Sequence[str], rng: np.random.Generator, *, care: float = 1.0
-) -> TripleAnswer:
+) -> TaskAnswer:
     """Return the answer of somebody who looks at the responses shown with the usual errors, divided by ``care``."""
     noise = simulation.habits.noise
     careful = Noise(spread=noise.spread / care, tie_band=noise.tie_band)

@@ -11,7 +11,7 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
-from steelyard.annotation.answers import TripleAnswer, contradictions, misfits
+from steelyard.annotation.answers import TaskAnswer, contradictions, misfits
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.discards import remove_discarded
@@ -40,7 +40,7 @@ class Submitted(NamedTuple):
     item_state: str
 
 
-def save_draft(session: Session, assignment: StoredAssignment, draft: TripleAnswer, *, seconds: float) -> None:
+def save_draft(session: Session, assignment: StoredAssignment, draft: TaskAnswer, *, seconds: float) -> None:
     """Keep what was entered so far, and the time spent on it: at most the longest pause since the draft before."""
     if assignment.state == "answered":
         return
@@ -51,7 +51,7 @@ def save_draft(session: Session, assignment: StoredAssignment, draft: TripleAnsw
 def submit(
     session: Session,
     assignment: StoredAssignment,
-    answer: TripleAnswer,
+    answer: TaskAnswer,
     *,
     seconds: float,
     at: float,
@@ -72,7 +72,7 @@ def submit(
     if assignment.state == "answered":
         stored = session.scalar(select(StoredAnswer).where(StoredAnswer.assignment_id == assignment.id))
         assert stored is not None, "an answered assignment has its answer"
-        if msgspec.convert(stored.content, TripleAnswer) == answer:
+        if msgspec.convert(stored.content, TaskAnswer) == answer:
             return Submitted("stored before", item.state)
         raise ConfigError("this task is answered already", where="answer", do="open the next task")
     _check(answer, responses_shown(session, assignment))
@@ -120,7 +120,7 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     settle_if_agreed(session, item, person=None, at=at)
 
 
-def _check(answer: TripleAnswer, shown: dict[str, str]) -> None:
+def _check(answer: TaskAnswer, shown: dict[str, str]) -> None:
     if wrong := misfits(answer, shown):
         raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
     if open_points := contradictions(answer, tuple(shown)):
@@ -189,7 +189,7 @@ def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
             batch=first[2],
             people=(first[4], second[4]),
             responses=first[3],
-            answers=(msgspec.convert(first[5], TripleAnswer), msgspec.convert(second[5], TripleAnswer)),
+            answers=(msgspec.convert(first[5], TaskAnswer), msgspec.convert(second[5], TaskAnswer)),
         )
         for answers in by_task.values()
         for place, first in enumerate(answers)

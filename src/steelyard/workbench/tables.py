@@ -147,7 +147,7 @@ class StoredTask(WorkbenchTable):
 
     ``num_reserved`` counts answers of the round and assignments that are open: it never exceeds ``num_wanted``, which
     is what makes the number of answers exact. ``is_open``: more people may be assigned. ``gold``: the aligned answer
-    (`TripleAnswer`) where the task checks people.
+    (`TaskAnswer`) where the task checks people.
     """
 
     __tablename__ = "tasks"
@@ -199,7 +199,7 @@ class StoredAssignment(WorkbenchTable):
 
 
 class StoredAnswer(WorkbenchTable):
-    """What a person submitted, or what two people aligned on, or what a layer settled. ``content``: `TripleAnswer`.
+    """What a person submitted, or what two people aligned on, or what a layer settled. ``content``: `TaskAnswer`.
 
     ``stage`` is ``annotation``, ``proposal`` for a step of an alignment, ``alignment`` for what came of it, or the
     layer. One assignment has one answer, whatever is sent twice.

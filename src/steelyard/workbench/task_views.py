@@ -13,7 +13,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.agreement import PairCounts, count_agreement
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.types import Record
 from steelyard.workbench.blinding import BlindTask, blind_task
 from steelyard.workbench.pages import FOLDER, safe_markdown
@@ -56,7 +56,7 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
     prompt: tuple[TurnView, ...]
     is_long: bool
     responses: tuple[ResponseView, ...]
-    draft: TripleAnswer | None
+    draft: TaskAnswer | None
     guideline: int | None
 
 
@@ -138,7 +138,7 @@ def _view_task(session: Session, assignment: StoredAssignment, task: StoredTask,
     item = session.get_one(StoredItem, task.item_id)
     turns = case_of(item).prompt.messages
     blind = blind_task_of(session, assignment)
-    draft = None if assignment.draft is None else msgspec.convert(assignment.draft, TripleAnswer)
+    draft = None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer)
     return TaskView(
         assignment=assignment.id,
         kind=task.kind,
@@ -188,6 +188,6 @@ def _agreement(session: Session, seat: Seat) -> PairCounts:
     )
     counts = PairCounts()
     for responses, first, second in rows:
-        answers = (msgspec.convert(first, TripleAnswer), msgspec.convert(second, TripleAnswer))
+        answers = (msgspec.convert(first, TaskAnswer), msgspec.convert(second, TaskAnswer))
         counts = counts.plus(count_agreement(responses, answers))
     return counts

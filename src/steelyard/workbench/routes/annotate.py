@@ -1,6 +1,6 @@
 """The annotator's queue: the page, tasks that are loaded ahead, drafts, answers, and tasks that are handed back.
 
-Everything but the page is JSON. Bodies are `TripleAnswer` with the letters of the page in place of ids; the seconds
+Everything but the page is JSON. Bodies are `TaskAnswer` with the letters of the page in place of ids; the seconds
 that were spent since the last draft come in the address. An assignment does not exist for anybody but its person.
 """
 
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from steelyard.annotation.answers import TripleAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.database import Database
 from steelyard.workbench.pages import language_of, page, words_of
@@ -34,18 +34,18 @@ _DAY = 24 * 3600.0
 ResultT = TypeVar("ResultT")
 
 
-async def _read_answer(request: Request) -> TripleAnswer:
-    """Return the answer in the body. Raises ConfigError for one that is not strictly a `TripleAnswer`."""
+async def _read_answer(request: Request) -> TaskAnswer:
+    """Return the answer in the body. Raises ConfigError for one that is not strictly a `TaskAnswer`."""
     body = await request.body()
     if len(body) > _LARGEST_ANSWER:
         raise HTTPException(413)
     try:
-        return msgspec.json.decode(body, type=TripleAnswer)
+        return msgspec.json.decode(body, type=TaskAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"no answer to a task: {error}", where="the body of the request") from None
 
 
-SentAnswer = Annotated[TripleAnswer, Depends(_read_answer)]
+SentAnswer = Annotated[TaskAnswer, Depends(_read_answer)]
 Seconds = Annotated[float, Query(ge=0, allow_inf_nan=False)]
 
 
@@ -166,7 +166,7 @@ def _seat(session: Session, person: int, project: int) -> Seat:
     return Seat(session.get_one(StoredPerson, person), row, settings_of(row))
 
 
-def _check_reasons(session: Session, assignment: StoredAssignment, answer: TripleAnswer) -> None:
+def _check_reasons(session: Session, assignment: StoredAssignment, answer: TaskAnswer) -> None:
     """Raise ConfigError for a response that is discarded for a reason that the project does not have."""
     task = session.get_one(StoredTask, assignment.task_id)
     allowed = settings_of(session.get_one(StoredProject, task.project_id)).discard_reasons
