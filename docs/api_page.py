@@ -4,6 +4,7 @@ With ``--stubs`` write the ``.pyi`` files beside the verbs' modules, in which ev
 """
 
 import ast
+import copy
 import importlib
 import inspect
 import re
@@ -37,7 +38,7 @@ _TITLES = {
     "comparisons": "Comparisons and reports",
     "pipelines": "Pipelines and experiments",
 }
-_OF_SETTINGS = {"collections.abc": {"Mapping", "Sequence"}, "typing": {"Any", "Literal"}}
+_OF_SETTINGS = {"collections.abc": {"Mapping", "Sequence"}, "typing": {"Any", "Literal", "overload"}}
 """The names in the types of settings."""
 _PLAIN = (bool, int, float, str, type(None))
 _ABOUT = """\
@@ -188,11 +189,12 @@ def stub(name: str) -> str:
     tree = ast.parse(inspect.getsource(module))
     overloaded = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _is_overload(node)}
     functions = [
-        _stub_function(node, module)
+        text
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
         and node.name in sy.__all__
         and (node.name not in overloaded or _is_overload(node))
+        for text in _stub_functions(node, module)
     ]
     body = "\n".join(functions)
     modules = {
@@ -217,6 +219,40 @@ def _import_text(module: str, names: set[str], body: str) -> str | None:
     """Return an import statement of the names that the body uses."""
     used = sorted(name for name in names if re.search(rf"\b{name}\b", body))
     return f"from {module} import {', '.join(used)}" if used else None
+
+
+def _stub_functions(node: ast.FunctionDef, module: types.ModuleType) -> Iterator[str]:
+    """Yield the signature of a function; of one that foresees, an overload without and one with each such keyword."""
+    foresees: Sequence[str] = getattr(getattr(module, node.name), "foresees", ())
+    if not foresees:
+        yield _stub_function(node, module)
+        return
+    assert isinstance(node.returns, ast.BinOp), f"{node.name} has one result, whatever it foresees"
+    yield _stub_function(_foreseeing(node, foresees, None, node.returns.left), module)
+    for name in foresees:
+        yield _stub_function(_foreseeing(node, foresees, name, node.returns.right), module)
+
+
+def _foreseeing(
+    node: ast.FunctionDef, foresees: Sequence[str], given: str | None, returns: ast.expr
+) -> ast.FunctionDef:
+    """Return an overload of the function: the keyword ``given`` is required, and the others keep their defaults."""
+    arguments = copy.deepcopy(node.args)
+    keywords = list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+    for place, (argument, default) in enumerate(keywords):
+        if argument.arg not in foresees:
+            continue
+        assert argument.annotation is not None, f"{node.name}: {argument.arg} has a type"
+        assert default is not None, f"{node.name}: {argument.arg} has a default"
+        type_text = ast.unparse(argument.annotation)
+        without, with_it = ast.unparse(default), type_text.removesuffix(" | None")
+        if type_text == "bool":
+            without, with_it = "Literal[False]", "Literal[True]"
+        keywords[place] = (argument, None) if argument.arg == given else (argument, default)
+        argument.annotation = ast.parse(with_it if argument.arg == given else without, mode="eval").body
+    arguments.kw_defaults = [default for _, default in keywords]
+    decorators: list[ast.expr] = [ast.Name("overload")]
+    return ast.FunctionDef(node.name, arguments, node.body, decorators, returns)
 
 
 def _stub_function(node: ast.FunctionDef, module: types.ModuleType) -> str:

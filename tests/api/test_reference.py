@@ -25,6 +25,11 @@ accuracy: float = float(sy.evaluate("longer", "cases.jsonl", num_resamples=10).a
 reveal_type(sy.resolve("cases.jsonl").summary.conflicts.overall.ratio)
 reveal_type(sy.score("longer", prompt="?", responses=["a"]))
 sy.compare([]).summary.models[0].nothing
+reveal_type(sy.judge("cases.jsonl", dry_run=True))
+reveal_type(sy.judge("cases.jsonl", pilot=20, out="judged"))
+reveal_type(sy.sample("cases.jsonl", plan="cheems", pilot=20, out="sampled"))
+reveal_type(sy.sample("cases.jsonl", plan="cheems").summary)
+sy.judge("cases.jsonl", dry_run=True, pilot=20)
 """
 
 
@@ -76,4 +81,10 @@ def test_a_type_checker_knows_every_keyword_and_result(tmp_path):
     assert messages[7][1].endswith('is "float | None"') or messages[7][1].endswith('is "float"')
     assert messages[8][1].endswith('is "list[float]"')
     assert 'Cannot access attribute "nothing" for class "ComparedModel"' in messages[9][1]
-    assert set(messages) == {3, 4, 7, 8, 9}
+    assert messages[10][1].endswith('is "JudgeForecast"')
+    assert messages[11][1].endswith('is "JudgeForecast"')
+    assert messages[12][1].endswith('is "SamplingForecast"')
+    assert messages[13][1].endswith('is "SamplingSummary"')
+    assert messages[14][0] == "error"
+    assert "No overloads" in messages[14][1]
+    assert set(messages) == {3, 4, 7, 8, 9, 10, 11, 12, 13, 14}

@@ -24,9 +24,10 @@ from steelyard.core.errors import (
 from steelyard.io.cases import write_cases
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.panel import PanelMember
+from steelyard.judging.run_status import JudgeStatus
 from steelyard.recipes import run as recipe_run
 from steelyard.recipes.recipe import read_recipe
-from steelyard.stages.judge import Config, JudgeStatus, judge
+from steelyard.stages.judge import Config, judge
 from steelyard.stages.sample import sample
 from strategies import case
 

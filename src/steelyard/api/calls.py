@@ -38,6 +38,13 @@ _PARAMETERS: dict[str, Mapping[str, inspect.Parameter]] = {}
 """The parameters of each verb, once its module is imported."""
 
 
+def check_pilot_folder(pilot: int | None, out: PathText | None) -> None:
+    """Raise ConfigError for a pilot without ``out``: its replies are paid for, and the next call would know of none."""
+    if pilot is not None and out is None:
+        problem = "the replies of a pilot outlive the call, and a result without a folder does not"
+        raise ConfigError(problem, where="pilot", do="name a folder for the result: --out FOLDER")
+
+
 def batch_path(batch: PathText | None, release: str | None, out: PathText | None) -> Path | None:
     """Return the folder of batch files. Raises ConfigError without ``out``: the next call would know of none."""
     if out is None and (batch is not None or release is not None):
@@ -142,13 +149,16 @@ class Call:
 
 
 def verb(
-    stage: str, *, more: tuple[str, str] | None = None
+    stage: str, *, more: tuple[str, str] | None = None, foresees: Sequence[str] = ()
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Return a decorator that gives a function the settings of a stage as keywords.
 
     The function has ``**settings``; its signature becomes that of its own parameters and of the fields of the stage's
     Config; ``model`` and ``bench`` are ``model_settings`` and ``bench_settings`` there. ``more``: module and name of
     another Config whose fields are keywords too. An unknown keyword raises ConfigError with the nearest one.
+
+    ``foresees``: keywords with which the function says what it would do, in place of doing it. Its result is then the
+    second one of its annotation; the stub has a signature for each (``docs/api_page.py``).
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -167,6 +177,7 @@ def verb(
         documented = cast("Any", call)
         documented.__signature__ = signature
         documented.keywords = keywords
+        documented.foresees = tuple(foresees)
         return call
 
     return decorate

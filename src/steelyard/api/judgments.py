@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steelyard.api.calls import Call, PathText, batch_path, config_of, verb
+from steelyard.api.calls import Call, PathText, batch_path, check_pilot_folder, config_of, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import FunctionChat, JudgeFunction, ModelLike, ScoresLike, scores_file, scoring_of
 from steelyard.api.outcomes import Outcome
@@ -17,11 +17,13 @@ from steelyard.evaluation.supervisor import SupervisionSummary
 from steelyard.io.cases import read_cases
 from steelyard.judging import judge_card
 from steelyard.judging.asking import JudgingSummary
+from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judge_card import JudgeCards
+from steelyard.judging.run_status import JudgeStatus
 from steelyard.ranking.resolution import ResolveSummary
 
 
-@verb("judge")
+@verb("judge", foresees=("dry_run", "pilot"))
 def judge(
     cases: CasesLike,
     *,
@@ -37,9 +39,13 @@ def judge(
     any_batch_model: bool = False,
     out: PathText | None = None,
     allow_failed: bool = False,
+    dry_run: bool = False,
+    pilot: int | None = None,
+    tokenizer: PathText | None = None,
+    rate: float | None = None,
     force: bool = False,
     **settings: Any,
-) -> Outcome[JudgingSummary]:
+) -> Outcome[JudgingSummary] | JudgeForecast:
     """Let a language model compare the responses of each case; its verdicts join the judgments of ``.cases``.
 
     ``chat`` is the model and where it is served, ``judge`` the style of the questions. ``judge`` may instead be a
@@ -51,13 +57,19 @@ def judge(
     ``price``, at ``max_failed`` requests or after ``max_hours`` it stops with CeilingError. With ``batch``, a folder,
     it writes batch files there, and the next call reads the results that were put there; ``release_batch`` names one
     whose requests are then free, ``any_batch_model`` accepts the name of another model. Raises WaitingError while
-    requests wait, ModelError where
-    requests failed unless ``allow_failed``, and where the chat cannot be reached; EvidenceError where no case can be
-    compared.
+    requests wait, ModelError where requests failed unless ``allow_failed``, and where the chat cannot be reached;
+    EvidenceError where no case can be compared.
+
+    With ``dry_run`` nothing is sent or written: the result has for each of ``models`` the requests, tokens, money and
+    hours that are to come, by a ``tokenizer``'s folder or by characters, and at ``rate`` requests a second.
+    ``pilot=20`` sends 20 requests to each judge and keeps the replies in ``out``; the result is the forecast of the
+    others, and the same call without it goes on.
 
     >>> judged = sy.judge(cases, chat={"kind": "recorded", "path": "replies.jsonl"})
     >>> {judgment.verdict for case in judged.cases for judgment in case.judgments if judgment.kind == "llm"}
     {'tie'}
+    >>> sy.judge(cases, chat={"kind": "recorded", "path": "replies.jsonl"}, dry_run=True).models[0].num_requests
+    80
     >>> always_first = sy.judge(cases, judge=lambda messages: "[[A]]")
     >>> {judgment.verdict for case in always_first.cases for judgment in case.judgments if judgment.kind == "llm"}
     {'tie'}
@@ -65,12 +77,13 @@ def judge(
     from steelyard.stages import judge as stage
 
     with Call("judge", out) as call:
+        check_pilot_folder(pilot, out)
         if not isinstance(judge, Mapping) and not callable(judge):
             problem = f"judge is {type(judge).__name__}"
             raise ConfigError(problem, allowed="settings, or a function from messages to the text of a reply")
         style = judge if isinstance(judge, Mapping) else {}
         config = config_of(stage.Config, {**settings, "judge": style}, where="judge")
-        run = stage.judge(
+        result = stage.judge(
             call.file(cases),
             call.out,
             config,
@@ -84,11 +97,15 @@ def judge(
             release_batch=release_batch,
             any_batch_model=any_batch_model,
             allow_failed=allow_failed,
+            dry_run=dry_run,
+            pilot=pilot,
+            tokenizer=None if tokenizer is None else Path(tokenizer),
+            rate=rate,
             chat=None if isinstance(judge, Mapping) else FunctionChat(judge),
             force=force,
         )
-        assert isinstance(run, Run), "a dry run and the status are for the command line"
-        return Outcome.of(call, run)
+        assert not isinstance(result, JudgeStatus), "no status was asked for"
+        return Outcome.of(call, result) if isinstance(result, Run) else result
 
 
 def judge_cards(cases: CasesLike, people: CasesLike | None = None, *, seed: int = 0) -> JudgeCards:

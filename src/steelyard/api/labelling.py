@@ -2,47 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import msgspec
 
-from steelyard.api.calls import Call, PathText, batch_path, config_of, json_value, verb
+from steelyard.api.calls import Call, PathText, batch_path, check_pilot_folder, config_of, json_value, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.outcomes import Outcome
 from steelyard.core.types import Run
 from steelyard.judging.prompt_questions import PromptsPreview
+from steelyard.judging.sampling_forecast import SamplingForecast
 from steelyard.judging.sampling_summary import SamplingSummary
 from steelyard.prompts.screening import PromptsSummary
 from steelyard.responses.cleaning_summary import CleanPreview, CleanSummary
 
 
-@overload
-def prompts(
-    cases: CasesLike,
-    *,
-    against: Sequence[CasesLike] = (),
-    trained: Sequence[PathText] = (),
-    taxonomy: PathText | None = None,
-    human: CasesLike | None = None,
-    out: PathText | None = None,
-    allow_failed: bool = False,
-    dry_run: Literal[False] = False,
-    force: bool = False,
-    **settings: Any,
-) -> Outcome[PromptsSummary]: ...
-@overload
-def prompts(
-    cases: CasesLike,
-    *,
-    dry_run: Literal[True],
-    against: Sequence[CasesLike] = (),
-    trained: Sequence[PathText] = (),
-    taxonomy: PathText | None = None,
-    human: CasesLike | None = None,
-    out: PathText | None = None,
-    **settings: Any,
-) -> PromptsPreview: ...
-@verb("prompts")
+@verb("prompts", foresees=("dry_run",))
 def prompts(
     cases: CasesLike,
     *,
@@ -96,7 +71,7 @@ def prompts(
         return Outcome.of(call, result) if isinstance(result, Run) else result
 
 
-@verb("sample")
+@verb("sample", foresees=("dry_run", "pilot"))
 def sample(
     cases: CasesLike,
     *,
@@ -106,9 +81,11 @@ def sample(
     any_batch_model: bool = False,
     out: PathText | None = None,
     allow_failed: bool = False,
+    dry_run: bool = False,
+    pilot: int | None = None,
     force: bool = False,
     **settings: Any,
-) -> Outcome[SamplingSummary]:
+) -> Outcome[SamplingSummary] | SamplingForecast:
     """Let the models of a plan answer each prompt; the responses join those of ``.cases``, with their authors.
 
     ``plan`` is a TOML file, the name of a shipped plan, or its tables as a dictionary. With ``out`` every reply is
@@ -116,17 +93,24 @@ def sample(
     are those of `judge`. Raises ConfigError for a plan that is wrong, WaitingError while requests wait, ModelError
     where requests failed unless ``allow_failed``, EvidenceError for a model that answers none of the prompts.
 
+    With ``dry_run`` nothing is sent or written: the result has the requests, tokens and money of each of ``models``.
+    ``pilot=20`` sends 20 requests to each model and keeps the replies in ``out``; the result is the forecast of the
+    others, and the same call without it goes on.
+
     >>> plan = {"models": [{"chat": {"kind": "recorded", "path": "replies.jsonl", "name": "a-model"}}]}
     >>> sampled = sy.sample(cases, plan=plan)
     >>> sampled.summary.models["a-model"].num_responses
+    40
+    >>> sy.sample(cases, plan=plan, dry_run=True).models["a-model"].num_requests
     40
     """
     from steelyard.stages import sample as stage
 
     with Call("sample", out) as call:
+        check_pilot_folder(pilot, out)
         config = config_of(stage.Config, settings, where="sample")
         path = _written_plan(call, plan) if isinstance(plan, Mapping) else Path(plan)
-        run = stage.sample(
+        result = stage.sample(
             call.file(cases),
             path,
             call.out,
@@ -135,32 +119,14 @@ def sample(
             batch=batch_path(batch, release_batch, out),
             release_batch=release_batch,
             any_batch_model=any_batch_model,
+            dry_run=dry_run,
+            pilot=pilot,
             force=force,
         )
-        assert isinstance(run, Run), "only a dry run returns anything else"
-        return Outcome.of(call, run)
+        return Outcome.of(call, result) if isinstance(result, Run) else result
 
 
-@overload
-def clean(
-    cases: CasesLike,
-    *,
-    out: PathText | None = None,
-    workers: int | None = None,
-    dry_run: Literal[False] = False,
-    force: bool = False,
-    **settings: Any,
-) -> Outcome[CleanSummary]: ...
-@overload
-def clean(
-    cases: CasesLike,
-    *,
-    dry_run: Literal[True],
-    out: PathText | None = None,
-    workers: int | None = None,
-    **settings: Any,
-) -> CleanPreview: ...
-@verb("clean")
+@verb("clean", foresees=("dry_run",))
 def clean(
     cases: CasesLike,
     *,

@@ -7,6 +7,7 @@ from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.outcomes import Outcome
 from steelyard.judging.prompt_questions import PromptsPreview
+from steelyard.judging.sampling_forecast import SamplingForecast
 from steelyard.judging.sampling_summary import SamplingSummary
 from steelyard.prompts.screening import PromptsSummary
 from steelyard.responses.cleaning_summary import CleanPreview, CleanSummary
@@ -43,12 +44,14 @@ def prompts(
 def prompts(
     cases: CasesLike,
     *,
-    dry_run: Literal[True],
     against: Sequence[CasesLike] = (),
     trained: Sequence[PathText] = (),
     taxonomy: PathText | None = None,
     human: CasesLike | None = None,
     out: PathText | None = None,
+    allow_failed: bool = False,
+    dry_run: Literal[True],
+    force: bool = False,
     languages: Literal["missing", "all", "off"] = "missing",
     min_probability: float = 0.3,
     unknown_language: Literal["keep", "drop"] = "keep",
@@ -65,6 +68,7 @@ def prompts(
     classified: Literal["missing", "unknown", "all"] = "missing",
     max_tokens: int = 512,
 ) -> PromptsPreview: ...
+@overload
 def sample(
     cases: CasesLike,
     *,
@@ -74,12 +78,50 @@ def sample(
     any_batch_model: bool = False,
     out: PathText | None = None,
     allow_failed: bool = False,
+    dry_run: Literal[False] = False,
+    pilot: None = None,
     force: bool = False,
     refused: Literal["keep", "drop"] = "keep",
     cut_off: Literal["keep", "drop"] = "drop",
     max_truncated: float = 0.2,
     seed: int = 0,
 ) -> Outcome[SamplingSummary]: ...
+@overload
+def sample(
+    cases: CasesLike,
+    *,
+    plan: PathText | Mapping[str, object],
+    batch: PathText | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
+    out: PathText | None = None,
+    allow_failed: bool = False,
+    dry_run: Literal[True],
+    pilot: None = None,
+    force: bool = False,
+    refused: Literal["keep", "drop"] = "keep",
+    cut_off: Literal["keep", "drop"] = "drop",
+    max_truncated: float = 0.2,
+    seed: int = 0,
+) -> SamplingForecast: ...
+@overload
+def sample(
+    cases: CasesLike,
+    *,
+    plan: PathText | Mapping[str, object],
+    batch: PathText | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
+    out: PathText | None = None,
+    allow_failed: bool = False,
+    dry_run: Literal[False] = False,
+    pilot: int,
+    force: bool = False,
+    refused: Literal["keep", "drop"] = "keep",
+    cut_off: Literal["keep", "drop"] = "drop",
+    max_truncated: float = 0.2,
+    seed: int = 0,
+) -> SamplingForecast: ...
 @overload
 def clean(
     cases: CasesLike,
@@ -101,9 +143,10 @@ def clean(
 def clean(
     cases: CasesLike,
     *,
-    dry_run: Literal[True],
     out: PathText | None = None,
     workers: int | None = None,
+    dry_run: Literal[True],
+    force: bool = False,
     actions: Mapping[str, Literal["drop", "mask", "count", "off"]] = ...,
     limits: Mapping[str, float] = ...,
     languages: Literal["identify", "scripts"] = "identify",

@@ -8,10 +8,9 @@ from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
     from steelyard.judging.expected_tokens import CostRange, TokenRange
-    from steelyard.judging.forecast import Forecast
+    from steelyard.judging.forecast import Forecast, JudgeForecast
     from steelyard.judging.run_status import RunStatus
     from steelyard.judging.sampling_forecast import SamplingForecast
-    from steelyard.stages.judge import JudgeForecast
 
 _STATE = "the rest is not sent yet"
 PILOT_HINT = (

@@ -5,10 +5,11 @@ as some replies are known. Replies are as long as those known so far; before the
 their limit, and the forecast is a range.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,8 @@ from steelyard.judging.expected_tokens import (
     expected_cost,
     expected_total,
 )
-from steelyard.judging.panel import PanelJudge
+from steelyard.judging.panel import JudgePanel, PanelJudge
+from steelyard.judging.planning import PlannedCase
 from steelyard.judging.prefix_order import PromptRequests, requests_by_prompt
 from steelyard.judging.token_use import AnyPrice, TokenCounts
 
@@ -187,6 +189,40 @@ class Forecast(Record, frozen=True, kw_only=True, omit_defaults=False):
     prompt_from: str
     reply_from: str
     num_repeated: int = 0
+
+
+class JudgeForecast(NamedTuple):
+    """What a run would ask: cases in all, those with comparisons, and the requests of each model."""
+
+    num_cases: int
+    num_used: int
+    models: tuple[Forecast, ...]
+    kind: Literal["forecast"] = "forecast"
+
+
+def forecast_panel(
+    planned: Callable[[], Iterable[PlannedCase]],
+    panel: JudgePanel,
+    known: Callable[[str], Reply | None],
+    *,
+    count_tokens: CountTokens | None = None,
+    requests_per_second: float | None = None,
+    new_ids: Callable[[], Callable[[str], bool]] | None = None,
+) -> JudgeForecast:
+    """Forecast the requests to every judge that have no reply yet; ``new_ids`` makes an empty set (`is_new`)."""
+    reasons = Counter(case.reason for case in planned())
+    models = tuple(
+        forecast_member(
+            member,
+            lambda: (comparison for case in planned() for comparison in case.comparisons),
+            known,
+            count_tokens=count_tokens,
+            requests_per_second=requests_per_second,
+            is_new=None if new_ids is None else new_ids(),
+        )
+        for member in panel.members
+    )
+    return JudgeForecast(reasons.total(), reasons[None], models)
 
 
 def forecast_member(

@@ -3,6 +3,7 @@
 The replies stay in the ledger of the run, which goes on with them: nothing is paid for twice.
 """
 
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from steelyard.core.errors import CeilingError, ConfigError
 from steelyard.core.types import Case
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, ask_requests, requests_of
-from steelyard.judging.futile_requests import RequestCounts
+from steelyard.judging.futile_requests import RequestCounts, refuse_failed
 from steelyard.judging.panel import JudgePanel
 from steelyard.judging.sampling import SHORTER, ResponseModels, new_samples
 
@@ -42,6 +43,27 @@ def check_pilot(number: int | None, *, dry_run: bool, batch: Path | None = None)
     if number is not None and batch is not None:
         do = "leave out --batch; once the pilot is over, batch files go on with the other requests"
         raise ConfigError("a pilot sends requests, and batch files send none", where="pilot", do=do)
+
+
+def ask_pilot(
+    panel: JudgePanel,
+    comparisons: Callable[[], Iterable[Comparison]],
+    ledger: Ledger,
+    number: int,
+    *,
+    max_truncated: float,
+    allow_failed: bool,
+) -> float | None:
+    """Ask every judge some questions, and return the requests a second; null where all had been answered before.
+
+    Raises as `ask_judges`, and ModelError where requests failed unless ``allow_failed``.
+    """
+    started = time.monotonic()
+    counts = ask_judges(panel, comparisons, ledger, number, max_truncated=max_truncated)
+    if not allow_failed:
+        refuse_failed(counts, ledger, without="a verdict")
+    num_sent = sum(count.num_questions - count.num_kept for count in counts.values())
+    return num_sent / (time.monotonic() - started) if num_sent else None
 
 
 def ask_judges(

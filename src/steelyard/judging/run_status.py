@@ -6,7 +6,7 @@ where no process runs.
 
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from steelyard.core.errors import FileError
 from steelyard.core.types import Record
@@ -48,6 +48,13 @@ class RunStatus(Record, frozen=True, kw_only=True):
     ends: str | None = None
     problem: str = ""
     command: str | None = None
+
+
+class JudgeStatus(NamedTuple):
+    """How far the run in a folder has come."""
+
+    status: RunStatus
+    kind: Literal["status"] = "status"
 
 
 def status_of(folder: Path) -> RunStatus:

@@ -23,6 +23,7 @@ from steelyard.judging.futile_requests import RequestCounts, refuse_failed
 from steelyard.judging.pilot import PilotEnd, ask_writers, check_pilot
 from steelyard.judging.sampling import (
     KeepRules,
+    ModelChoices,
     ResponseModels,
     ask_models,
     build_models,
@@ -90,11 +91,7 @@ def sample(
     inputs = {"cases": cases, "plan": path, **choice.inputs()}
 
     if dry_run:
-        _check_prompts(cases, choice.plan)
-        with read_ledger(out / LEDGER_FILE) as ledger:
-            has_replies = ledger is not None and len(ledger) > 0
-            so_far = SampledSoFar(build_models(choice, seed=config.seed), ledger) if ledger and has_replies else None
-            return forecast_sampling(choice, read_cases(cases), seed=config.seed, so_far=so_far)
+        return _forecast(cases, choice, out, seed=config.seed)
 
     batches = check_batch_options(
         batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
@@ -120,9 +117,19 @@ def sample(
             _run(result, cases, config, models, ledger)
 
     try:
-        return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
+        run = run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
     except PilotEnd as end:
         return end.forecast
+    return run if pilot is None else _forecast(cases, choice, out, seed=config.seed)
+
+
+def _forecast(cases: Path, choice: ModelChoices, out: Path, *, seed: int) -> SamplingForecast:
+    """Return what the run would ask, by the replies in its folder if there are any."""
+    _check_prompts(cases, choice.plan)
+    with read_ledger(out / LEDGER_FILE) as ledger:
+        has_replies = ledger is not None and len(ledger) > 0
+        so_far = SampledSoFar(build_models(choice, seed=seed), ledger) if ledger and has_replies else None
+        return forecast_sampling(choice, read_cases(cases), seed=seed, so_far=so_far)
 
 
 def _read(path: Path) -> JsonObject:

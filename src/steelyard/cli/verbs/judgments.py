@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from steelyard.curation.debiasing import Balance, BeforeAfter, DebiasSummary, GroupBalance
     from steelyard.evaluation.supervisor import SupervisionSummary
     from steelyard.judging.asking import JudgingSummary
+    from steelyard.judging.forecast import JudgeForecast
+    from steelyard.judging.run_status import JudgeStatus
     from steelyard.ranking.conflicts import Conflicts, ConflictTables
     from steelyard.ranking.judge_reliability import PanelReliability
-    from steelyard.stages.judge import JudgeForecast, JudgeStatus
     from steelyard.stages.resolve import ResolveSummary
 
 _MAX_CONFLICT_ROWS = 10
