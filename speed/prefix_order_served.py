@@ -24,8 +24,9 @@ from llama_server import ALIAS, llama_serving
 from prefix_cache import least_tokens
 from steelyard.core.plugins import build
 from steelyard.io.cases import read_cases
-from steelyard.judging.asking import requests_of
-from steelyard.judging.panel import PanelJudge
+from steelyard.io.ledger import open_ledger
+from steelyard.judging.asking import ask_panel, requests_of
+from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import plan_comparisons
 from steelyard.judging.prefix_order import in_prefix_order, requests_by_prompt
 from tiny_gguf import CONTEXT, write_tiny_model
@@ -54,6 +55,8 @@ def main() -> None:
         prompts = requests_by_prompt(comparisons, partial(requests_of, judge))
         order = in_prefix_order(prompts, distance=distance)
         orders[f"prefix order, distance {distance}"] = [*order.first, *order.rest]
+    default = "one prompt a slot (the default)"
+    orders[default] = in_file_order
     with tempfile.TemporaryDirectory() as folder:
         model = options.model or write_tiny_model(Path(folder) / "tiny.gguf")
         possible = None
@@ -61,7 +64,10 @@ def main() -> None:
             for name, requests in orders.items():
                 with llama_serving(model, slots=slots, context=slots * CONTEXT) as url:
                     possible = possible or possible_tokens(url, in_file_order)
-                    total, cached, failed = asked(url, requests, slots)
+                    if name == default:
+                        total, cached, failed = asked_by_panel(url, judge, comparisons)
+                    else:
+                        total, cached, failed = asked(url, requests, slots)
                 most = total - possible
                 print(
                     f"{slots} slots, {name}: {cached:,} of {total:,} tokens cached ({cached / total:.1%}), "
@@ -79,6 +85,20 @@ def asked(url, requests, slots):
         sum(reply.prompt_tokens or 0 for reply in replies),
         sum(reply.cached_tokens or 0 for reply in replies),
         sum(reply.failure == "failed" for reply in replies),
+    )
+
+
+def asked_by_panel(url, judge, comparisons):
+    """Return the same of the requests as `judge` sends them with its default settings, up to 64 at a time."""
+    chat = build("chats", "openai_compatible", {"base_url": url, "model": ALIAS})
+    panel = JudgePanel("m", "pairs", (PanelJudge("m", chat, judge.judge),))
+    with open_ledger(None) as ledger:
+        counts = ask_panel(panel, lambda: iter(comparisons), ledger, prime=True, max_truncated=1.0, quietly=True)["m"]
+        replies = list(ledger.replies())
+    return (
+        sum(reply.prompt_tokens or 0 for reply in replies),
+        sum(reply.cached_tokens or 0 for reply in replies),
+        counts.num_failed,
     )
 
 

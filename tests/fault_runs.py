@@ -69,7 +69,8 @@ def judge_through_faults(folder, *, num_cases, share, num_kills, seed):
 
 
 def _started(folder, server, out):
-    settings = {"base_url": server.url, "model": "m", "wait_seconds": 0.01, "timeout_seconds": 0.3, "num_tries": 6}
+    settings = {"base_url": server.url, "model": "m", "timeout_seconds": 0.3, "num_tries": 6}
+    settings |= {"wait_seconds": 0.01, "longest_wait_seconds": 0.1}
     words = " ".join(f"--set chat.{name}={value}" for name, value in settings.items())
     return command(f"judge cases.jsonl --out {out} --chat openai_compatible {words} --set num_resamples=10", folder)
 

@@ -130,6 +130,10 @@ class FaultServer:
 
     async def _answer(self, head, reader, writer):
         """Answer a request. Returns whether the connection is kept."""
+        if head.startswith(b"GET "):
+            writer.write(response(b"{}", "404 Not Found"))
+            await writer.drain()
+            return True
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
         question = json.loads(await reader.readexactly(length))
         self.num_requests += 1

@@ -3,6 +3,10 @@
 import re
 from collections import OrderedDict, deque
 
+from steelyard.core.types import Case, Message, Prompt, Response
+
+WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda", "sigma", "tau")
+
 BLOCK = 16
 _TOKEN = re.compile(r"\w{1,4}|\W")
 
@@ -71,3 +75,12 @@ def least_tokens(requests):
         total += len(tokens) - (min(len(before), len(tokens)) if shared is None else shared)
         before = tokens
     return total
+
+
+def long_case(number, rng, *, num_responses=4, **fields):
+    def text(length):
+        return " ".join(rng.choice(WORDS) for _ in range(length))
+
+    prompt = Prompt(id=str(number), messages=(Message(role="user", content=text(40)),), **fields)
+    responses = tuple(Response(id=name, text=text(100)) for name in "abcdefgh"[:num_responses])
+    return Case(prompt=prompt, responses=responses)

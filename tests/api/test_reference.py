@@ -86,5 +86,5 @@ def test_a_type_checker_knows_every_keyword_and_result(tmp_path):
     assert messages[12][1].endswith('is "SamplingForecast"')
     assert messages[13][1].endswith('is "SamplingSummary"')
     assert messages[14][0] == "error"
-    assert "No overloads" in messages[14][1]
+    assert 'cannot be assigned to parameter "pilot"' in messages[14][1]
     assert set(messages) == {3, 4, 7, 8, 9, 10, 11, 12, 13, 14}

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_server import request
-from prefix_cache import BlockCache, least_blocks, least_tokens, rough_tokens
+from prefix_cache import BlockCache, least_blocks, least_tokens, long_case, rough_tokens
 from steelyard.core.plugins import build
-from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.io.tempfiles import open_line_store
 from steelyard.judging.asking import requests_of
 from steelyard.judging.panel import JudgePanel, PanelJudge
@@ -29,7 +28,6 @@ from steelyard.judging.prefix_order import (
 NUM_CASES = 90
 CACHE = 40_000
 """Tokens of the simulated cache: a twentieth of all requests."""
-WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda", "sigma", "tau")
 
 
 class _Named:
@@ -41,15 +39,6 @@ class _Named:
 
 def member(**settings):
     return PanelJudge("m", _Named(), build("judges", "pairwise", settings))
-
-
-def long_case(number, rng, *, num_responses=4, **fields):
-    def text(length):
-        return " ".join(rng.choice(WORDS) for _ in range(length))
-
-    prompt = Prompt(id=str(number), messages=(Message(role="user", content=text(40)),), **fields)
-    responses = tuple(Response(id=name, text=text(100)) for name in "abcdefgh"[:num_responses])
-    return Case(prompt=prompt, responses=responses)
 
 
 def mixed_cases(num_cases=60):

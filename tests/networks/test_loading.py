@@ -8,7 +8,7 @@ import tiny_families
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
-from steelyard.networks.loading import fill, load_backbone, local_folder, read_config, stored_weights
+from steelyard.networks.loading import fill, load_backbone, load_tokenizer, local_folder, read_config, stored_weights
 from steelyard.networks.pretrained import hub_folder, is_hub_name
 from steelyard.plugins.models._heads import LinearHead
 from steelyard.plugins.reward_models import choose_model
@@ -152,6 +152,13 @@ def test_without_a_network_it_is_said(nowhere):
         choose_model("owner/name")
     with pytest.raises(FileError, match=r"(?s)a name on the hub, and no folder here.*does not answer.*download it"):
         choose_model("weqweasdas/RM-Mistral-7B")
+
+
+@pytest.mark.parametrize("name", ["owner/name", "gpt2"])
+def test_a_tokenizer_by_name_without_a_network_is_one_error_at_once(name, nowhere, capfd):
+    with pytest.raises(ModelError, match=rf"{name}: no such local folder.*127\.0\.0\.1:9 does not answer"):
+        load_tokenizer(name)
+    assert capfd.readouterr().err == ""
 
 
 def test_what_was_fetched_before_is_scored_without_a_network(nowhere):

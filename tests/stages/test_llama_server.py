@@ -168,7 +168,7 @@ def num_replies(folder):
     if not (folder / STATE_FILE).is_file():
         return 0
     tasks = json.loads((folder / STATE_FILE).read_bytes()).get("tasks", ())
-    return max((task["figures"].get("replies", 0) for task in tasks), default=0)
+    return max((task.get("figures", {}).get("replies", 0) for task in tasks), default=0)
 
 
 def test_a_prompt_over_the_context_ends_the_run_with_what_to_do(llama, tmp_path):

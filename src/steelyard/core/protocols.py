@@ -232,6 +232,15 @@ class BatchChat(Chat, Protocol):
         ...
 
 
+@runtime_checkable
+class SlotChat(Chat, Protocol):
+    """A chat whose server may have slots: each has cached the prompt that it answered last, and no other."""
+
+    def num_slots(self) -> int | None:
+        """Return the number of slots, and ask no more than that many requests at a time; null without slots."""
+        ...
+
+
 class Judge(Protocol):
     """A judging style. Pure: turns comparisons into questions for a language model and its replies into verdicts.
 

@@ -72,8 +72,10 @@ class Connections:
         self._is_closed = False
         self._allows_repeats = False
 
-    def exchange(self, url: str, body: bytes, limits: RequestLimits, deadline: float) -> HttpResponse:
-        """Send a body and return the response. A kept connection that turns out to be closed is replaced at once.
+    def exchange(self, url: str, body: bytes | None, limits: RequestLimits, deadline: float) -> HttpResponse:
+        """Send a body by POST, or null by GET, and return the response.
+
+        A kept connection that turns out to be closed is replaced at once.
 
         A server that sends a response twice would answer the next request with it. A response equal to the last one on
         its connection is therefore asked for again on a new one; where that is equal too, the server's replies are.
@@ -138,9 +140,9 @@ class _Connection:
         self._last_content = b""
 
     def exchange(
-        self, url: str, body: bytes, limits: RequestLimits, deadline: float, *, allows_repeats: bool
+        self, url: str, body: bytes | None, limits: RequestLimits, deadline: float, *, allows_repeats: bool
     ) -> HttpResponse:
-        """Send a body and return the response.
+        """Send a body by POST, or null by GET, and return the response.
 
         Raises _Stale where a kept connection ends before a response begins, or without ``allows_repeats`` where the
         response is the one before.
@@ -149,8 +151,8 @@ class _Connection:
         timed = _TimedSocket(self._socket(url, limits, deadline), limits, deadline)
         self._num_exchanges += 1
         try:
-            timed.sendall(_head(url, len(body), limits.key) + body)
-            response = HTTPResponse(cast(socket.socket, timed), method="POST")
+            timed.sendall(_head(url, body, limits.key) + (body or b""))
+            response = HTTPResponse(cast(socket.socket, timed), method="GET" if body is None else "POST")
             response.begin()
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
             if self._num_exchanges > 1 and not timed.num_bytes:
@@ -222,18 +224,23 @@ def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _head(url: str, num_bytes: int, key: Key) -> bytes:
-    """Return the head of a POST request with a JSON body."""
+def _head(url: str, body: bytes | None, key: Key) -> bytes:
+    """Return the head of a POST request with a JSON body, or of a GET request without one."""
     parts = urlsplit(url)
     path = quote(f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}", safe=_SAFE)
     headers = {
         "Host": parts.netloc.encode("idna").decode() if not parts.netloc.isascii() else parts.netloc,
         "Accept-Encoding": "identity",
-        "Content-Length": str(num_bytes),
-        "Content-Type": "application/json",
         "Accept": "application/json",
     } | key.headers()
-    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    if body is not None:
+        headers |= {"Content-Length": str(len(body)), "Content-Type": "application/json"}
+    lines = [
+        f"{'GET' if body is None else 'POST'} {path} HTTP/1.1",
+        *(f"{name}: {value}" for name, value in headers.items()),
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode("ascii")
 
 

@@ -104,8 +104,11 @@ def attempt(
     deadline: float,
     is_empty: Callable[[Any], bool] = lambda value: False,
 ) -> Attempt:
-    """Send a request once, to end before ``deadline`` of `time.monotonic`. The reply holds no key."""
-    body = json.dumps(request, ensure_ascii=False).encode(errors="surrogatepass")
+    """Send a request once, to end before ``deadline`` of `time.monotonic`: by POST, or null by GET.
+
+    The reply holds no key.
+    """
+    body = None if request is None else json.dumps(request, ensure_ascii=False).encode(errors="surrogatepass")
     try:
         response = connections.exchange(url, body, limits, deadline)
     except TooLarge:

@@ -22,7 +22,7 @@ from steelyard.core.comparison import (
 from steelyard.core.errors import CeilingError, ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
-from steelyard.core.protocols import Chat
+from steelyard.core.protocols import Chat, SlotChat
 from steelyard.core.types import JsonObject, Meta, Record
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
@@ -30,7 +30,14 @@ from steelyard.judging.futile_requests import FEWEST_REPLIES, MORE_TOKENS, CutRe
 from steelyard.judging.judge_card import JudgeCards
 from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import JudgeTask
-from steelyard.judging.prefix_order import in_prefix_order, requests_by_prompt
+from steelyard.judging.prefix_order import (
+    USUAL_DISTANCE,
+    PromptRequests,
+    SendingOrder,
+    SlotOrder,
+    in_prefix_order,
+    requests_by_prompt,
+)
 from steelyard.judging.token_use import AnyPrice, Budget, Ceilings, Spending, TokenCounts, TokenUse, sum_tokens
 from steelyard.judging.verdicts import VerdictSummary, combine_repeats, panel_answer
 
@@ -52,7 +59,7 @@ def ask_panel(
     ledger: Ledger,
     *,
     max_truncated: float = 0.2,
-    prefix_distance: int = 32,
+    prefix_distance: int | None = None,
     prime: bool = False,
     ceilings: Ceilings | None = None,
     quietly: bool = False,
@@ -61,7 +68,8 @@ def ask_panel(
 
     ``max_truncated`` is the share of replies that may be cut off. Requests that begin alike are
     ``prefix_distance`` apart (`in_prefix_order`); with ``prime`` the first ones with their openings are answered before
-    the others are sent.
+    the others are sent. Without a distance a server of slots gets one prompt a slot (`SlotOrder`), any other server
+    `USUAL_DISTANCE`.
 
     Raises ModelError where a chat cannot be asked, where the first 20 requests all fail, and where too large a share of
     the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is kept.
@@ -71,17 +79,27 @@ def ask_panel(
     for member in panel.members:
         total = None if quietly else sum(map(member.num_requests, comparisons()))
         prompts = requests_by_prompt(_unfinished_first(member, comparisons, ledger), partial(requests_of, member))
-        order = in_prefix_order(prompts, distance=prefix_distance)
+        order = _sending_order(member.chat, prompts, prefix_distance, prime=prime)
         counts[member.name] = ask_requests(
             _priced(member),
-            order.rest if prime else chain(order.first, order.rest),
+            order.rest,
             ledger,
-            first=order.first if prime else (),
+            first=order.first,
             num_requests=total,
             max_truncated=max_truncated,
             budget=budget,
+            done=order.done,
         )
     return counts
+
+
+def _sending_order(chat: Chat, prompts: Iterable[PromptRequests], distance: int | None, *, prime: bool) -> SendingOrder:
+    """Return the order of the requests: one prompt a slot for a server of slots, unless a distance is set."""
+    if distance is None and isinstance(chat, SlotChat) and chat.num_slots() is not None:
+        slots = SlotOrder(prompts)
+        return SendingOrder([], iter(slots), slots.done)
+    order = in_prefix_order(prompts, distance=distance or USUAL_DISTANCE)
+    return order if prime else order._replace(first=[], rest=chain(order.first, order.rest))
 
 
 def _budget(
@@ -104,13 +122,14 @@ def ask_requests(
     max_truncated: float = 0.2,
     remedy: str = MORE_TOKENS,
     budget: Budget | None = None,
+    done: Callable[[str], object] = lambda request: None,
 ) -> RequestCounts:
     """Ask a chat every question that has no reply in the ledger, equal ones once, and store the replies as they arrive.
 
     ``num_requests`` is the length of the progress bar; null shows none. ``remedy`` tells what to do where more than the
     share ``max_truncated`` of the replies is cut off. Those of ``first`` are answered before the others are sent, which
     servers then have in their caches. At a ceiling of ``budget`` no further one is sent, and those under way are
-    awaited. Raises as `ask_panel` does.
+    awaited. ``done`` gets the id of each request that has a reply or is not sent. Raises as `ask_panel` does.
     """
     ledger.batches.refuse_waiting()
     with nullcontext() if num_requests is None else bar(f"asking {model.name}", num_requests) as shown:
@@ -120,8 +139,9 @@ def ask_requests(
         pending: dict[str, Question] = {}
         is_new = ledger.new_ids()
         for batch in (first, requests) if first else (requests,):
-            for reply in model.chat.ask(_unanswered(batch, store, pending, is_new)):
+            for reply in model.chat.ask(_unanswered(batch, store, pending, is_new, done)):
                 store.add(reply, pending.pop(reply.request))
+                done(reply.request)
     if store.futility is not None:
         raise store.futility
     if store.ceiling is not None:
@@ -297,19 +317,25 @@ class _ReplyStore:
 
 
 def _unanswered(
-    requests: Iterable[Request], store: _ReplyStore, pending: dict[str, Question], is_new: Callable[[str], bool]
+    requests: Iterable[Request],
+    store: _ReplyStore,
+    pending: dict[str, Question],
+    is_new: Callable[[str], bool],
+    done: Callable[[str], object],
 ) -> Iterator[Request]:
     """Yield the requests that have no reply yet, each once; ``pending`` holds those without a reply so far."""
     for request in requests:
         if not is_new(request.id):
             store.num_repeated += 1
             store.advance()
+            done(request.id)
             continue
         store.num_questions += 1
         store.count_failed_tokens(request.id)
         if store.ledger.has(request.id):
             store.keep(request.id)
             store.advance()
+            done(request.id)
         elif store.has_room():
             pending[request.id] = request.question
             yield request

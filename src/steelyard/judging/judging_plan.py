@@ -54,8 +54,9 @@ class Config(BaseConfig, frozen=True):
     """The name of the panel in the judgments."""
     write: Literal["combined", "replies"] = "combined"
     """Write one judgment for all replies about a pair, or one for every reply with the order it had."""
-    prefix_distance: Positive = 32
-    """The distance of requests that begin alike, so that a server has it cached: as many as it answers at once."""
+    prefix_distance: Positive | None = None
+    """The distance of requests that begin alike, so that a server has it cached. Default: 32; a slot of llama.cpp
+    gets one prompt after the other."""
     prime: bool = True
     """Await the first reply with each of the first beginnings before sending more: only then caches have it."""
     repeats: Positive = 1

@@ -1,4 +1,4 @@
-"""One judging under way: the judges are asked through a ledger, sent or in batch files, and their verdicts written."""
+"""One judging under way: questions go to the judges through a ledger, sent or in batch files; verdicts are written."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +41,7 @@ class SendingRules(NamedTuple):
     allow_failed: bool
 
 
-class AskedJudges(NamedTuple):
+class QuestionOutcome(NamedTuple):
     """What became of the questions: cases by the reason for having none (null for those compared), counts, tokens."""
 
     reasons: Counter[str | None]
@@ -56,7 +56,7 @@ class AskedJudges(NamedTuple):
         return Counts(num_in=self.reasons.total(), num_used=self.reasons[None], dropped=dict(dropped), noted=noted)
 
 
-def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: SendingRules, folder: Path) -> AskedJudges:
+def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: SendingRules, folder: Path) -> QuestionOutcome:
     """Ask every judge about every comparison of the plan, prompts with equal beginnings together.
 
     The comparisons lie in a temporary file of ``folder`` meanwhile. Raises EvidenceError where no case has one,
@@ -68,11 +68,11 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
         counts = _ask(plan, panel, partial(stored_comparisons, store), ledger, rules)
         if not rules.allow_failed:
             refuse_failed(counts, ledger, without="a verdict")
-        return AskedJudges(reasons, counts, tokens_used(panel, partial(stored_comparisons, store), ledger))
+        return QuestionOutcome(reasons, counts, tokens_used(panel, partial(stored_comparisons, store), ledger))
 
 
 def write_judged(
-    plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, asked: AskedJudges, *, cases: Path, unreadable: Path
+    plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, outcome: QuestionOutcome, *, cases: Path, unreadable: Path
 ) -> JudgingSummary:
     """Write the cases with the verdicts of the stored replies, and the replies without one. Returns the summary."""
     config, counter = plan.config, VerdictCounter()
@@ -82,7 +82,7 @@ def write_judged(
         judge=panel.name,
         task=config.task,
         judges=counter.summaries(seed=config.seed, num_resamples=config.num_resamples),
-        tokens=asked.tokens,
+        tokens=outcome.tokens,
         failed=ledger.failures(),
         protocol=panel.protocol(),
     )

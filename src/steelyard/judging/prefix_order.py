@@ -2,7 +2,8 @@
 
 A server that caches prefixes (vLLM, SGLang, llama.cpp, hosted models) computes a shared beginning once, if a request
 with it came shortly before. A judge's request begins with instructions and criteria, then the prompt, the first answer
-and the second: the requests form a trie, and the prefill of its nodes is the least that any order needs.
+and the second: the requests form a trie, and the prefill of its nodes is the least that any order needs. A slot of
+llama.cpp has cached the last prompt that it answered and no other: there each slot gets a prompt of its own.
 """
 
 import hashlib
@@ -21,6 +22,8 @@ from steelyard.judging.panel import JudgePanel
 
 _LEAST_SHARED = 16
 """Characters by which a shared beginning must be longer to count: a block of a cache, where each is a token."""
+USUAL_DISTANCE = 32
+"""The distance of requests that begin alike where no other is set: a server may answer as many at once."""
 _SPARE_LEVELS = 2
 """Levels of waiting beyond a request's own for which requests are kept back at the end of a run."""
 
@@ -100,11 +103,13 @@ class SendingOrder(NamedTuple):
     """Requests in the order in which they are sent.
 
     ``first`` has the first request with each opening of the prompts that come soon: once they are answered, a server
-    has every beginning that the ``rest`` needs at the start.
+    has every beginning that the ``rest`` needs at the start. ``done`` takes the id of each request that was answered or
+    is not sent: the rest may depend on it.
     """
 
     first: list[Request]
     rest: Iterator[Request]
+    done: Callable[[str], object] = lambda request: None
 
 
 def in_prefix_order(prompts: Iterable[PromptRequests], *, distance: int) -> SendingOrder:
@@ -118,6 +123,47 @@ def in_prefix_order(prompts: Iterable[PromptRequests], *, distance: int) -> Send
     """
     queue = _Queue(distance, enumerate(prompts))
     return SendingOrder(list(queue.read_ahead()), queue.send_all())
+
+
+class SlotOrder:
+    """Requests in the order in which they are sent; whoever iterates says which of them are `done`.
+
+    A slot that becomes free gets the next request of the prompt that it has answered, in the order of their texts: it
+    begins as the one before for as long as any does. Where none is left it gets another prompt, and towards the end,
+    where there is none, half of what waits for another slot. As many prompts are in memory as requests under way.
+    """
+
+    def __init__(self, prompts: Iterable[PromptRequests]) -> None:
+        self._prompts = iter(prompts)
+        self._free: list[deque[Request]] = []
+        self._busy: dict[str, deque[Request]] = {}
+
+    def __iter__(self) -> Iterator[Request]:
+        """Yield every request once."""
+        while rest := self._next_rest():
+            request = rest.popleft()
+            self._busy[request.id] = rest
+            yield request
+
+    def done(self, request: str) -> None:
+        """Free the slot of a request that was answered, or was not sent at all."""
+        if (rest := self._busy.pop(request, None)) is not None:
+            self._free.append(rest)
+
+    def _next_rest(self) -> deque[Request] | None:
+        """Return the requests that follow in a free slot; null where none is left that was not sent."""
+        while self._free:
+            if rest := self._free.pop():
+                return rest
+        for prompt in self._prompts:
+            if prompt.requests:
+                return deque(in_text_order(prompt.requests))
+        longest = max(self._busy.values(), key=len, default=None)
+        if not longest:
+            return longest
+        # The later half begins alike among itself, and less so with what the other slot answers next.
+        later = [longest.pop() for _ in range((len(longest) + 1) // 2)]
+        return deque(reversed(later))
 
 
 class _Queue:
@@ -212,7 +258,7 @@ class _Trie(NamedTuple):
 
     @classmethod
     def of(cls, requests: Iterable[Request]) -> "_Trie":
-        ordered = sorted(requests, key=lambda request: (_text(request), request.repeat))
+        ordered = in_text_order(requests)
         children: dict[int, list[int]] = {}
         # The inner nodes above the current leaf: the length of the beginning, and the first request that has it.
         nodes: list[tuple[int, int]] = []
@@ -228,6 +274,11 @@ class _Trie(NamedTuple):
         for place in sorted(children, reverse=True):
             levels[place] = 1 + max(levels[child] for child in children[place])
         return cls(ordered, children, levels, [])
+
+
+def in_text_order(requests: Iterable[Request]) -> list[Request]:
+    """Return the requests in the order of their texts, depth first through their trie; repeats follow one another."""
+    return sorted(requests, key=lambda request: (_text(request), request.repeat))
 
 
 def _opening(messages: Sequence[Message], mark: str) -> str:

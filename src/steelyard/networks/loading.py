@@ -17,7 +17,7 @@ from steelyard.core.numerics import derived_seed
 from steelyard.core.types import JsonObject
 from steelyard.io.run_folder import path_inside
 from steelyard.networks.devices import keep_few_kernels
-from steelyard.networks.pretrained import Precision, hub_folder, is_hub_name, load_pretrained
+from steelyard.networks.pretrained import Precision, hub_folder, is_hub_name, load_pretrained, tokenizer_folder
 from steelyard.networks.reward_network import RewardNetwork
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
@@ -104,10 +104,7 @@ def load_tokenizer(path: str) -> Any:
     """Return the tokenizer of a model. Raises ModelError where there is none that loads."""
     from transformers import AutoTokenizer
 
-    if is_hub_name(path):
-        path = str(hub_folder(path))
-    if path.startswith(("/", ".", "~")) and not Path(path).expanduser().is_dir():
-        raise ModelError("there is no such model folder", where=path, do="check the path")
+    path = tokenizer_folder(path)
     try:
         with quiet():
             return load_pretrained(AutoTokenizer, path)
@@ -115,8 +112,8 @@ def load_tokenizer(path: str) -> Any:
         raise ModelError(
             f"has no tokenizer that loads ({str(error).splitlines()[0]})",
             where=path,
-            allowed="a model's folder, or its name on the Hugging Face hub where there is a network",
-            do="check the path or the name",
+            allowed="a model's folder with its tokenizer",
+            do="check the path",
         ) from error
 
 

@@ -19,10 +19,14 @@ from steelyard.io.progress import log
 
 Precision = Literal["float32", "bfloat16"]
 _ALLOWED = "architectures that transformers has itself, and the families of `steelyard list models`"
-_NAME = re.compile(r"[A-Za-z0-9][\w-]*(?:\.[\w-]+)*/[A-Za-z0-9][\w-]*(?:\.[\w-]+)*")
+_NAME_PART = r"[A-Za-z0-9][\w-]*(?:\.[\w-]+)*"
+_NAME = re.compile(f"{_NAME_PART}/{_NAME_PART}")
 _SECONDS = 3.0
 _UNUSED = ["*.gguf", "*.onnx", "*.msgpack", "*.h5", "*.ot", "*.pth", "original/*", "onnx/*"]
 """The same weights for other programs."""
+_TOKENIZER_NAME = re.compile(f"(?:{_NAME_PART}/)?{_NAME_PART}")
+"""With an owner, or as the oldest models without one: gpt2."""
+_TOKENIZER_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab"]
 
 
 def load_pretrained(loader: Any, path: str | Path, **settings: Any) -> Any:
@@ -78,8 +82,23 @@ def is_hub_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None and not Path(text).exists()
 
 
-def hub_folder(name: str) -> Path:
+def tokenizer_folder(text: str) -> str:
+    """Return the folder of a tokenizer: a local one, or that of a name on the hub without its weights.
+
+    Raises ModelError where there is neither, as `hub_folder`.
+    """
+    path = Path(text).expanduser()
+    if path.is_dir():
+        return str(path)
+    if path.exists() or not _TOKENIZER_NAME.fullmatch(text):
+        raise ModelError("there is no such model folder", where=text, do="check the path")
+    return str(hub_folder(text, only=_TOKENIZER_FILES))
+
+
+def hub_folder(name: str, *, only: list[str] | None = None) -> Path:
     """Return the folder with the model's files: downloaded where the hub answers, else from the library's cache.
+
+    ``only``: patterns of the files that are needed.
 
     Raises ModelError, within seconds, where neither has it, and for a model that the hub does not serve. Code that
     comes with a model is downloaded with its files and never run.
@@ -90,7 +109,7 @@ def hub_folder(name: str) -> Path:
     if can_ask:
         log(f"{name} is not a local folder: looking it up at {constants.ENDPOINT}")
     try:
-        return Path(snapshot_download(name, local_files_only=not can_ask, ignore_patterns=_UNUSED))
+        return Path(snapshot_download(name, local_files_only=not can_ask, allow_patterns=only, ignore_patterns=_UNUSED))
     except errors.GatedRepoError as error:
         do = "accept its terms on the hub, and log in: hf auth login"
         raise ModelError("the hub requires that its terms are accepted", where=name, do=do) from error

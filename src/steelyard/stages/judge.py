@@ -1,7 +1,7 @@
 """The verb `judge`: language models compare the responses of a case file, and their verdicts join the evidence.
 
-What is asked is a plan (`steelyard.judging.judging_plan`), of which there are a status, a forecast, a pilot, and the
-run itself, whose requests are sent or written to batch files (`steelyard.judging.judging_run`).
+The questions are a plan (`steelyard.judging.judging_plan`). It has a forecast, a pilot, and the run itself, whose
+requests are sent or written to batch files (`steelyard.judging.judging_run`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ _DEFAULT = Config()
 
 
 class _Judging(NamedTuple):
-    """One judging: what is asked, of whom, how it is sent, and where its results go.
+    """One judging: the questions, the judges, how requests leave, and where the results go.
 
     ``calibrate``: the file of people's labels with which the judges are compared.
     """
@@ -195,9 +195,9 @@ def _run(judging: _Judging) -> Run[JudgingSummary]:
             check_people(plan.cases, calibrate)
         judged, unreadable = result.path("cases.jsonl"), result.path(UNREADABLE_FILE)
         with judging.opened(result) as (panel, ledger):
-            asked = ask_all(plan, panel, ledger, judging.rules, result.folder)
-            summary = write_judged(plan, panel, ledger, asked, cases=judged, unreadable=unreadable)
-        result.counts = asked.case_counts(summary.judges[summary.judge].outcomes)
+            outcome = ask_all(plan, panel, ledger, judging.rules, result.folder)
+            summary = write_judged(plan, panel, ledger, outcome, cases=judged, unreadable=unreadable)
+        result.counts = outcome.case_counts(summary.judges[summary.judge].outcomes)
         if calibrate is not None:
             seed, num_resamples = plan.config.seed, plan.config.num_resamples
             card = judge_cards(read_cases(judged), read_cases(calibrate), seed=seed, num_resamples=num_resamples)
@@ -226,9 +226,13 @@ def _recorded(judging: _Judging, write: Callable[[Result], None]) -> Run[Judging
 
 def _token_counter(tokenizer: Path) -> CountTokens:
     """Return a function that counts the tokens of messages, in the tokenizer's chat template if it has one."""
+    from steelyard.networks.pretrained import tokenizer_folder
+
+    # Before torch is imported: where there is no tokenizer, this is the answer at once.
+    folder = tokenizer_folder(str(tokenizer))
     from steelyard.networks.loading import load_tokenizer
 
-    loaded = load_tokenizer(str(tokenizer))
+    loaded = load_tokenizer(folder)
     loaded.model_max_length = 2**62  # counting needs no limit, and no warning of one
 
     def num_tokens(messages: Sequence[Message]) -> float:

@@ -20,7 +20,7 @@ from steelyard.io.ledger import open_ledger
 
 HARMLESS = {"slow stream", "sent twice", "sent again later", "chunks that cut characters"}
 SLOW = {"hang", "hang in the body"}
-QUICK = {"model": "m", "wait_seconds": 0.01, "num_tries": 20}
+QUICK = {"model": "m", "wait_seconds": 0.01, "longest_wait_seconds": 0.1, "num_tries": 20}
 SOON = 0.3
 """Seconds of silence that end a try, where the server is silent on purpose: elsewhere it may be as slow as it is."""
 

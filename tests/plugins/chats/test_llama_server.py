@@ -9,8 +9,9 @@ import urllib.request
 
 import pytest
 
-from chat_server import request
+from chat_server import chatting, request
 from llama_server import ALIAS, llama_serving
+from reward_server import nobody
 from steelyard.core.comparison import SERVER_LIMIT
 from steelyard.core.errors import ModelError
 from steelyard.core.plugins import build
@@ -95,6 +96,25 @@ def test_odds_are_those_of_the_raw_answer(llama):
     for one, other in zip(reply.first_token, first["top_logprobs"], strict=True):
         assert one.logprob == pytest.approx(other["logprob"], abs=0.02)
     assert sum(math.exp(one.logprob) for one in reply.first_token) <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_a_server_of_slots_says_how_many_and_gets_no_more_requests(tiny_gguf, slots):
+    with llama_serving(tiny_gguf, slots=slots, context=slots * CONTEXT) as url:
+        chat = chat_of(url, workers=64)
+        assert chat.num_slots() == slots
+        replies = list(chat.ask([request(f"r{place}", f"Question {place}") for place in range(12)]))
+    assert {reply.failure for reply in replies} <= {None, "cut off"}
+
+
+def test_any_other_server_has_no_slots():
+    with chatting() as server:
+        assert build("chats", "openai_compatible", {"base_url": server.url, "model": "m"}).num_slots() is None
+        assert server.questions == []
+    with nobody() as url:
+        assert build("chats", "openai_compatible", {"base_url": f"{url}/v1", "model": "m"}).num_slots() is None
+    # Services on the internet are not asked at all.
+    assert build("chats", "openai_compatible", {"base_url": "https://127.0.0.1:9/v1", "model": "m"}).num_slots() is None
 
 
 def test_a_prompt_over_the_context_is_refused_by_name_and_at_once(llama):

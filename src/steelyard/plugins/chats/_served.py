@@ -4,6 +4,8 @@ A chat adds how a request is sent and how a response is read. The first retry an
 logged: a server that is silent for minutes looks like a stopped program.
 """
 
+import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -17,12 +19,14 @@ from steelyard.core.errors import ModelError
 from steelyard.io.addresses import check_address, read_key
 from steelyard.io.connections import Connections, RequestLimits
 from steelyard.io.dispatch import Finished, dispatch
-from steelyard.io.http import Attempt, HttpReply
+from steelyard.io.http import Attempt, HttpReply, attempt
 from steelyard.io.pacing import RequestPace
 from steelyard.io.progress import log
 
 _CONFIGURATION_ERRORS = ("http_401", "http_403", "http_404", "http_405")
 _MAX_REMARKS = 10
+_PROBE_SECONDS = 10.0
+_VERSION = re.compile(r"/v\d+$")
 
 
 class ServedConfig(Config, frozen=True):
@@ -49,6 +53,8 @@ class ServedConfig(Config, frozen=True):
     """How often a request that failed is tried in all."""
     wait_seconds: float = 0.5
     """The wait before the second try, in seconds; it doubles with each further try, unless the server asks for more."""
+    longest_wait_seconds: float = 60.0
+    """The longest wait to which it doubles, in seconds."""
 
     def __post_init__(self) -> None:
         check_address(self.base_url, where="chat.base_url")
@@ -71,7 +77,9 @@ class ServedChat(ABC):
             wait_seconds=config.wait_seconds,
             key=read_key(config.secret, where="chat.secret"),
             total_seconds=config.total_seconds,
+            longest_wait_seconds=config.longest_wait_seconds,
         )
+        self._slots: int | None = None
         self._logged: set[str] = set()
         self._lock = Lock()
 
@@ -88,10 +96,26 @@ class ServedChat(ABC):
 
         Raises ModelError where no server answers, or where it refuses the address, the model or the key.
         """
-        pace = RequestPace(self.server.workers)
+        pace = RequestPace(min(self.server.workers, self._slots or self.server.workers))
         with closing(dispatch(requests, self._sent, self.limits, pace, self._log_retry)) as finished:
             for request in finished:
                 yield self._logged_reply(self._reply(request))
+
+    def num_slots(self) -> int | None:
+        """Return the number of slots of a llama.cpp server, which get as many requests at a time from then on.
+
+        Null for any other server. It is requested (``GET /props``) without encryption only: services on the internet
+        have other servers, or a proxy in front.
+        """
+        if not self.address.startswith("http://"):
+            return None
+        url = f"{_VERSION.sub('', self.address)}/props"
+        limits = self.limits._replace(timeout_seconds=min(self.limits.timeout_seconds, _PROBE_SECONDS))
+        with closing(Connections()) as connections:
+            reply = attempt(url, None, limits, connections, deadline=time.monotonic() + _PROBE_SECONDS).reply
+        slots = reply.value.get("total_slots") if reply.reason is None and isinstance(reply.value, dict) else None
+        self._slots = slots if type(slots) is int and slots > 0 else None
+        return self._slots
 
     def _sent(self, request: Request, connections: Connections, deadline: float) -> Attempt:
         """Send a request. Raises ModelError where no request can succeed."""
