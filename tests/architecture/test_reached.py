@@ -24,7 +24,7 @@ CALLED_BY_LIBRARIES = {
 """Methods of classes that libraries call (Typer, scikit-learn, `io.RawIOBase`, `jinja2.visitor.NodeTransformer`)."""
 
 
-ROUTERS = {"router", "description"}
+ROUTERS = {"router", "description", "figures"}
 """Objects whose decorators make a function the answer to requests."""
 
 

@@ -1,4 +1,4 @@
-"""Agreement of raters who labelled the same items: observed agreement, Cohen's kappa and Krippendorff's alpha.
+"""Agreement of raters who labelled the same items: observed agreement, kappa, alpha, and tau-b of their rankings.
 
 A label is 0 (the first response is better), 1 (the second is) or 2 (a tie); 3 means unlabelled. An *item* is a pair of
 responses of one prompt, in whatever order they were shown: `orient_labels` gives every label one direction.
@@ -127,6 +127,19 @@ def alpha(cells: Floats) -> Floats:
     expected = total**2 - (each**2).sum(axis=-1)
     # The factor is n - 1 and not n: expected disagreement is that of pairs drawn without replacement.
     return 1.0 - ratio((total - 1.0) * (total - num_same(cells)), expected)
+
+
+def tau_b(first: Floats, second: Floats) -> Floats:
+    """Compute Kendall's tau-b (1945) of each row of two tables (ranking, response); higher is better in both.
+
+    (concordant - discordant) / sqrt(pairs that differ in the first x pairs that differ in the second). NaN where all
+    values of a row are equal in one of the tables.
+    """
+    left, right = np.triu_indices(first.shape[-1], 1)
+    by_first = np.sign(first[..., left] - first[..., right])
+    by_second = np.sign(second[..., left] - second[..., right])
+    product = ((by_first != 0).sum(axis=-1) * (by_second != 0).sum(axis=-1)).astype(np.float64)
+    return ratio((by_first * by_second).sum(axis=-1).astype(np.float64), np.sqrt(product))
 
 
 def beyond_chance(same: Estimate, coefficient: float, cells: Floats, num_units: float) -> Estimate:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.numerics import Floats, Integers
-from steelyard.statistics.intervals import Evidence
+from steelyard.statistics.intervals import Estimate, Evidence, one_sample, score_interval
 
 
 class GroupRatio(NamedTuple):
@@ -51,3 +51,13 @@ def group_ratios(
         GroupRatio(float(w), float(n), float(d), int(g), float(v), Evidence(float(effective), float(g) - 1))
         for w, n, d, g, v, effective in columns
     )
+
+
+def mean_of_sums(number: int, total: float, squares: float, *, low: float, high: float) -> Estimate:
+    """Return the mean of values between ``low`` and ``high`` with its interval, from their number, sum and squares."""
+    if not number:
+        return Estimate(None, None, None, 0)
+    mean, width = total / number, high - low
+    variance = max(squares / number - mean**2, 0.0) / max(number - 1, 1)
+    ends = score_interval((mean - low) / width, variance / width**2, one_sample(number))
+    return Estimate(mean, min(low + width * ends[0], mean), max(low + width * ends[1], mean), number)

@@ -4,6 +4,7 @@ No page runs a script that is not a file of this program (CSP), none is framed, 
 """
 
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
+from steelyard.core.types import JsonObject
 from steelyard.workbench.database import Database
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
 from steelyard.workbench.permissions import LoginNeeded, visitor_of
-from steelyard.workbench.routes import account, align, annotate, manage, manage_people, rest, review
+from steelyard.workbench.routes import account, align, annotate, manage, manage_people, progress, rest, review
+from steelyard.workbench.tallies import count_what_is_stored
 from steelyard.workbench.uploads import UPLOAD_PATHS
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
@@ -36,7 +39,9 @@ _ROUTERS = (
     annotate.router,
     manage.router,
     manage_people.router,
+    progress.router,
     rest.router,
+    progress.figures,
     rest.description,
     review.router,
 )
@@ -66,12 +71,14 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     """Return the application over a database that is migrated already."""
     options = options or Options()
     database.write(make_key)
+    database.write(count_what_is_stored)
     app = FastAPI(title="Steelyard workbench", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
     app.state.database = database
     app.state.is_secure = options.is_secure
     app.state.is_simulated = options.is_simulated
     for router in _ROUTERS:
         app.include_router(router)
+    app.openapi = partial(_description, app, app.openapi)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/vendored", StaticFiles(directory=_VENDORED))
     handlers: dict[Any, Callable[..., Response]] = {
@@ -90,6 +97,14 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts))
     app.add_middleware(_Guard, is_secure=options.is_secure)
     return app
+
+
+def _description(app: FastAPI, describe: Callable[[], JsonObject]) -> JsonObject:
+    """Return the description of the REST interface, with the records that some answers are."""
+    if app.openapi_schema is None:
+        describe()["components"]["schemas"].update(progress.record_schemas())
+    assert app.openapi_schema is not None, "made by then"
+    return app.openapi_schema
 
 
 class _Guard:

@@ -90,6 +90,10 @@ def _moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def _date(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
 def _compact(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
@@ -105,5 +109,6 @@ def _environment() -> Environment:
     )
     environment.filters["markdown"] = safe_markdown
     environment.filters["moment"] = _moment
+    environment.filters["date"] = _date
     environment.filters["compact"] = _compact
     return environment

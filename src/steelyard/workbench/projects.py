@@ -29,6 +29,7 @@ from steelyard.workbench.tables import (
 )
 
 _BLOCK = 500
+_HIGHEST_PRICE = 1e9
 GOLD_ANSWERS = 10**9
 """The number of answers to a task whose answer is known: everybody may get it."""
 DEFAULT_DISCARDS = ("garbled", "wrong language", "truncated", "empty", "harmful", "other")
@@ -45,6 +46,16 @@ class ProjectSettings(Config, frozen=True):
     """Why a response may be discarded."""
     seed: int = 0
     """The seed of designs, orders and draws."""
+    price: float = 0.0
+    """What an hour of active time costs, or an answer; 0 where the pages show no cost."""
+    priced_by: Literal["hour", "answer"] = "hour"
+    """What the price is for."""
+    currency: str | None = None
+    """The currency of the price, as it is shown; nothing for none."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.price <= _HIGHEST_PRICE:
+            raise ConfigError(f"a price of {self.price}", where="price", allowed=f"0 to {_HIGHEST_PRICE:,.0f}")
 
 
 def add_project(

@@ -17,6 +17,7 @@ from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.item_states import lock_item, move, retire_tasks
 from steelyard.workbench.projects import case_of, draw_reviews, item_name, plan_tasks, settings_of
 from steelyard.workbench.tables import StoredItem, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.tallies import void_gold
 
 STATE_OF: dict[Layer, str] = {layer: state for state, layer in REVIEWED_BY.items()}
 _AFTER_THE_GATE = (*REVIEWED_BY, "finished")
@@ -166,6 +167,7 @@ def _begin_round(
             session.add_all(tasks)
         # An answer that was rejected is no truth to check people by.
         retire_tasks(session, StoredTask.item_id.in_(numbers) & StoredTask.is_gold.is_(True))
+        void_gold(session, numbers)
         session.flush()
     names = {item_name(item): item.id for item in items}
     draw_reviews(session, project, names, batch, rounds={item.id: item.round for item in items})

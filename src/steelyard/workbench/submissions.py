@@ -28,6 +28,7 @@ from steelyard.workbench.tables import (
     StoredProject,
     StoredTask,
 )
+from steelyard.workbench.tallies import tally_answer, tally_gate
 
 _LONGEST_PAUSE = 120.0
 """Seconds between two signs of life of a page beyond which the time between them was a pause."""
@@ -75,27 +76,28 @@ def submit(
         if msgspec.convert(stored.content, TaskAnswer) == answer:
             return Submitted("stored before", item.state)
         raise ConfigError("this task is answered already", where="answer", do="open the next task")
-    _check(answer, responses_shown(session, assignment))
+    shown = responses_shown(session, assignment)
+    _check(answer, shown)
     save_draft(session, assignment, answer, seconds=seconds)
     settings = settings_of(session.get_one(StoredProject, task.project_id))
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
         record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
         return Submitted("too late", item.state)
-    session.add(
-        StoredAnswer(
-            task_id=task.id,
-            person_id=assignment.person_id,
-            assignment_id=assignment.id,
-            content=content,
-            seconds=assignment.seconds,
-            guideline_id=filed_guideline(session, task, assignment.person_id, guideline),
-            at=at,
-        )
+    stored = StoredAnswer(
+        task_id=task.id,
+        person_id=assignment.person_id,
+        assignment_id=assignment.id,
+        content=content,
+        seconds=assignment.seconds,
+        guideline_id=filed_guideline(session, task, assignment.person_id, guideline),
+        at=at,
     )
+    session.add(stored)
     assignment.state = "answered"
     # Counted by the database: another person's answer may be stored at the same time.
     task.num_answered = StoredTask.num_answered + 1
     session.flush()
+    tally_answer(session, stored, list(shown), task, item)
     record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
     if not task.is_gold:
         remove_discarded(session, item, settings, person=assignment.person_id, at=at)
@@ -113,9 +115,11 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     if item.state != "annotating" or not _is_complete(session, item):
         return
     counts = _agreement_of_unit(session, item, settings)
-    item.agreement = _agreement_of_unit(session, item, settings, only_item=True).share
+    counts_of_item = _agreement_of_unit(session, item, settings, only_item=True)
+    item.agreement = counts_of_item.share
     # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
     is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
+    tally_gate(session, item, counts_of_item, is_passed=is_agreed, at=at)
     move(session, item, "agreed" if is_agreed else "disagreed", person=None, at=at)
     settle_if_agreed(session, item, person=None, at=at)
 

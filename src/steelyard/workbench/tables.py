@@ -2,7 +2,7 @@
 
 Columns of JSON hold one record each, named in the docstring. Times are seconds since 1970 in UTC. Nothing that a person
 entered is changed or deleted: a later answer has a later round. Rows of ``events`` cannot be changed at all: the
-migration that creates the table adds triggers against it.
+migration that creates the table adds triggers against it. Sums behind figures: `figure_tables`.
 """
 
 from sqlalchemy import (
@@ -16,6 +16,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     desc,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -29,6 +30,7 @@ _NAMES = {
 }
 # SQLite numbers rows by itself only in a column of this very type.
 _Number = BigInteger().with_variant(Integer, "sqlite")
+_IS_LEFT = text("num_answered < num_wanted AND NOT is_retired AND NOT is_gold")
 
 
 class WorkbenchTable(DeclarativeBase):
@@ -127,6 +129,8 @@ class StoredItem(WorkbenchTable):
         UniqueConstraint("project_id", "prompt", "language"),
         Index("ix_items_state", "project_id", "state", "id"),
         Index("ix_items_batch", "project_id", "batch"),
+        # Figures are counted in these indexes alone, past the texts of the cases.
+        Index("ix_items_progress", "project_id", "batch", "category", "state", "round"),
     )
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
@@ -154,6 +158,16 @@ class StoredTask(WorkbenchTable):
     __table_args__ = (
         UniqueConstraint("item_id", "round", "number"),
         Index("ix_tasks_open", "project_id", "is_gold", "is_open", desc("priority"), "id"),
+        Index(
+            "ix_tasks_left",
+            "project_id",
+            "category",
+            "round",
+            "num_wanted",
+            "num_answered",
+            sqlite_where=_IS_LEFT,
+            postgresql_where=_IS_LEFT,
+        ),
     )
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
@@ -236,6 +250,7 @@ class StoredReview(WorkbenchTable):
     __table_args__ = (
         UniqueConstraint("item_id", "round", "layer"),
         Index("ix_reviews_open", "project_id", "layer", "decision"),
+        Index("ix_reviews_figures", "project_id", "layer", "person_id", "decision", "at"),
     )
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))

@@ -22,6 +22,7 @@ from steelyard.evaluation.measure import (
     null_where_nan,
 )
 from steelyard.evaluation.tables import DECIMAL, plain_row, word
+from steelyard.statistics.agreement import tau_b
 from steelyard.statistics.intervals import CORRELATION
 from steelyard.statistics.prompt_means import mean_of
 
@@ -55,21 +56,12 @@ class Correlations(NamedTuple):
 
 
 def kendall(ranked: Ranked, num_prompts: int) -> Correlations:
-    """Compute Kendall's tau-b of each prompt's scores with its tiers, better tiers counting as higher (Kendall, 1945).
-
-    tau_b = (concordant - discordant) / sqrt(pairs with different scores x pairs in different tiers).
-    """
+    """Compute Kendall's tau-b of each prompt's scores with its tiers, better tiers counting as higher."""
     tau, is_constant = np.full(num_prompts, np.nan), np.zeros(num_prompts, np.bool_)
     for prompts, rows in prompts_by_size(ranked.prompt, num_prompts):
-        first, second = np.triu_indices(rows.shape[1], 1)
-        score, tier = ranked.score[rows], ranked.tier[rows]
-        by_score = np.sign(score[:, first] - score[:, second])
-        by_tier = np.sign(tier[:, second] - tier[:, first])
-        surplus = (by_score * by_tier).sum(axis=1)
-        num_unequal, num_ordered = (by_score != 0).sum(axis=1), (by_tier != 0).sum(axis=1)
-        product = (num_unequal * num_ordered).astype(np.float64)
-        tau[prompts] = np.where(product > 0, surplus, np.nan) / np.sqrt(np.where(product > 0, product, 1.0))
-        is_constant[prompts] = num_unequal == 0
+        score = ranked.score[rows]
+        tau[prompts] = tau_b(score, -ranked.tier[rows])
+        is_constant[prompts] = (score == score[:, :1]).all(axis=1)
     return Correlations(tau, is_constant)
 
 

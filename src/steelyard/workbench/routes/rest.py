@@ -34,7 +34,7 @@ from steelyard.workbench.routes.manage import export_stream, project_of
 from steelyard.workbench.tables import StoredProject
 from steelyard.workbench.uploads import read_upload
 
-_PREFIX = "/api/v1"
+PREFIX = "/api/v1"
 _LINES = "application/x-ndjson"
 
 
@@ -140,7 +140,8 @@ class PrioritiesNote(BaseModel):
     num_tasks: int
 
 
-def _errors(*statuses: int) -> dict[int | str, JsonObject]:
+def errors(*statuses: int) -> dict[int | str, JsonObject]:
+    """Return the description of the refusals of a route: those that every route has, and some by status."""
     reasons = {
         400: "The request cannot be carried out: what is wrong, where, and what to do.",
         401: "There is no token, or it is unknown or revoked.",
@@ -152,10 +153,8 @@ def _errors(*statuses: int) -> dict[int | str, JsonObject]:
     return {status: {"model": Problem, "description": reasons[status]} for status in (401, 403, *statuses)}
 
 
-router = APIRouter(
-    prefix=_PREFIX,
-    dependencies=[Security(HTTPBearer(auto_error=False, description="A token of the page of one's account."))],
-)
+TOKEN = Security(HTTPBearer(auto_error=False, description="A token of the page of one's account."))
+router = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
 description = APIRouter(include_in_schema=False)
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="Rows after this number.")]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the answer.")]
@@ -166,7 +165,7 @@ async def _body(request: Request) -> bytes:
     return await request.body()
 
 
-@router.get("/projects", responses=_errors())
+@router.get("/projects", responses=errors())
 def list_projects(request: Request, visitor: Observer) -> list[ProjectNote]:
     """List the projects."""
     with _database(request).reading() as session:
@@ -174,7 +173,7 @@ def list_projects(request: Request, visitor: Observer) -> list[ProjectNote]:
         return [_note(project, count_states(session, project.id)) for project in projects]
 
 
-@router.post("/projects", status_code=201, responses=_errors(400, 413, 422))
+@router.post("/projects", status_code=201, responses=errors(400, 413, 422))
 def make_project(request: Request, visitor: Manager, new: ProjectRequest) -> ProjectNote:
     """Make a project."""
     settings = resolve_config(ProjectSettings, new.settings, where="settings")
@@ -184,14 +183,14 @@ def make_project(request: Request, visitor: Manager, new: ProjectRequest) -> Pro
     return _note(project, {})
 
 
-@router.get("/projects/{project}", responses=_errors(404, 422))
+@router.get("/projects/{project}", responses=errors(404, 422))
 def show_project(request: Request, visitor: Observer, project: RowNumber) -> ProjectNote:
     """Show a project with its settings."""
     with _database(request).reading() as session:
         return _note(project_of(session, project), count_states(session, project))
 
 
-@router.get("/projects/{project}/progress", responses=_errors(404, 422))
+@router.get("/projects/{project}/progress", responses=errors(404, 422))
 def show_progress(request: Request, visitor: Observer, project: RowNumber) -> ProgressNote:
     """Count the items of a project by state."""
     with _database(request).reading() as session:
@@ -200,7 +199,7 @@ def show_progress(request: Request, visitor: Observer, project: RowNumber) -> Pr
     return ProgressNote(num_items=sum(counts.values()), num_finished=counts.get("finished", 0), items=counts)
 
 
-@router.get("/projects/{project}/items", responses=_errors(404, 422))
+@router.get("/projects/{project}/items", responses=errors(404, 422))
 def list_items(
     request: Request,
     visitor: Observer,
@@ -224,7 +223,7 @@ def list_items(
 @router.post(
     "/projects/{project}/import",
     status_code=201,
-    responses=_errors(400, 404, 413, 422),
+    responses=errors(400, 404, 413, 422),
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -257,7 +256,7 @@ def import_lines(
     response_class=StreamingResponse,
     responses={
         200: {"description": "A case file, one case a line.", "content": {_LINES: {"schema": {"type": "string"}}}},
-        **_errors(404, 422),
+        **errors(404, 422),
     },
 )
 def export_lines(
@@ -272,7 +271,7 @@ def export_lines(
     return export_stream(_database(request), project, evidence, by=visitor.person)
 
 
-@router.get("/projects/{project}/answers", responses=_errors(404, 422))
+@router.get("/projects/{project}/answers", responses=errors(404, 422))
 def list_answers(
     request: Request, visitor: Exporter, project: RowNumber, after: After = 0, limit: Limit = 100
 ) -> AnswersNote:
@@ -283,7 +282,7 @@ def list_answers(
     return AnswersNote(answers=[AnswerNote(**row._asdict()) for row in listed.rows], next=listed.following)
 
 
-@router.post("/projects/{project}/priorities", responses=_errors(400, 404, 413, 422))
+@router.post("/projects/{project}/priorities", responses=errors(400, 404, 413, 422))
 def order_queue(request: Request, visitor: Manager, project: RowNumber, order: PrioritiesRequest) -> PrioritiesNote:
     """Order the open tasks by a number for each prompt, such as how unsure a model is about it."""
     number = _database(request).write(

@@ -1,0 +1,128 @@
+"""Tables behind the figures: sums that every answer adds to when it is given, so that no page reads a million answers.
+
+Rows of one person are changed by that person's answers alone, those of two people when the second of them answers. All
+of them follow from the answers and the audit log: `tallies.recount` makes them again.
+"""
+
+from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from steelyard.workbench.tables import WorkbenchTable
+
+
+class StoredWorkDay(WorkbenchTable):
+    """The answers of one person on one day (UTC, counted from 1970): `answer_counts.count_answer`, summed."""
+
+    __tablename__ = "work_days"
+    __table_args__ = (UniqueConstraint("project_id", "person_id", "day"),)
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    day: Mapped[int]
+    num_answers: Mapped[int] = mapped_column(default=0)
+    num_gold: Mapped[int] = mapped_column(default=0)
+    num_rework: Mapped[int] = mapped_column(default=0)
+    num_cannot_judge: Mapped[int] = mapped_column(default=0)
+    num_discarded: Mapped[int] = mapped_column(default=0)
+    seconds: Mapped[float] = mapped_column(default=0.0)
+    sum_length: Mapped[float] = mapped_column(default=0.0)
+    sum_time: Mapped[float] = mapped_column(default=0.0)
+    length_squared: Mapped[float] = mapped_column(default=0.0)
+    time_squared: Mapped[float] = mapped_column(default=0.0)
+    length_time: Mapped[float] = mapped_column(default=0.0)
+    num_best: Mapped[int] = mapped_column(default=0)
+    num_first_best: Mapped[int] = mapped_column(default=0)
+    first_chance: Mapped[float] = mapped_column(default=0.0)
+    first_variance: Mapped[float] = mapped_column(default=0.0)
+    num_pairs: Mapped[int] = mapped_column(default=0)
+    num_tied: Mapped[int] = mapped_column(default=0)
+    score_0: Mapped[int] = mapped_column(default=0)
+    score_1: Mapped[int] = mapped_column(default=0)
+    score_2: Mapped[int] = mapped_column(default=0)
+    score_3: Mapped[int] = mapped_column(default=0)
+    score_4: Mapped[int] = mapped_column(default=0)
+    score_5: Mapped[int] = mapped_column(default=0)
+
+
+class StoredPairAgreement(WorkbenchTable):
+    """Two people's answers to the same tasks of a kind and category, before they saw each other's.
+
+    `answer_counts.count_two_answers`, summed; ``first_id`` is the smaller number. Tasks of all rounds count, those that
+    retired later too: what two people said independently does not change.
+    """
+
+    __tablename__ = "pair_agreements"
+    __table_args__ = (UniqueConstraint("project_id", "kind", "category", "first_id", "second_id"),)
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    kind: Mapped[str] = mapped_column(String(30))
+    category: Mapped[str] = mapped_column(String(200))
+    first_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    second_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    num_tasks: Mapped[int] = mapped_column(default=0)
+    num_same: Mapped[int] = mapped_column(default=0)
+    num_judged: Mapped[int] = mapped_column(default=0)
+    same_squared: Mapped[int] = mapped_column(default=0)
+    same_judged: Mapped[int] = mapped_column(default=0)
+    judged_squared: Mapped[int] = mapped_column(default=0)
+    cell_0_0: Mapped[int] = mapped_column(default=0)
+    cell_0_1: Mapped[int] = mapped_column(default=0)
+    cell_0_2: Mapped[int] = mapped_column(default=0)
+    cell_1_0: Mapped[int] = mapped_column(default=0)
+    cell_1_1: Mapped[int] = mapped_column(default=0)
+    cell_1_2: Mapped[int] = mapped_column(default=0)
+    cell_2_0: Mapped[int] = mapped_column(default=0)
+    cell_2_1: Mapped[int] = mapped_column(default=0)
+    cell_2_2: Mapped[int] = mapped_column(default=0)
+    num_taus: Mapped[int] = mapped_column(default=0)
+    sum_tau: Mapped[float] = mapped_column(default=0.0)
+    tau_squared: Mapped[float] = mapped_column(default=0.0)
+
+
+class StoredGateResult(WorkbenchTable):
+    """An item at the gate of a round: the verdicts on which its people agreed, and whether it passed.
+
+    ``num_answers`` are all answers of the round so far, ``num_wanted`` those that the tasks which remained asked for.
+    An item that comes to the gate again in the same round, after a response was taken out, has its latest result.
+    """
+
+    __tablename__ = "gate_results"
+    __table_args__ = (
+        UniqueConstraint("item_id", "round"),
+        Index(
+            "ix_gate_results_figures", "project_id", "category", "at", "is_passed", "num_same", "num_judged",
+            "num_answers", "num_wanted",
+        ),
+    )  # fmt: skip
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
+    round: Mapped[int]
+    category: Mapped[str] = mapped_column(String(200))
+    at: Mapped[float]
+    is_passed: Mapped[bool]
+    num_same: Mapped[int]
+    num_judged: Mapped[int]
+    num_answers: Mapped[int]
+    num_wanted: Mapped[int]
+
+
+class StoredGoldResult(WorkbenchTable):
+    """An answer to a gold task: the pairs that it has as the truth has them, and those that count.
+
+    ``is_void``: the truth was withdrawn since, with a rejection of its item.
+    """
+
+    __tablename__ = "gold_results"
+    __table_args__ = (
+        UniqueConstraint("task_id", "person_id"),
+        Index("ix_gold_results_figures", "project_id", "person_id", "at", "is_void", "num_same", "num_judged"),
+    )
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    task_id: Mapped[int] = mapped_column(ForeignKey("tasks.id"))
+    at: Mapped[float]
+    num_same: Mapped[int]
+    num_judged: Mapped[int]
+    is_void: Mapped[bool] = mapped_column(default=False)

@@ -1,0 +1,77 @@
+"""How projects go: pages of figures for the layers, researchers and administrators, and the same figures as JSON."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from steelyard.core.types import JsonObject
+from steelyard.workbench.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
+from steelyard.workbench.database import Database
+from steelyard.workbench.figure_plots import progress_plots
+from steelyard.workbench.pages import language_of, page, words_of
+from steelyard.workbench.permissions import Observer, RowNumber
+from steelyard.workbench.projects import settings_of
+from steelyard.workbench.routes.manage import project_of
+from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
+from steelyard.workbench.tables import StoredProject
+
+router = APIRouter(include_in_schema=False)
+figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
+
+
+def documented(kind: type) -> dict[int | str, JsonObject]:
+    """Return the description of an answer that is a record: `record_schemas` has the record itself."""
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}
+    return {200: {"description": "The figures.", "content": content}, **errors(404, 422)}
+
+
+def record_schemas() -> JsonObject:
+    """Return the schemas of the records that answers are, for the description of the interface."""
+    _, components = msgspec.json.schema_components(_RECORDS, ref_template="#/components/schemas/{name}")
+    return components
+
+
+_RECORDS: tuple[type, ...] = (ProgressFigures,)
+
+
+@router.get("/progress")
+def projects_page(request: Request, visitor: Observer) -> Response:
+    """List the projects, or show the only one."""
+    with _database(request).reading() as session:
+        projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
+    if len(projects) == 1:
+        return RedirectResponse(f"/progress/{projects[0].id}", 303)
+    return page(request, "progress_projects.html", visitor, projects=projects)
+
+
+@router.get("/progress/{project}")
+def progress_page(request: Request, visitor: Observer, project: RowNumber) -> Response:
+    """Show how far a project is, and when it will end."""
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        made = progress_figures(session, row, at=time.time())
+    words = words_of(language_of(request, visitor))
+    values = {"figures": made, "plots": progress_plots(made, words), "paper": PAPER_ANSWERS_A_DAY}
+    return page(request, "progress.html", visitor, project=row, settings=settings_of(row), **values)
+
+
+@figures.get("/projects/{project}/figures/progress", responses=documented(ProgressFigures))
+def show_progress_figures(request: Request, visitor: Observer, project: RowNumber) -> Response:
+    """Return items by state, batch and category, answers by day and person, and the forecast of end and cost."""
+    return _sent(request, project, lambda session, row: progress_figures(session, row, at=time.time()))
+
+
+def _sent(request: Request, project: int, work: Callable[[Session, StoredProject], Any]) -> Response:
+    with _database(request).reading() as session:
+        made = work(session, project_of(session, project))
+    return Response(msgspec.json.encode(made), media_type="application/json")
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database
