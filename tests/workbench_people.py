@@ -4,6 +4,7 @@ import msgspec
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
+from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
@@ -28,11 +29,13 @@ def cases(num_cases, num_responses=3, *, first=0):
     ]
 
 
-def make_project(database, num_cases=1, num_responses=3, *, num_people=2, rules=NO_GOLD, seed=0):
+def make_project(database, num_cases=1, num_responses=3, *, num_people=2, rules=NO_GOLD, seed=0, **tasks):
     """Make a project with one batch and people with the role annotator; returns its id and theirs."""
 
     def make(session):
-        project = add_project(session, "P", ProjectSettings(rules=rules, seed=seed), by=None, at=NOON)
+        project = add_project(
+            session, "P", ProjectSettings(rules=rules, seed=seed, tasks=TaskRules(**tasks)), by=None, at=NOON
+        )
         import_cases(session, project, cases(num_cases, num_responses), batch="b1", by=None, at=NOON)
         people = [
             add_person(session, NewPerson(f"person {number}", "annotator"), by=None, at=NOON).id

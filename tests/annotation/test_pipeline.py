@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.annotation.agreement import DoubleAnswer, count_agreement, disputed_pairs, gate_counts
+from steelyard.annotation.agreement import DoubleAnswer, count_agreement, disputed_points, gate_counts
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.gold import is_gold_place
 from steelyard.annotation.pipeline import (
@@ -20,9 +20,12 @@ from steelyard.annotation.pipeline import (
     advance,
 )
 from steelyard.annotation.review import draw_for_review
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
 
 ABC = ("a", "b", "c")
+
+TRIPLE = kind_named("triple")
 
 
 def walk(*events):
@@ -109,20 +112,21 @@ def answer(*tiers, **fields):
     ],
 )
 def test_agreement_of_two_people(first, second, counts):
-    assert tuple(count_agreement(ABC, (first, second))) == counts
-    assert tuple(count_agreement(ABC, (second, first))) == counts
+    assert tuple(count_agreement(ABC, (first, second), TRIPLE)) == counts
+    assert tuple(count_agreement(ABC, (second, first), TRIPLE)) == counts
 
 
-def test_disputed_pairs_are_those_that_differ():
-    assert disputed_pairs(ABC, (answer("a", "b", "c"), answer("b", "a", "c"))) == (("a", "b"),)
+def test_disputed_points_are_those_that_differ():
+    answers = (answer("a", "b", "c"), answer("b", "a", "c"))
+    assert disputed_points(ABC, answers, TRIPLE) == (("order", "a", "b"),)
 
 
 def test_gate_units_add_up():
     same, turned = answer("a", "b", "c"), answer("c", "b", "a")
     doubles = [
-        DoubleAnswer(1, "x", (7, 8), ABC, (same, same)),
-        DoubleAnswer(2, "x", (8, 7), ABC, (same, turned)),
-        DoubleAnswer(3, "y", (7, 9), ABC, (same, same)),
+        DoubleAnswer(1, "x", (7, 8), ABC, (same, same), "triple"),
+        DoubleAnswer(2, "x", (8, 7), ABC, (same, turned), "triple"),
+        DoubleAnswer(3, "y", (7, 9), ABC, (same, same), "triple"),
     ]
     assert {key: tuple(counts) for key, counts in gate_counts(doubles, "item").items()} == {
         1: (3, 3),

@@ -5,8 +5,11 @@ from itertools import count
 
 import pytest
 
+from browser_tab import Tab
 from postgres_server import postgres_serving, run_statement
 from steelyard.workbench.database import Database
+from steelyard.workbench.people import make_key
+from workbench_server import ServedWorkbench
 
 _numbers = count(1)
 
@@ -57,6 +60,26 @@ def database(address):
     opened = Database(address)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def served(sqlite_template, tmp_path_factory):
+    """A workbench on SQLite that is served, and can be killed: its database and its server."""
+    path = tmp_path_factory.mktemp("served") / "workbench.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    opened = Database(f"sqlite:///{path}")
+    opened.write(make_key)
+    server = ServedWorkbench(f"sqlite:///{path}")
+    yield opened, server
+    server.kill()
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A tab of Chromium."""
+    with Tab(tmp_path_factory.mktemp("profile")) as tab:
+        yield tab
 
 
 @contextmanager

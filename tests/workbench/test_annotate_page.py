@@ -1,128 +1,21 @@
 """The annotator's page in Chromium: tasks by keys, by mouse and on a phone, and through a server that is killed."""
 
-import itertools
-import time
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
 from browser import CHROMIUM
-from browser_tab import Tab
-from steelyard.annotation.pipeline import PipelineRules
-from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.workbench.database import Database
-from steelyard.workbench.people import make_key
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredTask
-from workbench_people import NOON, content_of
-from workbench_server import Login, ServedWorkbench
+from steelyard.workbench.tables import StoredAnswer, StoredTask
+from workbench_annotator import CARD, STEP, SUBMIT, Annotator
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]
 AXE = Path(__file__).parents[1] / "golden" / "axe" / "axe.min.js"
-names = itertools.count(1)
-CARD = "document.querySelector('[data-state=task] .response')"
-STEP = "document.querySelector('#step').textContent"
 RANKING = "[...document.querySelectorAll('#ranking .tier')].map((t) => t.textContent).join('>')"
-SUBMIT = "document.querySelector('#submit')"
 MOST_KEYS = 12
-
-
-@pytest.fixture(scope="module")
-def served(sqlite_template, tmp_path_factory):
-    path = tmp_path_factory.mktemp("served") / "workbench.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    database = Database(f"sqlite:///{path}")
-    database.write(make_key)
-    server = ServedWorkbench(f"sqlite:///{path}")
-    yield database, server
-    server.kill()
-    database.close()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Tab(tmp_path_factory.mktemp("profile")) as tab:
-        yield tab
-
-
-class Annotator:
-    """A new person of a new project with the page open. Presses are counted."""
-
-    def __init__(
-        self, served, tab, *, num_cases=3, language="en", texts=("First.", "Second.", "Third."), prompt="Why?"
-    ):
-        self.database, self.server = served
-        self.tab, self.num_keys = tab, 0
-        self.project = self.database.write(lambda session: self._project(session, num_cases, texts, prompt))
-        login = Login(self.database, f"person {next(names)}", language=language)
-        self.person = login.person
-        tab.complaints.clear()
-        tab.forget(self.server.origin)
-        tab.set_cookie(self.server.origin, "steelyard_workbench", login.cookie)
-        self.open()
-
-    def _project(self, session, num_cases, texts, prompt):
-        settings = ProjectSettings(rules=PipelineRules(gold_share=0))
-        project = add_project(session, f"project {next(names)}", settings, by=None, at=NOON)
-        cases = [
-            Case(
-                prompt=Prompt(
-                    id=f"q{n}",
-                    language="en",
-                    category=("Open questions",),
-                    messages=(Message(role="user", content=f"{prompt} {n}"),),
-                ),
-                responses=tuple(Response(id=f"gpt-4-{place}", text=text) for place, text in enumerate(texts)),
-            )
-            for n in range(num_cases)
-        ]
-        import_cases(session, project, cases, batch="b", by=None, at=NOON)
-        return project.id
-
-    def open(self):
-        self.tab.open(f"{self.server.origin}/annotate?project={self.project}")
-        self.tab.wait(CARD)
-
-    def press(self, *keys, modifiers=0):
-        for key in keys:
-            self.tab.press(key, modifiers=modifiers)
-            self.num_keys += 1
-
-    def shown(self):
-        """The ids of the responses of the oldest open task, by letter."""
-        with self.database.reading() as session:
-            mine = select(StoredAssignment).where(
-                StoredAssignment.person_id == self.person, StoredAssignment.state == "open"
-            )
-            return dict(zip("ABC", session.scalars(mine.order_by(StoredAssignment.id)).first().shown, strict=True))
-
-    def answers(self, number):
-        """Wait until the workbench has a number of answers; return them, the oldest first."""
-        mine = select(StoredAnswer).where(StoredAnswer.person_id == self.person).order_by(StoredAnswer.assignment_id)
-        end = time.monotonic() + 60
-        while True:
-            with self.database.reading() as session:
-                rows = session.scalars(mine).all()
-            if len(rows) >= number or time.monotonic() > end:
-                assert len(rows) == number
-                return [content_of(row) for row in rows]
-            time.sleep(0.05)
-
-    def draft(self, fits):
-        """Wait for a draft at the workbench that fits."""
-        mine = select(StoredAssignment.draft).where(StoredAssignment.person_id == self.person)
-        end = time.monotonic() + 60
-        while True:
-            with self.database.reading() as session:
-                drafts = [draft for draft in session.scalars(mine) if draft]
-            if any(fits(draft) for draft in drafts):
-                return
-            assert time.monotonic() < end, drafts
-            time.sleep(0.05)
 
 
 def test_a_triple_takes_four_keys_and_seven_with_equal_scores(served, browser):

@@ -10,7 +10,12 @@ import msgspec
 import pytest
 
 from steelyard.annotation.answers import BucketComparison, TaskAnswer, contradictions, implied_ranking
+from steelyard.annotation.questions import open_questions
+from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.workbench.pages import FOLDER, words_of
+from steelyard.workbench.projects import ProjectSettings
+from steelyard.workbench.question_words import catalogues_of
+from task_kind_cases import simulated
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -325,3 +330,68 @@ def test_every_word_of_the_scripts_exists():
     known = {key for key in words_of("zh") if key.startswith("task_")}
     assert used <= known
     assert known - used == {"task_role_system", "task_role_user", "task_role_assistant"}
+
+
+def test_the_page_and_the_workbench_find_the_same_questions_open(run):
+    catalogues = catalogues_of(ProjectSettings())
+    cases = []
+    for name in kind_names():
+        shown, complete = simulated(name, catalogues)
+        questions = kind_named(name).questions(tuple(shown), catalogues)
+        partial = [
+            msgspec.structs.replace(complete, **{field: type(getattr(complete, field))()})
+            for field in ("ranking", "scores", "spans", "entries")
+        ]
+        decided = [TaskAnswer(entries={"decision": value}) for value in ("keep", "revise", "drop")]
+        gone = [TaskAnswer(discarded={response: "garbled"}) for response in shown]
+        given_up = TaskAnswer(cannot_judge="why")
+        cases += [
+            (questions, answer) for answer in (complete, TaskAnswer(), given_up, *partial, *decided, *gone) if questions
+        ]
+    results = run(
+        'import { openQuestions } from "./entries.js"; import { emptyAnswer } from "./answer.js";\n'
+        "console.log(JSON.stringify(input.map(([questions, answer]) => "
+        "openQuestions({ ...emptyAnswer(), ...answer }, questions).map(({ name, responses }) => [name, ...responses]))));",
+        [(msgspec.to_builtins(questions), msgspec.to_builtins(answer)) for questions, answer in cases],
+    )
+    assert results == [
+        [list(each.responses) for each in open_questions(answer, questions)] for questions, answer in cases
+    ]
+    assert len(cases) > 40
+    assert any(results)
+    assert not all(results)
+
+
+def test_a_number_is_typed_digit_by_digit_and_stays_in_its_range(run):
+    assert run(
+        'import { typed } from "./entries.js";\n'
+        "const type = (digits) => digits.reduce((number, digit) => typed(number, digit, [0, 100]), null);\n"
+        "console.log(JSON.stringify([[8, 5], [1, 0, 0], [1, 0, 1], [0, 7], [8, 5, 9], [0]].map(type)));"
+    ) == [85, 100, 1, 7, 9, 0]
+
+
+def test_an_entry_forgets_what_does_not_apply_any_more(run):
+    catalogues = catalogues_of(ProjectSettings())
+    questions = kind_named("prompt_review").questions((), catalogues)
+    result = run(
+        """
+import { entered, currentQuestion, neighbour } from "./entries.js";
+import { emptyAnswer } from "./answer.js";
+const [questions] = input, by = (name) => questions.find((each) => each.name === name);
+let answer = entered(emptyAnswer(), by("decision"), "revise", questions);
+const first = currentQuestion(answer, questions, null).name;
+answer = entered(answer, by("revised_text"), "so", questions);
+answer = entered(answer, by("category"), "code", questions);
+const back = questions[neighbour(answer, questions, questions.indexOf(by("category")), -1)].name;
+const dropped = entered(answer, by("decision"), "drop", questions);
+console.log(JSON.stringify({ first, back, before: Object.keys(answer.entries), dropped: dropped.entries, next: currentQuestion(dropped, questions, null).name }));
+""",
+        [msgspec.to_builtins(questions)],
+    )
+    assert result == {
+        "first": "revised_text",
+        "back": "revised_text",
+        "before": ["decision", "revised_text", "category"],
+        "dropped": {"decision": "drop"},
+        "next": "drop_reason",
+    }

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.annotation.pipeline import PipelineRules
+from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
 from steelyard.workbench.listings import EventSelection, ItemSelection, answer_page, event_page, item_page, people_page
@@ -33,7 +34,9 @@ def visit(template, tmp_path):
 
 def test_the_form_of_settings_gives_back_what_it_shows():
     rules = PipelineRules(num_annotators=3, gate="pair of people", gold_share=0.25, lock_minutes=7.5)
-    settings = ProjectSettings(rules=rules, discard_reasons=("garbled", "含有广告"), seed=9)
+    # A baseline may have a number for its id.
+    tasks = TaskRules(kind="baseline", baseline="3", categories=("a/b", "代码"))
+    settings = ProjectSettings(rules=rules, tasks=tasks, discard_reasons=("garbled", "含有广告"), seed=9)
     fields = setting_fields(settings)
     assert settings_from({field.name: field.value for field in fields}) == settings
     assert settings_from({}) == ProjectSettings()

@@ -92,7 +92,7 @@ def test_an_import_takes_all_cases_or_none(visit, admin):
     assert admin.get(f"{PROJECTS}/{visit.site.project}/progress").json() == before
     note = admin.post(path, params={"batch": "b2"}, content=case_lines(10)).json()
     # A share of 0.3 of 10 items; three responses are one triple.
-    assert note == {"num_items": 10, "num_tasks": 10, "num_drawn": {"delivery": 3, "operations": 3}}
+    assert note == {"num_items": 10, "num_tasks": 10, "num_drawn": {"delivery": 3, "operations": 3}, "num_skipped": 0}
     assert admin.post(path, params={"batch": "b2"}, content=case_lines(1, first=400)).status_code == 400
     progress = admin.get(f"{PROJECTS}/{visit.site.project}/progress").json()
     assert progress["num_items"] == sum(progress["items"].values()) == before["num_items"] + 10

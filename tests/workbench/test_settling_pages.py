@@ -10,9 +10,9 @@ from steelyard.annotation.answers import TaskAnswer, contradictions
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.database import Database
-from steelyard.workbench.item_views import EnteredForm, entered_answer
 from steelyard.workbench.people import log_in
 from steelyard.workbench.permissions import COOKIE
+from steelyard.workbench.settling_forms import EnteredForm, ranked_answer
 from workbench_crew import Crew, in_order
 
 PASSWORD = "a long password"
@@ -100,16 +100,20 @@ def test_others_do_not_see_the_item_and_a_layer_reviews_it_without_names(site):
     assert late.status_code == 404
 
 
+def sent(score, place, discard, remark=""):
+    return EnteredForm({"score": score, "place": place, "discard": discard, "remark": [remark]})
+
+
 def test_a_form_is_an_answer_without_gaps():
-    entered = entered_answer("xyz", EnteredForm(["4", "", "4"], ["2", "", "1"], ["", "garbled", ""], " fine "))
+    entered = ranked_answer("xyz", sent(["4", "", "4"], ["2", "", "1"], ["", "garbled", ""], " fine "))
     assert entered.ranking == (("z",), ("x",))
     assert entered.discarded == {"y": "garbled"}
     assert entered.remark == "fine"
     assert contradictions(entered, "xyz") == ()
-    tied = entered_answer("xy", EnteredForm(["4", "4"], ["2", "2"], ["", ""]))
+    tied = ranked_answer("xy", sent(["4", "4"], ["2", "2"], ["", ""]))
     assert tied.ranking == (("x", "y"),)
     assert contradictions(tied, "xy") == ()
     assert isinstance(tied, TaskAnswer)
     for wrong in (["4"], ["4", "6"], ["4", "-1"], ["4", "٣"], ["4", ""]):
         with pytest.raises(ConfigError):
-            entered_answer("xy", EnteredForm(wrong, ["1", "2"], ["", ""]))
+            ranked_answer("xy", sent(wrong, ["1", "2"], ["", ""]))

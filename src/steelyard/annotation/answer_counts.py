@@ -13,6 +13,7 @@ import numpy as np
 
 from steelyard.annotation.agreement import count_agreement
 from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, TaskAnswer, outcome_of
+from steelyard.annotation.task_kinds import TaskKind
 from steelyard.statistics.agreement import NUM_LABELS, tau_b
 
 _LABELS = {"left": 0, "right": 1, "tie": 2}
@@ -27,12 +28,14 @@ RATIO = ("num_tasks", "num_same", "num_judged", "same_squared", "same_judged", "
 class AnswerFacts(NamedTuple):
     """What is known of an answer besides its content.
 
-    ``shown`` is the person's own order, ``num_characters`` the length of what was to be read.
+    ``shown`` is the person's own order, ``num_characters`` the length of what was to be read. ``has_scores``: scores
+    are those of triples, from 0 to 5.
     """
 
     shown: Sequence[str]
     num_characters: int
     seconds: float
+    has_scores: bool
     is_gold: bool
     round: int
 
@@ -57,7 +60,7 @@ def count_answer(answer: TaskAnswer, facts: AnswerFacts) -> dict[str, float]:
         "time_squared": time**2,
         "length_time": length * time,
     }
-    for score in answer.scores.values():
+    for score in answer.scores.values() if facts.has_scores else ():
         counts[SCORES[score - LOWEST_SCORE]] = counts.get(SCORES[score - LOWEST_SCORE], 0) + 1
     outcomes = [outcome_of(answer, *pair) for pair in combinations(facts.shown, 2)]
     verdicts = [outcome for outcome in outcomes if outcome in _LABELS]
@@ -78,12 +81,14 @@ def _first_place(answer: TaskAnswer, shown: Sequence[str]) -> dict[str, float]:
     }
 
 
-def count_two_answers(responses: Sequence[str], answers: tuple[TaskAnswer, TaskAnswer]) -> dict[str, float]:
+def count_two_answers(
+    responses: Sequence[str], answers: tuple[TaskAnswer, TaskAnswer], kind: TaskKind
+) -> dict[str, float]:
     """Return what two people's answers to a task add to their agreement: verdicts, confusions, and tau-b.
 
     Tau-b is undefined where one of them ranks all responses equal: the task then adds none.
     """
-    same, judged = count_agreement(responses, answers)
+    same, judged = count_agreement(responses, answers, kind)
     counts: dict[str, float] = dict(zip(RATIO, (1, same, judged, same**2, same * judged, judged**2), strict=True))
     for pair in combinations(responses, 2):
         labels = [_LABELS.get(outcome_of(answer, *pair) or "") for answer in answers]
@@ -117,7 +122,7 @@ def turned(sums: Mapping[str, float]) -> dict[str, float]:
     return {**sums, **swapped}
 
 
-def gold_share(responses: Sequence[str], answer: TaskAnswer, truth: TaskAnswer) -> tuple[int, int]:
-    """Return how many pairs of a gold task an answer has as the truth has them, and how many count."""
-    counts = count_agreement(responses, (answer, truth))
+def gold_share(responses: Sequence[str], answer: TaskAnswer, truth: TaskAnswer, kind: TaskKind) -> tuple[int, int]:
+    """Return how many points of a gold task an answer has as the truth has them, and how many count."""
+    counts = count_agreement(responses, (answer, truth), kind)
     return counts.num_same, counts.num_judged

@@ -1,4 +1,4 @@
-"""One person's answer to a task: scores, comparisons within equal scores, a ranking, and whether the three agree.
+"""One person's answer to a task; for triples: scores, comparisons within equal scores, a ranking, and their agreement.
 
 The guideline of CHEEMS (appendix D.2): each response gets a score from 0 to 5 (Table 7); responses of equal score are
 compared pair by pair (better, same, worse); then all are ranked, and the ranking is checked against the scores.
@@ -13,8 +13,9 @@ from steelyard.core.types import Judgment, Meta, Ranking, Rating, Record
 LOWEST_SCORE, HIGHEST_SCORE = 0, 5
 Choice = Literal["better", "same", "worse"]
 Problem = Literal[
-    "missing score", "missing comparison", "circle", "score against ranking", "comparison against ranking"
-]
+    "missing score", "missing comparison", "missing entry", "circle", "score against ranking",
+    "comparison against ranking",
+]  # fmt: skip
 Outcome = Literal["left", "right", "tie", "discarded"]
 Span = tuple[int, int, str, str | None]
 """Start and end in Unicode code points of the raw text, the kind of problem, and a remark."""
@@ -33,7 +34,7 @@ class TaskAnswer(Record, frozen=True, kw_only=True):
 
     ``discarded`` has the reason of each response that cannot be judged (garbled, empty, wrong language): it has no
     score and no place in the ranking. ``cannot_judge`` has the reason of a person who cannot answer; all else is then
-    empty.
+    empty. ``entries`` are what was chosen or written about the task as a whole, by the name of the question.
     """
 
     scores: dict[str, int] = {}  # noqa: RUF012 - msgspec copies it
@@ -41,6 +42,7 @@ class TaskAnswer(Record, frozen=True, kw_only=True):
     ranking: Ranking = ()
     discarded: dict[str, str] = {}  # noqa: RUF012
     spans: dict[str, tuple[Span, ...]] = {}  # noqa: RUF012
+    entries: dict[str, str] = {}  # noqa: RUF012
     cannot_judge: str | None = None
     remark: str | None = None
 

@@ -1,7 +1,7 @@
 """Alignment: people whose answers differ settle their tasks together; what they cannot settle climbs the layers.
 
 Both see each other's answers without names, discuss, and propose. A task is settled when the latest proposals of all
-its people agree on every pair. Either may say that they cannot settle it: then delivery decides, or passes it on to
+its people agree on every point. Either may say that they cannot settle it: then delivery decides, or passes it on to
 operations, and these to the developers.
 """
 
@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import TaskAnswer, contradictions, misfits
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
@@ -19,7 +19,7 @@ from steelyard.workbench.discards import remove_discarded
 from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of, settle_if_agreed
 from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.projects import case_of, settings_of
-from steelyard.workbench.submissions import filed_guideline
+from steelyard.workbench.submissions import check_answer, filed_guideline
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
 
 MOST_CHARACTERS = 5000
@@ -85,7 +85,7 @@ def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
 
 
 def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, person: int, at: float) -> bool:
-    """Store a person's proposal for a task. Returns whether it settles the task: all its people agree on every pair.
+    """Store a person's proposal for a task. Returns whether it settles the task: all its people agree on every point.
 
     Raises TransitionRefused where the task is settled already or the item has moved on, and ConfigError for an answer
     that contradicts itself, or that gives up.
@@ -99,7 +99,7 @@ def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, perso
     record(session, Deed("proposed", "task", task, person, {}), at=at)
     if evidence.proposals.keys() < evidence.answers.keys():
         return False
-    if not are_alike(evidence.task.responses, list(evidence.proposals.values())):
+    if not are_alike(evidence.task, list(evidence.proposals.values())):
         return False
     _settle(session, locked, evidence, answer, stage="alignment", person=person, at=at)
     return True
@@ -135,7 +135,7 @@ def _is_waiting(evidence: TaskEvidence, person: int) -> bool:
     """Tell whether the person has not proposed, or another one has proposed something else."""
     proposal = evidence.proposals.get(person)
     others = [other for key, other in evidence.proposals.items() if key != person]
-    return proposal is None or not are_alike(evidence.task.responses, [proposal, *others])
+    return proposal is None or not are_alike(evidence.task, [proposal, *others])
 
 
 def _open_task(session: Session, item: int, task: int, *, state: str) -> tuple[StoredItem, TaskEvidence]:
@@ -153,16 +153,11 @@ def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: T
     shown = {response: texts[response] for response in evidence.task.responses}
     if answer.cannot_judge is not None:
         raise ConfigError("the answer gives no verdict", where="answer", do="say that you cannot settle the item")
-    if wrong := misfits(answer, shown):
-        raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
-    reasons = settings_of(session.get_one(StoredProject, item.project_id)).discard_reasons
-    if unknown := set(answer.discarded.values()) - set(reasons):
-        raise ConfigError(f"{sorted(unknown)[0]!r} is no reason to discard", where="answer", allowed=", ".join(reasons))
-    if open_points := contradictions(answer, tuple(shown)):
-        first = open_points[0]
-        raise ConfigError(
-            f"{first.problem}: {', '.join(first.responses)}", where="answer", do="settle it before you submit"
-        )
+    settings = settings_of(session.get_one(StoredProject, item.project_id))
+    check_answer(evidence.task, answer, shown, settings)
+    if unknown := set(answer.discarded.values()) - set(settings.discard_reasons):
+        allowed = ", ".join(settings.discard_reasons)
+        raise ConfigError(f"{sorted(unknown)[0]!r} is no reason to discard", where="answer", allowed=allowed)
 
 
 def _settle(

@@ -10,6 +10,7 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from steelyard.annotation.answers import BucketComparison, Span, TaskAnswer
+from steelyard.annotation.questions import LONGEST_TEXT
 from steelyard.core.errors import ConfigError
 from steelyard.responses.phrases import MASK
 from steelyard.stages.clean import installed_phrases
@@ -17,6 +18,7 @@ from steelyard.stages.clean import installed_phrases
 _LONGEST_WORDS = 2000
 _MOST_SPANS = 200
 _MOST_COMPARISONS = 100
+_MOST_ENTRIES = 50
 
 
 class BlindText:
@@ -120,6 +122,7 @@ def _renamed(answer: TaskAnswer, renamed: Callable[[str], str], moved: Callable[
             renamed(response): tuple(moved(response, span) for span in spans)
             for response, spans in answer.spans.items()
         },
+        entries=answer.entries,
         cannot_judge=answer.cannot_judge,
         remark=answer.remark,
     )
@@ -131,9 +134,12 @@ def _check_size(answer: TaskAnswer) -> None:
     words += [word for span in spans for word in span[2:]]
     if any(len(word or "") > _LONGEST_WORDS for word in words):
         raise ConfigError("a reason is too long", where="answer", allowed=f"{_LONGEST_WORDS} characters")
+    if any(len(text) > LONGEST_TEXT for text in answer.entries.values()):
+        raise ConfigError("a text is too long", where="answer", allowed=f"{LONGEST_TEXT} characters")
     if (
         len(spans) > _MOST_SPANS
         or len(answer.comparisons) > _MOST_COMPARISONS
+        or len(answer.entries) > _MOST_ENTRIES
         or len(answer.ranking) > len(ascii_uppercase)
     ):
         raise ConfigError("the answer has too many parts", where="answer", allowed=f"{_MOST_SPANS} marks")

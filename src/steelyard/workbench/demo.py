@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, Layer, PipelineRules
+from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.errors import OutputError
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
@@ -90,6 +91,7 @@ def start_project(
     begun_at: float,
     num_annotators: int = NUM_ANNOTATORS,
     rules: PipelineRules | None = None,
+    tasks: TaskRules | None = None,
     habits: Habits | None = None,
 ) -> Simulation:
     """Make a project of simulated people: annotators, two in each layer, and an administrator. Nothing is imported."""
@@ -97,7 +99,7 @@ def start_project(
 
     def make(session: Session) -> Crew:
         make_key(session)
-        settings = ProjectSettings(rules=rules or PipelineRules(), seed=seed)
+        settings = ProjectSettings(rules=rules or PipelineRules(), tasks=tasks or TaskRules(), seed=seed)
         project = add_project(session, "Simulated project", settings, by=None, at=begun_at, is_simulated=True)
 
         def add(role: Role, number: int) -> int:
@@ -128,9 +130,12 @@ def start_project(
     )
 
 
-def import_batch(simulation: Simulation, cases: Iterable[Case], batch: str) -> None:
-    """Import cases as one batch, without rankings, judgments and anything that tells how a response was made."""
-    bare = [_without_answers(case) for case in cases]
+def import_batch(simulation: Simulation, cases: Iterable[Case], batch: str, *, has_reference: bool = False) -> None:
+    """Import cases as one batch, without judgments and anything that tells how a response was made.
+
+    Rankings stay where ``has_reference`` says that the tasks are compared with them.
+    """
+    bare = [_without_answers(case, has_reference=has_reference) for case in cases]
 
     def load(session: Session) -> None:
         project = session.get_one(StoredProject, simulation.crew.project)
@@ -176,6 +181,7 @@ def _made_whole(folder: Path) -> Iterator[Database]:
     unfinished.replace(folder / _FILE)
 
 
-def _without_answers(case: Case) -> Case:
+def _without_answers(case: Case, *, has_reference: bool) -> Case:
     responses = tuple(msgspec.structs.replace(response, author=None, meta=None) for response in case.responses)
-    return msgspec.structs.replace(case, responses=responses, ranking=None, pairs=None, judgments=(), ratings=())
+    ranking = case.ranking if has_reference else None
+    return msgspec.structs.replace(case, responses=responses, ranking=ranking, pairs=None, judgments=(), ratings=())

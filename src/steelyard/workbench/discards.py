@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.triple_designs import replan
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.disputes import ALIGNING, TaskEvidence, evidence_of
 from steelyard.workbench.item_states import move, retire_tasks
@@ -33,7 +33,7 @@ def remove_discarded(
     }
     if not leaving:
         return {}
-    plan = replan([each.task.responses for each in evidence], leaving)
+    plan = kind_named(evidence[0].task.kind).replan([each.task.responses for each in evidence], leaving)
     item.discarded = [*item.discarded, *leaving]
     retiring = [evidence[place].task.id for place in plan.retiring]
     is_dropped = len(plan.remaining) < 2 or (len(plan.remaining) == 2 and settings.rules.two_left == "drop")
@@ -63,6 +63,7 @@ def _add_tasks(
             item_id=item.id,
             round=item.round,
             number=number,
+            kind=former.kind,
             responses=list(task),
             category=item.category,
             num_wanted=former.num_wanted,

@@ -11,9 +11,11 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.agreement import disputed_pairs
+from steelyard.annotation.agreement import disputed_points
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY
+from steelyard.annotation.questions import Point
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.workbench.item_states import move
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredTask
 
@@ -38,9 +40,9 @@ class TaskEvidence:
 
     @property
     def is_disputed(self) -> bool:
-        """Whether the people's answers differ on a pair, or one of them could not judge."""
+        """Whether the people's answers differ on a point, or one of them could not judge."""
         answers = list(self.answers.values())
-        return any(answer.cannot_judge is not None for answer in answers) or not are_alike(self.task.responses, answers)
+        return any(answer.cannot_judge is not None for answer in answers) or not are_alike(self.task, answers)
 
     @property
     def is_open(self) -> bool:
@@ -48,9 +50,9 @@ class TaskEvidence:
         return self.settled is None and self.is_disputed
 
     @property
-    def disputed_pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs on which any two people differ, in the order of the task."""
-        return disputed_among(self.task.responses, list(self.answers.values()))
+    def disputed(self) -> tuple[Point, ...]:
+        """The points on which any two people differ, in the order of the task."""
+        return disputed_among(self.task, list(self.answers.values()))
 
     @property
     def discarded(self) -> dict[str, str]:
@@ -100,20 +102,18 @@ def settle_if_agreed(session: Session, item: StoredItem, *, person: int | None, 
         move(session, item, "settled", person=person, at=at)
 
 
-def are_alike(responses: Sequence[str], answers: Sequence[TaskAnswer]) -> bool:
-    """Tell whether all answers have the same verdict on every pair of responses."""
-    return not disputed_among(responses, answers)
+def are_alike(task: StoredTask, answers: Sequence[TaskAnswer]) -> bool:
+    """Tell whether all answers to a task say the same on every point."""
+    return not disputed_among(task, answers)
 
 
-def disputed_among(responses: Sequence[str], answers: Sequence[TaskAnswer]) -> tuple[tuple[str, str], ...]:
-    """Return the pairs on which not all answers have the same verdict, in the order of the responses."""
-    different = {pair for other in answers[1:] for pair in disputed_pairs(responses, (answers[0], other))}
-    return tuple(
-        (first, second)
-        for place, first in enumerate(responses)
-        for second in responses[place + 1 :]
-        if (first, second) in different
-    )
+def disputed_among(task: StoredTask, answers: Sequence[TaskAnswer]) -> tuple[Point, ...]:
+    """Return the points on which not all answers to a task say the same, in the order of the task."""
+    kind = kind_named(task.kind)
+    different: dict[Point, None] = {}
+    for other in answers[1:]:
+        different |= dict.fromkeys(disputed_points(task.responses, (answers[0], other), kind))
+    return tuple(point for answer in answers for point in kind.points(answer, task.responses) if point in different)
 
 
 def _add(evidence: TaskEvidence, answer: StoredAnswer) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.numerics import generator
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.projects import GOLD_ANSWERS, settings_of
@@ -25,7 +26,9 @@ def add_gold_tasks(session: Session, project: StoredProject, *, most: int, by: i
     """
     of_project = select(func.count()).where(*_live_gold(project))
     missing = most - (session.scalar(of_project) or 0)
-    candidates = [(task, answer) for task, answer in _settled_tasks(session, project) if _is_clear(answer)]
+    candidates = [
+        (task, answer) for task, answer in _settled_tasks(session, project) if kind_named(task.kind).is_clear(answer)
+    ]
     order = generator(settings_of(project).seed, "gold tasks", len(candidates)).permutation(len(candidates))
     chosen = [candidates[place] for place in order[: max(0, missing)]]
     for task, answer in chosen:
@@ -82,10 +85,6 @@ def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[Store
     latest = {task.id: (task, msgspec.convert(content, TaskAnswer)) for task, content in rows}
     by_item = {task.item_id: (task, answer) for task, answer in latest.values()}
     return list(by_item.values())
-
-
-def _is_clear(answer: TaskAnswer) -> bool:
-    return len(answer.ranking) > 1 and not answer.discarded and answer.cannot_judge is None
 
 
 def _live_gold(project: StoredProject) -> list[ColumnElement[bool]]:

@@ -1,35 +1,42 @@
-"""An item as alignment and review see it: letters in place of ids, opinions without names, and the answer of a form.
+"""An item as alignment and review see it: letters in place of ids, opinions without names, and forms.
 
 A response has the same letter in all tasks of an item and for everybody who talks about it; letters are drawn for each
 item, so that none belongs to a model. People are “you” and “the other”, or have numbers in the order of their answers.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, BucketComparison, Choice, TaskAnswer
-from steelyard.core.errors import ConfigError
+from steelyard.annotation.answers import Span, TaskAnswer
+from steelyard.annotation.questions import Point, TaskQuestion
+from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.numerics import generator
 from steelyard.workbench.blinding import BlindText
 from steelyard.workbench.disputes import TaskEvidence
 from steelyard.workbench.projects import case_of
+from steelyard.workbench.settling_forms import question_fields
 from steelyard.workbench.tables import StoredItem, StoredPerson, StoredRemark
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Opinion(NamedTuple):
-    """What one voice says of a task; the ranking is ``A > B = C``. ``kind``: ``answer``, ``proposal``, ``settled``."""
+    """What one voice says of a task; the ranking is ``A > B = C``. ``kind``: ``answer``, ``proposal``, ``settled``.
+
+    ``entries`` are the names and values of questions about the whole task, ``marks`` a letter, the words that were
+    marked, the kind of problem, and the remark or severity.
+    """
 
     voice: str
     kind: str
     ranking: str
     scores: tuple[tuple[str, int], ...]
     discarded: tuple[tuple[str, str], ...]
+    entries: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, str, str, str | None], ...]
     cannot_judge: str | None
     remark: str | None
 
@@ -43,16 +50,33 @@ class FormRow(NamedTuple):
     discard: str
 
 
+class QuestionRow(NamedTuple):
+    """A question in the form of an answer: its letters, the name of its field, and the value that it begins with."""
+
+    question: TaskQuestion
+    letters: tuple[str, ...]
+    name: str
+    value: str
+
+
 class TaskPanel(NamedTuple):
-    """A task on a page: what everybody says, the pairs in dispute, and the form where the visitor may answer."""
+    """A task on a page: what everybody says, the points in dispute, and the form where the visitor may answer.
+
+    ``disputed`` are the sort of each point with its letters, as ``A – B``, or with the name of the question.
+    ``questions`` are empty for triples, whose form has a row for each response. ``marks``: the question whose words
+    name the problems that people marked.
+    """
 
     task: int
     letters: str
     opinions: tuple[Opinion, ...]
-    disputed: tuple[str, ...]
+    disputed: tuple[tuple[str, str], ...]
     is_open: bool
     settled_by: str
+    has_discards: bool
+    marks: str
     form: tuple[FormRow, ...]
+    questions: tuple[QuestionRow, ...]
 
 
 class ItemPanels(NamedTuple):
@@ -65,71 +89,26 @@ class ItemPanels(NamedTuple):
     remarks: tuple[tuple[str, str], ...]
 
 
-def view_item(session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int) -> ItemPanels:
+def view_item(
+    session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int, catalogues: Catalogues
+) -> ItemPanels:
     """Return the view of an item for a visitor, with those of its tasks that are handed in."""
     case = case_of(item)
     order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
     letters = {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
-    texts = {response.id: BlindText(response.text or "").shown for response in case.responses}
+    texts = {response.id: BlindText(response.text or "") for response in case.responses}
     remarks = session.scalars(select(StoredRemark).where(StoredRemark.item_id == item.id).order_by(StoredRemark.id))
     talk = [(remark.person_id, remark.text) for remark in remarks]
     voices = _voices(session, [person for each in evidence for person in each.answers], talk, visitor)
     return ItemPanels(
         item=item,
         turns=tuple((turn.role, turn.content) for turn in case.prompt.messages),
-        responses=tuple((letter, texts[response], response in item.discarded) for response, letter in letters.items()),
-        panels=tuple(_panel(each, letters, voices, visitor) for each in evidence),
+        responses=tuple(
+            (letter, texts[response].shown, response in item.discarded) for response, letter in letters.items()
+        ),
+        panels=tuple(_panel(each, _Names(letters, texts, voices), visitor, catalogues) for each in evidence),
         remarks=tuple((voices[person], text) for person, text in talk),
     )
-
-
-class EnteredForm(NamedTuple):
-    """What a form says of the responses of a task, in their order: score, place, and reason if discarded, as text."""
-
-    scores: Sequence[str]
-    places: Sequence[str]
-    discards: Sequence[str]
-    remark: str = ""
-
-
-def entered_answer(responses: Sequence[str], form: EnteredForm) -> TaskAnswer:
-    """Return the answer of a form. Equal places are ties; comparisons within equal scores follow from the places.
-
-    Raises ConfigError for a form that no page sends, or that was not filled in.
-    """
-    scores, places, discards, remark = form
-    if not len(responses) == len(scores) == len(places) == len(discards):
-        raise ConfigError("the form has not one entry for each response", where="answer", do="reload the page")
-    judged = [number for number, reason in enumerate(discards) if not reason]
-    points = {
-        responses[number]: _whole(scores[number], LOWEST_SCORE, HIGHEST_SCORE, where="score") for number in judged
-    }
-    place_of = {responses[number]: _whole(places[number], 1, len(responses), where="place") for number in judged}
-    tiers = [
-        tuple(response for response in place_of if place_of[response] == place)
-        for place in sorted(set(place_of.values()))
-    ]
-    return TaskAnswer(
-        scores=points,
-        comparisons=tuple(
-            BucketComparison(first=first, second=second, choice=_choice(place_of[first], place_of[second]))
-            for first, second in combinations(points, 2)
-            if points[first] == points[second]
-        ),
-        ranking=tuple(tiers),
-        discarded={response: reason for response, reason in zip(responses, discards, strict=True) if reason},
-        remark=remark.strip() or None,
-    )
-
-
-def _choice(first: int, second: int) -> Choice:
-    return "same" if first == second else "better" if first < second else "worse"
-
-
-def _whole(text: str, lowest: int, highest: int, *, where: str) -> int:
-    if text.isascii() and text.isdecimal() and lowest <= int(text[:9]) <= highest:
-        return int(text)
-    raise ConfigError(f"{text[:20]!r}", where=where, allowed=f"{lowest} to {highest}", do="fill in every response")
 
 
 def _letter(number: int) -> str:
@@ -151,21 +130,34 @@ def _voices(
     return voices | {visitor: "voice you"}
 
 
-def _panel(evidence: TaskEvidence, letters: Mapping[str, str], voices: Mapping[int, str], visitor: int) -> TaskPanel:
-    opinions = [_opinion(voices[person], "answer", answer, letters) for person, answer in evidence.answers.items()]
-    opinions += [_opinion(voices[person], "proposal", answer, letters) for person, answer in evidence.proposals.items()]
+class _Names(NamedTuple):
+    """What responses and people are called on the page, and the texts shown."""
+
+    letters: Mapping[str, str]
+    texts: Mapping[str, BlindText]
+    voices: Mapping[int, str]
+
+
+def _panel(evidence: TaskEvidence, names: _Names, visitor: int, catalogues: Catalogues) -> TaskPanel:
+    letters, voices = names.letters, names.voices
+    opinions = [_opinion(voices[person], "answer", answer, names) for person, answer in evidence.answers.items()]
+    opinions += [_opinion(voices[person], "proposal", answer, names) for person, answer in evidence.proposals.items()]
     if evidence.settled is not None:
-        opinions.append(_opinion("voice settled", "settled", evidence.settled, letters))
-    responses = evidence.task.responses
+        opinions.append(_opinion("voice settled", "settled", evidence.settled, names))
+    responses, kind = evidence.task.responses, kind_named(evidence.task.kind)
     mine = evidence.proposals.get(visitor) or evidence.answers.get(visitor) or TaskAnswer()
     places = {response: str(place) for place, tier in enumerate(mine.ranking, start=1) for response in tier}
+    questions = kind.questions(responses, catalogues)
+    fields = question_fields(questions, mine)
     return TaskPanel(
         task=evidence.task.id,
         letters=" ".join(sorted(letters[response] for response in responses)),
         opinions=tuple(opinions),
-        disputed=tuple(" – ".join(sorted(letters[response] for response in pair)) for pair in evidence.disputed_pairs),
+        disputed=tuple(_disputed(point, letters) for point in evidence.disputed),
         is_open=evidence.is_open,
         settled_by=evidence.settled_by,
+        has_discards=kind.has_discards,
+        marks=next((each.name for each in questions if each.input == "marks"), "marks"),
         form=tuple(
             FormRow(
                 letters[response],
@@ -175,10 +167,20 @@ def _panel(evidence: TaskEvidence, letters: Mapping[str, str], voices: Mapping[i
             )
             for response in responses
         ),
+        questions=tuple(
+            QuestionRow(each.question, tuple(letters[response] for response in each.question.responses), *each[1:])
+            for each in fields
+        ),
     )
 
 
-def _opinion(voice: str, kind: str, answer: TaskAnswer, letters: Mapping[str, str]) -> Opinion:
+def _disputed(point: Point, letters: Mapping[str, str]) -> tuple[str, str]:
+    sort, *about = point
+    return sort, about[0] if sort == "entry" else " – ".join(sorted(letters[response] for response in about))
+
+
+def _opinion(voice: str, kind: str, answer: TaskAnswer, names: _Names) -> Opinion:
+    letters = names.letters
     tiers = [" = ".join(sorted(letters[response] for response in tier)) for tier in answer.ranking]
     return Opinion(
         voice=voice,
@@ -186,6 +188,18 @@ def _opinion(voice: str, kind: str, answer: TaskAnswer, letters: Mapping[str, st
         ranking=" > ".join(tiers),
         scores=tuple(sorted((letters[response], score) for response, score in answer.scores.items())),
         discarded=tuple(sorted((letters[response], reason) for response, reason in answer.discarded.items())),
+        entries=tuple(answer.entries.items()),
+        marks=tuple(
+            _mark(letters[response], names.texts[response], span)
+            for response, spans in answer.spans.items()
+            for span in spans
+        ),
         cannot_judge=answer.cannot_judge,
         remark=answer.remark,
     )
+
+
+def _mark(letter: str, text: BlindText, span: Span) -> tuple[str, str, str, str | None]:
+    start, end, label, remark = span
+    first, last = text.shown_span(start, end)
+    return letter, text.shown[first:last], label, remark

@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse
 
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import ALLOWED
+from steelyard.workbench.question_words import choice_label, label_of, question_in_words
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "zh")
@@ -111,4 +112,7 @@ def _environment() -> Environment:
     environment.filters["moment"] = _moment
     environment.filters["date"] = _date
     environment.filters["compact"] = _compact
+    environment.filters["question"] = label_of
+    environment.filters["choice"] = lambda value, question, language: choice_label(question, value, language)
+    environment.filters["in_words"] = lambda question, letters, language: question_in_words(question, language, letters)
     return environment

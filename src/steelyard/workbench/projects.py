@@ -8,12 +8,13 @@ import msgspec
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import Origin, TaskAnswer, judgments_of, ratings_of
+from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.pipeline import LAYERS, PipelineRules
 from steelyard.annotation.review import draw_for_review
-from steelyard.annotation.triple_designs import choose_triples
+from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kind_named, kinds_of
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
@@ -42,6 +43,8 @@ class ProjectSettings(Config, frozen=True):
 
     rules: PipelineRules = PipelineRules()
     """How items move."""
+    tasks: TaskRules = TaskRules()
+    """Which tasks a case gets."""
     discard_reasons: tuple[str, ...] = DEFAULT_DISCARDS
     """Why a response may be discarded."""
     seed: int = 0
@@ -99,31 +102,41 @@ def change_settings(
 
 
 class Imported(NamedTuple):
-    """What an import made."""
+    """What an import made, and how many cases it left out: not sampled, or with too few responses."""
 
     num_items: int
     num_tasks: int
     num_drawn: dict[str, int]
+    num_skipped: int = 0
 
 
 def import_cases(
     session: Session, project: StoredProject, cases: Iterable[Case], *, batch: str, by: int | None, at: float
 ) -> Imported:
-    """Make an item of each case, with the tasks of its triple design, as one batch.
+    """Make an item of each case, with its tasks, as one batch.
 
-    Which items the layers of review will check is drawn here, for the whole batch. Raises EvidenceError for a case with
-    fewer than three responses, and ConfigError for a batch or a case that the project has already.
+    Which items the layers of review will check is drawn here, for the whole batch. Raises EvidenceError for a case that
+    lacks what its tasks show, unless the project skips such cases, and ConfigError for a batch or a case that the
+    project has already.
     """
     settings = settings_of(project)
     if session.scalar(
         select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.batch == batch).limit(1)
     ):
         raise ConfigError(f"the batch {batch!r} is imported already", where="batch", do="give the new one its own name")
-    num_items = num_tasks = 0
+    num_items = num_tasks = num_in = 0
     names: dict[str, int] = {}
-    source = iter(cases)
-    while block := list(islice(source, _BLOCK)):
-        _check_new(session, project, block)
+
+    def counted() -> Iterator[Case]:
+        nonlocal num_in
+        for case in cases:
+            num_in += 1
+            yield case
+
+    source = iter(kinds_of(settings.tasks)[0].select(counted(), settings.tasks, seed=settings.seed))
+    while taken := list(islice(source, _BLOCK)):
+        _check_new(session, project, taken)
+        block = [case for case in taken if _is_plannable(case, settings)]
         items = [_item(project, case, batch, at) for case in block]
         session.add_all(items)
         session.flush()
@@ -138,9 +151,10 @@ def import_cases(
         num_items, num_tasks = num_items + len(items), num_tasks + len(tasks)
         session.expunge_all()
     drawn = draw_reviews(session, project, names, batch)
-    detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn}
+    skipped = num_in - num_items
+    detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn, "skipped": skipped}
     record(session, Deed("batch imported", "project", project.id, by, detail), at=at)
-    return Imported(num_items, num_tasks, drawn)
+    return Imported(num_items, num_tasks, drawn, skipped)
 
 
 def plan_tasks(
@@ -152,29 +166,50 @@ def plan_tasks(
     discarded: Sequence[str],
     first_number: int = 1,
 ) -> list[StoredTask]:
-    """Return the tasks of the triple design over the responses that were not discarded; for two, one task of both."""
+    """Return the tasks of the project's kind over the responses that were not discarded; none for too few."""
     remaining = msgspec.structs.replace(
         case, responses=tuple(response for response in case.responses if response.id not in discarded)
     )
-    num_responses = len(remaining.responses)
-    if num_responses < 3:
-        shown = ((0, 1),) if num_responses == 2 else ()
-    else:
-        triples = choose_triples(remaining, "covering", seed=settings.seed)
-        # The circle of three responses is the same triple three times: more answers are for `num_annotators` to say.
-        shown = {frozenset(triple): triple for triple in triples}.values()
+    planned = _plan(remaining, settings)
+    if planned is None:
+        return []
+    kind, design = planned
     return [
         StoredTask(
             project_id=item.project_id,
             item_id=item.id,
             round=round,
             number=number,
-            responses=[remaining.responses[place].id for place in places],
+            kind=kind.name,
+            responses=list(responses),
             category=item.category,
             num_wanted=settings.rules.num_annotators,
         )
-        for number, places in enumerate(shown, start=first_number)
+        for number, responses in enumerate(design, start=first_number)
     ]
+
+
+def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | None:
+    """Return the first kind of the project that the case has enough responses for, and its tasks."""
+    for kind in kinds_of(settings.tasks):
+        design = kind.design(case, settings.tasks, seed=settings.seed)
+        if design is not None:
+            return kind, design
+    return None
+
+
+def _is_plannable(case: Case, settings: ProjectSettings) -> bool:
+    """Tell whether a case gets tasks. Raises EvidenceError for one that does not, unless the project skips it."""
+    if _plan(case, settings) is not None:
+        return True
+    if settings.tasks.too_few == "skip":
+        return False
+    raise EvidenceError(
+        f"prompt {case.prompt.id!r} with {number_of(len(case.responses), 'response')} gets no task",
+        where="cases",
+        allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
+        do="leave such cases out: set tasks.too_few=skip in a new project (--set), or on the project's page",
+    )
 
 
 def draw_reviews(
@@ -232,12 +267,15 @@ def export_cases(session: Session, project: StoredProject, *, evidence: Evidence
     )
     while items := session.scalars(finished.where(StoredItem.id > after).limit(_BLOCK)).all():
         for item in items:
-            yield _with_evidence(session, item, evidence)
+            case = _with_evidence(session, item, evidence)
+            if case is not None:
+                yield case
         after = items[-1].id
         session.expunge_all()
 
 
-def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Case:
+def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Case | None:
+    """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
     case = case_of(item)
     rows = session.execute(
         select(StoredAnswer, StoredTask, StoredPerson, StoredAssignment.shown)
@@ -257,6 +295,7 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Ca
     ).all()
     settled = {task.id: answer.id for answer, task, _, _ in rows if answer.stage != "annotation"}
     judgments, ratings = list(case.judgments), list(case.ratings)
+    standing: dict[int, tuple[TaskKind, TaskAnswer, Origin]] = {}
     for answer, task, person, shown in rows:
         if evidence == "aligned" and settled.get(task.id, answer.id) != answer.id:
             continue
@@ -269,11 +308,16 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Ca
             # Reports say so wherever such a judgment counts.
             | ({"simulated": True} if person.is_simulated else {}),
         )
-        content = msgspec.convert(answer.content, TaskAnswer)
-        judgments += judgments_of(content, origin)
-        ratings += ratings_of(content, origin)
+        content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(task.kind)
+        judgments += kind.judgments(content, origin)
+        ratings += kind.ratings(content, origin)
+        if settled.get(task.id) == answer.id or task.id not in standing:
+            standing[task.id] = (kind, content, origin)
     meta = case.meta | {"agreement": item.agreement, "discarded": list(item.discarded)}
-    return msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings), meta=meta)
+    exported: Case | None = msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings), meta=meta)
+    for kind, content, origin in standing.values():
+        exported = None if exported is None else kind.revise(exported, content, origin)
+    return exported
 
 
 def set_priorities(
@@ -296,12 +340,6 @@ def count_states(session: Session, project: int) -> dict[str, int]:
 
 
 def _item(project: StoredProject, case: Case, batch: str, at: float) -> StoredItem:
-    if len(case.responses) < 3:
-        raise EvidenceError(
-            f"prompt {case.prompt.id!r} has {len(case.responses)} responses",
-            where="cases",
-            allowed="3 or more: a task shows three",
-        )
     return StoredItem(
         project_id=project.id,
         prompt=case.prompt.id,

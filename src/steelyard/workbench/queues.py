@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.numerics import generator
 from steelyard.core.text import response_text
 from steelyard.workbench.projects import ProjectSettings, case_of
@@ -160,8 +161,10 @@ def _take_place(session: Session, task: int) -> bool:
 
 def _assign(session: Session, seat: Seat, task_id: int, *, is_gold: bool, at: float) -> StoredAssignment:
     task = session.get_one(StoredTask, task_id, populate_existing=True)
-    # Every person sees the responses in an order of their own, the same one each time.
-    order = generator(seat.settings.seed, "order shown", seat.person.id, task.id).permutation(len(task.responses))
+    # Every person sees the responses in an order of their own, the same one each time, if the kind has no fixed one.
+    order = range(len(task.responses))
+    if kind_named(task.kind).is_shuffled:
+        order = generator(seat.settings.seed, "order shown", seat.person.id, task.id).permutation(len(task.responses))
     assignment = StoredAssignment(
         task_id=task.id,
         person_id=seat.person.id,

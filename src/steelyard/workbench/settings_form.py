@@ -20,11 +20,12 @@ from steelyard.workbench.projects import ProjectSettings
 class SettingField(NamedTuple):
     """A field of the form. ``name`` is the path of the setting; ``choices`` are empty where anything may be entered.
 
-    ``kind``: ``lines`` is a text with one value a line, ``choice`` one of the choices, ``value`` a number or a word.
+    ``kind``: ``lines`` is a text with one value a line, ``choice`` one of the choices, ``text`` any text as it is,
+    ``value`` a number or a word.
     """
 
     name: str
-    kind: Literal["lines", "choice", "value"]
+    kind: Literal["lines", "choice", "text", "value"]
     value: str
     choices: tuple[str, ...]
     default: str
@@ -51,7 +52,10 @@ def settings_from(entered: Mapping[str, str]) -> ProjectSettings:
             table = table.setdefault(each, {})
         text = entered[field.name].strip()
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        table[name] = lines if field.kind == "lines" else _value(field.name, text)
+        if field.kind == "text":
+            table[name] = text or None
+        else:
+            table[name] = lines if field.kind == "lines" else _value(field.name, text)
     return resolve_config(ProjectSettings, values, where="settings")
 
 
@@ -67,7 +71,7 @@ def _fields(settings: Config, path: str) -> typing.Iterator[SettingField]:
         is_list = isinstance(value, tuple)
         yield SettingField(
             name=path + setting.name,
-            kind="lines" if is_list else "choice" if choices else "value",
+            kind="lines" if is_list else "choice" if choices else "text" if declared == str | None else "value",
             value="\n".join(map(str, value)) if is_list else _text(value),
             choices=choices,
             default=", ".join(map(str, setting.default)) if is_list else default_text(setting.default),

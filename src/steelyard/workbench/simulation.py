@@ -14,7 +14,9 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import LAYERS, SETTLED_BY, Layer
-from steelyard.annotation.simulated_annotators import HUMAN, Noise, answer_triple, perceive
+from steelyard.annotation.simulated_annotators import HUMAN, Noise, perceive
+from steelyard.annotation.simulated_entries import SimulatedLook
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.config import Config
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Case
@@ -23,6 +25,7 @@ from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of
 from steelyard.workbench.gold_tasks import add_gold_tasks
 from steelyard.workbench.projects import case_of, count_states, settings_of
+from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.queues import Seat, next_assignments
 from steelyard.workbench.reviewing import Verdict, decide, items_to_review
 from steelyard.workbench.submissions import submit
@@ -162,10 +165,10 @@ def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
     mine = next_assignments(session, seat, number=1, at=at)
     if not mine:
         return False
-    item = session.get_one(StoredItem, session.get_one(StoredTask, mine[0].task_id).item_id)
+    task = session.get_one(StoredTask, mine[0].task_id)
     rng = generator(simulation.seed, "answer", person, mine[0].task_id)
     seconds = simulation.habits.seconds * float(np.exp(rng.normal(0, 0.6)))
-    answer = _look(simulation, item, mine[0].shown, rng)
+    answer = _look(simulation, session, task, rng, shown=mine[0].shown)
     submit(session, mine[0], answer, seconds=seconds, at=at)
     return True
 
@@ -186,7 +189,7 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
             pass_on(session, item.id, _REMARK, state="aligning", person=person, at=at)
             return True
         rng = generator(simulation.seed, "second look", person, evidence.task.id)
-        answer = others[-1] if others else _look(simulation, item, evidence.task.responses, rng, care=2.0)
+        answer = others[-1] if others else _look(simulation, session, evidence.task, rng, care=2.0)
         propose(session, item.id, evidence.task.id, answer, person=person, at=at)
         did_something = True
     return did_something
@@ -194,7 +197,7 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
 
 def _is_turn(evidence: TaskEvidence, person: int, others: list[TaskAnswer]) -> bool:
     proposal = evidence.proposals.get(person)
-    return proposal is None or (bool(others) and not are_alike(evidence.task.responses, [proposal, *others]))
+    return proposal is None or (bool(others) and not are_alike(evidence.task, [proposal, *others]))
 
 
 def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:
@@ -206,9 +209,10 @@ def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: 
             pass_on(session, item.id, _REMARK, state=_STATES[layer], person=person, at=at)
             continue
         while open_tasks := [each for each in evidence_of(session, [item])[item.id] if each.is_open]:
-            rng = generator(simulation.seed, "decision", person, open_tasks[0].task.id)
-            answer = _look(simulation, item, open_tasks[0].task.responses, rng, care=2.0)
-            settle(session, item.id, open_tasks[0].task.id, answer, layer=layer, person=person, at=at)
+            task = open_tasks[0].task
+            rng = generator(simulation.seed, "decision", person, task.id)
+            answer = _look(simulation, session, task, rng, care=2.0)
+            settle(session, item.id, task.id, answer, layer=layer, person=person, at=at)
     return len(items)
 
 
@@ -223,20 +227,36 @@ def _review_all(simulation: Simulation, session: Session, layer: Layer, person: 
 
 
 def _look(
-    simulation: Simulation, item: StoredItem, shown: Sequence[str], rng: np.random.Generator, *, care: float = 1.0
+    simulation: Simulation,
+    session: Session,
+    task: StoredTask,
+    rng: np.random.Generator,
+    *,
+    shown: Sequence[str] | None = None,
+    care: float = 1.0,
 ) -> TaskAnswer:
-    """Return the answer of somebody who looks at the responses shown with the usual errors, divided by ``care``."""
-    noise = simulation.habits.noise
+    """Return the answer of somebody who looks at a task with the usual errors, divided by ``care``."""
+    noise, item = simulation.habits.noise, session.get_one(StoredItem, task.item_id)
     careful = Noise(spread=noise.spread / care, tie_band=noise.tie_band)
     latent = simulation.qualities[item.prompt, item.language]
-    lengths = {response.id: max(1, len(response.text or "")) for response in case_of(item).responses}
-    perceived: Floats = perceive(
-        np.array([latent[response] for response in shown]),
-        np.array([lengths[response] for response in shown], np.float64),
-        careful,
-        rng,
+    texts = {response.id: response.text or "" for response in case_of(item).responses}
+    responses = task.responses if shown is None else shown
+    perceived: Floats = np.empty(0)
+    if responses:
+        qualities = np.array([latent[response] for response in responses])
+        lengths = np.array([max(1, len(texts[response])) for response in responses], np.float64)
+        perceived = perceive(qualities, lengths, careful, rng)
+    look = SimulatedLook(
+        texts={response: texts[response] for response in responses},
+        perceived=perceived,
+        noise=careful,
+        item=(item.prompt, item.language),
+        care=care,
+        rng=rng,
+        seed=simulation.seed,
     )
-    return answer_triple(shown, perceived, careful)
+    settings = settings_of(session.get_one(StoredProject, task.project_id))
+    return kind_named(task.kind).simulate(look, catalogues_of(settings))
 
 
 def _now(simulation: Simulation, session: Session | None = None) -> float:

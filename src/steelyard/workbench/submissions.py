@@ -4,6 +4,7 @@ An answer is written once. The same one sent again, by an impatient click or a c
 so; one that comes after somebody else has taken the place is kept as a draft and refused.
 """
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -11,13 +12,15 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
-from steelyard.annotation.answers import TaskAnswer, contradictions, misfits
+from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.discards import remove_discarded
 from steelyard.workbench.disputes import settle_if_agreed
 from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.projects import ProjectSettings, settings_of
+from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.queues import responses_shown, take_again
 from steelyard.workbench.tables import (
     StoredAnswer,
@@ -76,10 +79,9 @@ def submit(
         if msgspec.convert(stored.content, TaskAnswer) == answer:
             return Submitted("stored before", item.state)
         raise ConfigError("this task is answered already", where="answer", do="open the next task")
-    shown = responses_shown(session, assignment)
-    _check(answer, shown)
+    settings, shown = settings_of(session.get_one(StoredProject, task.project_id)), responses_shown(session, assignment)
+    check_answer(task, answer, shown, settings)
     save_draft(session, assignment, answer, seconds=seconds)
-    settings = settings_of(session.get_one(StoredProject, task.project_id))
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
         record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
         return Submitted("too late", item.state)
@@ -124,10 +126,12 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     settle_if_agreed(session, item, person=None, at=at)
 
 
-def _check(answer: TaskAnswer, shown: dict[str, str]) -> None:
-    if wrong := misfits(answer, shown):
+def check_answer(task: StoredTask, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings) -> None:
+    """Raise ConfigError for an answer that no page sends, that is not complete, or that contradicts itself."""
+    kind = kind_named(task.kind)
+    if wrong := kind.misfits(answer, shown, catalogues_of(settings)):
         raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
-    if open_points := contradictions(answer, tuple(shown)):
+    if open_points := kind.contradictions(answer, tuple(shown)):
         first = open_points[0]
         raise ConfigError(
             f"{first.problem}: {', '.join(first.responses)}", where="answer", do="settle it before you submit"
@@ -172,6 +176,7 @@ def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
             StoredTask.responses,
             StoredAnswer.person_id,
             StoredAnswer.content,
+            StoredTask.kind,
         )
         .join(StoredItem, StoredTask.item_id == StoredItem.id)
         .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
@@ -194,6 +199,7 @@ def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
             people=(first[4], second[4]),
             responses=first[3],
             answers=(msgspec.convert(first[5], TaskAnswer), msgspec.convert(second[5], TaskAnswer)),
+            kind=first[6],
         )
         for answers in by_task.values()
         for place, first in enumerate(answers)

@@ -20,6 +20,7 @@ from steelyard.annotation.answer_counts import (
     turned,
 )
 from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.workbench.figure_tables import (
     StoredGateResult,
     StoredGoldResult,
@@ -47,7 +48,15 @@ _PAIR_SUMS = tuple(
 def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task: StoredTask, item: StoredItem) -> None:
     """Add an answer of the stage ``annotation`` to the sums, right after it was stored."""
     content = msgspec.convert(answer.content, TaskAnswer)
-    facts = AnswerFacts(shown, _num_characters(item, shown), answer.seconds, task.is_gold, task.round)
+    kind = kind_named(task.kind)
+    facts = AnswerFacts(
+        shown=shown,
+        num_characters=_num_characters(item, shown),
+        seconds=answer.seconds,
+        has_scores=not kind.questions(task.responses, {}),
+        is_gold=task.is_gold,
+        round=task.round,
+    )
     key = {"project_id": task.project_id, "person_id": answer.person_id, "day": int(answer.at // DAY)}
     _add_up(session, StoredWorkDay, key, count_answer(content, facts))
     if task.is_gold:
@@ -58,7 +67,7 @@ def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task:
     )
     # In the order of the people: whoever adds to several rows takes them in the same order as everybody else.
     for person, other in session.execute(others.order_by(StoredAnswer.person_id)).all():
-        counts = count_two_answers(task.responses, (content, msgspec.convert(other, TaskAnswer)))
+        counts = count_two_answers(task.responses, (content, msgspec.convert(other, TaskAnswer)), kind)
         first, second = answer.person_id, person
         if first > second:
             first, second = second, first
@@ -151,17 +160,17 @@ def _keep_gate(
 
 def _counts_of(session: Session, item: StoredItem, number: int) -> PairCounts:
     rows = session.execute(
-        select(StoredTask.id, StoredTask.responses, StoredAnswer.content)
+        select(StoredTask.id, StoredTask.responses, StoredAnswer.content, StoredTask.kind)
         .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
         .where(*_tasks_of(item, number), StoredTask.is_retired.is_(False), StoredAnswer.stage == "annotation")
         .order_by(StoredTask.id, StoredAnswer.id)
     ).all()
     counts = PairCounts()
     earlier: dict[int, list[TaskAnswer]] = {}
-    for task, responses, content in rows:
+    for task, responses, content, kind in rows:
         answer = msgspec.convert(content, TaskAnswer)
         for other in earlier.setdefault(task, []):
-            counts = counts.plus(count_agreement(responses, (other, answer)))
+            counts = counts.plus(count_agreement(responses, (other, answer), kind_named(kind)))
         earlier[task].append(answer)
     return counts
 
@@ -171,7 +180,9 @@ def _tasks_of(item: StoredItem, number: int) -> tuple[ColumnElement[bool], ...]:
 
 
 def _tally_gold(session: Session, answer: StoredAnswer, content: TaskAnswer, task: StoredTask) -> None:
-    num_same, num_judged = gold_share(task.responses, content, msgspec.convert(task.gold, TaskAnswer))
+    num_same, num_judged = gold_share(
+        task.responses, content, msgspec.convert(task.gold, TaskAnswer), kind_named(task.kind)
+    )
     session.add(
         StoredGoldResult(
             project_id=task.project_id,

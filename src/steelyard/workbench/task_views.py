@@ -14,10 +14,12 @@ from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.agreement import PairCounts, count_agreement
 from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.types import Record
 from steelyard.workbench.blinding import BlindTask, blind_task
 from steelyard.workbench.pages import FOLDER, safe_markdown
 from steelyard.workbench.projects import case_of
+from steelyard.workbench.question_words import QuestionWords, catalogues_of, question_in_words
 from steelyard.workbench.queues import Seat, responses_shown
 from steelyard.workbench.submissions import guideline_of
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredItem, StoredTask
@@ -47,15 +49,22 @@ class ResponseView(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A task of one person. ``draft`` is what was entered so far, ``guideline`` a key of the guidelines."""
+    """A task of one person. ``draft`` is what was entered so far, ``guideline`` a key of the guidelines.
+
+    ``questions`` are what a person enters, in words; empty for triples, which have an order of their own.
+    ``prompt_text`` is the last turn as it was written, where a question asks for a text.
+    """
 
     assignment: int
     kind: str
     language: str
     category: str
     prompt: tuple[TurnView, ...]
+    prompt_text: str
     is_long: bool
     responses: tuple[ResponseView, ...]
+    questions: tuple[QuestionWords, ...]
+    has_discards: bool
     draft: TaskAnswer | None
     guideline: int | None
 
@@ -95,7 +104,7 @@ def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment]
         guideline = guideline_of(session, task, seat.person.language)
         if guideline is not None and guideline.id not in guidelines:
             guidelines[guideline.id] = GuidelineView(version=guideline.version, html=str(safe_markdown(guideline.text)))
-        views.append(_view_task(session, assignment, task, None if guideline is None else guideline.id))
+        views.append(_view_task(session, seat, assignment, None if guideline is None else guideline.id))
     return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, seat))
 
 
@@ -134,22 +143,28 @@ def _in_language(entry: Mapping[str, object], language: str) -> dict[str, object
     return {key: value[language] if isinstance(value, dict) else value for key, value in entry.items()}
 
 
-def _view_task(session: Session, assignment: StoredAssignment, task: StoredTask, guideline: int | None) -> TaskView:
-    item = session.get_one(StoredItem, task.item_id)
+def _view_task(session: Session, seat: Seat, assignment: StoredAssignment, guideline: int | None) -> TaskView:
+    task = session.get_one(StoredTask, assignment.task_id)
+    item, kind = session.get_one(StoredItem, task.item_id), kind_named(task.kind)
     turns = case_of(item).prompt.messages
     blind = blind_task_of(session, assignment)
+    questions = kind.questions(tuple(blind.texts), catalogues_of(seat.settings))
     draft = None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer)
     return TaskView(
         assignment=assignment.id,
         kind=task.kind,
         language=item.language,
         category=task.category,
+        # A text that is entered begins as the last turn: only then is it needed as it was written.
+        prompt_text=turns[-1].content if turns and any(each.input == "text" for each in questions) else "",
         prompt=tuple(TurnView(role=turn.role, html=str(safe_markdown(turn.content))) for turn in turns),
         is_long=sum(len(turn.content) for turn in turns) > _LONG_PROMPT,
         responses=tuple(
             ResponseView(id=letter, html=str(safe_markdown(text.shown)), raw=text.shown)
             for letter, text in blind.texts.items()
         ),
+        questions=tuple(question_in_words(question, seat.person.language) for question in questions),
+        has_discards=kind.has_discards,
         draft=None if draft is None else blind.shown(draft),
         guideline=guideline,
     )
@@ -170,7 +185,7 @@ def _agreement(session: Session, seat: Seat) -> PairCounts:
     """Count the shared verdicts of a person's latest answers with those of others, in items behind the gate."""
     mine, other = aliased(StoredAnswer), aliased(StoredAnswer)
     rows = session.execute(
-        select(StoredTask.responses, mine.content, other.content)
+        select(StoredTask.responses, mine.content, other.content, StoredTask.kind)
         .join(mine, mine.task_id == StoredTask.id)
         .join(other, (other.task_id == StoredTask.id) & (other.person_id != mine.person_id))
         .join(StoredItem, StoredTask.item_id == StoredItem.id)
@@ -187,7 +202,7 @@ def _agreement(session: Session, seat: Seat) -> PairCounts:
         .limit(_MOST_COMPARED)
     )
     counts = PairCounts()
-    for responses, first, second in rows:
+    for responses, first, second, kind in rows:
         answers = (msgspec.convert(first, TaskAnswer), msgspec.convert(second, TaskAnswer))
-        counts = counts.plus(count_agreement(responses, answers))
+        counts = counts.plus(count_agreement(responses, answers, kind_named(kind)))
     return counts

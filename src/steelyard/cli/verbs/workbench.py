@@ -102,7 +102,7 @@ def _add_person(
 
 
 def _import(
-    cases: Annotated[Path, typer.Argument(help="A case file; each case has 3 responses or more.")],
+    cases: Annotated[Path, typer.Argument(help="A case file. Cases of two responses become pairs, of more triples.")],
     *,
     project: _Project,
     batch: Annotated[str, typer.Option("--batch", help="The name of this batch. Default: that of the file.")] = "",
@@ -133,7 +133,9 @@ def _import(
             )
         stored = stored or add_project(session, project, chosen, by=None, at=at)
         made = import_cases(session, stored, read, batch=batch or cases.stem, by=None, at=at)
-        return f"{number_of(made.num_items, 'item')} with {number_of(made.num_tasks, 'task')} in project {project}."
+        skipped = f"; {number_of(made.num_skipped, 'case')} left out" if made.num_skipped else ""
+        items, tasks = number_of(made.num_items, "item"), number_of(made.num_tasks, "task")
+        return f"{items} with {tasks} in project {project}{skipped}."
 
     print_lines([opened.write(work)])
 

@@ -9,27 +9,32 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.alignment import add_remark, items_to_align, pass_on, propose, tasks_to_align
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence
 from steelyard.workbench.item_states import lock_item
-from steelyard.workbench.item_views import EnteredForm, entered_answer, view_item
+from steelyard.workbench.item_views import view_item
 from steelyard.workbench.pages import page
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import needs
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.question_words import catalogues_of
+from steelyard.workbench.settling_forms import EnteredForm, answer_of_questions, ranked_answer
 from steelyard.workbench.tables import StoredItem, StoredProject
 
 router = APIRouter(include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]
 Text = Annotated[str, Form()]
-Texts = Annotated[list[str], Form()]
 
 
-def _sent_form(score: Texts, place: Texts, discard: Texts, remark: Text = "") -> EnteredForm:
-    return EnteredForm(score, place, discard, remark)
+async def _sent_form(request: Request) -> EnteredForm:
+    form = await request.form()
+    names = dict.fromkeys(name for name, _ in form.multi_items())
+    return EnteredForm({name: [value for value in form.getlist(name) if isinstance(value, str)] for name in names})
 
 
 SentForm = Annotated[EnteredForm, Depends(_sent_form)]
@@ -65,10 +70,7 @@ def proposal(request: Request, visitor: Aligner, item: int, task: int, form: Sen
     now = time.time()
 
     def store(session: Session, tasks: list[TaskEvidence]) -> None:
-        responses = {each.task.id: each.task.responses for each in tasks}
-        if task not in responses:
-            raise HTTPException(404)
-        answer = entered_answer(responses[task], form)
+        answer = entered_answer(session, tasks, task, form)
         propose(session, item, task, answer, person=visitor.person, at=now)
 
     return _changed(request, visitor, item, store)
@@ -83,6 +85,18 @@ def unresolved(request: Request, visitor: Aligner, item: int, reason: Text) -> R
         pass_on(session, item, reason, state="aligning", person=visitor.person, at=now)
 
     return _changed(request, visitor, item, climb)
+
+
+def entered_answer(session: Session, tasks: list[TaskEvidence], task: int, form: EnteredForm) -> TaskAnswer:
+    """Return the answer of a form to one of the tasks. 404 for another task, ConfigError for what no page sends."""
+    evidence = next((each for each in tasks if each.task.id == task), None)
+    if evidence is None:
+        raise HTTPException(404)
+    stored, settings = evidence.task, settings_of(session.get_one(StoredProject, evidence.task.project_id))
+    questions = kind_named(stored.kind).questions(stored.responses, catalogues_of(settings))
+    if not questions:
+        return ranked_answer(stored.responses, form)
+    return answer_of_questions(questions, stored.responses, form, list(evidence.answers.values()))
 
 
 def _changed(
@@ -118,15 +132,15 @@ def _item_page(
         if tasks is None:
             raise HTTPException(404)
         stored = session.get_one(StoredItem, item)
-        reasons = settings_of(session.get_one(StoredProject, stored.project_id)).discard_reasons
-        view = view_item(session, stored, tasks, visitor.person)
+        settings = settings_of(session.get_one(StoredProject, stored.project_id))
+        view = view_item(session, stored, tasks, visitor.person, catalogues_of(settings))
         return page(
             request,
             "align_item.html",
             visitor,
             status=status,
             view=view,
-            reasons=reasons,
+            reasons=settings.discard_reasons,
             refusal=refusal,
             is_late=is_late,
         )

@@ -111,11 +111,12 @@ class AnswersNote(BaseModel):
 
 
 class ImportNote(BaseModel):
-    """What an import made: items, their tasks, and how many items each layer of review will check."""
+    """What an import made: items, their tasks, how many items each layer of review checks, and cases left out."""
 
     num_items: int
     num_tasks: int
     num_drawn: dict[str, int]
+    num_skipped: int
 
 
 class ProgressNote(BaseModel):

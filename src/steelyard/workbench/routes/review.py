@@ -18,11 +18,12 @@ from steelyard.workbench.alignment import add_remark, items_to_settle, pass_on, 
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import evidence_of
 from steelyard.workbench.item_states import lock_item
-from steelyard.workbench.item_views import entered_answer, view_item
+from steelyard.workbench.item_views import view_item
 from steelyard.workbench.pages import page
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import ALLOWED, Permission, needs
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.reviewing import (
     STATE_OF,
     Verdict,
@@ -33,7 +34,7 @@ from steelyard.workbench.reviewing import (
     item_for,
     items_to_review,
 )
-from steelyard.workbench.routes.align import SentForm
+from steelyard.workbench.routes.align import SentForm, entered_answer
 from steelyard.workbench.tables import StoredItem, StoredProject
 
 router = APIRouter(include_in_schema=False)
@@ -109,10 +110,7 @@ def settlement(request: Request, visitor: Reviewer, item: int, task: int, form: 
     now, layer = time.time(), _layer(visitor)
 
     def work(session: Session, stored: StoredItem) -> None:
-        responses = {each.task.id: each.task.responses for each in evidence_of(session, [stored])[stored.id]}
-        if task not in responses:
-            raise HTTPException(404)
-        answer = entered_answer(responses[task], form)
+        answer = entered_answer(session, evidence_of(session, [stored])[stored.id], task, form)
         settle(session, stored.id, task, answer, layer=layer, person=visitor.person, at=now)
 
     return _changed(request, visitor, item, work)
@@ -181,14 +179,16 @@ def _item_page(request: Request, visitor: Visitor, item: int, *, refusal: str = 
         stored = _item_of(session, visitor, item)
         if stored is None:
             raise HTTPException(404)
+        settings = settings_of(session.get_one(StoredProject, stored.project_id))
+        evidence = evidence_of(session, [stored])[item]
         return page(
             request,
             "review_item.html",
             visitor,
             status=status,
-            view=view_item(session, stored, evidence_of(session, [stored])[item], visitor.person),
+            view=view_item(session, stored, evidence, visitor.person, catalogues_of(settings)),
             decisions=decisions_on(session, stored),
-            reasons=settings_of(session.get_one(StoredProject, stored.project_id)).discard_reasons,
+            reasons=settings.discard_reasons,
             is_review=stored.state == STATE_OF[_layer(visitor)],
             is_last=_layer(visitor) == "research",
             refusal=refusal,

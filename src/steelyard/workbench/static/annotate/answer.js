@@ -1,7 +1,7 @@
 // The state of an answer to a triple: what scores and comparisons imply, what contradicts what, and what comes next.
 // The rules are those of annotation/answers.py, and a test runs both over the same answers. All functions are pure.
 
-export const emptyAnswer = () => ({ scores: {}, comparisons: [], ranking: [], discarded: {}, spans: {}, cannot_judge: null, remark: null });
+export const emptyAnswer = () => ({ scores: {}, comparisons: [], ranking: [], discarded: {}, spans: {}, entries: {}, cannot_judge: null, remark: null });
 
 const TURNED = { better: "worse", same: "same", worse: "better" };
 const pairsOf = (all) => all.flatMap((first, place) => all.slice(place + 1).map((second) => [first, second]));

@@ -1,4 +1,4 @@
-// The card of a task: prompt, three responses, a row of scores under each. Built before it is shown, updated in place.
+// The card of a task: prompt, responses, and what its flow puts under them. Built before it is shown, updated in place.
 
 export const make = (name, attributes, ...children) => {
   const node = document.createElement(name);
@@ -57,25 +57,25 @@ const promptOf = (task, words) => {
   return { node: make("section", { class: "card prompt", "aria-label": words.task_prompt }, make("div", { class: "facts" }, make("h1", {}, words.task_prompt), ...facts), body, unfold), unfold };
 };
 
-const responseOf = (task, response, { words, rubric, act }) => {
-  const scores = rubric.scores.map(({ value, label }) => make("button", { type: "button", class: "score", "aria-pressed": "false", title: label, "aria-label": `${fill(words.task_score_of, { id: response.id })}: ${value}, ${label}`, onclick: () => act({ name: "score", value, response: response.id }) }, String(value)));
-  const meaning = make("p", { class: "meaning" });
+const responseOf = (task, response, flow, tools) => {
+  const { words, act } = tools;
+  const { nodes, update } = flow.controls(task, response, tools);
   const marks = make("ul", { class: "marks", hidden: true, "aria-label": words.task_marks });
   const state = make("p", { class: "discarded", hidden: true });
   const tool = (name, word) => make("button", { type: "button", class: "quiet", onclick: () => act({ name, response: response.id }) }, words[word]);
   const node = make("article", { class: "card response", "data-response": response.id, "aria-label": fill(words.task_response, { id: response.id }), onclick: () => act({ name: "activate", response: response.id }) },
-    make("header", {}, make("h2", {}, response.id), make("span", { class: "tools" }, tool("mark", "task_key_mark"), tool("discard", "task_key_discard"))),
-    textOf(response.html, task.language), state, marks,
-    make("div", { class: "scores", role: "group", "aria-label": fill(words.task_score_of, { id: response.id }) }, ...scores), meaning);
-  return { node, scores, meaning, marks, state };
+    make("header", {}, make("h2", {}, response.id), make("span", { class: "tools" }, tool("mark", "task_key_mark"), task.has_discards ? tool("discard", "task_key_discard") : null)),
+    textOf(response.html, task.language), state, marks, ...nodes);
+  return { node, update, marks, state };
 };
 
-// Build the card of a task. `tools` has words, rubric and `act`, which hears what is clicked.
-export const buildCard = (task, tools) => {
+// Build the card of a task. `flow` knows what is entered; `tools` has words, rubric and `act`, which hears what is clicked.
+export const buildCard = (task, flow, tools) => {
   const prompt = promptOf(task, tools.words);
-  const responses = new Map(task.responses.map((response) => [response.id, responseOf(task, response, tools)]));
-  const grid = make("div", { class: "responses" }, ...[...responses.values()].map(({ node }) => node));
-  return { task, shown: task.responses.map(({ id }) => id), node: make("div", { class: "task" }, prompt.node, grid), unfold: prompt.unfold, responses };
+  const responses = new Map(task.responses.map((response) => [response.id, responseOf(task, response, flow, tools)]));
+  const grid = responses.size ? make("div", { class: `responses of-${responses.size}` }, ...[...responses.values()].map(({ node }) => node)) : null;
+  const panel = flow.panel(task, tools);
+  return { task, flow, panel, shown: task.responses.map(({ id }) => id), node: make("div", { class: `task ${task.kind}` }, prompt.node, grid, panel?.node ?? null), unfold: prompt.unfold, responses };
 };
 
 const quoteOf = (raw, [start, end]) => {
@@ -83,16 +83,19 @@ const quoteOf = (raw, [start, end]) => {
   return letters.length > 60 ? `${letters.slice(0, 57)}…` : letters;
 };
 
-// Bring a card in line with an answer. `active` is the response that keys go to, `asked` those that the step is about.
-export const updateCard = (card, { answer, active, asked }, { words, rubric, act }) => {
-  const problems = new Map(rubric.problems.map(({ value, label }) => [value, label]));
+// The kinds of problems that may be marked in a response: those of the question, else those of the rubric.
+export const marksOf = (task, response, rubric) => task.questions.find(({ input, responses }) => input === "marks" && responses[0] === response) || { choices: rubric.problems, severities: [] };
+
+// Bring a card in line with the state of its answer.
+export const updateCard = (card, state, { words, rubric, act }) => {
+  const { answer } = state, { asked, active } = card.flow.lit(card, state);
   for (const [id, parts] of card.responses) {
-    const reason = answer.discarded[id], score = answer.scores[id];
-    parts.node.classList.toggle("active", id === active && !asked.length);
+    const reason = answer.discarded[id], { choices, severities } = marksOf(card.task, id, rubric);
+    const labels = new Map([...choices, ...severities].map(({ value, label }) => [value, label]));
+    parts.node.classList.toggle("active", id === active);
     parts.node.classList.toggle("asked", asked.includes(id));
     parts.node.classList.toggle("out", reason !== undefined || answer.cannot_judge !== null);
-    parts.scores.forEach((button, value) => button.setAttribute("aria-pressed", String(value === score)));
-    parts.meaning.textContent = score === undefined ? "\u00a0" : `${rubric.scores[score].label} · ${rubric.scores[score].text}`;
+    parts.update(state);
     parts.state.hidden = reason === undefined;
     const known = rubric.discards.find(({ value }) => value === reason);
     parts.state.textContent = reason === undefined ? "" : fill(words.task_discarded, { reason: known ? known.label : reason });
@@ -100,7 +103,8 @@ export const updateCard = (card, { answer, active, asked }, { words, rubric, act
     const spans = answer.spans[id] || [];
     parts.marks.hidden = !spans.length;
     parts.marks.replaceChildren(...spans.map((span, number) => make("li", {},
-      make("q", { dir: "auto" }, quoteOf(raw, span)), ` ${problems.get(span[2]) || span[2]}${span[3] ? `: ${span[3]}` : ""}`,
+      make("q", { dir: "auto" }, quoteOf(raw, span)), ` ${labels.get(span[2]) || span[2]}${span[3] ? `: ${labels.get(span[3]) || span[3]}` : ""}`,
       make("button", { type: "button", class: "quiet", "aria-label": words.task_unmark, onclick: () => act({ name: "unmark", response: id, value: number }) }, "×"))));
   }
+  card.panel?.update(state);
 };

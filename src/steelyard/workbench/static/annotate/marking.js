@@ -11,8 +11,9 @@ export const rawOffset = (raw, offset) => {
 // Return a UTF-16 offset in code points; within a letter of two units it is that letter's start.
 export const codePoints = (raw, offset) => [...raw.slice(0, offset)].length - (/[\ud800-\udbff]$/.test(raw.slice(0, offset)) && /^[\udc00-\udfff]/.test(raw.slice(offset)) ? 1 : 0);
 
-// Open the dialog on a response. `onSpan([start, end, kind, remark])` hears of a mark.
-export const openMarking = (dialog, response, { words, rubric, onSpan }) => {
+// Open the dialog on a response. `problems` are the kinds to choose from; with `severities` one of them is chosen after
+// the kind, in place of a remark. `onSpan([start, end, kind, remark])` hears of a mark.
+export const openMarking = (dialog, response, { words, problems, severities, onSpan }) => {
   const field = make("textarea", { readonly: true, dir: "auto", rows: "12", "aria-label": fill(words.task_response, { id: response.id }), class: "raw" });
   field.value = response.raw;
   const remark = make("input", { type: "text", maxlength: "500", placeholder: words.task_remark, "aria-label": words.task_remark });
@@ -25,18 +26,19 @@ export const openMarking = (dialog, response, { words, rubric, onSpan }) => {
       return;
     }
     dialog.close();
-    onSpan([start, end, kind, remark.value.trim() || null]);
+    if (severities.length) openReasons(dialog, words.task_severity, severities, { words, onChoice: (severity) => onSpan([start, end, kind, severity]) });
+    else onSpan([start, end, kind, remark.value.trim() || null]);
   };
-  const kinds = rubric.problems.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
+  const kinds = problems.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
   field.addEventListener("keydown", (event) => {
-    const kind = rubric.problems[Number(event.key) - 1];
+    const kind = problems[Number(event.key) - 1];
     if (!dialog.open || !/^[1-9]$/.test(event.key) || !kind || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     choose(kind.value);
   });
   // Each dialog sets the keys anew: the event of closing may come after the next one is open.
   dialog.onkeydown = null;
-  dialog.replaceChildren(make("h2", {}, fill(words.task_mark_title, { id: response.id })), note, field, make("div", { class: "choices" }, ...kinds), remark, closing(dialog, words));
+  dialog.replaceChildren(make("h2", {}, fill(words.task_mark_title, { id: response.id })), note, field, make("div", { class: "choices" }, ...kinds), severities.length ? "" : remark, closing(dialog, words));
   dialog.showModal();
   field.focus();
   field.setSelectionRange(0, 0);

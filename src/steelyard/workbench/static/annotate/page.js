@@ -1,59 +1,62 @@
 // The annotator's page: what is entered goes into the answer, what follows from it onto the card and the bar.
 
-import { compared, discarded, emptyAnswer, impliedRanking, isSameRanking, judgedOf, marked, moved, nextStep, scored, uncompared, undecided } from "./answer.js";
-import { buildCard, fill, updateCard } from "./card.js";
+import { emptyAnswer, marked, undecided } from "./answer.js";
+import { buildCard, fill, marksOf, updateCard } from "./card.js";
 import { makeClock } from "./clock.js";
-import { ALL_KEYS, actionOf, belongsTo } from "./keys.js";
+import { form } from "./form.js";
+import { belongsTo } from "./keys.js";
 import { makeLoader } from "./loading.js";
 import { closing, openMarking, openReasons } from "./marking.js";
 import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
 import { send } from "./server.js";
 import { drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress } from "./surroundings.js";
+import { triple } from "./triple.js";
 
 const root = document.querySelector("#annotator"), setup = JSON.parse(root.dataset.setup);
 const { words, rubric } = setup;
-const STACKED = 832;
+// What is entered, and in which order: questions one after the other, or the scores and the ranking of a triple.
+const flowOf = (task) => task.questions.length ? form : triple;
 const byId = (id) => document.getElementById(id);
 const dialog = byId("dialog"), place = byId("task");
 const store = makeStore(window.localStorage);
 const later = (run, wait) => window.setTimeout(run, wait);
 const clock = makeClock(() => Date.now(), () => document.visibilityState === "visible");
 
-let card = null, answer = emptyAnswer(), active = null, isByHand = false, history = [], guidelines = {}, reason = "loading";
+let card = null, state = { answer: emptyAnswer(), active: null, isByHand: false }, history = [], merged = null, guidelines = {}, reason = "loading";
 
 const tools = { words, rubric, act: (action) => act(action) };
 const outbox = makeOutbox({ store, person: setup.person, send, later, onChange: (state) => drawBanner(byId("banner"), state, { words, retry: () => outbox.retry(), forgive: () => outbox.forgive() }) });
 const drafts = makeDrafts({ store, person: setup.person, send, later, clock });
 const loader = makeLoader({
   project: setup.project, outbox, send,
-  prepare: (task, versions) => { Object.assign(guidelines, versions); return buildCard(task, tools); },
+  prepare: (task, versions) => { Object.assign(guidelines, versions); return buildCard(task, flowOf(task), tools); },
   onTasks: (why) => { reason = why; if (!card) advance(); },
 });
 
-const stepOf = () => nextStep(answer, card.shown);
-const firstUnscored = () => judgedOf(answer, card.shown).find((response) => !(response in answer.scores));
+const contextOf = () => ({ card, state, change, focus, act, words, dialog });
 
 const paint = () => {
   if (!card) return;
-  const step = stepOf();
-  updateCard(card, { answer, active, asked: step.kind === "compare" || step.kind === "settle" ? step.responses : [] }, tools);
-  drawBar({ step, answer, active, shown: card.shown, canUndo: history.length > 0 }, { words, rubric, act, onRank: (ranking) => change({ ...answer, ranking }, { byHand: true }), onMove: (response, direction) => act({ name: "move", value: direction, response }) });
+  updateCard(card, state, tools);
+  drawBar({ ...card.flow.bar(contextOf()), canUndo: history.length > 0, canSubmit: card.flow.isComplete(card, state) }, words);
 };
 
-// Take over a changed answer: remember the one before for undo, let the ranking follow, save, paint.
-const change = (changed, { byHand = isByHand, focus = active } = {}) => {
-  history.push({ answer, active, isByHand });
-  const implied = impliedRanking(changed, card.shown);
-  // A ranking by hand holds as long as it names the responses that are judged, and says something of its own.
-  const isWhole = changed.ranking.flat().length === judgedOf(changed, card.shown).length;
-  isByHand = byHand && isWhole && !isSameRanking(implied, changed.ranking);
-  answer = isByHand ? changed : { ...changed, ranking: implied || [] };
-  const isElsewhere = focus !== active;
-  active = focus;
-  drafts.save(card.task.assignment, answer);
+// Take over a changed answer: remember the one before for undo, let the rest of it follow, save, paint. Changes in a row
+// with the same `merge`, as the letters of a text, are undone together.
+const change = (changed, { byHand = state.isByHand, active = state.active, merge = null } = {}) => {
+  if (merge === null || merge !== merged) history.push(state);
+  merged = merge;
+  const before = state.active;
+  state = card.flow.follow(card, changed, { byHand, active });
+  drafts.save(card.task.assignment, state.answer);
   paint();
-  // Responses under each other: the next one comes into sight.
-  if (isElsewhere && stepOf().kind === "score" && window.innerWidth <= STACKED) card.responses.get(active).node.scrollIntoView({ block: "start" });
+  card.flow.arrive(card, before, state);
+};
+
+const focus = (active, { isScrolled = true } = {}) => {
+  state = { ...state, active };
+  paint();
+  if (isScrolled) card.responses.get(active)?.node.scrollIntoView({ block: "nearest" });
 };
 
 const advance = () => {
@@ -65,11 +68,8 @@ const advance = () => {
     return;
   }
   const draft = drafts.unsent(card.task.assignment) || card.task.draft;
-  answer = { ...emptyAnswer(), ...(draft || {}) };
-  history = [];
-  const implied = impliedRanking(answer, card.shown);
-  isByHand = answer.ranking.length > 0 && !isSameRanking(implied, answer.ranking);
-  active = firstUnscored() || judgedOf(answer, card.shown)[0] || null;
+  state = card.flow.start(card, { ...emptyAnswer(), ...(draft || {}) });
+  [history, merged] = [[], null];
   root.dataset.state = "task";
   place.replaceChildren(card.node);
   window.scrollTo(0, 0);
@@ -79,80 +79,50 @@ const advance = () => {
 };
 
 const submit = () => {
-  if (stepOf().kind !== "submit") { byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
+  if (!card.flow.isComplete(card, state)) { byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
   const { assignment, guideline } = card.task;
   drafts.forget(assignment);
-  outbox.put({ assignment, guideline, answer, seconds: clock.take() });
+  outbox.put({ assignment, guideline, answer: state.answer, seconds: clock.take() });
   advance();
   outbox.flush().then(() => { loader.fill(); refreshProgress(); });
-};
-
-const score = ({ value, response = active }) => {
-  if (response === null) return;
-  const changed = scored(answer, response, value);
-  const order = [...card.shown.slice(card.shown.indexOf(response)), ...card.shown];
-  const next = order.find((each) => !(each in changed.scores) && !(each in changed.discarded));
-  change(changed, { focus: next || response });
-};
-
-const moveActive = ({ value, response = active }) => {
-  if (!answer.ranking.length || !response) return;
-  change({ ...answer, ranking: moved(answer.ranking, response, value) }, { byHand: true, focus: response });
-};
-
-// Settle a contradiction the short way: compare a circle again, or take the ranking that follows.
-const reset = () => {
-  const step = stepOf();
-  if (step.problem === "circle") change(uncompared(answer, step.responses), { byHand: false });
-  else if (isByHand) change({ ...answer, ranking: [] }, { byHand: false });
 };
 
 const undo = () => {
   const before = history.pop();
   if (!before) return;
-  ({ answer, active, isByHand } = before);
-  drafts.save(card.task.assignment, answer);
+  [state, merged] = [before, null];
+  drafts.save(card.task.assignment, state.answer);
   paint();
 };
 
-const askDiscard = ({ response = active }) => {
-  if (response === null) return;
+const askDiscard = (action) => {
+  if (!card.task.has_discards) return;
   const reasons = setup.discard_reasons.map((value) => rubric.discards.find((each) => each.value === value) || { value, label: value });
-  openReasons(dialog, fill(words.task_discard_title, { id: response }), reasons, { words, onChoice: (value) => {
-    const changed = discarded(answer, response, value);
-    const next = judgedOf(changed, card.shown).find((each) => !(each in changed.scores));
-    change(changed, { focus: next || judgedOf(changed, card.shown)[0] || response });
-  } });
+  card.flow.target(contextOf(), action, (response) => openReasons(dialog, fill(words.task_discard_title, { id: response }), reasons, { words, onChoice: (value) => card.flow.discard(contextOf(), response, value) }));
 };
 
-const mark = ({ response = active }) => {
-  const view = card.task.responses.find(({ id }) => id === response);
-  if (view) openMarking(dialog, view, { words, rubric, onSpan: (span) => change(marked(answer, response, [...(answer.spans[response] || []), span])) });
-};
+const mark = (action) => card.flow.target(contextOf(), action, (response) => {
+  const view = card.task.responses.find(({ id }) => id === response), { choices, severities } = marksOf(card.task, response, rubric);
+  const onSpan = (span) => change(marked(state.answer, response, [...(state.answer.spans[response] || []), span]));
+  if (view) openMarking(dialog, view, { words, problems: choices, severities, onSpan });
+});
 
 const ACTIONS = {
-  score, submit, undo, reset, mark,
-  compare: ({ value }) => { const step = stepOf(); if (step.kind === "compare") change(compared(answer, ...step.responses, value)); },
-  move: moveActive,
-  focus: ({ value }) => {
-    const judged = card.shown, at = judged.indexOf(active);
-    active = judged[(at + value + judged.length) % judged.length];
-    paint();
-    card.responses.get(active).node.scrollIntoView({ block: "nearest" });
-  },
-  activate: ({ response }) => { if (response !== active) { active = response; paint(); } },
+  submit, undo, mark,
+  activate: ({ response }) => card.flow.activate(contextOf(), response),
   discard: askDiscard,
-  "cannot judge": () => openReasons(dialog, words.task_cannot_title, rubric.cannot_judge, { words, onChoice: (value) => change(undecided(answer, value)) }),
-  unmark: ({ response, value }) => change(marked(answer, response, answer.spans[response].filter((_, number) => number !== value))),
+  "cannot judge": () => openReasons(dialog, words.task_cannot_title, rubric.cannot_judge, { words, onChoice: (value) => change(undecided(state.answer, value)) }),
+  unmark: ({ response, value }) => change(marked(state.answer, response, state.answer.spans[response].filter((_, number) => number !== value))),
   unfold: () => card.unfold.click(),
   guideline: () => setGuideline(!root.classList.contains("with-guideline")),
-  keys: () => { dialog.onkeydown = null; drawKeys(dialog, ALL_KEYS, words, closing(dialog, words)); dialog.showModal(); },
+  keys: () => { dialog.onkeydown = null; drawKeys(dialog, (card?.flow || triple).allKeys(card), words, closing(dialog, words)); dialog.showModal(); },
 };
 
 const act = (action) => {
   clock.touch();
   if (!card && !["keys", "guideline"].includes(action.name)) return;
-  ACTIONS[action.name](action);
+  if (ACTIONS[action.name]) ACTIONS[action.name](action);
+  else card.flow.actions[action.name]?.(contextOf(), action);
 };
 
 const setGuideline = (isOpen) => {
@@ -173,10 +143,10 @@ document.addEventListener("keydown", (event) => {
   // What was in a dialog keeps the focus until the next frame.
   const isFree = dialog.contains(event.target) || !belongsTo(event.target, event.key);
   if (dialog.open || event.defaultPrevented || event.isComposing || !isFree) return;
-  const action = actionOf(event, card ? stepOf() : { kind: "none" });
+  const action = (card?.flow || triple).actionOf(event, card, state);
   if (!action) return;
   event.preventDefault();
-  if (!event.repeat || action.name === "focus" || action.name === "move") act(action);
+  if (!event.repeat || ["focus", "move", "step"].includes(action.name)) act(action);
 });
 // After a click the keys belong to the card again, not to the button.
 root.addEventListener("click", (event) => { const button = event.target.closest("button"); if (event.detail > 0 && button) button.blur(); });
@@ -186,7 +156,7 @@ window.addEventListener("pagehide", () => drafts.flush());
 document.addEventListener("visibilitychange", () => { clock.tick(); if (document.visibilityState === "hidden") drafts.flush(); else outbox.retry(); });
 for (const button of document.querySelectorAll("[data-action]")) button.addEventListener("click", () => act({ name: button.dataset.action }));
 window.setInterval(clock.tick, 1000);
-window.setInterval(() => { if (card) drafts.beat(card.task.assignment, answer); }, 30000);
+window.setInterval(() => { if (card) drafts.beat(card.task.assignment, state.answer); }, 30000);
 window.setInterval(() => { if (!card || !loader.size()) loader.fill(); }, 10000);
 
 setGuideline(store.get("steelyard-guideline") === true);

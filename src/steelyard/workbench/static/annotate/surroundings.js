@@ -1,50 +1,22 @@
 // What surrounds the card: the bar with the next step, the banner, the guideline, keys, own progress, and empty states.
 
-import { rankedRelation } from "./answer.js";
 import { fill, make } from "./card.js";
-import { hintsOf } from "./keys.js";
 import { drawRanking } from "./ranking.js";
 
-const SIGNS = { better: ">", same: "=", worse: "<" };
 const byId = (id) => document.getElementById(id);
 
-// A contradiction in words.
-export const problemInWords = ({ problem, responses }, answer, words) => {
-  const [first, second] = responses;
-  if (problem === "circle") return fill(words.task_problem_circle, { responses: responses.join(" · ") });
-  const ranking = SIGNS[rankedRelation(answer, first, second)];
-  if (problem === "comparison against ranking") {
-    const entry = answer.comparisons.find((each) => responses.includes(each.first) && responses.includes(each.second));
-    return fill(words.task_problem_comparison, { compared: `${entry.first} ${SIGNS[entry.choice]} ${entry.second}`, ranked: `${first} ${ranking} ${second}` });
-  }
-  return fill(words.task_problem_score, { first, second, x: answer.scores[first], y: answer.scores[second], ranked: `${first} ${ranking} ${second}` });
-};
-
-const stepInWords = (step, { answer, active }, words) => {
-  if (step.kind === "score") return fill(words.task_step_score, { id: active in answer.scores || active === null ? step.responses[0] : active });
-  if (step.kind === "compare") return fill(words.task_step_compare, { first: step.responses[0], second: step.responses[1] });
-  if (step.kind === "settle") return problemInWords(step, answer, words);
-  return answer.cannot_judge === null ? words.task_step_submit : words.task_step_cannot;
-};
-
-export const drawBar = (state, { words, act, onRank, onMove }) => {
-  const { step, answer } = state, bar = byId("bar");
-  bar.dataset.step = step.kind;
-  const text = stepInWords(step, state, words);
+// Draw the bar: what a flow says of the present step, and whether there is something to undo or to submit.
+export const drawBar = ({ kind, text, hints, choices, ranking, canReset, canUndo, canSubmit }, words) => {
+  byId("bar").dataset.step = kind;
   if (byId("step").textContent !== text) byId("step").textContent = text;
-  byId("hints").replaceChildren(...hintsOf(step).map(([keys, word]) => make("span", {}, make("kbd", {}, keys), ` ${words[word]}`)));
-  const choices = byId("choices");
-  choices.hidden = step.kind !== "compare";
-  if (step.kind === "compare") {
-    const [first, second] = step.responses;
-    const choice = (value, key, label) => make("button", { type: "button", onclick: () => act({ name: "compare", value }) }, label, " ", make("kbd", { "aria-hidden": "true" }, key));
-    choices.replaceChildren(choice("better", "g", fill(words.task_better, { id: first })), choice("same", "s", words.task_key_same), choice("worse", "b", fill(words.task_better, { id: second })));
-  }
-  byId("ranking-row").hidden = answer.ranking.length === 0;
-  drawRanking(byId("ranking"), answer.ranking, { active: state.active, scores: answer.scores, words, onRank, onMove });
-  byId("reset").hidden = step.kind !== "settle";
-  byId("undo").disabled = !state.canUndo;
-  byId("submit").disabled = step.kind !== "submit";
+  byId("hints").replaceChildren(...hints.map(([keys, word]) => make("span", {}, make("kbd", {}, keys), ` ${word}`)));
+  byId("choices").hidden = !choices.length;
+  byId("choices").replaceChildren(...choices.map(({ label, key, isPressed, run }) => make("button", { type: "button", "aria-pressed": isPressed === null ? null : String(isPressed), onclick: run }, label, " ", make("kbd", { "aria-hidden": "true" }, key))));
+  byId("ranking-row").hidden = !ranking?.tiers.length;
+  if (ranking) drawRanking(byId("ranking"), ranking.tiers, { ...ranking, words });
+  byId("reset").hidden = !canReset;
+  byId("undo").disabled = !canUndo;
+  byId("submit").disabled = !canSubmit;
 };
 
 export const drawBanner = (place, { waiting, problem, refused }, { words, retry, forgive }) => {

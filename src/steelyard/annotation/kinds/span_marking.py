@@ -1,0 +1,48 @@
+"""Span marking: problems are marked in one response, each with its kind and a remark; there may be none.
+
+Two answers agree on a response if their marks overlap by half (twice the characters that both marked, over those of
+both); the kinds of the problems do not count, and no mark in both is agreement. Exported: a rating ``marked problems``
+with the spans, whose value is their number; lower is better.
+"""
+
+from collections.abc import Sequence
+
+from steelyard.annotation.answers import Origin, TaskAnswer
+from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
+from steelyard.annotation.questions import TaskQuestion
+from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.core.types import Case, Rating
+
+PROBLEMS = (
+    "factual error", "reasoning error", "instruction ignored", "harmful", "garbled or mixed language",
+    "repetition or padding", "format or style", "other",
+)  # fmt: skip
+
+
+def _each_response(case: Case, rules: TaskRules) -> Design | None:
+    return tuple((response.id,) for response in case.responses) or None
+
+
+def _ask(shown: Sequence[str], catalogues: Catalogues) -> tuple[TaskQuestion, ...]:
+    return (TaskQuestion(name="marks", input="marks", responses=tuple(shown), choices=PROBLEMS),)
+
+
+def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
+    (response,) = origin.shown
+    spans = answer.spans.get(response, ())
+    return (
+        Rating(
+            response=response,
+            rater=origin.judge,
+            kind="human",
+            dimension="marked problems",
+            value=float(len(spans)),
+            id=f"{origin.task}:{origin.judge}:{response}",
+            task=origin.task,
+            spans=spans or None,
+            meta=origin.meta | LOWER_IS_BETTER,
+        ),
+    )
+
+
+KIND = QuestionTasks(name="span_marking", needs="a response or more", plan=_each_response, ask=_ask, rate=_rate)

@@ -1,0 +1,77 @@
+"""Translation quality: errors of a translation are marked with their kind and severity, then it gets 0 to 100 points.
+
+The prompt is the source and each response a translation of it, side by side, as `steelyard convert` reads translations.
+Kinds and severities are those of MQM; the number has the meaning of direct assessment: 0 nothing of the source is
+left, 100 perfect. M-RewardBench compares translations by two systems and prints no scale for people, so this is the
+procedure of WMT (error span annotation, Kocmi et al. 2024) and not the paper's.
+
+Two answers agree on the number if they differ by 10 at most, and on the marks if these overlap by half, where a
+character counts as shared only if both marked it as equally severe. Exported: a rating ``translation quality`` from 0
+to 100 with the spans, and a rating ``mqm``, minus 5 for each major error and 1 for each minor one.
+"""
+
+from collections.abc import Sequence
+
+from steelyard.annotation.answers import Origin, Span, TaskAnswer
+from steelyard.annotation.questions import TaskQuestion
+from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.core.types import Case, Rating
+
+ERRORS = (
+    "Accuracy/Mistranslation", "Accuracy/Omission", "Accuracy/Addition", "Accuracy/Untranslated text",
+    "Fluency/Grammar", "Fluency/Spelling", "Terminology", "Style/Awkward", "Other",
+)  # fmt: skip
+SEVERITIES = {"major": 5.0, "minor": 1.0}
+"""The severities with their weights in the score of MQM (Freitag et al. 2021)."""
+_RANGE = (0, 100)
+_TOLERANCE = 10
+
+
+def _each_translation(case: Case, rules: TaskRules) -> Design | None:
+    return tuple((response.id,) for response in case.responses) or None
+
+
+def _ask(shown: Sequence[str], catalogues: Catalogues) -> tuple[TaskQuestion, ...]:
+    return (
+        TaskQuestion(
+            name="errors", input="marks", responses=tuple(shown), choices=ERRORS, severities=tuple(SEVERITIES)
+        ),
+        TaskQuestion(name="quality", input="number", responses=tuple(shown), range=_RANGE),
+    )
+
+
+def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
+    (response,) = origin.shown
+    spans = answer.spans.get(response, ())
+    penalty = sum(SEVERITIES[severity or ""] for _, _, _, severity in spans)
+    return (
+        _rating("translation quality", answer.scores[response], (float(_RANGE[0]), float(_RANGE[1])), spans, origin),
+        _rating("mqm", 0.0 - penalty, None, spans, origin),
+    )
+
+
+def _rating(
+    dimension: str, value: float, scale: tuple[float, float] | None, spans: tuple[Span, ...], origin: Origin
+) -> Rating:
+    return Rating(
+        response=origin.shown[0],
+        rater=origin.judge,
+        kind="human",
+        dimension=dimension,
+        value=float(value),
+        range=scale,
+        id=f"{origin.task}:{origin.judge}:{origin.shown[0]}:{dimension}",
+        task=origin.task,
+        spans=spans or None,
+        meta=origin.meta,
+    )
+
+
+KIND = QuestionTasks(
+    name="translation_quality",
+    needs="a source as the prompt, and a translation or more",
+    plan=_each_translation,
+    ask=_ask,
+    tolerance=_TOLERANCE,
+    rate=_rate,
+)

@@ -1,0 +1,104 @@
+"""Simulated answers to the questions of a task, to try the machinery. They are evidence of nothing.
+
+What is perceived of a response decides comparisons, scores and the number of marks. A choice has a latent value for
+each item, which a simulated person takes unless an error is drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from steelyard.annotation.answers import Span, TaskAnswer
+from steelyard.annotation.questions import TaskQuestion, applies
+from steelyard.annotation.simulated_annotators import Noise
+from steelyard.core.numerics import Floats, generator
+
+_ERRORS = 0.06
+"""The share of choices that differ from the latent one, for somebody without particular care."""
+_WORDS_IN_MARK = 6
+_TEXT = "simulated: a clearer wording of the prompt"
+
+
+class SimulatedLook(NamedTuple):
+    """How a simulated person sees a task: the texts shown by response, the quality perceived of each, and errors.
+
+    ``item`` names the item, so that what is latent in it is the same for everybody; ``care`` divides the errors.
+    """
+
+    texts: Mapping[str, str]
+    perceived: Floats
+    noise: Noise
+    item: tuple[str, ...]
+    care: float
+    rng: np.random.Generator
+    seed: int
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The ids of the responses in the order shown."""
+        return tuple(self.texts)
+
+
+def answer_questions(questions: Sequence[TaskQuestion], look: SimulatedLook) -> TaskAnswer:
+    """Return an answer to all questions that apply, in their order."""
+    answer = TaskAnswer()
+    for question in questions:
+        if applies(question, answer):
+            answer = _ANSWERED[question.input](answer, question, look)
+    return answer
+
+
+def _compared(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
+    first, second = question.responses
+    difference = look.perceived[look.shown.index(first)] - look.perceived[look.shown.index(second)]
+    if abs(difference) < look.noise.tie_band:
+        return replace(answer, ranking=((first, second),))
+    return replace(answer, ranking=((first,), (second,)) if difference > 0 else ((second,), (first,)))
+
+
+def _chosen(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
+    latent = generator(look.seed, "latent choice", *look.item, question.name)
+    # The first choices are the common ones.
+    place = min(int(latent.exponential(len(question.choices) / 3)), len(question.choices) - 1)
+    if look.rng.random() < _ERRORS / look.care:
+        place = int(look.rng.integers(len(question.choices)))
+    return replace(answer, entries={**answer.entries, question.name: question.choices[place]})
+
+
+def _scored(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
+    (response,) = question.responses
+    assert question.range is not None, "a number has a range"
+    low, high = question.range
+    perceived = look.perceived[look.shown.index(response)]
+    score = int(np.clip(np.rint(low + perceived * (high - low)), low, high))
+    return replace(answer, scores={**answer.scores, response: score})
+
+
+def _written(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
+    return replace(answer, entries={**answer.entries, question.name: _TEXT})
+
+
+def _marked(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
+    (response,) = question.responses
+    spans = _latent_marks(question, response, look)
+    seen = tuple(span for span in spans if look.rng.random() > _ERRORS / look.care)
+    return replace(answer, spans={**answer.spans, response: seen}) if seen else answer
+
+
+def _latent_marks(question: TaskQuestion, response: str, look: SimulatedLook) -> tuple[Span, ...]:
+    """Return the problems that a text has, fewer the better it is; each is a few characters long."""
+    text, latent = look.texts[response], generator(look.seed, "latent marks", *look.item, response)
+    starts = np.sort(latent.integers(0, max(1, len(text)), size=int(latent.integers(0, 3))))
+    spans: list[Span] = []
+    for start in starts.tolist():
+        end = min(len(text), start + _WORDS_IN_MARK + int(latent.integers(0, 12)))
+        label = question.choices[int(latent.integers(len(question.choices)))]
+        severity = question.severities[int(latent.integers(len(question.severities)))] if question.severities else None
+        if start < end:
+            spans.append((start, end, label, severity))
+    return tuple(spans)
+
+
+_ANSWERED = {"comparison": _compared, "choice": _chosen, "number": _scored, "text": _written, "marks": _marked}

@@ -1,0 +1,96 @@
+"""A person at the annotator's page in Chromium, with a project of the person's own, for tests."""
+
+import itertools
+import time
+
+from sqlalchemy import select
+
+from steelyard.annotation.pipeline import PipelineRules
+from steelyard.annotation.task_kinds import TaskRules
+from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.tables import StoredAnswer, StoredAssignment
+from workbench_people import NOON, content_of
+from workbench_server import Login
+
+names = itertools.count(1)
+CARD = "document.querySelector('[data-state=task] .task')"
+STEP = "document.querySelector('#step').textContent"
+SUBMIT = "document.querySelector('#submit')"
+
+
+class Annotator:
+    """A new person of a new project with the page open. Presses are counted."""
+
+    def __init__(
+        self, served, tab, *, num_cases=3, language="en", texts=("First.", "Second.", "Third."), prompt="Why?", **tasks
+    ):
+        self.database, self.server = served
+        self.tasks = TaskRules(**tasks)
+        self.tab, self.num_keys = tab, 0
+        self.project = self.database.write(lambda session: self._project(session, num_cases, texts, prompt))
+        login = Login(self.database, f"person {next(names)}", language=language)
+        self.person = login.person
+        tab.complaints.clear()
+        tab.forget(self.server.origin)
+        tab.set_cookie(self.server.origin, "steelyard_workbench", login.cookie)
+        self.open()
+
+    def _project(self, session, num_cases, texts, prompt):
+        settings = ProjectSettings(rules=PipelineRules(gold_share=0), tasks=self.tasks)
+        project = add_project(session, f"project {next(names)}", settings, by=None, at=NOON)
+        cases = [
+            Case(
+                prompt=Prompt(
+                    id=f"q{n}",
+                    language="en",
+                    category=("Open questions",),
+                    messages=(Message(role="user", content=f"{prompt} {n}"),),
+                ),
+                responses=tuple(Response(id=f"gpt-4-{place}", text=text) for place, text in enumerate(texts)),
+            )
+            for n in range(num_cases)
+        ]
+        import_cases(session, project, cases, batch="b", by=None, at=NOON)
+        return project.id
+
+    def open(self):
+        self.tab.open(f"{self.server.origin}/annotate?project={self.project}")
+        self.tab.wait(CARD)
+
+    def press(self, *keys, modifiers=0):
+        for key in keys:
+            self.tab.press(key, modifiers=modifiers)
+            self.num_keys += 1
+
+    def shown(self):
+        """The ids of the responses of the oldest open task, by letter."""
+        with self.database.reading() as session:
+            mine = select(StoredAssignment).where(
+                StoredAssignment.person_id == self.person, StoredAssignment.state == "open"
+            )
+            return dict(zip("ABC", session.scalars(mine.order_by(StoredAssignment.id)).first().shown, strict=False))
+
+    def answers(self, number):
+        """Wait until the workbench has a number of answers; return them, the oldest first."""
+        mine = select(StoredAnswer).where(StoredAnswer.person_id == self.person).order_by(StoredAnswer.assignment_id)
+        end = time.monotonic() + 60
+        while True:
+            with self.database.reading() as session:
+                rows = session.scalars(mine).all()
+            if len(rows) >= number or time.monotonic() > end:
+                assert len(rows) == number
+                return [content_of(row) for row in rows]
+            time.sleep(0.05)
+
+    def draft(self, fits):
+        """Wait for a draft at the workbench that fits."""
+        mine = select(StoredAssignment.draft).where(StoredAssignment.person_id == self.person)
+        end = time.monotonic() + 60
+        while True:
+            with self.database.reading() as session:
+                drafts = [draft for draft in session.scalars(mine) if draft]
+            if any(fits(draft) for draft in drafts):
+                return
+            assert time.monotonic() < end, drafts
+            time.sleep(0.05)
