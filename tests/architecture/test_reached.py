@@ -15,13 +15,14 @@ CALLED_BY_LIBRARIES = {
     "format_help",
     "predict_proba",
     "readable",
+    "scanDelims",
     "visit_Compare",
     "visit_Concat",
     "visit_For",
     "visit_Getitem",
     "visit_Output",
 }
-"""Methods of classes that libraries call (Typer, scikit-learn, `io.RawIOBase`, `jinja2.visitor.NodeTransformer`)."""
+"""Methods of classes that libraries call (Typer, scikit-learn, `io.RawIOBase`, Jinja, markdown-it)."""
 
 
 ROUTERS = {"router", "description", "figures"}

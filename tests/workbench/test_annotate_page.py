@@ -226,3 +226,17 @@ def test_nothing_keeps_anybody_out(served, browser, scheme):
     assert browser.value(look) == []
     page.press("Escape")
     browser.prefer("light")
+
+
+def test_a_formula_wider_than_its_card_scrolls_inside_it(served, browser):
+    formula = "$$f'(x) = 2x \\ln x + x^2 \\cdot \\frac{1}{x} = 2x \\ln x + x = x(2 \\ln x + 1) = x \\ln x^2 + x.$$"
+    for width in (1280, 390):
+        browser.resize(width, 844, is_phone=width < 600)
+        Annotator(served, browser, texts=(f"First:\n\n{formula}", "Second.", "Third."))
+        browser.wait("document.querySelector('.katex-display')")
+        assert browser.value("document.documentElement.scrollWidth") <= width
+        assert browser.value(
+            "(() => { const f = document.querySelector('.katex-display');"
+            " return f.getBoundingClientRect().right <= f.closest('.response').getBoundingClientRect().right; })()"
+        )
+    browser.resize(1280, 900)

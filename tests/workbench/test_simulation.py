@@ -1,6 +1,7 @@
 """The whole pipeline with simulated people: from cases to a bench that `resolve` and `evaluate` take as it is."""
 
 import random
+import time
 
 import pytest
 from sqlalchemy import func, select
@@ -10,15 +11,18 @@ from steelyard.core.errors import OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.resolve import resolve
+from steelyard.workbench.alignment import items_to_align
 from steelyard.workbench.audit_log import verify
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
+from steelyard.workbench.people import ROLES
 from steelyard.workbench.projects import count_states, export_cases
 from steelyard.workbench.simulation import Habits, make_gold, work_until_finished
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
     StoredEvent,
+    StoredGuideline,
     StoredItem,
     StoredPerson,
     StoredProject,
@@ -149,9 +153,16 @@ def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkey
         assert all(person.is_simulated for person in people)
         assert session.get_one(StoredProject, 1).is_simulated
         assert verify(session) is None
+        # Nothing in it is from the future, and the visitor meets guidelines and the longest queue of alignment.
+        assert session.scalar(select(func.max(StoredEvent.at))) < time.time()
+        assert {each.language for each in session.scalars(select(StoredGuideline))} == {"en", "zh"}
+        waiting = {person.name: len(items_to_align(session, person.id)) for person in people}
+        assert waiting["annotator"] == max(waiting.values())
+        assert {person.name for person in people if person.password_hash} == set(ROLES)
     database.close()
     assert states["finished"] >= len(material) // 3
     assert states["annotating"] >= 1
+    assert len(states) >= 4
     assert len([person for person in people if person.role == "annotator"]) == 29
     again = open_demo(tmp_path, 0)
     with again.reading() as session:

@@ -3,7 +3,9 @@
 Every item, answer and decision in it is simulated, and every page says so. Accounts of each role wait for a visitor.
 """
 
+import itertools
 import time
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +20,9 @@ from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.simulate import Config as Material
 from steelyard.stages.simulate import simulate
+from steelyard.workbench.alignment import items_to_align
 from steelyard.workbench.database import Database
+from steelyard.workbench.guidelines import NewGuideline, add_guideline
 from steelyard.workbench.people import NewPerson, Role, add_person, make_key
 from steelyard.workbench.projects import Evidence, ProjectSettings, add_project, export_cases, import_cases
 from steelyard.workbench.simulation import (
@@ -29,19 +33,24 @@ from steelyard.workbench.simulation import (
     annotate,
     latent_qualities,
     make_gold,
+    review,
+    settle_layers,
     work_until_finished,
 )
-from steelyard.workbench.tables import StoredProject
+from steelyard.workbench.tables import StoredPerson, StoredProject
 
 PASSWORD = "simulated people"
 NUM_ANNOTATORS = 29
 """As many as annotated CheemsBench."""
 _NUM_PROMPTS = 60
-_DAYS = 6
-_PACE = 900.0
-"""Some minutes of work of each person stand for the days of a project."""
+_DAYS = 4
+_PACE = 200.0
+"""Some minutes of work of each person stand for the days of a project, which end before the visitor comes."""
 _ROLE_OF: dict[Layer, Role] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _FILE = "workbench.db"
+_ORDINALS = ("second", "third", "fourth")
+_ROUNDS_TO_ALIGN = 3
+"""In the first people propose, in the second the others take it or give up, in the third both have."""
 
 
 def open_demo(folder: Path, seed: int) -> Database:
@@ -66,21 +75,78 @@ def demo_cases(folder: Path, *, seed: int, num_prompts: int = _NUM_PROMPTS) -> t
 
 
 def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulation:
-    """Fill an empty workbench with three batches: one is finished, one waits in the queues, one is being annotated."""
-    third = len(cases) // 3
+    """Fill an empty workbench with six batches: one is finished, the others wait at one step of the pipeline each.
+
+    The people who give an answer stop before the visitor's account of each role: every queue has something in it.
+    """
     begun_at = time.time() - _DAYS * 24 * 3600
     simulation = start_project(database, cases, seed=seed, begun_at=begun_at)._replace(pace=_PACE)
-    import_batch(simulation, cases[:third], "first batch")
+    add_guidelines(simulation)
+    size = len(cases) // 7
+    ends = [len(cases) - number * size for number in range(5, -1, -1)]
+    parts = [cases[begin:end] for begin, end in itertools.pairwise([0, *ends])]
+    import_batch(simulation, parts[0], "first batch")
     work_until_finished(simulation)
     make_gold(simulation)
-    import_batch(simulation, cases[third : 2 * third], "second batch")
+    for number, part in enumerate(parts[1:4]):
+        import_batch(simulation, part, f"{_ORDINALS[number]} batch")
+        annotate(simulation)
+        for _ in range(_ROUNDS_TO_ALIGN):
+            align(simulation)
+        # The layers before the one that this batch waits for.
+        for layer in LAYERS[: len(LAYERS) - 1 - number]:
+            alone = _with_layers(simulation, (layer,))
+            settle_layers(alone)
+            review(alone)
+    import_batch(simulation, parts[4], "fifth batch")
     annotate(simulation)
-    # Half of the people align: the items of the others wait, some of them for the visitor.
-    align(simulation._replace(crew=simulation.crew._replace(annotators=simulation.crew.annotators[1::2])))
-    import_batch(simulation, cases[2 * third :], "third batch")
+    seat_visitor(simulation)
+    import_batch(simulation, parts[5], "sixth batch")
     # Half of the answers: five tasks a case, two people a task.
-    annotate(simulation, most=5 * len(cases[2 * third :]))
+    annotate(simulation, most=5 * len(parts[5]))
     return simulation
+
+
+def _with_layers(simulation: Simulation, layers: Sequence[Layer]) -> Simulation:
+    """Return the simulation in which nobody but these layers reviews."""
+    reviewers = {layer: people if layer in layers else () for layer, people in simulation.crew.layers.items()}
+    return simulation._replace(crew=simulation.crew._replace(layers=reviewers))
+
+
+def add_guidelines(simulation: Simulation) -> None:
+    """Add the guidelines of the demonstration, in both languages of the pages."""
+    path = Path(__file__).with_name("demo_guidelines.toml")
+    texts = [NewGuideline(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["guidelines"]]
+
+    def add(session: Session) -> None:
+        project = session.get_one(StoredProject, simulation.crew.project)
+        for text in texts:
+            add_guideline(session, project, text, by=None, at=simulation.begun_at)
+
+    simulation.database.write(add)
+
+
+def seat_visitor(simulation: Simulation) -> None:
+    """Give the visitor's login to the annotator who has the most items to align, for whom the demonstration shows most.
+
+    The others of the crew align what does not need that person.
+    """
+
+    def seat(session: Session) -> int:
+        waiting = {person: len(items_to_align(session, person)) for person in simulation.crew.annotators}
+        seated = max(simulation.crew.annotators, key=lambda person: waiting[person])
+        visitor, chosen = (session.get_one(StoredPerson, number) for number in (simulation.crew.annotators[0], seated))
+        names, passwords = (visitor.name, chosen.name), (visitor.password_hash, chosen.password_hash)
+        visitor.name = f"{visitor.name} (moving)"
+        session.flush()
+        chosen.name, chosen.password_hash = names[0], passwords[0]
+        session.flush()
+        visitor.name, visitor.password_hash = names[1], passwords[1]
+        return seated
+
+    seated = simulation.database.write(seat)
+    others = tuple(person for person in simulation.crew.annotators if person != seated)
+    align(simulation._replace(crew=simulation.crew._replace(annotators=others[::2])))
 
 
 def start_project(

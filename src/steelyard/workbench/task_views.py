@@ -16,8 +16,9 @@ from steelyard.annotation.agreement import PairCounts, count_agreement
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.types import Record
+from steelyard.workbench.answer_markdown import safe_markdown
 from steelyard.workbench.blinding import BlindTask, blind_task
-from steelyard.workbench.pages import FOLDER, safe_markdown
+from steelyard.workbench.pages import FOLDER
 from steelyard.workbench.projects import case_of
 from steelyard.workbench.question_words import QuestionWords, catalogues_of, question_in_words
 from steelyard.workbench.queues import Seat, responses_shown

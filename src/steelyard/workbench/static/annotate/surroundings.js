@@ -45,7 +45,7 @@ export const drawKeys = (dialog, keys, words, end) => {
   dialog.replaceChildren(make("h2", {}, words.task_key_keys), make("dl", { class: "keys" }, ...rows), end);
 };
 
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => `${Math.round(100 * share)}%`;
 export const drawProgress = (place, { today, total, agreement }, words) => {
   place.dataset.today = today;
   const figure = (number, word) => make("span", {}, make("b", {}, String(number)), ` ${word}`);
