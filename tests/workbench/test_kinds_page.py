@@ -1,5 +1,7 @@
 """Kinds of tasks other than triples on the annotator's page in Chromium: by keys, by mouse, and on a phone."""
 
+from pathlib import Path
+
 import pytest
 
 from browser import CHROMIUM
@@ -9,6 +11,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]
+AXE = Path(__file__).parents[1] / "golden" / "axe" / "axe.min.js"
 PAIR = ("First.", "Second.")
 
 
@@ -71,3 +74,99 @@ def test_a_pair_in_arabic_fits_a_phone_and_speaks_chinese(served, browser):
         assert len(answer.ranking) == 1
     finally:
         browser.resize(1280, 900)
+
+
+def open_kind(served, browser, kind, **settings):
+    return Annotator(served, browser, texts=PAIR, kind=kind, **settings)
+
+
+def test_a_prompt_is_revised_and_categorised_by_keys(served, browser):
+    page = open_kind(served, browser, "prompt_review", categories=("code", "mathematics/algebra"))
+    assert browser.value(STEP) == "Is the prompt kept, revised, or dropped?"
+    assert "Why is it dropped?" not in browser.value("document.querySelector('.questions').innerText")
+    page.press("r", "Enter")
+    browser.wait("document.activeElement.matches('textarea')")
+    # The text begins as the prompt.
+    browser.wait("document.activeElement.value.startsWith('Why?')")
+    page.press("!", "Escape")
+    page.press("2", "1", "3", "Enter")
+    (first,) = page.answers(1)
+    assert first.entries.pop("revised_text").startswith("Why?")
+    assert first.entries == {
+        "decision": "revise", "category": "mathematics/algebra", "difficulty": "easy", "scenario": "study"
+    }  # fmt: skip
+    page.press("d", "3", "Enter")
+    *_, second = page.answers(2)
+    assert second.entries == {"decision": "drop", "drop_reason": "unsafe"}
+    # Undoing brings back the question that the key went to.
+    page.press("k", "ArrowUp", "d", "Backspace", "ArrowDown", "1")
+    assert browser.value(STEP) == "How difficult is it?"
+    assert browser.complaints == []
+
+
+def test_a_long_list_of_categories_is_a_field_of_its_own(served, browser):
+    page = open_kind(served, browser, "prompt_review")
+    page.press("k", "Enter")
+    browser.wait("document.activeElement.matches('select')")
+    browser.value(
+        "(() => { const field = document.activeElement; field.value = 'mathematics/algebra'; "
+        "field.dispatchEvent(new Event('change')); })()"
+    )
+    browser.wait("document.querySelector('#step').textContent === 'How difficult is it?'")
+    page.press("3", "2", "Enter")
+    (answer,) = page.answers(1)
+    assert answer.entries == {
+        "decision": "keep", "category": "mathematics/algebra", "difficulty": "hard", "scenario": "work"
+    }  # fmt: skip
+
+
+def test_a_translation_gets_an_error_with_its_severity_and_points(served, browser):
+    page = open_kind(served, browser, "translation_quality")
+    ids = page.shown()
+    page.press("m")
+    browser.wait("document.activeElement.matches('textarea.raw')")
+    browser.value("document.activeElement.setSelectionRange(1, 4)")
+    page.press("2")
+    browser.wait("document.querySelector('#dialog').innerText.includes('How severe')")
+    page.press("1")
+    browser.wait("document.querySelector('[data-response=A] .marks li')")
+    page.press("8", "5", "Enter")
+    (answer,) = page.answers(1)
+    assert answer.scores == {ids["A"]: 85}
+    assert answer.spans == {ids["A"]: ((1, 4, "Accuracy/Omission", "major"),)}
+    page.press("1", "0", "0", "Backspace", "Enter")
+    *_, second = page.answers(2)
+    assert list(second.scores.values()) == [10]
+
+
+def test_a_response_is_compared_with_the_baseline_that_is_always_second(served, browser):
+    page = open_kind(served, browser, "baseline", baseline="gpt-4-0")
+    assert page.shown() == {"A": "gpt-4-1", "B": "gpt-4-0"}
+    assert browser.value(STEP) == "Is A better than the baseline B, the same, or worse?"
+    page.press("b", "Enter")
+    (answer,) = page.answers(1)
+    assert answer.ranking == (("gpt-4-0",), ("gpt-4-1",))
+
+
+def test_nothing_to_mark_is_one_key(served, browser):
+    page = open_kind(served, browser, "span_marking")
+    assert "Nothing is marked" in browser.value(STEP)
+    page.press("Enter")
+    (answer,) = page.answers(1)
+    assert answer.spans == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_anybody_out_of_questions(served, browser, scheme):
+    browser.prefer(scheme)
+    for kind in ("prompt_review", "translation_quality", "pairwise"):
+        page = open_kind(served, browser, kind)
+        page.press({"prompt_review": "r", "translation_quality": "5", "pairwise": "g"}[kind])
+        browser.value(AXE.read_text(encoding="utf-8") + "; 1")
+        browser.value("Promise.allSettled(document.getAnimations().map((each) => each.finished)).then(() => 1)")
+        look = (
+            "axe.run(document).then((r) => r.violations.filter((v) => ['serious', 'critical'].includes(v.impact))"
+            ".map((v) => v.id + ': ' + v.nodes.map((n) => n.html).slice(0, 3).join(' ')))"
+        )
+        assert browser.value(look) == []
+    browser.prefer("light")

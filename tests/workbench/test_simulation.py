@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from steelyard.annotation.pipeline import PipelineRules
+from steelyard.annotation.task_kinds import kind_names
 from steelyard.core.errors import OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
@@ -159,6 +160,8 @@ def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkey
         waiting = {person.name: len(items_to_align(session, person.id)) for person in people}
         assert waiting["annotator"] == max(waiting.values())
         assert {person.name for person in people if person.password_hash} == set(ROLES)
+        assert set(session.scalars(select(StoredTask.kind))) == set(kind_names())
+        assert all(session.scalars(select(StoredProject.is_simulated)))
     database.close()
     assert states["finished"] >= len(material) // 3
     assert states["annotating"] >= 1
@@ -167,6 +170,6 @@ def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkey
     again = open_demo(tmp_path, 0)
     with again.reading() as session:
         assert count_states(session, 1) == states
-        assert len(session.scalars(select(StoredItem)).all()) == len(material)
+        assert len(session.scalars(select(StoredItem).where(StoredItem.project_id == 1)).all()) == len(material)
     again.close()
     assert Database(f"sqlite:///{tmp_path}/workbench.db").migrate()

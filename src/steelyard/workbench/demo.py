@@ -22,6 +22,7 @@ from steelyard.stages.simulate import Config as Material
 from steelyard.stages.simulate import simulate
 from steelyard.workbench.alignment import items_to_align
 from steelyard.workbench.database import Database
+from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.guidelines import NewGuideline, add_guideline
 from steelyard.workbench.people import NewPerson, Role, add_person, make_key
 from steelyard.workbench.projects import Evidence, ProjectSettings, add_project, export_cases, import_cases
@@ -78,6 +79,7 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
     """Fill an empty workbench with six batches: one is finished, the others wait at one step of the pipeline each.
 
     The people who give an answer stop before the visitor's account of each role: every queue has something in it.
+    Every other kind of tasks has a small project of its own.
     """
     begun_at = time.time() - _DAYS * 24 * 3600
     simulation = start_project(database, cases, seed=seed, begun_at=begun_at)._replace(pace=_PACE)
@@ -104,6 +106,7 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
     import_batch(simulation, parts[5], "sixth batch")
     # Half of the answers: five tasks a case, two people a task.
     annotate(simulation, most=5 * len(parts[5]))
+    add_kinds(simulation, cases)
     return simulation
 
 

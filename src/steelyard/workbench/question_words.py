@@ -12,7 +12,7 @@ from steelyard.core.types import JsonObject, Record
 from steelyard.prompts.taxonomy import NameLanguage, taxonomy
 from steelyard.workbench.projects import ProjectSettings
 
-_DIGITS = "123456789"
+_DIGITS = "1234567890"
 
 
 class ChoiceWords(Record, frozen=True, kw_only=True, omit_defaults=False):

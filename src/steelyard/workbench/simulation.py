@@ -174,7 +174,13 @@ def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
 
 
 def _align_all(simulation: Simulation, session: Session, person: int) -> int:
-    return sum(_align_item(simulation, session, entry.item, person) for entry in items_to_align(session, person))
+    mine = _of_project(simulation, [entry.item for entry in items_to_align(session, person)])
+    return sum(_align_item(simulation, session, item, person) for item in mine)
+
+
+def _of_project(simulation: Simulation, items: Sequence[StoredItem]) -> list[StoredItem]:
+    """Return the items of the simulated project: queues have those of all projects."""
+    return [item for item in items if item.project_id == simulation.crew.project]
 
 
 def _align_item(simulation: Simulation, session: Session, item: StoredItem, person: int) -> bool:
@@ -201,7 +207,8 @@ def _is_turn(evidence: TaskEvidence, person: int, others: list[TaskAnswer]) -> b
 
 
 def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:
-    at, items = _now(simulation, session), items_to_settle(session, layer, person)
+    at = _now(simulation, session)
+    items = _of_project(simulation, items_to_settle(session, layer, person))
     for item in items:
         if layer != LAYERS[-1] and _is_drawn(
             simulation, f"passed on by {layer}", item, simulation.habits.passed_on_share
@@ -217,7 +224,8 @@ def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: 
 
 
 def _review_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:
-    at, items = _now(simulation, session), items_to_review(session, layer, person)
+    at = _now(simulation, session)
+    items = _of_project(simulation, items_to_review(session, layer, person))
     for item in items:
         share = simulation.habits.rejected_share if layer == LAYERS[-1] and item.round == 1 else 0.0
         is_rejected = _is_drawn(simulation, "rejected", item, share)

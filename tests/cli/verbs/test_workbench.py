@@ -82,9 +82,9 @@ def test_a_broken_case_file_leaves_no_project(run, opened, tmp_path):
     path.write_bytes(path.read_bytes() + b'{"prompt": 1}\n')
     error = run("import", path, "--project", "p").exception
     assert str(error).startswith(f"{path}:3")
-    # One with two responses fails later, in the middle of the transaction.
-    write_cases(path, [*cases(2), *cases(1, 2, first=2)])
-    assert "2 responses" in str(run("import", path, "--project", "p").exception)
+    # One with a single response fails later, in the middle of the transaction.
+    write_cases(path, [*cases(2), *cases(1, 1, first=2)])
+    assert "1 response gets no task" in str(run("import", path, "--project", "p").exception)
     opened.migrate()
     with opened.reading() as session:
         assert session.scalars(select(StoredProject)).all() == []
@@ -98,6 +98,15 @@ def test_settings_of_a_project_that_is_there_are_not_changed_by_an_import(run, t
     assert isinstance(refused, ConfigError)
     assert run("import", tmp_path / "b.jsonl", "--project", "p").exit_code == 0
     assert "allowed: p" in str(run("export", "--project", "q", "--out", tmp_path / "o.jsonl").exception)
+
+
+def test_cases_with_too_few_responses_are_skipped_as_the_error_says(run, tmp_path):
+    path = tmp_path / "cases.jsonl"
+    write_cases(path, [*cases(2), *cases(1, 1, first=2), *cases(1, 2, first=3)])
+    refused = run("import", path, "--project", "p").exception
+    assert "tasks.too_few=skip" in refused.do
+    result = run("import", path, "--project", "p", "--set", "tasks.too_few=skip")
+    assert result.output == "3 items with 3 tasks in project p; 1 case left out.\n"
 
 
 def test_a_backup_is_a_workbench(run, tmp_path):

@@ -4,7 +4,7 @@ import { fill, make } from "./card.js";
 import { applies, currentQuestion, entered, isAnswered, meaningOf, neighbour, openQuestions, takenOut, typed, valueOf } from "./entries.js";
 import { openReasons } from "./marking.js";
 
-const MOST_BUTTONS = 9;
+const MOST_BUTTONS = 10;
 const COMPARISON = [["first", "g ←"], ["same", "s ↓"], ["second", "b →"]];
 
 const KEYS = { Enter: "submit", Backspace: "undo", d: "discard", x: "cannot judge", m: "mark", i: "guideline", e: "unfold", "?": "keys" };
@@ -76,7 +76,7 @@ const rowOf = (question, { words, act, task }) => {
   }
   const field = question.input === "choice" ? make("select", { "aria-label": question.label }, make("option", { value: "" }, "–"), ...question.choices.map(({ value, label }) => make("option", { value }, label)))
     : question.input === "number" ? make("input", { type: "text", inputmode: "numeric", "aria-label": question.label, size: "6" })
-    : make("textarea", { rows: "6", dir: "auto", "aria-label": question.label });
+    : make("textarea", { rows: "6", dir: "auto", placeholder: task.prompt_text, "aria-label": question.label });
   if (question.input === "choice") field.addEventListener("change", () => { if (field.value) run(field.value); field.blur(); });
   else if (question.input === "number") field.addEventListener("change", () => { const number = Number(field.value); if (/^\d+$/.test(field.value) && number >= question.range[0] && number <= question.range[1]) run(number); });
   else {
