@@ -1,5 +1,6 @@
 """The command line of the workbench, on SQLite: what a server's administrator does without its pages."""
 
+import json
 import re
 import shlex
 import signal
@@ -13,14 +14,18 @@ import typer
 from sqlalchemy import select
 from typer.testing import CliRunner
 
+from steelyard.annotation.task_kinds import TaskRules
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.workbench.database import Database
+from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.people import log_in, make_key
 from steelyard.workbench.projects import ProjectSettings, add_project, is_simulated, settings_of
 from steelyard.workbench.serving import Reach, options_of
+from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
+from task_kind_cases import cases_for
 from workbench_people import cases
 
 ROOT = Path(__file__).parents[3]
@@ -153,7 +158,16 @@ def test_the_commands_of_the_how_to_exist(name):
     text = (ROOT / "docs" / "howto" / name).read_text(encoding="utf-8")
     lines = re.findall("^steelyard workbench (.*)$", text, flags=re.MULTILINE)
     group = typer.main.get_command(build_app()).commands["workbench"]
-    assert {line.split()[0] for line in lines} == {"demo", "serve", "add-person", "import", "export", "backup", "erase"}
+    assert {line.split()[0] for line in lines} == {
+        "demo",
+        "serve",
+        "add-person",
+        "import",
+        "export",
+        "native",
+        "backup",
+        "erase",
+    }
     for verb, *words in map(shlex.split, lines):
         group.commands[verb].make_context(verb, words)
 
@@ -207,3 +221,35 @@ def test_serve_answers_on_a_free_port_and_ends_at_ctrl_c(address):
     assert "Traceback" not in errors
     assert server.returncode == 0
     assert errors.count("stopped") == 1
+
+
+def test_results_of_native_speakers_are_printed_by_language(run, opened):
+    opened.migrate()
+    every = cases_for("native_check", 6)
+    simulation = start_project(
+        opened, every, seed=1, begun_at=0.0, num_annotators=3, tasks=TaskRules(kind="native_check")
+    )
+    import_batch(simulation, every, "b", has_reference=True)
+    assert "No finished item" in run("native", "--project", "Simulated project").output
+    work_until_finished(simulation)
+    printed = run("native", "--project", "Simulated project")
+    assert printed.exit_code == 0
+    for word in ("simulated people", "as reference", "reads native", "ar", "zh"):
+        assert word in " ".join(printed.output.split())
+    results = json.loads(run("native", "--project", "Simulated project", "--json").output)
+    assert sorted(each["language"] for each in results) == ["ar", "en", "zh"]
+    assert all(each["simulated"] and each["num_items"] == 2 for each in results)
+
+
+def test_an_export_says_how_many_prompts_were_dropped(run, opened, tmp_path):
+    opened.migrate()
+    every = cases_for("prompt_review", 12)
+    simulation = start_project(
+        opened, every, seed=1, begun_at=0.0, num_annotators=3, tasks=TaskRules(kind="prompt_review")
+    )
+    import_batch(simulation, every, "b")
+    num_finished = work_until_finished(simulation)["finished"]
+    output = run("export", "--project", "Simulated project", "--out", tmp_path / "o.jsonl").output
+    num_written = len(list(read_cases(tmp_path / "o.jsonl")))
+    assert 0 < num_written < num_finished
+    assert f"{num_finished - num_written} prompt" in output

@@ -4,9 +4,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
 
-from steelyard.cli.output import print_lines
+from steelyard.cli.output import TerminalTable, echo_record, percent_text, print_lines
 from steelyard.cli.verb import FunctionVerb, VerbGroup
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import ConfigError, FileError
@@ -156,7 +157,7 @@ def _export(
     """
     from steelyard.io.cases import write_cases
     from steelyard.workbench.audit_log import Deed, record
-    from steelyard.workbench.projects import export_cases
+    from steelyard.workbench.projects import count_states, export_cases
 
     opened = _open(database)
 
@@ -167,8 +168,49 @@ def _export(
 
     opened.write(note)
     with opened.reading() as session:
-        number = write_cases(out, export_cases(session, _existing(session, project), evidence=evidence))
-    print_lines([f"{number_of(number, 'finished item')} in {out}."])
+        stored = _existing(session, project)
+        num_dropped = count_states(session, stored.id).get("finished", 0)
+        number = write_cases(out, export_cases(session, stored, evidence=evidence))
+    dropped = f" {number_of(num_dropped - number, 'prompt')} dropped by review." if num_dropped > number else ""
+    print_lines([f"{number_of(number, 'finished item')} in {out}.{dropped}"])
+
+
+def _native(
+    *,
+    project: _Project,
+    database: _Address = _FILE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Print what native speakers say of the finished items of a project of the kind native_check, by language.
+
+    Each figure is a share of items with its 95% interval: people prefer the reference's better response, call both the
+    same, find the texts written as by a native speaker, find the item suited to the language; then agreement with each
+    judge that the cases came with.
+
+    Example: `steelyard workbench native --project natives`
+    """
+    from steelyard.annotation.native_results import native_results
+    from steelyard.workbench.projects import export_cases
+
+    with _open(database).reading() as session:
+        results = native_results(export_cases(session, _existing(session, project), evidence="aligned"))
+    if as_json:
+        echo_record([msgspec.to_builtins(each) for each in results])
+        return
+    judges = sorted({judge for each in results for judge in each.judges})
+    heads = ["items", "as reference", "same", "reads native", "suited", *judges]
+    rows = [
+        [
+            each.language or "none",
+            str(each.num_items),
+            *map(percent_text, (each.reference, each.same, each.native, each.suited)),
+            *(percent_text(each.judges[judge]) if judge in each.judges else "" for judge in judges),
+        ]
+        for each in results
+    ]
+    note = " (simulated people: evidence of nothing)" if any(each.simulated for each in results) else ""
+    title = f"Native speakers of project {project}{note}" if results else "No finished item of a native-speaker check."
+    print_lines([TerminalTable(title, heads, rows) if rows else title])
 
 
 def _backup(
@@ -341,6 +383,7 @@ WORKBENCH = VerbGroup(
         FunctionVerb("add-person", _add_person),
         FunctionVerb("import", _import),
         FunctionVerb("export", _export),
+        FunctionVerb("native", _native),
         FunctionVerb("backup", _backup),
         FunctionVerb("erase", _erase),
         FunctionVerb("simulate", _simulate),
