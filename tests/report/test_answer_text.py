@@ -6,8 +6,9 @@ import pytest
 
 from browser import CHROMIUM, opened
 from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.evaluation.tables import Panel, Sentence, ShownItem
 from steelyard.report.items import JoinedItems, pack
-from steelyard.report.page import Page, render
+from steelyard.report.page import Page, Section, render
 from steelyard.report.text_libraries import TextNeeds, library_scripts, library_styles
 
 HOSTILE = """<script>document.title='owned'</script><img src=x onerror="document.title='owned'"><svg onload=alert(1)>
@@ -183,3 +184,22 @@ def test_the_libraries_cannot_end_their_script_element():
     scripts = library_scripts(TextNeeds(markdown=True, code=True, formulas=True))
     assert len(scripts) == 3
     assert not [one for one in scripts if re.search(r"</script", one, re.IGNORECASE)]
+
+
+@BROWSER
+def test_examples_of_a_section_are_shown_as_answers_are(tmp_path):
+    answers = (("hostile", HOSTILE), ("chinese", CHINESE))
+    example = ShownItem("item", None, Sentence("items_about"), "Why is $x^2$ **even**?", answers)
+    section = Section("judges", (), (Panel("examples", None, examples=(example,)),))
+    packed = pack(JoinedItems({}, []), budget=2**20)
+    html = "<!doctype html>" + render(Page("title", "en", (), False, (), (), (section,), packed, (), "1"))
+    (tmp_path / "page.html").write_text(html, encoding="utf-8")
+    page = opened(f"file://{tmp_path}/page.html", tmp_path / "profile")
+    assert page.complaints == []
+    assert "<title>title</title>" in page.html
+    (shown,) = page.document.all("article", "example")
+    assert [bold.text for bold in shown.all("strong")][:3] == ["even", "“关键”", "求导（先）"]
+    assert {"script", "img", "a"} & {
+        element.tag for text in shown.all("div", "text") for element in text.all()
+    } == set()
+    assert "turn" in shown.all("div", "text")[0].attributes["class"]

@@ -93,6 +93,20 @@ def test_every_kind_of_private_data_and_harm_is_translated(rule):
     assert found
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "answers over the limit, zh",
+        "held out: cut answers",
+        "held out: pairs of equal tokens",
+        "fewer than 2 responses",
+        "cases without a supervised judgment",
+    ],
+)
+def test_counts_with_a_part_are_translated_whole(rule):
+    assert not re.search(r"[a-z]{3,}", page_strings().translate(rule_word(rule), "zh"))
+
+
 def test_a_rule_names_a_file_without_its_folder():
     assert "someone" not in rule_word("overlap: /of/someone/bench.jsonl")
     assert "bench.jsonl" in rule_word("overlap: /of/someone/bench.jsonl")

@@ -14,6 +14,8 @@ def test_counts_stand_in_one_line():
 
 def test_the_parts_of_a_rule_keep_their_names():
     assert rule_word("cut responses, zh") == f"{word('rule_cut_responses', 'cut responses')}, zh"
+    cut = word("rule_cut_answers", "cut answers")
+    assert rule_word("held out: cut answers") == f"{word('rule_held_out', 'held out')}{COLON}{cut}"
     assert rule_word("verdict: cut off") == word("rule_verdict_cut_off", "verdict: cut off")
     assert rule_word("verdict: my reason") == f"{word('rule_verdict', 'verdict')}{COLON}my reason"
     assert rule_word("中文") == word("rule_", "中文")

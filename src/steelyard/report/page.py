@@ -10,7 +10,7 @@ import html
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -291,9 +291,10 @@ def render(page: Page) -> str:
     if page.failures is not None:
         failures = environment.from_string(read_template("failures.html")).render(page=page, failures=page.failures)
     figures = [panel.figure.spec for section in page.sections for panel in section.panels if panel.figure]
+    needs = page.packed.needs.of(_example_texts(page.sections))
     scripts = [
         *([_vega()] if figures else []),
-        *library_scripts(page.packed.needs),
+        *library_scripts(needs),
         *map(read_template, _SCRIPTS),
     ]
     return environment.from_string(read_template("page.html")).render(
@@ -302,7 +303,7 @@ def render(page: Page) -> str:
         errors=packed_text(page.failures.record if page.failures else {}),
         terms=["accuracy", "exact_match", "interval_95", *defined, "conflict_ratio", "tier"],
         left_out=None if is_whole else Sentence("say_left_out", sizes),
-        styles=code_markup("".join(map(read_template, _STYLES)) + library_styles(page.packed.needs)),
+        styles=code_markup("".join(map(read_template, _STYLES)) + library_styles(needs)),
         scripts=[code_markup(script) for script in scripts],
         hashes=[script_hash(script) for script in scripts],
         figures=json_markup(figures),
@@ -310,6 +311,12 @@ def render(page: Page) -> str:
         index=packed_text([msgspec.Raw(line) for line in page.packed.lines]),
         pages=page.packed.pages,
     )
+
+
+def _example_texts(sections: Iterable[Section]) -> Iterator[str]:
+    """Give the texts of the examples, which are shown as those of items are."""
+    for example in (example for section in sections for panel in section.panels for example in panel.examples):
+        yield from (example.prompt or "", *(text for _, text in example.answers))
 
 
 @functools.cache  # the bundle is the same for every page, and takes seconds to make

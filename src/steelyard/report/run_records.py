@@ -17,6 +17,7 @@ _STATUS = re.compile(r"http_(\d{3})")
 _DETAILS = {
     r"the labels have (\d\.\d\d) of the probability": "detail_probability",
     r"at (\d+) tokens": "detail_at_tokens",
+    r"at (\d+) tokens, fewer than the \d+ asked for.*": "detail_below_the_limit",
     r"several verdicts: (.*)": "detail_several_verdicts",
 }
 
@@ -24,8 +25,8 @@ _DETAILS = {
 def rule_word(rule: str) -> str:
     """Return the word of a rule or observation; one without a translation is its own word.
 
-    A rule ``TOTAL, PART`` or ``TOTAL: PART`` without a word of its own counts a part of the rule ``TOTAL``: only the
-    total is translated.
+    A rule ``TOTAL, PART`` or ``TOTAL: PART`` without a word of its own counts a part of the rule ``TOTAL``; the part is
+    translated where it is a rule itself.
     """
     if (whole := f"rule_{text_key(rule)}") in section_texts():
         return word(whole, rule)
@@ -35,6 +36,8 @@ def rule_word(rule: str) -> str:
     shown = _without_folders(part)
     if (kind := f"found_{text_key(part)}") in section_texts() and total in _FINDINGS:
         shown = word(kind, part)
+    elif (inner := f"rule_{text_key(part)}") in section_texts():
+        shown = word(inner, part)
     return f"{word(f'rule_{text_key(total)}', total)}{COLON if mark == ': ' else mark}{shown}"
 
 

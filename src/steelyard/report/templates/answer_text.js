@@ -174,3 +174,10 @@ const AnswerText = (() => {
   };
   return { node, toggle, setRaw, isRaw: () => isRaw, tag, direction, hasLibrary: () => Boolean(window.markdownit) };
 })();
+
+// Examples of sections are in the page as written; they are shown as the texts of items are.
+for (const place of document.querySelectorAll(".example .text")) {
+  const shown = AnswerText.node(place.textContent);
+  shown.classList.add(...place.classList);
+  place.replaceWith(shown);
+}

@@ -95,9 +95,32 @@ const Page = (() => {
   const chosen = new URLSearchParams(location.search).get("language") || Page.stored("steelyard-language");
   Page.choose(chosen === "en" || chosen === "zh" ? chosen : root.dataset.ui);
 
-  const links = [...document.querySelectorAll("#contents a")];
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) for (const link of links) link.classList.toggle("here", link.hash === `#${entry.target.id}`);
+  // Entries that do not fit into one line go, from the last, into a list that opens; the one of the section in view is marked.
+  const links = [...document.querySelectorAll("#contents a")], entries = document.querySelector("#contents .entries");
+  const further = document.querySelector("#contents .further");
+  const isWider = () => entries.scrollWidth > entries.clientWidth + 1;
+  const fit = () => {
+    if (!further) return;
+    entries.append(...links);
+    further.hidden = true;
+    if (!isWider()) return;
+    further.hidden = false;
+    for (const link of links.slice(1).reverse()) {
+      if (!isWider()) break;
+      further.lastElementChild.prepend(link);
+    }
+    mark();
+  };
+  const mark = () => further.classList.toggle("here", Boolean(further.querySelector("a.here")));
+  if (further) {
+    new ResizeObserver(fit).observe(document.getElementById("contents"));
+    Page.onLanguage(fit);
+    document.addEventListener("click", (event) => { if (!event.target.closest(".further summary")) further.open = false; });
+    document.addEventListener("keydown", (event) => { if (event.key === "Escape") further.open = false; });
+  }
+  const seen = new IntersectionObserver((list) => {
+    for (const entry of list) if (entry.isIntersecting) for (const link of links) link.classList.toggle("here", link.hash === `#${entry.target.id}`);
+    if (further) mark();
   }, { rootMargin: "-20% 0px -70% 0px" });
   for (const section of document.querySelectorAll("main section")) seen.observe(section);
 })();
