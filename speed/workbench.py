@@ -1,13 +1,20 @@
 """Load on a workbench: many people at once through HTTP, with exact counts; and how long serving takes in a large one.
 
-Run: python speed/workbench.py load --people 100 --pause 20 --seconds 60 [--database postgresql://…]
+Run: python speed/workbench.py requests [--postgresql]
+     python speed/workbench.py load --people 100 --pause 20 --seconds 60 --postgresql [--processes 2]
      python speed/workbench.py load --people 20 --pause 0 --seconds 30
      python speed/workbench.py large --items 100000
-(adds a row to speed/results/workbench.json; without --database, SQLite in a temporary folder)
+(adds a row to speed/results/workbench.json; SQLite in a temporary folder, or with --postgresql a server that is started
+for it, with fsync)
 
-``load``: `steelyard workbench serve` in one process, the people in another. Each person asks for a task, pauses for a
-random time about ``--pause`` seconds (0: machine speed), submits, and goes on. 95th percentiles are over all requests
-of a kind; the counts are checked afterwards: never more than two answers a task, no answer twice, the log whole.
+``requests``: people one after the other, so that the processor time of the server is that of one kind of request, in
+milliseconds; it hardly depends on what else the machine does.
+``load``: `steelyard workbench serve`, and the people in another process on the same cores. Each person asks for a task,
+pauses for a random time about ``--pause`` seconds, submits, pauses, and goes on; with 20, one request in 20 seconds,
+which is twice as fast as people are. 0 is machine speed: no pause at all. 95th percentiles are over all requests of a
+kind; the counts are checked afterwards: never more than two answers a task, no answer twice, the log whole. Processor
+time is given for the server, the database and the people (the load itself), each per request.
+Both use items of five responses of about 300 words with a list, code and a formula.
 ``large``: a project of that many cases with five responses; times of reserving a task, of submitting and of counting
 states, medians and maxima over 50 calls, in one process.
 """
@@ -20,6 +27,7 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -33,21 +41,23 @@ RESULTS = HERE / "results" / "workbench.json"
 def main():
     """Measure, print the row and add it to the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("load", "large"))
-    parser.add_argument("--database")
+    parser.add_argument("what", choices=("requests", "load", "large"))
+    parser.add_argument("--postgresql", action="store_true")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--pause", type=float, default=20.0)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--items", type=int, default=2000)
     settings = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        address = settings.database or f"sqlite:///{folder}/workbench.db"
-        figures = load(address, settings) if settings.what == "load" else large(address, settings)
+    settings.load_average = round(os.getloadavg()[0], 2)
+    with _database(settings) as address:
+        figures = {"requests": requests, "load": load, "large": large}[settings.what](address, settings)
     row = {
-        "command": "python speed/workbench.py " + " ".join(_without_address(sys.argv[1:])),
+        "command": "python speed/workbench.py " + " ".join(sys.argv[1:]),
         "system": address.partition(":")[0],
         "machine": f"{os.cpu_count()} shared cores ({platform.machine()}), Python {platform.python_version()}",
         "load_average_before": settings.load_average,
+        "load_average_after": round(os.getloadavg()[0], 2),
         **figures,
     }
     rows = msgspec.json.decode(RESULTS.read_bytes()) if RESULTS.exists() else []
@@ -55,18 +65,90 @@ def main():
     print(msgspec.json.format(msgspec.json.encode(row)).decode())
 
 
-def load(address, settings):
-    """Let people work for a time and return the times of requests, and the counts afterwards."""
+@contextmanager
+def _database(settings):
+    """A database for one measurement: its address. PostgreSQL writes to the disk as a server of a team does."""
+    if not settings.postgresql:
+        with tempfile.TemporaryDirectory() as folder:
+            yield f"sqlite:///{folder}/workbench.db"
+        return
+    from postgres_server import postgres_serving, run_statement
+
+    with postgres_serving() as address:
+        maintenance = address.format(name="postgres")
+        for change in ("fsync = on", "full_page_writes = on"):
+            run_statement(maintenance, f"ALTER SYSTEM SET {change}")
+        run_statement(maintenance, "SELECT pg_reload_conf()")
+        run_statement(maintenance, "CREATE DATABASE workbench")
+        yield address.format(name="workbench")
+
+
+def _project(database, settings):
+    """A project with texts of a usual length, and people with tokens: its number and the tokens."""
+    from annotate_page import text_of
+
+    from steelyard.core.numerics import generator
+    from steelyard.core.types import Case, Message, Prompt, Response
+    from steelyard.workbench.people import NewPerson, add_person
+    from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+    from workbench_clients import tokens_of
+
+    random, at = generator(0, "workbench"), time.time()
+    cases = [
+        Case(
+            prompt=Prompt(id=f"q{number}", messages=(Message(role="user", content=f"Question {number}?"),)),
+            responses=tuple(Response(id=f"r{place}", text=text_of(random, place)) for place in range(5)),
+        )
+        for number in range(settings.items)
+    ]
+
+    def make(session):
+        project = add_project(session, "speed", ProjectSettings(), by=None, at=at)
+        import_cases(session, project, cases, batch="b", by=None, at=at)
+        people = [add_person(session, NewPerson(f"p{n}", "annotator"), by=None, at=at) for n in range(settings.people)]
+        return project.id, [person.id for person in people]
+
+    project, people = database.write(make)
+    return project, tokens_of(database, people)
+
+
+def requests(address, settings):
+    """Return the processor time and the time of serving a task, of a draft and of an answer, one at a time."""
     from steelyard.workbench.database import Database
-    from workbench_clients import Annotator, KillableServer, tokens_of
-    from workbench_people import make_project
+    from workbench_clients import KillableServer, RequestsOfOne
 
     database = Database(address)
     database.migrate()
-    project, people = make_project(database, settings.items, 5, num_people=settings.people)
-    tokens = tokens_of(database, people)
-    settings.load_average = round(os.getloadavg()[0], 2)
+    project, tokens = _project(database, settings)
+    kinds = ("serve", "draft", "submit")
+    used, seconds = dict.fromkeys(kinds, 0.0), {kind: [] for kind in kinds}
     with KillableServer(address) as server:
+        people = [RequestsOfOne(server, token, project=project) for token in tokens]
+        for warm in (False, *[True] * 20):
+            for kind in kinds:
+                before, times = _used_by(server.process), []
+                for person in people:
+                    _timed(times, getattr(person, kind))
+                if warm:
+                    used[kind] += _used_by(server.process) - before
+                    seconds[kind] += times
+    database.close()
+    return {
+        kind: {"server_cpu_ms": round(1000 * used[kind] / len(seconds[kind]), 2), **_percentiles(seconds[kind])}
+        for kind in kinds
+    }
+
+
+def load(address, settings):
+    """Let people work for a time and return the times of requests, and the counts afterwards."""
+    from steelyard.workbench.database import Database
+    from workbench_clients import Annotator, KillableServer
+
+    database = Database(address)
+    database.migrate()
+    project, tokens = _project(database, settings)
+    with KillableServer(address, "--processes", str(settings.processes)) as server:
+        used_before = _used(server, address)
         until = time.monotonic() + settings.seconds
         pause = lambda: random.uniform(0, 2 * settings.pause)  # noqa: E731 - a value of the workers
         workers = [Annotator(server, token, project=project, pause=pause, until=until) for token in tokens]
@@ -76,12 +158,34 @@ def load(address, settings):
         for worker in workers:
             worker.join()
         elapsed = time.monotonic() - started
+        used = {who: value - used_before[who] for who, value in _used(server, address).items()}
     figures = {"people": settings.people, "pause_s": settings.pause, "elapsed_s": round(elapsed, 1)}
     for kind in ("serve", "submit"):
         figures[kind] = _percentiles([second for worker in workers for second in worker.seconds[kind]])
+    num_requests = sum(figures[kind]["n"] for kind in ("serve", "submit"))
+    figures["requests_per_s"] = round(num_requests / elapsed, 1)
+    for who, value in used.items():
+        figures[f"{who}_cpu_ms_per_request"] = round(1000 * value / max(1, num_requests), 2)
     figures["failures"] = sum(worker.failure is not None for worker in workers)
     figures["broken_connections"] = sum(worker.num_retries for worker in workers)
     return figures | _counts(database, sum(len(worker.acknowledged) for worker in workers))
+
+
+def _used(server, address):
+    """Seconds of processor time so far: of the server, of the database, and of this process, which is the people."""
+    used = {"server": _used_by(server.process), "people": time.process_time()}
+    _, _, folder = address.partition("?host=")
+    if folder:
+        used["database"] = _used_by(int((Path(folder) / "data" / "postmaster.pid").read_text().split()[0]))
+    return used
+
+
+def _used_by(process):
+    """Seconds of processor time of a process, its children, and what they have waited for."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return seconds + sum(_used_by(int(child)) for child in children)
 
 
 def _counts(database, num_acknowledged):
@@ -114,7 +218,6 @@ def large(address, settings):
 
     database = Database(address)
     database.migrate()
-    settings.load_average = round(os.getloadavg()[0], 2)
     started = time.perf_counter()
     project, people = make_project(database, settings.items, 5, num_people=50)
     figures = {"items": settings.items, "import_s": round(time.perf_counter() - started, 1)}
@@ -151,12 +254,6 @@ def _percentiles(seconds):
         },
         "max_ms": round(1000 * max(seconds), 1),
     }
-
-
-def _without_address(arguments):
-    """The arguments without the database: its address may hold a password."""
-    hidden = {number + 1 for number, argument in enumerate(arguments) if argument == "--database"}
-    return ["postgresql://…" if number in hidden else argument for number, argument in enumerate(arguments)]
 
 
 if __name__ == "__main__":

@@ -24,13 +24,14 @@ _SERVE = '"$@" & server=$!; read -r _; kill -9 $server; wait $server 2>/dev/null
 class KillableServer:
     """`steelyard workbench serve` at a free port; killed and started again by `restart`."""
 
-    def __init__(self, address):
-        self._address = address
+    def __init__(self, address, *options):
+        self._address, self._options = address, options
         self.url = ""
         self._start()
 
     def _start(self):
         serve = [sys.executable, "-m", "steelyard", "workbench", "serve", "--port", "0", "--database", self._address]
+        serve += self._options
         self._shell = subprocess.Popen(
             ["sh", "-c", _SERVE, "sh", *serve],
             stdin=subprocess.PIPE,
@@ -42,6 +43,11 @@ class KillableServer:
         line = self._shell.stdout.readline()
         assert "http://" in line, f"the server did not start: {line}"
         self.url = line.strip().rpartition(" ")[2]
+
+    @property
+    def process(self):
+        """The number of the shell, whose child is the server."""
+        return self._shell.pid
 
     def kill(self):
         """Kill the server without any warning."""
@@ -76,7 +82,7 @@ class Annotator(threading.Thread):
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._connection = None
         self.acknowledged = {}
-        self.seconds = {"serve": [], "submit": []}
+        self.seconds = {"serve": [], "draft": [], "submit": []}
         self.num_retries = 0
         self.failure = None
 
@@ -98,12 +104,14 @@ class Annotator(threading.Thread):
             self._hang_up()
 
     def _answer(self, task):
+        path = f"/annotate/{task['assignment']}/answer?seconds=3"
+        self.acknowledged[task["assignment"]] = self._ask("submit", "POST", path, self._content(task))["outcome"]
+
+    def _content(self, task):
         letters = {response["raw"]: response["id"] for response in task["responses"]}
         order = [letters[raw] for raw in self._order(letters)]
-        content = {"scores": {letter: 5 - 2 * place for place, letter in enumerate(order)}}
-        content["ranking"] = [[letter] for letter in order]
-        outcome = self._ask("submit", "POST", f"/annotate/{task['assignment']}/answer?seconds=3", content)["outcome"]
-        self.acknowledged[task["assignment"]] = outcome
+        scores = {letter: 5 - 2 * place for place, letter in enumerate(order)}
+        return {"scores": scores, "ranking": [[letter] for letter in order]}
 
     def _ask(self, kind, method, path, content=None):
         """Send a request until it is answered. Raises AssertionError for an answer other than 200."""
@@ -136,6 +144,23 @@ class Annotator(threading.Thread):
             if self._connection is not None:
                 self._connection.close()
         self._connection = None
+
+
+class RequestsOfOne(Annotator):
+    """The requests of one person, to be sent one by one."""
+
+    def serve(self):
+        """Ask for a task."""
+        (self._task,) = self._ask("serve", "GET", f"/annotate/tasks?project={self._project}&number=1")["tasks"]
+
+    def draft(self):
+        """Save what would be the answer."""
+        path = f"/annotate/{self._task['assignment']}/draft?seconds=3"
+        self._ask("draft", "POST", path, self._content(self._task))
+
+    def submit(self):
+        """Send the answer."""
+        self._answer(self._task)
 
 
 def tokens_of(database, people):

@@ -1,12 +1,13 @@
 """The annotator's page in Chromium: tasks by keys, by mouse and on a phone, and through a server that is killed."""
 
+import time
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
 from browser import CHROMIUM
-from steelyard.workbench.tables import StoredAnswer, StoredTask
+from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredTask
 from workbench_annotator import CARD, STEP, SUBMIT, Annotator
 
 pytestmark = [
@@ -240,3 +241,21 @@ def test_a_formula_wider_than_its_card_scrolls_inside_it(served, browser):
             " return f.getBoundingClientRect().right <= f.closest('.response').getBoundingClientRect().right; })()"
         )
     browser.resize(1280, 900)
+
+
+def test_a_page_that_is_closed_gives_back_what_it_had_loaded_ahead(served, browser):
+    person = Annotator(served, browser, num_cases=5)
+    browser.wait("performance.getEntriesByType('resource').filter((each) => each.name.includes('/tasks')).length > 1")
+    person.press("4")
+    browser.wait("performance.getEntriesByType('resource').some((each) => each.name.includes('/draft'))")
+    browser.open(f"{person.server.origin}/account")
+
+    def open_drafts():
+        with person.database.reading() as session:
+            mine = select(StoredAssignment).where(StoredAssignment.person_id == person.person)
+            return [each.draft is not None for each in session.scalars(mine)]
+
+    end = time.monotonic() + 60
+    while open_drafts() != [True] and time.monotonic() < end:
+        time.sleep(0.05)
+    assert open_drafts() == [True]

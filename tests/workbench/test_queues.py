@@ -7,7 +7,8 @@ import msgspec
 from sqlalchemy import select
 
 from steelyard.workbench.projects import set_priorities
-from steelyard.workbench.queues import release
+from steelyard.workbench.queues import give_back, release
+from steelyard.workbench.submissions import save_draft
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -117,6 +118,22 @@ def test_a_task_that_is_given_back_goes_to_somebody_else(database):
     assert len(take(database, project, cyd)) == 1
     (task,) = rows(database, StoredTask)
     assert (task.num_reserved, task.is_open) == (2, False)
+
+
+def test_what_was_loaded_and_never_shown_is_given_back_without_a_trace(database):
+    project, (ada, bob) = make_project(database, 3, num_people=2)
+    mine = [number for number, _ in take(database, project, ada, number=3)]
+    until = {each.id: each.expires_at for each in rows(database, StoredAssignment)}
+    draft = answer(("r0", "r1", "r2"))
+    database.write(lambda session: save_draft(session, session.get_one(StoredAssignment, mine[0]), draft, seconds=0))
+    # Another person's page, and one that knows an older time, give nothing back; a draft stays.
+    assert database.write(lambda session: give_back(session, bob, until)) == 0
+    assert database.write(lambda session: give_back(session, ada, dict.fromkeys(mine, NOON))) == 0
+    assert database.write(lambda session: give_back(session, ada, until)) == 2
+    assert database.write(lambda session: give_back(session, ada, until)) == 0
+    assert [each.id for each in rows(database, StoredAssignment)] == mine[:1]
+    assert sorted(each.num_reserved for each in rows(database, StoredTask)) == [0, 0, 1]
+    assert len(take(database, project, ada, number=3)) == 3
 
 
 def test_each_person_has_an_order_of_responses_that_stays(database):

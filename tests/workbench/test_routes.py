@@ -73,6 +73,7 @@ ROUTES = {
     ("POST", "/annotate/{assignment}/draft"): Row("annotate", 200, _answer()),
     ("POST", "/annotate/{assignment}/answer"): Row("annotate", 200, _answer()),
     ("POST", "/annotate/{assignment}/release"): Row("annotate", 200),
+    ("POST", "/annotate/give-back"): Row("annotate", 204, {"data": {"assignment": "1", "until": "1"}}),
     ("GET", "/align"): Row("align", 200),
     ("GET", "/align/{item}"): Row("align", 200),
     ("POST", "/align/{item}/remarks"): Row("align", 303, {"data": {"text": "Why?"}}),

@@ -5,6 +5,7 @@ HTML in the text is off, and what is rendered is cleaned afterwards. LaTeX stays
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any
 
 import nh3
@@ -24,8 +25,11 @@ _MATH = re.compile(r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|(?<![\\$\w])\$(?! )[^$\
 _WIDE = re.compile(
     "[\u1100-\u11ff\u3000-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
+_NUM_RENDERED = 1000
+"""Texts whose HTML is kept. Two people see the same response, and each in several tasks, at about the same time."""
 
 
+@lru_cache(maxsize=_NUM_RENDERED)
 def safe_markdown(text: str) -> Markup:
     """Return the text as HTML of harmless tags. LaTeX is kept as it was written, as the text of ``span.math``."""
     formulas: list[str] = []

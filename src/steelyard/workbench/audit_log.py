@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import select, text
+from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
 from steelyard.core.types import JsonObject
@@ -18,6 +18,10 @@ from steelyard.workbench.tables import StoredEvent
 _LOCK = 7_305_194_806_130_911
 """The number of the lock under which PostgreSQL appends one event after another; SQLite has one writer anyway."""
 _BLOCK = 5000
+
+
+_LAST_HASH = select(StoredEvent.hash).order_by(StoredEvent.id.desc()).limit(1)
+_APPEND = insert(StoredEvent.__table__)  # pyright: ignore[reportArgumentType] - the Table of a declared class
 
 
 class Deed(NamedTuple):
@@ -46,23 +50,14 @@ def append_recorded(session: Session) -> None:
     session.flush()
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
-    last = session.scalar(select(StoredEvent.hash).order_by(StoredEvent.id.desc()).limit(1)) or ""
-    rows: list[StoredEvent] = []
+    last = session.scalar(_LAST_HASH) or ""
+    rows: list[JsonObject] = []
     for deed, at in deeds:
-        rows.append(
-            StoredEvent(
-                at=at,
-                person_id=deed.person,
-                action=deed.action,
-                subject=deed.subject,
-                subject_id=deed.subject_id,
-                detail=deed.detail,
-                previous_hash=last,
-                hash=_hash(deed, at, last),
-            )
-        )
-        last = rows[-1].hash
-    session.add_all(rows)
+        row: JsonObject = {"at": at, "person_id": deed.person, "action": deed.action, "subject": deed.subject}
+        row |= {"subject_id": deed.subject_id, "detail": deed.detail, "previous_hash": last}
+        last = row["hash"] = _hash(deed, at, last)
+        rows.append(row)
+    session.execute(_APPEND, rows)
 
 
 def verify(session: Session) -> int | None:

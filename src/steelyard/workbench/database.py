@@ -9,7 +9,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -21,7 +21,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, NoSuchModuleError
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, DisconnectionError, NoSuchModuleError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -34,6 +35,10 @@ _TRIES = 8
 """How often a transaction is run that others stand in the way of."""
 _BUSY_SECONDS = 10.0
 _CONNECTIONS = 20
+_REST_SECONDS = 5.0
+"""After how long without use a connection is tried before it is used: the server may have closed it."""
+_NUM_KEPT = 200
+"""How many of the rows that it read last a transaction that writes holds on to."""
 
 
 class Database:
@@ -100,7 +105,7 @@ class Database:
         """
         for number in range(1, _TRIES + 1):
             try:
-                with self._turn, Session(self.engine, expire_on_commit=False) as session:
+                with self._turn, _WritingSession(self.engine, expire_on_commit=False) as session:
                     if self.is_sqlite:
                         # A writer from the start: a reader that wants to write later could only fail.
                         session.connection().exec_driver_sql("BEGIN IMMEDIATE")
@@ -142,6 +147,18 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+class _WritingSession(Session):
+    """A session that looks a row up once: `Session` alone forgets rows that no variable holds, and asks again."""
+
+
+@event.listens_for(_WritingSession, "loaded_as_persistent")
+def _keep(session: Session, row: object) -> None:
+    recent_rows = session.info.get("rows")
+    if recent_rows is None:
+        recent_rows = session.info["rows"] = deque(maxlen=_NUM_KEPT)
+    recent_rows.append(row)
 
 
 class FairTurn:
@@ -187,7 +204,10 @@ def _engine(address: str) -> Engine:
         url = make_url(address)
         if url.get_backend_name() == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
-            return create_engine(url, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, pool_pre_ping=True)
+            engine = create_engine(url, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS)
+            event.listen(engine, "checkin", _note_use)
+            event.listen(engine, "checkout", _try_rested)
+            return engine
         if url.get_backend_name() == "sqlite" and url.database:
             if not Path(url.database).parent.is_dir():
                 raise OutputError("is not a folder", where=str(Path(url.database).parent), do="create it first")
@@ -215,6 +235,23 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> N
     # What was answered must survive a power cut, not only a crash of the program.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _note_use(_: object, entry: ConnectionPoolEntry) -> None:
+    entry.info["used_at"] = time.monotonic()
+
+
+def _try_rested(connection: DBAPIConnection, entry: ConnectionPoolEntry, _: object) -> None:
+    """Try a connection that has rested for a while. To try each one would double the round trips of short requests."""
+    if time.monotonic() - entry.info.get("used_at", time.monotonic()) < _REST_SECONDS:
+        return
+    try:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("SELECT 1")
+        connection.rollback()
+    except Exception as error:
+        # The pool then opens another one.
+        raise DisconnectionError from error
 
 
 def _is_passing(error: DBAPIError) -> bool:

@@ -9,16 +9,18 @@ import hashlib
 import hmac
 import secrets
 from typing import Literal, NamedTuple, get_args
+from weakref import WeakKeyDictionary
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from itsdangerous import BadSignature, Signer
-from sqlalchemy import delete, func, select
+from sqlalchemy import Row, bindparam, delete, func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.database import Database
 from steelyard.workbench.tables import StoredApiToken, StoredKey, StoredLoginAttempt, StoredLoginSession, StoredPerson
 
 Role = Literal["annotator", "delivery", "operations", "researcher", "administrator"]
@@ -32,6 +34,18 @@ _MOST_BY_NAME = 8
 _MOST_BY_ADDRESS = 60
 # Letters and digits that no font confuses.
 _ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+# Every request asks this: the statements are built once, and only what a visitor needs is read.
+_ACTIVE = select(
+    StoredPerson.id, StoredPerson.display_name, StoredPerson.role, StoredPerson.language, StoredPerson.pseudonym
+).where(StoredPerson.is_active.is_(True))
+_OF_SESSION = _ACTIVE.join(StoredLoginSession, StoredLoginSession.person_id == StoredPerson.id).where(
+    StoredLoginSession.token_hash == bindparam("hash"), StoredLoginSession.expires_at > bindparam("at")
+)
+_OF_TOKEN = _ACTIVE.join(StoredApiToken, StoredApiToken.person_id == StoredPerson.id).where(
+    StoredApiToken.token_hash == bindparam("hash"), StoredApiToken.revoked_at.is_(None)
+)
+_keys: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
+"""The key of each database that is open. It is made once in the life of a workbench."""
 _hasher = PasswordHasher()
 # Checked for an unknown name, too, so that the time of an answer does not tell which names exist.
 _NOBODY = _hasher.hash("nobody")
@@ -100,6 +114,14 @@ def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -
     return person
 
 
+def has_public_passwords(session: Session) -> bool:
+    """Tell whether simulated people can log in: their password is that of every demonstration."""
+    able = select(StoredPerson.id).where(
+        StoredPerson.is_simulated.is_(True), StoredPerson.is_active.is_(True), StoredPerson.password_hash != ""
+    )
+    return session.scalar(able.limit(1)) is not None
+
+
 def first_password() -> str:
     """Return a random password to be told to a person, who changes it: 59 bits, in letters that no font confuses."""
     return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(3))
@@ -152,19 +174,59 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     record(session, Deed("person erased", "person", person.id, by, {}), at=at)
 
 
+def enter(database: Database, name: str, password: str, *, address: str, at: float) -> str:
+    """Check a password and return the cookie of a new session, in two short transactions. Raises LoginRefused.
+
+    The password is hashed between them: nobody else's answer waits for that. The attempt is counted before it is
+    tried, so that many at once are throttled, too, and is taken back when it succeeds.
+    """
+
+    def begin(session: Session) -> tuple[int, str]:
+        if wait := _seconds_to_wait(session, name, address, at):
+            raise LoginRefused(wait)
+        person = _person_named(session, name)
+        return record_failure(session, name, address=address, at=at), "" if person is None else person.password_hash
+
+    attempt, stored = database.write(begin)
+    if not _is_password(stored or _NOBODY, password) or not stored:
+        raise LoginRefused
+    newer = _hasher.hash(password) if _hasher.check_needs_rehash(stored) else stored
+
+    def end(session: Session) -> str:
+        person = _person_named(session, name)
+        if person is None or person.password_hash != stored:
+            # Closed, or given another password, in the meantime.
+            raise LoginRefused
+        person.password_hash = newer
+        session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.id == attempt))
+        return _open_session(session, person, at)
+
+    return database.write(end)
+
+
 def log_in(session: Session, name: str, password: str, *, address: str, at: float) -> str:
-    """Check a password and return the cookie of a new session.
+    """Check a password and return the cookie of a new session, within a transaction: `enter` holds up nobody.
 
     Raises LoginRefused. The failure is written in this transaction: call `record_failure` in one that is kept.
     """
     if wait := _seconds_to_wait(session, name, address, at):
         raise LoginRefused(wait)
-    person = session.scalar(select(StoredPerson).where(StoredPerson.name == name.strip()))
-    stored = person.password_hash if person is not None and person.is_active else ""
+    person = _person_named(session, name)
+    stored = "" if person is None else person.password_hash
     if not _is_password(stored or _NOBODY, password) or person is None or not stored:
         raise LoginRefused
     if _hasher.check_needs_rehash(stored):
         person.password_hash = _hasher.hash(password)
+    return _open_session(session, person, at)
+
+
+def _person_named(session: Session, name: str) -> StoredPerson | None:
+    return session.scalar(
+        select(StoredPerson).where(StoredPerson.name == name.strip(), StoredPerson.is_active.is_(True))
+    )
+
+
+def _open_session(session: Session, person: StoredPerson, at: float) -> str:
     token = secrets.token_urlsafe(32)
     session.add(
         StoredLoginSession(
@@ -176,10 +238,12 @@ def log_in(session: Session, name: str, password: str, *, address: str, at: floa
     return Signer(_key(session)).sign(token).decode()
 
 
-def record_failure(session: Session, name: str, *, address: str, at: float) -> None:
-    """Count a failed login, and forget those that no longer count."""
-    session.add(StoredLoginAttempt(name=name.strip()[:200], address=address[:100], at=at))
+def record_failure(session: Session, name: str, *, address: str, at: float) -> int:
+    """Count a failed login, and forget those that no longer count. Returns the number of its row."""
+    attempt = StoredLoginAttempt(name=name.strip()[:200], address=address[:100], at=at)
+    session.add(attempt)
     session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.at < at - _WINDOW))
+    return attempt.id
 
 
 def log_out(session: Session, cookie: str) -> None:
@@ -193,15 +257,8 @@ def visitor_of_cookie(session: Session, cookie: str, *, at: float) -> Visitor | 
     token = _unsigned(session, cookie)
     if token is None:
         return None
-    people = select(StoredPerson).join(StoredLoginSession, StoredLoginSession.person_id == StoredPerson.id)
-    person = session.scalar(
-        people.where(
-            StoredLoginSession.token_hash == _digest(token),
-            StoredLoginSession.expires_at > at,
-            StoredPerson.is_active.is_(True),
-        )
-    )
-    return None if person is None else _visitor(person, hmac.digest(_key(session), token.encode(), "sha256").hex())
+    row = session.execute(_OF_SESSION, {"hash": _digest(token), "at": at}).one_or_none()
+    return None if row is None else _visitor(row, hmac.digest(_key(session), token.encode(), "sha256").hex())
 
 
 def issue_token(session: Session, person: StoredPerson, name: str, *, at: float) -> str:
@@ -222,18 +279,11 @@ def revoke_token(session: Session, token: StoredApiToken, *, by: int, at: float)
 
 def visitor_of_token(session: Session, token: str) -> Visitor | None:
     """Return who an API token belongs to; null for one that is unknown, revoked, or of a closed account."""
-    people = select(StoredPerson).join(StoredApiToken, StoredApiToken.person_id == StoredPerson.id)
-    person = session.scalar(
-        people.where(
-            StoredApiToken.token_hash == _digest(token),
-            StoredApiToken.revoked_at.is_(None),
-            StoredPerson.is_active.is_(True),
-        )
-    )
-    return None if person is None else _visitor(person, None)
+    row = session.execute(_OF_TOKEN, {"hash": _digest(token)}).one_or_none()
+    return None if row is None else _visitor(row, None)
 
 
-def _visitor(person: StoredPerson, csrf: str | None) -> Visitor:
+def _visitor(person: Row, csrf: str | None) -> Visitor:
     role: Role = next(role for role in ROLES if role == person.role)
     return Visitor(person.id, person.display_name, role, person.language, person.pseudonym, csrf)
 
@@ -279,9 +329,12 @@ def _is_password(stored: str, password: str) -> bool:
 
 
 def _key(session: Session) -> bytes:
-    value = session.scalar(select(StoredKey.value).where(StoredKey.name == "cookies"))
-    assert value is not None, "made when the workbench is opened"
-    return bytes.fromhex(value)
+    engine = session.get_bind()
+    if engine not in _keys:
+        value = session.scalar(select(StoredKey.value).where(StoredKey.name == "cookies"))
+        assert value is not None, "made when the workbench is opened"
+        _keys[engine] = bytes.fromhex(value)
+    return _keys[engine]
 
 
 def _unsigned(session: Session, cookie: str) -> str | None:

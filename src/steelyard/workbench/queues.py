@@ -5,10 +5,11 @@ on any database, and nothing waits for a lock. Whoever does not answer in time l
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
@@ -23,6 +24,47 @@ _CANDIDATES = 40
 _MOST_OPEN = 3
 """Tasks in one person's hands: the one on the screen and those that are loaded ahead."""
 _MOST_EXPIRED = 200
+
+
+# Statements of every request are built once: building one takes longer than running it.
+_OF_SEAT = (
+    StoredAssignment.person_id == bindparam("person"),
+    StoredTask.project_id == bindparam("project"),
+)
+_MINE = (
+    # With what their views show: a row that was read is not asked for again.
+    select(StoredAssignment, StoredTask, StoredItem)
+    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .join(StoredItem, StoredTask.item_id == StoredItem.id)
+    .where(*_OF_SEAT, StoredAssignment.state == "open", StoredTask.is_retired.is_(False))
+    .order_by(StoredAssignment.id)
+)
+_NUM_HAD = (
+    select(func.count())
+    .select_from(StoredAssignment)
+    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .where(*_OF_SEAT)
+)
+_LATE = (
+    select(StoredAssignment.id, StoredAssignment.task_id)
+    .where(StoredAssignment.state == "open", StoredAssignment.expires_at < bindparam("at"))
+    .limit(_MOST_EXPIRED)
+)
+_TASK = (
+    select(StoredTask, StoredItem)
+    .join(StoredItem, StoredTask.item_id == StoredItem.id)
+    .where(StoredTask.id == bindparam("task"))
+)
+_TAKE_PLACE = (
+    update(StoredTask)
+    .where(
+        StoredTask.id == bindparam("task"),
+        StoredTask.is_open.is_(True),
+        StoredTask.num_reserved < StoredTask.num_wanted,
+    )
+    .values(num_reserved=StoredTask.num_reserved + 1, is_open=StoredTask.num_reserved + 1 < StoredTask.num_wanted)
+    .execution_options(synchronize_session=False)
+)
 
 
 class Seat(NamedTuple):
@@ -50,6 +92,26 @@ def release(session: Session, assignment: StoredAssignment) -> bool:
     return _close(session, assignment.id, assignment.task_id, "released")
 
 
+def give_back(session: Session, person: int, loaded: Mapping[int, float]) -> int:
+    """Undo assignments of a person that a page loaded ahead and never showed. Returns how many.
+
+    ``loaded`` has until when each was reserved, as the page knows it: one that another page has loaded since stays, and
+    so does one with a draft. They leave no trace: the person may get the same tasks another time.
+    """
+    rows = session.scalars(
+        select(StoredAssignment)
+        .where(StoredAssignment.id.in_(loaded), StoredAssignment.person_id == person, StoredAssignment.state == "open")
+        .order_by(StoredAssignment.id)
+        .with_for_update()
+    ).all()
+    unseen = [row for row in rows if row.draft is None and row.seconds == 0 and row.expires_at == loaded[row.id]]
+    for row in unseen:
+        _close(session, row.id, row.task_id, "released")
+        session.delete(row)
+    session.flush()
+    return len(unseen)
+
+
 def take_again(session: Session, assignment: StoredAssignment, *, expires_at: float) -> bool:
     """Take the place of an expired assignment again, if it is free. Returns whether the task is the person's."""
     if assignment.state == "open":
@@ -62,18 +124,7 @@ def take_again(session: Session, assignment: StoredAssignment, *, expires_at: fl
 
 
 def _open_assignments(session: Session, seat: Seat, at: float) -> list[StoredAssignment]:
-    statement = (
-        select(StoredAssignment)
-        .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
-        .where(
-            StoredAssignment.person_id == seat.person.id,
-            StoredAssignment.state == "open",
-            StoredTask.project_id == seat.project.id,
-            StoredTask.is_retired.is_(False),
-        )
-        .order_by(StoredAssignment.id)
-    )
-    mine = list(session.scalars(statement))
+    mine = [row[0] for row in session.execute(_MINE, _parameters(seat))]
     for assignment in mine:
         assignment.expires_at = max(assignment.expires_at, at + 60 * seat.settings.rules.lock_minutes)
     return mine
@@ -93,13 +144,10 @@ def _reserve(session: Session, seat: Seat, at: float) -> StoredAssignment | None
 
 def _is_gold_turn(session: Session, seat: Seat) -> bool:
     """Tell whether the person's next task is one whose answer is known."""
-    of_person = (
-        select(func.count()).select_from(StoredAssignment).join(StoredTask, StoredAssignment.task_id == StoredTask.id)
-    )
-    number = session.scalar(
-        of_person.where(StoredAssignment.person_id == seat.person.id, StoredTask.project_id == seat.project.id)
-    )
     share, seed = seat.settings.rules.gold_share, seat.settings.seed
+    if share == 0:
+        return False
+    number = session.scalar(_NUM_HAD, _parameters(seat))
     return is_gold_place(number or 0, share=share, person=seat.person.id, seed=seed)
 
 
@@ -108,33 +156,43 @@ def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bo
 
     With ``avoids_items`` no task of an item that the person has had another task of.
     """
-    free: list[ColumnElement[bool]] = [
-        StoredTask.project_id == seat.project.id,
-        StoredTask.is_gold.is_(is_gold),
-        StoredTask.is_open.is_(True),
-    ]
-    if seat.person.skills:
-        free.append(or_(StoredTask.category.in_(seat.person.skills), StoredTask.category == ""))
-    free += _rework_rule(seat)
-    other = aliased(StoredTask)
-    same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id
-    had = exists().where(and_(StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == other.id, same))
-    statement = (
-        select(StoredTask.id, StoredTask.priority)
-        .where(*free, ~had)
-        .order_by(StoredTask.priority.desc(), StoredTask.id)
-        .limit(_CANDIDATES)
-    )
-    rows = session.execute(statement).all()
+    skills = seat.person.skills
+    statement = _free_tasks(is_gold, avoids_items, has_skills=bool(skills), rework=seat.settings.rules.rework)
+    rows = session.execute(statement, _parameters(seat) | ({"skills": skills} if skills else {})).all()
     # Tasks of one priority are equally good: people who ask at once try different ones first.
     best = [task for task, priority in rows if priority == rows[0][1]]
     start = random.randrange(len(best)) if best else 0
     return [*best[start:], *best[:start], *(task for task, _ in rows[len(best) :])]
 
 
-def _rework_rule(seat: Seat) -> list[ColumnElement[bool]]:
+@cache
+def _free_tasks(is_gold: bool, avoids_items: bool, *, has_skills: bool, rework: str) -> Select:  # noqa: FBT001
+    """Return the statement for free tasks of a seat, best first."""
+    free: list[ColumnElement[bool]] = [
+        StoredTask.project_id == bindparam("project"),
+        StoredTask.is_gold.is_(is_gold),
+        StoredTask.is_open.is_(True),
+    ]
+    if has_skills:
+        free.append(or_(StoredTask.category.in_(bindparam("skills", expanding=True)), StoredTask.category == ""))
+    free += _rework_rule(rework)
+    other = aliased(StoredTask)
+    same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id
+    had = and_(StoredAssignment.person_id == bindparam("person"), StoredAssignment.task_id == other.id, same)
+    return (
+        select(StoredTask.id, StoredTask.priority)
+        .where(*free, ~exists().where(had))
+        .order_by(StoredTask.priority.desc(), StoredTask.id)
+        .limit(_CANDIDATES)
+    )
+
+
+def _parameters(seat: Seat) -> dict[str, int]:
+    return {"person": seat.person.id, "project": seat.project.id}
+
+
+def _rework_rule(rework: str) -> list[ColumnElement[bool]]:
     """Return the condition on who annotates an item again after a rejection."""
-    rework = seat.settings.rules.rework
     if rework == "anyone":
         return []
     former = aliased(StoredTask)
@@ -142,7 +200,7 @@ def _rework_rule(seat: Seat) -> list[ColumnElement[bool]]:
         former.item_id == StoredTask.item_id,
         former.round < StoredTask.round,
         StoredAssignment.task_id == former.id,
-        StoredAssignment.person_id == seat.person.id,
+        StoredAssignment.person_id == bindparam("person"),
         StoredAssignment.state == "answered",
     )
     return [~annotated] if rework == "others" else [or_(StoredTask.round == 1, annotated)]
@@ -150,17 +208,12 @@ def _rework_rule(seat: Seat) -> list[ColumnElement[bool]]:
 
 def _take_place(session: Session, task: int) -> bool:
     """Take one of the places of a task, if there is one left. Returns whether it was taken."""
-    taken = session.execute(
-        update(StoredTask)
-        .where(StoredTask.id == task, StoredTask.is_open.is_(True), StoredTask.num_reserved < StoredTask.num_wanted)
-        .values(num_reserved=StoredTask.num_reserved + 1, is_open=StoredTask.num_reserved + 1 < StoredTask.num_wanted)
-        .execution_options(synchronize_session=False)
-    )
+    taken = session.execute(_TAKE_PLACE, {"task": task})
     return taken.rowcount == 1  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
 
 
 def _assign(session: Session, seat: Seat, task_id: int, *, is_gold: bool, at: float) -> StoredAssignment:
-    task = session.get_one(StoredTask, task_id, populate_existing=True)
+    task, _ = session.execute(_TASK, {"task": task_id}, execution_options={"populate_existing": True}).one()
     # Every person sees the responses in an order of their own, the same one each time, if the kind has no fixed one.
     order = range(len(task.responses))
     if kind_named(task.kind).is_shuffled:
@@ -179,10 +232,7 @@ def _assign(session: Session, seat: Seat, task_id: int, *, is_gold: bool, at: fl
 
 
 def _release_expired(session: Session, at: float) -> None:
-    late = select(StoredAssignment.id, StoredAssignment.task_id).where(
-        StoredAssignment.state == "open", StoredAssignment.expires_at < at
-    )
-    for number, task in session.execute(late.limit(_MOST_EXPIRED)).all():
+    for number, task in session.execute(_LATE, {"at": at}).all():
         _close(session, number, task, "expired")
 
 

@@ -1,17 +1,24 @@
-"""The server of a workbench: who can reach it, under which names, and whether a proxy before it speaks HTTPS."""
+"""The server of a workbench: who can reach it, under which names, and whether a proxy before it speaks HTTPS.
+
+One process serves a team; a database server behind it allows several, which share one port.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import uvicorn
-from starlette.types import ASGIApp
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from steelyard.core.errors import ConfigError
 from steelyard.viewing.server import is_loopback, listening, url_of
-from steelyard.workbench.application import Options
+from steelyard.workbench.application import Options, application
+from steelyard.workbench.database import Database
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _EVERYWHERE = ("0.0.0.0", "::")
+_IDLE_SECONDS = 75
+"""How long a connection stays open for the next request: longer than a person reads most tasks."""
 _GRACE_SECONDS = 10
 """How long requests that run may take after the stop signal: an answer on its way is stored."""
 
@@ -53,24 +60,54 @@ def options_of(reach: Reach, *, is_simulated: bool = False) -> Options:
     return Options(tuple(hosts), is_secure=reach.proxy is not None, is_simulated=is_simulated)
 
 
-def serve(app: ASGIApp, reach: Reach, *, announce: Callable[[str], None]) -> None:
+class _Making(NamedTuple):
+    """Makes the application in the process that serves it. ``address``: that of the database, with its password."""
+
+    address: str
+    options: Options
+
+    def __call__(self) -> FastAPI:
+        return application(Database(self.address), self.options)
+
+
+def serve(
+    database: Database, options: Options, reach: Reach, *, num_processes: int = 1, announce: Callable[[str], None]
+) -> None:
     """Serve until a stop signal. ``announce`` gets the address once it can be opened.
 
-    Raises OutputError where the port is taken or the host is not one of this machine, KeyboardInterrupt at the end.
+    Raises ConfigError for several processes on SQLite, OutputError where the port is taken or the host is not one of
+    this machine, KeyboardInterrupt at the end.
     """
+    if num_processes > 1 and database.is_sqlite:
+        raise ConfigError(
+            "SQLite has one writer at a time: several processes would only wait for each other",
+            where=f"--processes {num_processes}",
+            allowed="1",
+            do="omit --processes, or take PostgreSQL: --database postgresql://…",
+        )
+    making = _Making(database.engine.url.render_as_string(hide_password=False), options)
+    settings = _settings(making, reach.proxy, num_processes)
     with listening(reach.host, reach.port) as listener:
         announce(url_of(reach.host, listener))
-        uvicorn.Server(_settings(app, reach.proxy)).run(sockets=[listener])
+        if num_processes == 1:
+            uvicorn.Server(settings).run(sockets=[listener])
+            return
+        # Each process opens its own connections, and is started again if it ends.
+        database.close()
+        Multiprocess(settings, sockets=[listener]).run()
 
 
-def _settings(app: ASGIApp, proxy: str | None) -> uvicorn.Config:
+def _settings(making: _Making, proxy: str | None, num_processes: int) -> uvicorn.Config:
     trusted: Sequence[str] = [] if proxy is None else [proxy]
     return uvicorn.Config(
-        app,
+        making,
+        factory=True,
+        workers=num_processes,
         log_level="warning",
         access_log=False,
         lifespan="off",
         server_header=False,
+        timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         # Only the proxy is believed about where a request comes from: throttling counts logins by that address.
         proxy_headers=proxy is not None,

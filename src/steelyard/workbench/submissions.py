@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import case, func, select
+from sqlalchemy import bindparam, case, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
@@ -35,6 +35,37 @@ from steelyard.workbench.tallies import tally_answer, tally_gate
 
 _LONGEST_PAUSE = 120.0
 """Seconds between two signs of life of a page beyond which the time between them was a pause."""
+
+
+# Statements of every answer are built once: building one takes longer than running it.
+_HELD = (
+    select(StoredAssignment, StoredTask)
+    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .where(StoredAssignment.id == bindparam("assignment"))
+)
+_UNFINISHED = (
+    select(StoredTask.id)
+    .where(
+        StoredTask.item_id == bindparam("item"),
+        StoredTask.round == bindparam("round"),
+        StoredTask.is_retired.is_(False),
+        StoredTask.num_answered < StoredTask.num_wanted,
+    )
+    .limit(1)
+)
+_GUIDELINES = (
+    select(StoredGuideline)
+    .where(
+        StoredGuideline.project_id == bindparam("project"),
+        StoredGuideline.category.in_((bindparam("category"), "")),
+    )
+    .order_by(
+        case((StoredGuideline.category == bindparam("category"), 0), else_=1),
+        case((StoredGuideline.language == bindparam("language"), 0), else_=1),
+        StoredGuideline.version.desc(),
+    )
+    .limit(1)
+)
 
 
 class Submitted(NamedTuple):
@@ -66,13 +97,12 @@ def submit(
     ``guideline`` is the version that the person had on the page; null for the latest.
     Raises ConfigError for an answer that is not complete or contradicts itself: no page of ours sends one.
     """
-    task = session.get_one(StoredTask, assignment.task_id)
     # One answer of an item after another: the last one must see all others.
-    item = lock_item(session, task.item_id)
+    item = lock_item(session, session.get_one(StoredTask, assignment.task_id).item_id)
     content = msgspec.to_builtins(answer)
     # The same answer may have been stored by another request since the assignment was read.
-    session.refresh(assignment)
-    session.refresh(task)
+    latest = session.execute(_HELD, {"assignment": assignment.id}, execution_options={"populate_existing": True})
+    assignment, task = latest.one()
     if assignment.state == "answered":
         stored = session.scalar(select(StoredAnswer).where(StoredAnswer.assignment_id == assignment.id))
         assert stored is not None, "an answered assignment has its answer"
@@ -81,6 +111,7 @@ def submit(
         raise ConfigError("this task is answered already", where="answer", do="open the next task")
     settings, shown = settings_of(session.get_one(StoredProject, task.project_id)), responses_shown(session, assignment)
     check_answer(task, answer, shown, settings)
+    version = filed_guideline(session, task, assignment.person_id, guideline)
     save_draft(session, assignment, answer, seconds=seconds)
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
         record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
@@ -91,7 +122,7 @@ def submit(
         assignment_id=assignment.id,
         content=content,
         seconds=assignment.seconds,
-        guideline_id=filed_guideline(session, task, assignment.person_id, guideline),
+        guideline_id=version,
         at=at,
     )
     session.add(stored)
@@ -102,7 +133,9 @@ def submit(
     tally_answer(session, stored, list(shown), task, item)
     record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
     if not task.is_gold:
-        remove_discarded(session, item, settings, person=assignment.person_id, at=at)
+        # A response leaves by the last of the answers that discard it.
+        if answer.discarded:
+            remove_discarded(session, item, settings, person=assignment.person_id, at=at)
         pass_gate(session, item, settings, at=at)
     return Submitted("stored", item.state)
 
@@ -116,8 +149,9 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     """
     if item.state != "annotating" or not _is_complete(session, item):
         return
-    counts = _agreement_of_unit(session, item, settings)
     counts_of_item = _agreement_of_unit(session, item, settings, only_item=True)
+    is_by_item = settings.rules.gate == "item"
+    counts = counts_of_item if is_by_item else _agreement_of_unit(session, item, settings)
     item.agreement = counts_of_item.share
     # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
     is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
@@ -139,13 +173,7 @@ def check_answer(task: StoredTask, answer: TaskAnswer, shown: Mapping[str, str],
 
 
 def _is_complete(session: Session, item: StoredItem) -> bool:
-    unfinished = select(func.count()).where(
-        StoredTask.item_id == item.id,
-        StoredTask.round == item.round,
-        StoredTask.is_retired.is_(False),
-        StoredTask.num_answered < StoredTask.num_wanted,
-    )
-    return not session.scalar(unfinished)
+    return session.scalar(_UNFINISHED, {"item": item.id, "round": item.round}) is None
 
 
 def _agreement_of_unit(
@@ -212,13 +240,8 @@ def guideline_of(session: Session, task: StoredTask, language: str) -> StoredGui
 
     Where there is none in the language, the one in another.
     """
-    versions = select(StoredGuideline).where(
-        StoredGuideline.project_id == task.project_id, StoredGuideline.category.in_((task.category, ""))
-    )
-    wanted = (StoredGuideline.category == task.category, StoredGuideline.language == language)
-    return session.scalar(
-        versions.order_by(*(case((each, 0), else_=1) for each in wanted), StoredGuideline.version.desc()).limit(1)
-    )
+    wanted = {"project": task.project_id, "category": task.category, "language": language}
+    return session.scalar(_GUIDELINES, wanted)
 
 
 def filed_guideline(session: Session, task: StoredTask, person: int, shown: int | None = None) -> int | None:

@@ -54,9 +54,11 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``questions`` are what a person enters, in words; empty for triples, which have an order of their own.
     ``prompt_text`` is the last turn as it was written, where a question asks for a text.
+    ``until``: when the task goes to somebody else, in seconds since 1970.
     """
 
     assignment: int
+    until: float
     kind: str
     language: str
     category: str
@@ -153,6 +155,7 @@ def _view_task(session: Session, seat: Seat, assignment: StoredAssignment, guide
     draft = None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer)
     return TaskView(
         assignment=assignment.id,
+        until=assignment.expires_at,
         kind=task.kind,
         language=item.language,
         category=task.category,

@@ -20,7 +20,7 @@ from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo import import_batch, start_project
-from steelyard.workbench.people import log_in, make_key
+from steelyard.workbench.people import NewPerson, add_person, log_in, make_key
 from steelyard.workbench.projects import ProjectSettings, add_project, is_simulated, settings_of
 from steelyard.workbench.serving import Reach, options_of
 from steelyard.workbench.simulation import work_until_finished
@@ -253,3 +253,16 @@ def test_an_export_says_how_many_prompts_were_dropped(run, opened, tmp_path):
     num_written = len(list(read_cases(tmp_path / "o.jsonl")))
     assert 0 < num_written < num_finished
     assert f"{num_finished - num_written} prompt" in output
+
+
+@pytest.mark.parametrize("reach", [["--behind-https", "--public-name", "a.org"], ["--host", "0.0.0.0", "--insecure"]])
+def test_a_demonstration_is_for_this_machine_alone(run, opened, reach):
+    opened.migrate()
+    new = NewPerson("annotator", "annotator", "simulated people", is_simulated=True)
+    opened.write(lambda session: add_person(session, new, by=None, at=0.0))
+    reach = [*reach, *(["--public-name", "a.org"] if "--insecure" in reach else [])]
+    assert "a password that everybody knows" in str(run("serve", *reach).exception)
+
+
+def test_several_processes_need_a_server_of_databases(run):
+    assert "SQLite has one writer" in str(run("serve", "--processes", "2", "--port", "0").exception)

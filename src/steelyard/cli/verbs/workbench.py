@@ -55,6 +55,9 @@ def _serve(
     is_insecure: Annotated[
         bool, typer.Option("--insecure", help="Serve the network by HTTP: passwords travel unencrypted.")
     ] = False,
+    num_processes: Annotated[
+        int, typer.Option("--processes", min=1, max=64, help="Processes that serve, on PostgreSQL: up to one a core.")
+    ] = 1,
 ) -> None:
     """Serve a workbench, made or brought to this version if need be. Ctrl-C ends it; nothing that was answered is lost.
 
@@ -64,15 +67,26 @@ def _serve(
 
     Example: `steelyard workbench serve --behind-https --public-name label.example.org`
     """
+    from steelyard.viewing.server import is_loopback
+    from steelyard.workbench.people import has_public_passwords
     from steelyard.workbench.projects import is_simulated
     from steelyard.workbench.serving import Reach, options_of
 
     reach = Reach(host, port, tuple(public_names or ()), proxy if is_behind_https else None, is_insecure)
     options_of(reach)
     opened = _open(database, is_made=True)
+    if opened.write(has_public_passwords):
+        if is_behind_https or not is_loopback(host):
+            raise ConfigError(
+                f"the simulated people of {opened.shown_address} have a password that everybody knows",
+                where="--database",
+                allowed="a demonstration on this machine alone",
+                do="omit --behind-https and --host, or name a database of your own",
+            )
+        log("this is a demonstration: everything in it is simulated, and the password of its people is public")
     if not opened.write(_has_administrator):
         log("nobody can manage it yet: steelyard workbench add-person NAME --role administrator")
-    _run_server(opened, reach, is_simulated=is_simulated(opened))
+    _run_server(opened, reach, is_simulated=is_simulated(opened), num_processes=num_processes)
 
 
 def _add_person(
@@ -302,8 +316,7 @@ def _simulate(
     print_lines([f"Simulated people worked through {cases}: {counted}.", f"  resolve: {out / 'bench.jsonl'}"])
 
 
-def _run_server(database: "Database", reach: object, *, is_simulated: bool) -> None:
-    from steelyard.workbench.application import application
+def _run_server(database: "Database", reach: object, *, is_simulated: bool, num_processes: int = 1) -> None:
     from steelyard.workbench.serving import Reach, options_of, serve
 
     assert isinstance(reach, Reach)
@@ -313,7 +326,8 @@ def _run_server(database: "Database", reach: object, *, is_simulated: bool) -> N
         log("Ctrl-C ends it")
 
     try:
-        serve(application(database, options_of(reach, is_simulated=is_simulated)), reach, announce=announce)
+        options = options_of(reach, is_simulated=is_simulated)
+        serve(database, options, reach, num_processes=num_processes, announce=announce)
     except KeyboardInterrupt:
         log("stopped")
     finally:

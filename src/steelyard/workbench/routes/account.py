@@ -15,6 +15,7 @@ from steelyard.workbench.people import (
     SESSION_SECONDS,
     LoginRefused,
     Role,
+    enter,
     issue_token,
     log_in,
     log_out,
@@ -59,10 +60,8 @@ def login(request: Request, name: Text, password: Text) -> Response:
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return page(request, "login.html", None, status=403, name="", refusal=LoginRefused())
     try:
-        cookie = database.write(lambda session: log_in(session, name, password, address=address, at=now))
+        cookie = enter(database, name, password, address=address, at=now)
     except LoginRefused as refusal:
-        if refusal.wait is None:
-            database.write(lambda session: record_failure(session, name, address=address, at=now))
         status = 401 if refusal.wait is None else 429
         return page(request, "login.html", None, status=status, name=name, refusal=refusal)
     response = RedirectResponse("/", 303)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Annotated, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request
-from sqlalchemy import select
+from fastapi import APIRouter, Depends, Form, Query, Request
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -23,14 +23,29 @@ from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import Annotator
 from steelyard.workbench.projects import settings_of
-from steelyard.workbench.queues import Seat, next_assignments, release
+from steelyard.workbench.queues import Seat, give_back, next_assignments, release
 from steelyard.workbench.submissions import save_draft, submit
-from steelyard.workbench.tables import StoredAssignment, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.task_views import blind_task_of, own_progress, rubric_of, view_tasks
 
 router = APIRouter(include_in_schema=False)
 _LARGEST_ANSWER = 2**20
+_MOST_LOADED = 10
 _DAY = 24 * 3600.0
+# An assignment of a person with all that an answer to it concerns, and a person's place: one statement each.
+_HELD = (
+    select(StoredAssignment, StoredTask, StoredItem, StoredProject, StoredPerson)
+    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .join(StoredItem, StoredTask.item_id == StoredItem.id)
+    .join(StoredProject, StoredTask.project_id == StoredProject.id)
+    .join(StoredPerson, StoredAssignment.person_id == StoredPerson.id)
+    .where(StoredAssignment.id == bindparam("assignment"), StoredAssignment.person_id == bindparam("person"))
+)
+_SEAT = (
+    select(StoredPerson, StoredProject)
+    .join(StoredProject, StoredProject.id == bindparam("project"))
+    .where(StoredPerson.id == bindparam("person"))
+)
 ResultT = TypeVar("ResultT")
 
 
@@ -142,28 +157,38 @@ def hand_back(request: Request, visitor: Annotator, assignment: int) -> Response
     )
 
 
+@router.post("/annotate/give-back", status_code=204)
+def give_back_loaded(
+    request: Request,
+    visitor: Annotator,
+    assignment: Annotated[list[int], Form(max_length=_MOST_LOADED)],
+    until: Annotated[list[float], Form(max_length=_MOST_LOADED)],
+) -> None:
+    """Give back what a page that is closed had loaded ahead: a form, which a browser sends after the page is gone."""
+    loaded = dict(zip(assignment, until, strict=False))
+    _database(request).write(lambda session: give_back(session, visitor.person, loaded))
+
+
 def _answered(
     request: Request, person: int, assignment: int, work: Callable[[Session, StoredAssignment], str]
 ) -> Response:
     """Run ``work`` on an assignment of a person in one transaction and return its outcome. 404 for one of others."""
 
     def run(session: Session) -> str:
-        row = session.scalar(
-            select(StoredAssignment).where(StoredAssignment.id == assignment, StoredAssignment.person_id == person)
-        )
-        if row is None:
+        rows = session.execute(_HELD, {"assignment": assignment, "person": person}).one_or_none()
+        if rows is None:
             raise HTTPException(404)
-        return work(session, row)
+        return work(session, rows[0])
 
     outcome = _database(request).write(run)
     return Response(msgspec.json.encode({"outcome": outcome}), media_type="application/json")
 
 
 def _seat(session: Session, person: int, project: int) -> Seat:
-    row = session.get(StoredProject, project)
-    if row is None:
+    rows = session.execute(_SEAT, {"person": person, "project": project}).one_or_none()
+    if rows is None:
         raise HTTPException(404)
-    return Seat(session.get_one(StoredPerson, person), row, settings_of(row))
+    return Seat(rows[0], rows[1], settings_of(rows[1]))
 
 
 def _check_reasons(session: Session, assignment: StoredAssignment, answer: TaskAnswer) -> None:

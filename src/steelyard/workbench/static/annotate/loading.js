@@ -5,6 +5,8 @@ const MOST_AHEAD = 2, MOST_OPEN = 3;
 // `prepare(task, guidelines)` builds a card. `onTasks` hears when the first card is there, or why there is none.
 export const makeLoader = ({ project, outbox, send, prepare, onTasks }) => {
   let ready = [], present = null, reason = null, isLoading = false, isOffline = false;
+  // Until when each task is this person's, as the workbench said last.
+  const until = new Map();
 
   const isNew = (task) => task.assignment !== present && !outbox.isDone(task.assignment) && !ready.some((card) => card.task.assignment === task.assignment);
   const fill = async () => {
@@ -17,6 +19,7 @@ export const makeLoader = ({ project, outbox, send, prepare, onTasks }) => {
     isOffline = status !== 200;
     reason = status === 401 || status === 403 ? "logged out" : isOffline ? "offline" : null;
     if (!isOffline) {
+      for (const task of data.tasks) until.set(task.assignment, task.until);
       for (const task of data.tasks.filter(isNew)) ready.push(prepare(task, data.guidelines));
       reason = data.reason || "all taken";
     }
@@ -32,6 +35,8 @@ export const makeLoader = ({ project, outbox, send, prepare, onTasks }) => {
       return card;
     },
     size: () => ready.length,
+    // What was loaded and never shown, to be given back when the page is closed.
+    unseen: () => ready.map(({ task }) => ({ assignment: task.assignment, until: until.get(task.assignment) })),
     isOffline: () => isOffline,
   };
 };

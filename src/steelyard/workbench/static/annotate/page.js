@@ -8,7 +8,7 @@ import { belongsTo } from "./keys.js";
 import { makeLoader } from "./loading.js";
 import { closing, openMarking, openReasons } from "./marking.js";
 import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
-import { send } from "./server.js";
+import { giveBack, send } from "./server.js";
 import { drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress } from "./surroundings.js";
 import { triple } from "./triple.js";
 
@@ -152,7 +152,9 @@ document.addEventListener("keydown", (event) => {
 root.addEventListener("click", (event) => { const button = event.target.closest("button"); if (event.detail > 0 && button) button.blur(); });
 for (const name of ["pointermove", "wheel", "touchstart", "scroll"]) window.addEventListener(name, clock.touch, { passive: true });
 window.addEventListener("online", () => { outbox.retry(); loader.fill(); });
-window.addEventListener("pagehide", () => drafts.flush());
+window.addEventListener("pagehide", () => { drafts.flush(); giveBack(loader.unseen().filter(({ assignment }) => !drafts.unsent(assignment))); });
+// A page that comes back from the browser's memory has given its tasks back.
+window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
 document.addEventListener("visibilitychange", () => { clock.tick(); if (document.visibilityState === "hidden") drafts.flush(); else outbox.retry(); });
 for (const button of document.querySelectorAll("[data-action]")) button.addEventListener("click", () => act({ name: button.dataset.action }));
 window.setInterval(clock.tick, 1000);
