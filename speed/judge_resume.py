@@ -1,15 +1,19 @@
-"""Seconds from the start of `judge` to its first request, with a million pairs of which most are in the ledger.
+"""Seconds from the start of `judge` to its first request where most replies are stored, and memory of whole runs.
 
     python speed/judge_resume.py [--prompts 11112] [--answered 0.9]
+    python speed/judge_resume.py --whole 100000 300000 1000000
 
 Each prompt has ten responses, so that it has 45 pairs in two orders: 90 requests. The ledger has the replies of the
-first prompts in the order in which `judge` asks. The
-first request ends the run. The peak of memory is that of the whole process.
+first prompts in the order in which `judge` asks; the first request ends the run. ``--whole`` runs through so many pairs
+in one order each, in a process of its own, with a chat that answers at once: from the cases to their verdicts. The peak
+of memory is that of the whole process. Each figure has its CPU seconds and the machine's load.
 """
 
 import argparse
 import json
+import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -53,6 +57,16 @@ class Counting:
         return {"chat": "counting", "model": "m"}
 
 
+class Instant(Counting):
+    """A chat that answers every request at once."""
+
+    def ask(self, requests):
+        for request in requests:
+            yield Reply(
+                request=request.id, text="The first is better. [[A]]", prompt_tokens=400, reply_tokens=9, model="m"
+            )
+
+
 def made_up_case(number: int) -> Case:
     text = f"Question {number}: " + "why is the sky blue, and how would you explain that to a child? " * 3
     responses = (
@@ -85,26 +99,58 @@ def first_request(folder: Path) -> float:
     return chat.asked_at - started
 
 
+def whole_run(num_pairs: int) -> dict[str, float]:
+    """Judge so many pairs in one order each, from the cases to their verdicts."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_cases(folder / "cases.jsonl", map(made_up_case, range(-(-num_pairs // 45))))
+        before, started, cpu = peak_memory(), time.perf_counter(), time.process_time()
+        config = Config(judge={"orders": "one"}, num_resamples=100)
+        run = judge(folder / "cases.jsonl", folder / "out", config, chat=Instant())
+        return {
+            "pairs": run.summary.judges["m"].num_given,
+            "peak MiB": peak_memory(),
+            "MiB before": before,
+            "seconds": round(time.perf_counter() - started, 1),
+            "CPU seconds": round(time.process_time() - cpu, 1),
+            "load": round(os.getloadavg()[0], 1),
+        }
+
+
+def peak_memory() -> int:
+    """Return the largest resident memory of this process so far, in MiB."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
 def main() -> None:
-    """Measure and print a line of JSON."""
+    """Measure and print lines of JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompts", type=int, default=11_112)
     parser.add_argument("--answered", type=float, default=0.9)
+    parser.add_argument("--whole", type=int, nargs="+", default=[])
     chosen = parser.parse_args()
+    if len(chosen.whole) == 1:
+        sys.stdout.write(json.dumps(whole_run(chosen.whole[0])) + "\n")
+        return
+    for num_pairs in chosen.whole:
+        subprocess.run([sys.executable, __file__, "--whole", str(num_pairs)], check=True)
+    if chosen.whole:
+        return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_cases(folder / "cases.jsonl", map(made_up_case, range(chosen.prompts)))
         first_request(folder)
-        with open_ledger(folder / "out" / "replies.sqlite") as ledger:
+        with open_ledger(folder / "out" / "replies.sqlite") as ledger, ledger.together():
             num_replies = fill(ledger, int(chosen.answered * chosen.prompts))
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak_memory()
         cpu = time.process_time()
         seconds = first_request(folder)
         measured = {"requests": chosen.prompts * 90, "replies": num_replies}
         measured["seconds to the first request"] = round(seconds, 2)
         measured["CPU seconds"] = round(time.process_time() - cpu, 2)
-        measured["peak MiB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-        measured["MiB before"] = round(before / 1024)
+        measured["peak MiB"] = peak_memory()
+        measured["MiB before"] = before
+        measured["load"] = round(os.getloadavg()[0], 1)
         sys.stdout.write(json.dumps(measured) + "\n")
 
 

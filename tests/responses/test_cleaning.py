@@ -140,6 +140,21 @@ def test_names_and_glosses_in_latin_letters_are_no_code_switching():
     assert "code_switched" not in broken(text, prompt="什么是语言模型？", language="zh")
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Функция remove_vowels возвращает строку без гласных.", "ru"),
+        ("الدالة sum_to_n تجمع الأعداد من 1 إلى n وتعيد الناتج.", "ar"),
+        ("פונקציה fibfib(n) מחזירה את האיבר במקום n ברצף, כמו fibfib(5).", "he"),
+        ("函数 prime_fib 返回第 n 个既是斐波那契数又是质数的数。", "zh"),
+    ],
+)
+def test_names_of_variables_and_functions_are_no_code_switching(text, language):
+    assert "code_switched" not in broken(text, language=language)
+    switched = f"{text} Then let the dough rise for an hour and bake it well."
+    assert {"code_switched", "wrong_language"} & broken(switched, language=language)
+
+
 def test_a_prompt_that_names_a_language_may_be_answered_in_it():
     assert broken(GOOD, prompt="请用英语介绍怎样烤面包。", language="zh") == set()
 

@@ -51,8 +51,12 @@ _UNREAD_WITHOUT_MAIL = re.compile("|".join(_UNREAD_ALTERNATIVES[:-1]))
 _OMITTED = "@"
 """In place of what is not prose: without letters, and not a space, so that marks around it stay where they were."""
 _GLOSS = re.compile(r"[(（][^()（）\n]{1,80}[)）]")
-# In a text of another script, a Latin word is a name if it has a capital letter or a digit.
-_NAME = re.compile(r"\b(?:[A-Z][\w'.+#&-]*|\w*\d\w*|[a-z]+[A-Z]\w*|[a-z]+\.(?:com|org|net|cn|io|py|js))\b", re.ASCII)
+# In a text of another script, a Latin word is a name if it has a capital letter, a digit or an underscore, if it is a
+# single letter, or if a bracket follows at once: variables and functions.
+_NAME = re.compile(
+    r"\b(?:[A-Z][\w'.+#&-]*|\w*[\d_]\w*|[a-z]+[A-Z]\w*|[a-z]+\.(?:com|org|net|cn|io|py|js)|[a-z]|[a-z]+(?=[(\[]))\b",
+    re.ASCII,
+)
 _LETTERS_A_CHARACTER: Mapping[str, float] = {
     "Han": 3.0,
     "Hangul": 2.0,
@@ -118,7 +122,8 @@ class Subject:
         """
         prose = self.prose
         if "Latin" not in scripts:
-            prose = _NAME.sub(" ", _GLOSS.sub(" ", prose))
+            # Names first: a gloss may be the bracket after a function.
+            prose = _GLOSS.sub(" ", _NAME.sub(" ", prose))
         weights = np.bincount(script_codes(prose), minlength=len(SCRIPTS)) * LETTER_WEIGHTS
         total = float(weights.sum())
         expected = sum(float(weights[SCRIPTS.index(name)]) for name in scripts)
