@@ -1,14 +1,28 @@
 """Forms of alignment and review for questions: what was sent is the answer, and what no page sends is refused."""
 
+import itertools
+import re
+import time
+
 import pytest
+from sqlalchemy import select
+from starlette.testclient import TestClient
 
 from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.simulated_annotators import Noise
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.application import Options, application
+from steelyard.workbench.demo import PASSWORD, import_batch, start_project
+from steelyard.workbench.disputes import evidence_of
+from steelyard.workbench.people import log_in
+from steelyard.workbench.permissions import COOKIE
 from steelyard.workbench.projects import ProjectSettings
 from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.settling_forms import EnteredForm, answer_of_questions, question_fields
-from task_kind_cases import simulated
+from steelyard.workbench.simulation import Habits, annotate
+from steelyard.workbench.tables import StoredItem, StoredPerson
+from task_kind_cases import cases_for, rules_for, simulated
 
 CATALOGUES = catalogues_of(ProjectSettings())
 QUESTION_KINDS = [name for name in kind_names() if name != "triple"]
@@ -75,3 +89,65 @@ def test_entries_that_do_not_apply_any_more_are_left_out():
     sent = {"decision": "drop", "revised_text": "x", "drop_reason": "unsafe", "category": "code", "difficulty": "easy"}
     form = EnteredForm({f"question-{place}": [sent.get(name, "")] for place, name in enumerate(names)})
     assert answer_of_questions(questions, (), form, []).entries == {"decision": "drop", "drop_reason": "unsafe"}
+
+
+class Pages:
+    """A project of a kind, whose simulated people have answered, and the pages as one of them sees them."""
+
+    def __init__(self, database, name):
+        every = cases_for(name, 12)
+        # Half of all looks err, so that somebody differs from somebody.
+        noise = Noise(spread=0.6, tie_band=0.065)
+        self.database, self.name = database, name
+        self.simulation = start_project(
+            database, every, seed=1, begun_at=0.0, num_annotators=2, tasks=rules_for(name), habits=Habits(noise=noise)
+        )
+        import_batch(self.simulation, every, "b", has_reference=name == "native_check")
+        annotate(self.simulation)
+        self.app = application(database, Options(hosts=("testserver",)))
+
+    def client(self, person, language):
+        """Return a browser of a person, whose pages are in a language, and the token of its forms."""
+
+        def log(session):
+            row = session.get_one(StoredPerson, person)
+            row.language = language
+            row.password_hash = session.get_one(StoredPerson, self.simulation.crew.annotators[0]).password_hash
+            return log_in(session, row.name, PASSWORD, address="x", at=time.time())
+
+        client = TestClient(self.app, follow_redirects=False)
+        client.cookies.set(COOKIE, self.database.write(log))
+        return client, re.search(r'name="csrf-token" content="(\w+)"', client.get("/account").text)[1]
+
+    def disputed(self):
+        """Return an item that two people have to align, with its first open task."""
+        with self.database.reading() as session:
+            item = session.scalars(select(StoredItem).where(StoredItem.state == "aligning")).first()
+            return item.id, next(each.task.id for each in evidence_of(session, [item])[item.id] if each.is_open)
+
+
+@pytest.mark.parametrize(("name", "language"), list(zip(QUESTION_KINDS, itertools.cycle(["en", "zh"]), strict=False)))
+def test_people_align_on_a_page_with_a_field_for_each_question(database, name, language):
+    pages = Pages(database, name)
+    item, task = pages.disputed()
+    for turn, person in enumerate(pages.simulation.crew.annotators):
+        client, csrf = pages.client(person, language)
+        shown = client.get(f"/align/{item}")
+        assert shown.status_code == 200
+        form = shown.text.split(f'action="/align/{item}/tasks/{task}"')[1].split("</form>")[0]
+        entered = {"csrf": csrf, "remark": ""}
+        for field in re.findall(r'<(?:select|input|textarea) name="(question-\d+)"', form):
+            # The first choice of each list: both people propose the same.
+            values = re.findall(r'<option value="([^"]+)"', form.split(f'name="{field}"')[1].split("</select>")[0])
+            entered[field] = (values or ["50"])[0] if "<select" in form.split(f'name="{field}"')[0][-9:] else "50"
+        wrong = client.post(f"/align/{item}/tasks/{task}", data={**entered, "question-0": "no page sends this"})
+        assert wrong.status_code == 400
+        sent = client.post(f"/align/{item}/tasks/{task}", data=entered)
+        assert sent.status_code == 303, sent.text
+        with database.reading() as session:
+            evidence = evidence_of(session, [session.get_one(StoredItem, item)])[item]
+            assert all(len(set(each.disputed)) == len(each.disputed) for each in evidence)
+            state = next((each for each in evidence if each.task.id == task), None)
+            # A baseline or a pair has nothing open either once both agreed.
+            assert state is not None
+            assert (state.settled is not None) == (turn == 1)

@@ -113,7 +113,8 @@ def disputed_among(task: StoredTask, answers: Sequence[TaskAnswer]) -> tuple[Poi
     different: dict[Point, None] = {}
     for other in answers[1:]:
         different |= dict.fromkeys(disputed_points(task.responses, (answers[0], other), kind))
-    return tuple(point for answer in answers for point in kind.points(answer, task.responses) if point in different)
+    in_order = dict.fromkeys(point for answer in answers for point in kind.points(answer, task.responses))
+    return tuple(point for point in in_order if point in different)
 
 
 def _add(evidence: TaskEvidence, answer: StoredAnswer) -> None:
