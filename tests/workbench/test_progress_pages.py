@@ -5,15 +5,15 @@ import re
 import time
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Double, literal, select, update
 
-from steelyard.workbench.dashboards import progress_figures
+from steelyard.workbench.dashboards import progress_figures, week_of, week_start
 from steelyard.workbench.pages import LANGUAGES
 from steelyard.workbench.tables import StoredItem, StoredProject
 from workbench_people import NOON, answer_all, make_project
 from workbench_site import Visit, make_site
 
-PAGES = ("/progress/1",)
+PAGES = ("/progress/1", "/progress/1/agreement", "/progress/1/people")
 FIGURES = "/api/v1/projects/1/figures"
 
 
@@ -70,6 +70,16 @@ def test_progress_counts_items_answers_days_and_people(database):
     # All four agreed at the gate.
     assert (made.rounds.gates, made.rounds.passed, made.rounds.answers, made.rounds.rejected) == (4, 4, 8, 0)
     assert made.forecast.why == "few days"
+
+
+def test_weeks_begin_on_mondays(database):
+    # 2023-11-13 was a Monday.
+    monday = 1699833600.0
+    assert week_start(int((monday + 1 - 4 * 86400) // (7 * 86400))) == monday
+    with database.reading() as session:
+        weeks = [session.scalar(select(week_of(literal(monday + shift, Double)))) for shift in (-2, 1, 6 * 86400)]
+    assert weeks[0] + 1 == weeks[1] == weeks[2]
+    assert week_start(weeks[1]) == monday
 
 
 def test_figures_as_json_have_the_form_of_their_description(visit):

@@ -14,7 +14,9 @@ import numpy as np
 from steelyard.annotation.agreement import count_agreement
 from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE, TaskAnswer, outcome_of
 from steelyard.annotation.task_kinds import TaskKind
+from steelyard.core.numerics import Floats
 from steelyard.statistics.agreement import NUM_LABELS, tau_b
+from steelyard.statistics.linearised import RatioSums
 
 _LABELS = {"left": 0, "right": 1, "tie": 2}
 _SHORTEST = 0.5
@@ -110,6 +112,17 @@ def _tau(responses: Sequence[str], answers: tuple[TaskAnswer, TaskAnswer]) -> fl
         return float("nan")
     first, second = (np.array([[place[response] for response in both]], np.float64) for place in places)
     return float(tau_b(first, second)[0])
+
+
+def ratio_sums(sums: Mapping[str, float]) -> RatioSums:
+    """Return the sums behind the share of equal verdicts, whose unit is a task."""
+    units, same, judged, same_squared, product, judged_squared = (sums[name] for name in RATIO)
+    return RatioSums(round(units), same, judged, same_squared, product, judged_squared)
+
+
+def confusion(sums: Mapping[str, float]) -> Floats:
+    """Return the verdicts of the first and the second person as a flattened confusion matrix, shape (cell,)."""
+    return np.array([sums[name] for name in CELLS], np.float64)
 
 
 def turned(sums: Mapping[str, float]) -> dict[str, float]:

@@ -53,6 +53,31 @@ def group_ratios(
     )
 
 
+class RatioSums(NamedTuple):
+    """Sums over units from which a share and its interval follow without the units: kept by a database, added up.
+
+    ``above`` and ``below`` are numerator and denominator; the others sum squares and products of a unit's two.
+    """
+
+    num_units: int
+    above: float
+    below: float
+    above_squared: float
+    product: float
+    below_squared: float
+
+    def estimate(self) -> Estimate:
+        """Return the share with its interval; n is the denominator."""
+        if self.below <= 0:
+            return Estimate(None, None, None, 0)
+        share = self.above / self.below
+        residual = self.above_squared - 2 * share * self.product + share**2 * self.below_squared
+        variance = self.num_units / max(self.num_units - 1, 1) * max(residual, 0.0) / self.below**2
+        evidence = Evidence(self.below**2 / self.below_squared, float(self.num_units) - 1)
+        low, high = score_interval(share, variance, evidence)
+        return Estimate(share, min(low, share), max(high, share), round(self.below))
+
+
 def mean_of_sums(number: int, total: float, squares: float, *, low: float, high: float) -> Estimate:
     """Return the mean of values between ``low`` and ``high`` with its interval, from their number, sum and squares."""
     if not number:

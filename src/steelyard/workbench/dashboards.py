@@ -7,7 +7,7 @@ does not grow with the texts, and hardly with the items.
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from sqlalchemy import Integer, cast, func, select
+from sqlalchemy import BigInteger, Integer, cast, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, ItemState
@@ -23,8 +23,9 @@ from steelyard.workbench.tallies import DAY
 PAPER_ANSWERS_A_DAY = 40
 """Triples a day of an annotator of CheemsBench (CHEEMS, appendix D.1)."""
 _NUM_WAITS = 1000
+_WEEK = 7 * DAY
 _MONDAY = 4 * DAY
-"""The first Monday of the count of seconds."""
+"""The first Monday of the count of seconds: weeks begin on Mondays."""
 
 
 class ItemCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -122,6 +123,16 @@ def review_counts(session: Session, project: int, *columns: Any) -> list[Any]:
         StoredReview.project_id == project, StoredReview.layer.in_(LAYERS), StoredReview.decision.is_not(None)
     )
     return list(session.execute(made.group_by(*columns, StoredReview.decision)).all())
+
+
+def week_of(column: Any) -> Any:
+    """Return the number of the week of a time; `week_start` returns its beginning."""
+    return (cast(column, BigInteger) - int(_MONDAY)) // int(_WEEK)
+
+
+def week_start(number: int) -> float:
+    """Return when a week begins, in seconds since 1970."""
+    return _MONDAY + number * _WEEK
 
 
 def _item_groups(session: Session, project: int) -> list[Any]:

@@ -7,9 +7,11 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from steelyard.workbench.dashboards import ProgressFigures
-from steelyard.workbench.plots import DayColumn, PlotPart, day_columns, stacked_bar
+from steelyard.workbench.plots import DayColumn, PlotPart, ValueDot, day_columns, dots, stacked_bar
+from steelyard.workbench.quality import AgreementFigures, PeopleFigures
 
 _MOST_COLUMNS = 120
+_MOST_ROWS = 60
 _TONES = {
     "finished": "tone-3",
     "validation": "tone-1",
@@ -62,6 +64,36 @@ def progress_plots(figures: ProgressFigures, words: Mapping[str, str]) -> Progre
     return ProgressPlots(
         stacked_bar(words["progress_by_state"], parts), marks, day_columns(words["progress_by_day"], columns)
     )
+
+
+class AgreementPlots(NamedTuple):
+    """The plots of the page of agreement: categories, people, and the weeks of the gate."""
+
+    categories: Markup
+    people: Markup
+    gate: Markup
+
+
+def agreement_plots(figures: AgreementFigures, words: Mapping[str, str], least: float) -> AgreementPlots:
+    """Return the plots of agreement; ``least`` is what the gate asks for."""
+    groups = [ValueDot(row.name or words["no_name"], row.same) for row in figures.categories]
+    people = [ValueDot(row.name, row.same) for row in figures.people[:_MOST_ROWS]]
+    weeks = [ValueDot(day_label(row.at or 0.0), row.share) for row in figures.gate_weeks[-_MOST_ROWS:]]
+    return AgreementPlots(
+        dots(words["agreement_by_category"], groups, line=least),
+        dots(words["agreement_by_person"], people, line=least),
+        dots(words["agreement_gate_weeks"], weeks),
+    )
+
+
+def gold_plot(figures: PeopleFigures, words: Mapping[str, str]) -> Markup:
+    """Return the gold accuracy of people; those whose accuracy changed are marked."""
+    rows = [
+        ValueDot(row.name, row.gold, row.drift is not None and row.drift.is_real)
+        for row in figures.people
+        if row.gold.value is not None
+    ]
+    return dots(words["people_gold"], rows[:_MOST_ROWS], line=figures.gold.value)
 
 
 def day_label(at: float) -> str:

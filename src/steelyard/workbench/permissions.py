@@ -102,6 +102,7 @@ Manager = Annotated[Visitor, Depends(needs("manage project"))]
 PeopleManager = Annotated[Visitor, Depends(needs("manage people"))]
 Exporter = Annotated[Visitor, Depends(needs("export"))]
 Observer = Annotated[Visitor, Depends(needs("see progress"))]
+PeopleObserver = Annotated[Visitor, Depends(needs("see people"))]
 Auditor = Annotated[Visitor, Depends(needs("see audit log"))]
 LARGEST_NUMBER = 2**63 - 1
 RowNumber = Annotated[int, Path(ge=1, le=LARGEST_NUMBER)]

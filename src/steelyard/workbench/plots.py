@@ -1,4 +1,4 @@
-"""Plots as SVG in the page: bars of parts and columns by day.
+"""Plots as SVG in the page: bars of parts, columns by day, and values with their intervals.
 
 Colours and type come from the style sheet (`figures.css`), so that a plot follows light and dark; no script runs. To a
 screen reader a plot is an image with a label; what it shows is also a table behind it, which the page writes.
@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from steelyard.statistics.intervals import Estimate
+
 _WIDTH = 720
 _RIGHT = 12
+_ROW = 30
+_NAMES = 190
 
 
 class PlotPart(NamedTuple):
@@ -27,6 +31,14 @@ class DayColumn(NamedTuple):
 
     label: str
     parts: Sequence[PlotPart]
+
+
+class ValueDot(NamedTuple):
+    """A row of a value with its interval: the name, the estimate, and whether it stands out."""
+
+    name: str
+    estimate: Estimate
+    is_marked: bool = False
 
 
 def stacked_bar(label: str, parts: Sequence[PlotPart]) -> Markup:
@@ -77,6 +89,48 @@ def day_columns(label: str, columns: Sequence[DayColumn], *, line: float | None 
             )
         )
     return _svg(label, height, pieces)
+
+
+def dots(
+    label: str, rows: Sequence[ValueDot], *, low: float = 0.0, high: float = 1.0, line: float | None = None
+) -> Markup:
+    """Return a row for each value with its interval on an axis of shares from ``low`` to ``high``."""
+    height = _ROW * len(rows) + 26
+    scale = (_WIDTH - _NAMES - 24) / (high - low)
+
+    def place(value: float) -> float:
+        return _NAMES + (min(max(value, low), high) - low) * scale
+
+    pieces: list[Markup] = []
+    for tick in (low + (high - low) * part / 5 for part in range(6)):
+        x = place(tick)
+        pieces.append(
+            Markup('<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"/>').format(x, height - 22)
+            + Markup('<text class="tick" x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
+                x, height - 6, f"{tick:.0%}" if low >= 0 and high <= 1 else f"{tick:.1f}"
+            )
+        )
+    if line is not None:
+        pieces.append(
+            Markup('<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"/>').format(place(line), height - 22)
+        )
+    pieces += [_dot(row, _ROW * number + _ROW / 2, place) for number, row in enumerate(rows)]
+    return _svg(label, height, pieces)
+
+
+def _dot(row: ValueDot, y: float, place) -> Markup:  # noqa: ANN001 - a function of the axis
+    name = row.name if len(row.name) <= 26 else row.name[:25] + "…"
+    drawn = Markup('<text class="name" x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_NAMES - 12, y + 4, name)
+    estimate, tone = row.estimate, "alert" if row.is_marked else "tone-1"
+    if estimate.value is None:
+        return drawn
+    if estimate.low is not None and estimate.high is not None:
+        drawn += Markup('<line class="whisker {}" x1="{:.1f}" x2="{:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>').format(
+            tone, place(estimate.low), place(estimate.high), y=y
+        )
+    return drawn + Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="5"><title>{}</title></circle>').format(
+        tone, place(estimate.value), y, f"{row.name}: {estimate!r}"
+    )
 
 
 def _level(y: float, label: str) -> Markup:

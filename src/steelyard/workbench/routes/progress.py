@@ -10,13 +10,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
+from steelyard.annotation.people_quality import FALSE_ALARMS, FEWEST_ANSWERS, FEWEST_OTHERS
 from steelyard.core.types import JsonObject
 from steelyard.workbench.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
 from steelyard.workbench.database import Database
-from steelyard.workbench.figure_plots import progress_plots
+from steelyard.workbench.figure_plots import agreement_plots, gold_plot, progress_plots
 from steelyard.workbench.pages import language_of, page, words_of
-from steelyard.workbench.permissions import Observer, RowNumber
+from steelyard.workbench.permissions import Observer, PeopleObserver, RowNumber
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.quality import AgreementFigures, PeopleFigures, agreement_figures, people_figures
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
 from steelyard.workbench.tables import StoredProject
@@ -37,7 +39,7 @@ def record_schemas() -> JsonObject:
     return components
 
 
-_RECORDS: tuple[type, ...] = (ProgressFigures,)
+_RECORDS: tuple[type, ...] = (ProgressFigures, AgreementFigures, PeopleFigures)
 
 
 @router.get("/progress")
@@ -61,10 +63,43 @@ def progress_page(request: Request, visitor: Observer, project: RowNumber) -> Re
     return page(request, "progress.html", visitor, project=row, settings=settings_of(row), **values)
 
 
+@router.get("/progress/{project}/agreement")
+def agreement_page(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
+    """Show how far people agree, what passes the gate, and what reviews send back."""
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        made = agreement_figures(session, row)
+    plots = agreement_plots(made, words_of(language_of(request, visitor)), settings_of(row).rules.least_agreement)
+    return page(request, "agreement.html", visitor, project=row, figures=made, plots=plots)
+
+
+@router.get("/progress/{project}/people")
+def people_page(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
+    """Show what answers say of people, with the evidence."""
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        made = people_figures(session, row)
+    plot = gold_plot(made, words_of(language_of(request, visitor)))
+    limits = {"false_alarms": FALSE_ALARMS, "fewest": FEWEST_ANSWERS, "others": FEWEST_OTHERS}
+    return page(request, "people_quality.html", visitor, project=row, figures=made, plot=plot, **limits)
+
+
 @figures.get("/projects/{project}/figures/progress", responses=documented(ProgressFigures))
 def show_progress_figures(request: Request, visitor: Observer, project: RowNumber) -> Response:
     """Return items by state, batch and category, answers by day and person, and the forecast of end and cost."""
     return _sent(request, project, lambda session, row: progress_figures(session, row, at=time.time()))
+
+
+@figures.get("/projects/{project}/figures/agreement", responses=documented(AgreementFigures))
+def show_agreement_figures(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
+    """Return agreement by category, person and pair of people, the rate of the gate, and those of the reviews."""
+    return _sent(request, project, agreement_figures)
+
+
+@figures.get("/projects/{project}/figures/people", responses=documented(PeopleFigures))
+def show_people_figures(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
+    """Return gold accuracy, its changes, speed and sameness of each person, with the evidence of every flag."""
+    return _sent(request, project, people_figures)
 
 
 def _sent(request: Request, project: int, work: Callable[[Session, StoredProject], Any]) -> Response:

@@ -1,0 +1,173 @@
+"""What a person's answers say of the person, each with its evidence and the rate at which it is wrong about good ones.
+
+- **Gold accuracy**, and whether it changed: one change of the mean, tested at every place (`change_point`).
+- **Speed**: the mean of the logarithm of seconds, at the length of what was read, against that of all others.
+- **Sameness**: the share of ties, and of one and the same score, against those of all others; and how often the single
+  best response was the one that the person saw first, against chance, which is known: responses are shuffled for each
+  person.
+
+A person is compared with the others by the t of a new observation among theirs. p-values of one question are corrected
+for the number of people (Holm, 1979): where all work alike, the chance that anybody at all is flagged is 5%. A flag is
+a reason to look at answers, and no verdict.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import asin, exp, sqrt
+from typing import Literal
+
+import numpy as np
+
+from steelyard.annotation.answer_counts import SCORES
+from steelyard.core.types import Record
+from steelyard.statistics.change_points import ChangePoint, change_point
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.significance import holm
+
+FALSE_ALARMS = 0.05
+"""The chance that anybody of a team that works alike is flagged for a question."""
+FEWEST_ANSWERS = 20
+"""Answers below which nothing is said of a person."""
+FEWEST_OTHERS = 4
+"""Other people below which nobody is compared with them."""
+Question = Literal["fast", "ties", "one score", "first shown"]
+Sums = Mapping[str, float]
+
+
+class BehaviourFlag(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """How a person differs: the value, what the others (or chance) give, and the p-value, corrected for all people.
+
+    ``fast``: seconds of an answer of usual length. ``ties``: the share of pairs. ``one score``: the share of the score
+    that the person gives most. ``first shown``: the share of single best responses that were shown first.
+    """
+
+    question: Question
+    value: float
+    expected: float
+    p: float
+    is_raised: bool
+
+
+class Drift(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A change of a person's gold accuracy: before and after, the number of the answer, and the corrected p-value."""
+
+    before: Estimate
+    after: Estimate
+    place: int
+    p: float
+    is_real: bool
+
+
+def behaviour_flags(people: Mapping[int, Sums]) -> dict[int, tuple[BehaviourFlag, ...]]:
+    """Return for each person what was asked of the sums (`count_answer`), also where nothing stands out.
+
+    People with fewer than `FEWEST_ANSWERS` answers are left out, and are not among the others.
+    """
+    judged = {person: sums for person, sums in people.items() if sums["num_answers"] >= FEWEST_ANSWERS}
+    flags: dict[int, list[BehaviourFlag]] = {person: [] for person in judged}
+    paces = _log_paces(judged)
+    _compare(flags, "fast", {person: -pace for person, pace in paces.items()}, lambda value: exp(-value))
+    _compare(flags, "ties", {person: _angle(_tied(sums)) for person, sums in judged.items()}, _share)
+    _compare(flags, "one score", {person: _angle(_most_frequent(sums)) for person, sums in judged.items()}, _share)
+    _ask_first_shown(flags, judged)
+    return {person: tuple(of_person) for person, of_person in flags.items()}
+
+
+def drifts(answers: Mapping[int, Sequence[float]]) -> dict[int, Drift]:
+    """Return the most likely change of each person's gold accuracy, from the shares right of answers in their order.
+
+    People with too few answers for a change have none.
+    """
+    changes: dict[int, ChangePoint] = {}
+    for person, shares in answers.items():
+        change = change_point(np.array(shares, np.float64), np.arange(len(shares)))
+        if change is not None:
+            changes[person] = change
+    corrected = holm([change.p for change in changes.values()])
+    return {
+        person: Drift(before=change.before, after=change.after, place=change.place, p=p, is_real=p < FALSE_ALARMS)
+        for (person, change), p in zip(changes.items(), corrected, strict=True)
+    }
+
+
+def _log_paces(people: Mapping[int, Sums]) -> dict[int, float]:
+    """Return the mean logarithm of seconds of each person, moved to the mean length by the slope within people."""
+    products = squares = length = number = 0.0
+    for sums in people.values():
+        size = sums["num_answers"]
+        products += sums["length_time"] - sums["sum_length"] * sums["sum_time"] / size
+        squares += sums["length_squared"] - sums["sum_length"] ** 2 / size
+        length, number = length + sums["sum_length"], number + size
+    slope = products / squares if squares > 1e-9 * max(number, 1.0) else 0.0
+    return {
+        person: (sums["sum_time"] - slope * (sums["sum_length"] - sums["num_answers"] * length / number))
+        / sums["num_answers"]
+        for person, sums in people.items()
+    }
+
+
+def _compare(
+    flags: dict[int, list[BehaviourFlag]],
+    question: Question,
+    values: Mapping[int, float],
+    shown: Callable[[float], float],
+) -> None:
+    """Add the flag of a question: is a person's value larger than a new one among those of the others would be?"""
+    from scipy.special import stdtr
+
+    if len(values) <= FEWEST_OTHERS:
+        return
+    p_values, expected = [], []
+    for person, value in values.items():
+        others = np.array([other for key, other in values.items() if key != person])
+        error = float(others.std(ddof=1)) * sqrt(1 + 1 / len(others))
+        t = (value - float(others.mean())) / max(error, 1e-9)
+        p_values.append(float(stdtr(len(others) - 1, -t)))
+        expected.append(float(others.mean()))
+    for (person, value), usual, p in zip(values.items(), expected, holm(p_values), strict=True):
+        flag = BehaviourFlag(
+            question=question, value=shown(value), expected=shown(usual), p=p, is_raised=p < FALSE_ALARMS
+        )
+        flags[person].append(flag)
+
+
+def _ask_first_shown(flags: dict[int, list[BehaviourFlag]], people: Mapping[int, Sums]) -> None:
+    """Add the flag of those whose best response was shown first too often: the binomial distribution of the shuffle."""
+    from scipy.special import bdtrc
+
+    counted = {person: sums for person, sums in people.items() if sums["num_best"]}
+    shares = {person: sums["first_chance"] / sums["num_best"] for person, sums in counted.items()}
+    p_values = [
+        float(bdtrc(sums["num_first_best"] - 1, round(sums["num_best"]), shares[person]))
+        if sums["num_first_best"]
+        else 1.0
+        for person, sums in counted.items()
+    ]
+    for (person, sums), p in zip(counted.items(), holm(p_values), strict=True):
+        flags[person].append(
+            BehaviourFlag(
+                question="first shown",
+                value=sums["num_first_best"] / sums["num_best"],
+                expected=shares[person],
+                p=p,
+                is_raised=p < FALSE_ALARMS,
+            )
+        )
+
+
+def _tied(sums: Sums) -> tuple[float, float]:
+    return sums["num_tied"], sums["num_pairs"]
+
+
+def _most_frequent(sums: Sums) -> tuple[float, float]:
+    numbers = [sums[score] for score in SCORES]
+    return max(numbers), sum(numbers)
+
+
+def _angle(share: tuple[float, float]) -> float:
+    """Return the arcsine of the root of a share: its variance hardly depends on the share."""
+    number, total = share
+    return asin(sqrt((number + 0.375) / (total + 0.75)))
+
+
+def _share(angle: float) -> float:
+    return float(np.sin(angle) ** 2)

@@ -1,0 +1,292 @@
+"""Agreement and people: what two people say of the same task, what gate and reviews say, and gold, speed and sameness.
+
+The measures are those of `statistics.agreement`, on sums that answers added to (`tallies`). Shares over items have the
+item as their unit, those of people and pairs of people the task: a person rarely has two tasks of an item.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Integer, cast, func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answer_counts import confusion, ratio_sums, turned
+from steelyard.annotation.people_quality import BehaviourFlag, Drift, behaviour_flags, drifts
+from steelyard.core.types import Record
+from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.linearised import RatioSums, mean_of_sums
+from steelyard.workbench.dashboards import review_counts, week_of, week_start
+from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
+from steelyard.workbench.projects import settings_of
+from steelyard.workbench.tables import StoredPerson, StoredProject, StoredReview
+
+_MOST_PAIRS = 200
+_MOST_GOLD = 400
+"""The latest gold answers of a person in which a change is looked for."""
+_KEYS = ("id", "project_id", "kind", "category", "first_id", "second_id")
+_SUMS = tuple(column for column in StoredPairAgreement.__table__.columns if column.name not in _KEYS)
+_DAY_SUMS = tuple(
+    column for column in StoredWorkDay.__table__.columns if column.name not in ("id", "project_id", "person_id", "day")
+)
+
+
+class AgreementRow(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The agreement of a group: the share of equal verdicts, kappa and alpha beyond chance, and the mean of tau-b.
+
+    Kappa is of a person and the others, or of two people; null where people have no order. ``people``: their numbers.
+    """
+
+    name: str
+    people: tuple[int, ...]
+    num_tasks: int
+    same: Estimate
+    kappa: Estimate | None
+    alpha: Estimate
+    tau: Estimate
+
+
+class ShareRow(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A share of a group: items that passed the gate, or reviews that rejected. ``at``: the start of a week."""
+
+    name: str
+    share: Estimate
+    at: float | None = None
+
+
+class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Agreement in all, by category, person and pair of people; the gate and the reviews by layer, person and week."""
+
+    overall: AgreementRow
+    categories: tuple[AgreementRow, ...]
+    people: tuple[AgreementRow, ...]
+    pairs: tuple[AgreementRow, ...]
+    gate: Estimate
+    gate_weeks: tuple[ShareRow, ...]
+    gate_categories: tuple[ShareRow, ...]
+    rejected_layers: tuple[ShareRow, ...]
+    rejected_people: tuple[ShareRow, ...]
+    rejected_weeks: tuple[ShareRow, ...]
+
+
+class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A person: answers, gold accuracy with the number of gold answers, its change, and flags that were looked for."""
+
+    person: int
+    pseudonym: str
+    name: str
+    answers: int
+    seconds_an_answer: float
+    gold_answers: int
+    gold: Estimate
+    drift: Drift | None
+    flags: tuple[BehaviourFlag, ...]
+
+
+class PeopleFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Everybody who answered, those first who stand out; ``gold``: the mean accuracy of all gold answers."""
+
+    gold: Estimate
+    people: tuple[PersonQuality, ...]
+
+
+def agreement_figures(session: Session, project: StoredProject) -> AgreementFigures:
+    """Return the figures of agreement, gate and reviews of a project."""
+    pairs, gates = _pair_sums(session, project.id), _gate_sums(session, project.id)
+    names = _names(session)
+    # Each pair of people of a task adds its confusion; the weight of a pair of labels is 1 / (annotators - 1).
+    weight = 1 / max(1, settings_of(project).rules.num_annotators - 1)
+    categories = sorted({category for category, *_ in pairs})
+    by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
+    by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
+    for (_, first, second), sums in pairs.items():
+        by_person[first].append(sums)
+        by_person[second].append(turned(sums))
+        by_pair[first, second].append(sums)
+    most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
+    reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
+    return AgreementFigures(
+        overall=_row("", (), pairs.values(), weight, _ratio(gates)),
+        categories=tuple(
+            _row(
+                category,
+                (),
+                [sums for key, sums in pairs.items() if key[0] == category],
+                weight,
+                _ratio([row for row in gates if row[0] == category]),
+            )
+            for category in categories
+        ),
+        people=tuple(_row(names.get(person, ""), (person,), by_person[person], weight) for person in sorted(by_person)),
+        pairs=tuple(
+            _row(f"{names.get(first, '')} – {names.get(second, '')}", (first, second), by_pair[first, second], weight)
+            for first, second in most
+        ),
+        gate=_share([(row[2], row[3]) for row in gates]),
+        gate_weeks=_shares(((row[1], row[2], row[3]) for row in gates), are_weeks=True),
+        gate_categories=_shares((row[0], row[2], row[3]) for row in gates),
+        rejected_layers=_shares(_decisions(reviews, 0)),
+        rejected_people=_shares((names.get(person, ""), *rest) for person, *rest in _decisions(reviews, 1)),
+        rejected_weeks=_shares(_decisions(reviews, 2), are_weeks=True),
+    )
+
+
+def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
+    """Return gold accuracy, its change, speed and sameness of everybody who answered in a project."""
+    sums = _person_sums(session, project.id)
+    gold, changes = _gold_sums(session, project.id), drifts(_gold_shares(session, project.id, list(sums)))
+    flags = behaviour_flags(sums)
+    people = session.execute(
+        select(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name).where(StoredPerson.id.in_(sums))
+    ).all()
+    rows = [
+        PersonQuality(
+            person=person,
+            pseudonym=pseudonym,
+            name=name,
+            answers=round(sums[person]["num_answers"]),
+            seconds_an_answer=sums[person]["seconds"] / sums[person]["num_answers"],
+            gold_answers=gold.get(person, (0, 0.0, 0.0))[0],
+            gold=mean_of_sums(*gold.get(person, (0, 0.0, 0.0)), low=0.0, high=1.0),
+            drift=changes.get(person),
+            flags=flags.get(person, ()),
+        )
+        for person, pseudonym, name in people
+    ]
+    total = [sum(values) for values in zip(*gold.values(), strict=True)] or [0, 0.0, 0.0]
+    return PeopleFigures(
+        gold=mean_of_sums(int(total[0]), total[1], total[2], low=0.0, high=1.0),
+        people=tuple(sorted(rows, key=lambda row: (-_num_raised(row), row.name, row.person))),
+    )
+
+
+def _num_raised(row: PersonQuality) -> int:
+    return sum(flag.is_raised for flag in row.flags) + (row.drift is not None and row.drift.is_real)
+
+
+def _pair_sums(session: Session, project: int) -> dict[tuple[str, int, int], dict[str, float]]:
+    """Return the sums by category and the two people, over all kinds of tasks."""
+    key = (StoredPairAgreement.category, StoredPairAgreement.first_id, StoredPairAgreement.second_id)
+    rows = session.execute(
+        select(*key, *(func.sum(column) for column in _SUMS))
+        .where(StoredPairAgreement.project_id == project)
+        .group_by(*key)
+        .order_by(*key)
+    ).all()
+    names = [column.name for column in _SUMS]
+    return {tuple(row[:3]): dict(zip(names, map(float, row[3:]), strict=True)) for row in rows}
+
+
+def _gate_sums(session: Session, project: int) -> list[Sequence[Any]]:
+    """Return rows of category, week, passed and all items, and the sums of a ratio over items, of verdicts at the gate.
+
+    The last five are equal and judged verdicts, their squares, and their product.
+    """
+    gate, week = StoredGateResult, week_of(StoredGateResult.at)
+    same, judged = gate.num_same, gate.num_judged
+    sums = (same, judged, same * same, same * judged, judged * judged)
+    rows = session.execute(
+        select(gate.category, week, func.sum(cast(gate.is_passed, Integer)), func.count(), *map(func.sum, sums))
+        .where(gate.project_id == project)
+        .group_by(gate.category, week)
+        .order_by(gate.category, week)
+    ).all()
+    return [(row[0], row[1], *(int(value) for value in row[2:])) for row in rows]
+
+
+def _ratio(gates: Sequence[Sequence[Any]]) -> RatioSums:
+    same, judged, same_squared, product, judged_squared = (sum(row[place] for row in gates) for place in range(4, 9))
+    return RatioSums(sum(row[3] for row in gates), same, judged, same_squared, product, judged_squared)
+
+
+def _row(
+    name: str,
+    people: tuple[int, ...],
+    parts: Iterable[Mapping[str, float]],
+    weight: float,
+    items: RatioSums | None = None,
+) -> AgreementRow:
+    """Return the row of a group; ``items``: the sums over its items where these are the unit, else tasks are."""
+    sums: dict[str, float] = dict.fromkeys((column.name for column in _SUMS), 0.0)
+    for part in parts:
+        for key, value in part.items():
+            sums[key] += value
+    ratio = items or ratio_sums(sums)
+    same, cells = ratio.estimate(), confusion(sums)
+    matrix = cells.reshape(NUM_LABELS, NUM_LABELS)
+    coincidences = weight * (matrix + matrix.T).reshape(-1)
+    return AgreementRow(
+        name=name,
+        people=people,
+        num_tasks=round(sums["num_tasks"]),
+        same=same,
+        kappa=beyond_chance(same, float(kappa(cells)), cells, ratio.num_units) if people and cells.sum() else None,
+        alpha=beyond_chance(same, float(alpha(coincidences)) if cells.sum() else float("nan"), cells, ratio.num_units),
+        tau=mean_of_sums(round(sums["num_taus"]), sums["sum_tau"], sums["tau_squared"], low=-1.0, high=1.0),
+    )
+
+
+def _share(counts: Iterable[tuple[int, int]]) -> Estimate:
+    """Return the share of counts of chosen and all."""
+    rows = list(counts)
+    chosen, total = sum(row[0] for row in rows), sum(row[1] for row in rows)
+    return mean_of_sums(total, chosen, chosen, low=0.0, high=1.0)
+
+
+def _shares(rows: Iterable[tuple[Any, int, int]], *, are_weeks: bool = False) -> tuple[ShareRow, ...]:
+    """Return the share of each key, in their order, from rows of key, chosen and all."""
+    groups: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+    for key, chosen, total in rows:
+        groups[key].append((chosen, total))
+    return tuple(
+        ShareRow(
+            name="" if are_weeks else str(key), share=_share(groups[key]), at=week_start(key) if are_weeks else None
+        )
+        for key in sorted(groups)
+    )
+
+
+def _decisions(reviews: Sequence[Any], place: int) -> list[tuple[Any, int, int]]:
+    """Return rows of a column of reviews, the rejected ones, and all."""
+    return [(row[place], row[4] if row[3] == "rejected" else 0, row[4]) for row in reviews if row[place] is not None]
+
+
+def _person_sums(session: Session, project: int) -> dict[int, dict[str, float]]:
+    rows = session.execute(
+        select(StoredWorkDay.person_id, *(func.sum(column) for column in _DAY_SUMS))
+        .where(StoredWorkDay.project_id == project)
+        .group_by(StoredWorkDay.person_id)
+    ).all()
+    names = [column.name for column in _DAY_SUMS]
+    return {row[0]: dict(zip(names, map(float, row[1:]), strict=True)) for row in rows}
+
+
+def _gold_sums(session: Session, project: int) -> dict[int, tuple[int, float, float]]:
+    """Return the number of gold answers of each person, the sum of their shares right, and that of the squares."""
+    gold = StoredGoldResult
+    share = 1.0 * gold.num_same / gold.num_judged
+    rows = session.execute(
+        select(gold.person_id, func.count(), func.sum(share), func.sum(share * share))
+        .where(gold.project_id == project, gold.is_void.is_(False), gold.num_judged > 0)
+        .group_by(gold.person_id)
+    ).all()
+    return {person: (number, float(total), float(squares)) for person, number, total, squares in rows}
+
+
+def _gold_shares(session: Session, project: int, people: Sequence[int]) -> dict[int, list[float]]:
+    """Return the shares right of the latest gold answers of each person, in their order."""
+    gold, shares = StoredGoldResult, {}
+    for person in people:
+        latest = (
+            select(gold.num_same, gold.num_judged)
+            .where(gold.project_id == project, gold.person_id == person, gold.is_void.is_(False), gold.num_judged > 0)
+            .order_by(gold.at.desc(), gold.id.desc())
+            .limit(_MOST_GOLD)
+        )
+        shares[person] = [same / judged for same, judged in reversed(session.execute(latest).all())]
+    return shares
+
+
+def _names(session: Session) -> dict[int, str]:
+    return {person: name for person, name in session.execute(select(StoredPerson.id, StoredPerson.display_name))}  # noqa: C416
