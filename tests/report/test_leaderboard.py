@@ -169,7 +169,7 @@ def test_a_missing_number_is_an_empty_cell_that_sorts_last():
 
 
 def test_the_page_says_what_ranks():
-    assert "Ranks are by the headline of the benchmark:</span>" in as_page(summary(row("a")))
+    assert "Ranks are by the headline of the benchmark: </span>" in as_page(summary(row("a")))
     page = as_page(summary(row("a"), ranked_by="overall", about="the mean of <two> halves"))
     assert "<bdi>the mean of &lt;two&gt; halves</bdi>" in page
     assert '<b><span class="t" lang="en">overall</span><span class="t" lang="zh">总体</span></b>' in page

@@ -44,8 +44,8 @@ PASSWORD = "simulated people"
 NUM_ANNOTATORS = 29
 """As many as annotated CheemsBench."""
 _NUM_PROMPTS = 60
-_DAYS = 4
-_PACE = 200.0
+_DAYS = 8
+_PACE = 400.0
 """Some minutes of work of each person stand for the days of a project, which end before the visitor comes."""
 _ROLE_OF: dict[Layer, Role] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _FILE = "workbench.db"
