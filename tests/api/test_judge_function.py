@@ -1,6 +1,7 @@
 """A judge that is a Python function: asked in both orders through the ledger, its exceptions are failed requests."""
 
 import pytest
+from msgspec.structs import replace
 
 import steelyard as sy
 from strategies import case
@@ -100,6 +101,20 @@ def test_a_dry_run_asks_nothing_and_a_pilot_is_a_part_of_the_run(tmp_path):
     assert len(asked) == 6
     finished = sy.judge(CASES, judge=judge, pilot=2, out=tmp_path / "out", num_resamples=20)
     assert (finished.models[0].num_requests, finished.models[0].num_answered) == (0, 6)
+
+
+def test_a_case_and_its_copy_with_the_answers_swapped_are_the_same_questions():
+    copies = [replace(CASES[0], prompt=replace(CASES[0].prompt, id=f"copy-{place}")) for place in range(6)]
+    copies = [replace(one, responses=one.responses[:: (-1) ** place]) for place, one in enumerate(copies)]
+    asked = []
+
+    def always_first(messages):
+        asked.append(messages[-1]["content"])
+        return "[[A]]"
+
+    judged = sy.judge(copies, judge=always_first, num_resamples=20)
+    assert len(judged.cases) == 6
+    assert len(asked) == len({*asked}) == 2
 
 
 def test_a_pilot_without_a_folder_would_lose_its_replies():

@@ -138,6 +138,11 @@ def test_the_mark_is_one_for_all_questions_about_a_prompt_and_depends_on_every_r
     assert len(marks | others | other_prompt) == 3
 
 
+@given(cases())
+def test_the_mark_does_not_depend_on_the_order_of_the_responses(one):
+    assert separating_mark(one.prompt, one.responses) == separating_mark(one.prompt, one.responses[::-1])
+
+
 def test_the_mark_is_in_no_text_even_where_a_response_holds_every_likely_one(monkeypatch):
     # A response that holds the first mark of its own case cannot be found by trial here: the hash is replaced by one
     # that ignores the response.

@@ -80,11 +80,12 @@ def separating_mark(prompt: Prompt, responses: Sequence[Response]) -> str:
     know the other responses before they exist, and changes the hash with every letter; a text that holds it all the
     same gives another mark. All questions about a prompt have the same mark, so that they begin alike.
     """
-    texts = [*prompt.messages, *(turn for response in responses for turn in response.messages or ())]
-    contents = [turn.content for turn in texts] + [response.text or "" for response in responses]
+    # In any order of the responses: a case and its copy with them swapped are the same questions, sent once.
+    texts = sorted([*(turn.content for turn in each.messages or ()), each.text or ""] for each in responses)
+    contents = [*(turn.content for turn in prompt.messages), *(text for parts in texts for text in parts)]
     contents.append(prompt.reference or "")
     # Encoded once: the lists keep apart what belongs to which text.
-    content = msgspec.json.encode([msgspec.to_builtins(prompt.messages), contents]).decode()
+    content = msgspec.json.encode([msgspec.to_builtins(prompt.messages), texts, prompt.reference]).decode()
     for attempt in count():
         mark = content_id(f"{attempt}{content}")[:8]
         if not any(mark in text for text in contents):
