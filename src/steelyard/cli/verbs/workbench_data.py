@@ -1,0 +1,174 @@
+"""The verbs of `steelyard workbench` that move data: cases in as tasks, judgments and results out."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+import typer
+
+from steelyard.cli.output import TerminalTable, echo_record, percent_text, print_lines
+from steelyard.core.config import parse_settings, resolve_config
+from steelyard.core.errors import ConfigError, FileError
+from steelyard.core.text import number_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from steelyard.workbench.database import Database
+    from steelyard.workbench.tables import StoredProject
+
+DEFAULT_DATABASE = "sqlite:///workbench.db"
+DatabaseAddress = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        envvar="STEELYARD_WORKBENCH_DATABASE",
+        show_envvar=True,
+        help="Where everything is stored: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME.",
+    ),
+]
+_Project = Annotated[str, typer.Option("--project", help="The name of the project.")]
+
+
+def import_cases_of_file(
+    cases: Annotated[Path, typer.Argument(help="A case file. Cases of two responses become pairs, of more triples.")],
+    *,
+    project: _Project,
+    batch: Annotated[str, typer.Option("--batch", help="The name of this batch. Default: that of the file.")] = "",
+    database: DatabaseAddress = DEFAULT_DATABASE,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of a new project: KEY=VALUE; may be repeated.")
+    ] = None,
+) -> None:
+    """Make tasks of a case file: all of it as one batch, or nothing where a line is wrong.
+
+    A project that is not there yet is made, with the settings of `--set`.
+
+    Example: `steelyard workbench import sampled.jsonl --project bench --set rules.num_annotators=3`
+    """
+    from steelyard.io.cases import read_cases
+    from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+
+    read = list(read_cases(cases))
+    opened = open_workbench(database, is_made=True)
+    values = parse_settings(settings or ())
+    chosen = resolve_config(ProjectSettings, values, where="--set")
+
+    def work(session: "Session") -> str:
+        stored, at = _project(session, project), time.time()
+        if stored is not None and values:
+            raise ConfigError(
+                f"the project {project!r} has its settings", where="--set", do="change them on its page, or omit --set"
+            )
+        stored = stored or add_project(session, project, chosen, by=None, at=at)
+        made = import_cases(session, stored, read, batch=batch or cases.stem, by=None, at=at)
+        skipped = f"; {number_of(made.num_skipped, 'case')} left out" if made.num_skipped else ""
+        items, tasks = number_of(made.num_items, "item"), number_of(made.num_tasks, "task")
+        return f"{items} with {tasks} in project {project}{skipped}."
+
+    print_lines([opened.write(work)])
+
+
+def export_items(
+    *,
+    project: _Project,
+    out: Annotated[Path, typer.Option("--out", help="The case file to write.")],
+    evidence: Annotated[
+        Literal["both", "aligned"],
+        typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
+    ] = "both",
+    database: DatabaseAddress = DEFAULT_DATABASE,
+) -> None:
+    """Write the finished items of a project as a case file with every judgment and where it came from.
+
+    Example: `steelyard workbench export --project bench --out bench.jsonl`
+    """
+    from steelyard.io.cases import write_cases
+    from steelyard.workbench.audit_log import Deed, record
+    from steelyard.workbench.projects import count_states, export_cases
+
+    opened = open_workbench(database)
+
+    def note(session: "Session") -> int:
+        stored = _existing(session, project)
+        record(session, Deed("exported", "project", stored.id, None, {"evidence": evidence}), at=time.time())
+        return stored.id
+
+    opened.write(note)
+    with opened.reading() as session:
+        stored = _existing(session, project)
+        num_dropped = count_states(session, stored.id).get("finished", 0)
+        number = write_cases(out, export_cases(session, stored, evidence=evidence))
+    dropped = f" {number_of(num_dropped - number, 'prompt')} dropped by review." if num_dropped > number else ""
+    print_lines([f"{number_of(number, 'finished item')} in {out}.{dropped}"])
+
+
+def print_native_results(
+    *,
+    project: _Project,
+    database: DatabaseAddress = DEFAULT_DATABASE,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Print what native speakers say of the finished items of a project of the kind native_check, by language.
+
+    Each figure is a share of items with its 95% interval: people prefer the reference's better response, call both the
+    same, find the texts written as by a native speaker, find the item suited to the language; then agreement with each
+    judge that the cases came with.
+
+    Example: `steelyard workbench native --project natives`
+    """
+    from steelyard.annotation.native_results import native_results
+    from steelyard.workbench.projects import export_cases
+
+    with open_workbench(database).reading() as session:
+        results = native_results(export_cases(session, _existing(session, project), evidence="aligned"))
+    if as_json:
+        echo_record([msgspec.to_builtins(each) for each in results])
+        return
+    judges = sorted({judge for each in results for judge in each.judges})
+    heads = ["items", "as reference", "same", "reads native", "suited", *judges]
+    rows = [
+        [
+            each.language or "none",
+            str(each.num_items),
+            *map(percent_text, (each.reference, each.same, each.native, each.suited)),
+            *(percent_text(each.judges[judge]) if judge in each.judges else "" for judge in judges),
+        ]
+        for each in results
+    ]
+    note = " (simulated people: evidence of nothing)" if any(each.simulated for each in results) else ""
+    title = f"Native speakers of project {project}{note}" if results else "No finished item of a native-speaker check."
+    print_lines([TerminalTable(title, heads, rows) if rows else title])
+
+
+def open_workbench(address: str, *, is_made: bool = False) -> "Database":
+    """Open a workbench and bring it to this version. Raises FileError for a file that is not there."""
+    from steelyard.workbench.database import Database
+
+    database = Database(address)
+    file = database.engine.url.database
+    if database.is_sqlite and not is_made and file and not Path(file).exists():
+        raise FileError("there is no such file", where=file, do="name the database of the workbench: --database")
+    database.migrate()
+    return database
+
+
+def _project(session: "Session", name: str) -> "StoredProject | None":
+    from sqlalchemy import select
+
+    from steelyard.workbench.tables import StoredProject
+
+    return session.scalar(select(StoredProject).where(StoredProject.name == name.strip()))
+
+
+def _existing(session: "Session", name: str) -> "StoredProject":
+    from sqlalchemy import select
+
+    from steelyard.workbench.tables import StoredProject
+
+    project = _project(session, name)
+    if project is None:
+        names = ", ".join(session.scalars(select(StoredProject.name).order_by(StoredProject.id).limit(20)))
+        raise ConfigError(f"there is no project {name!r}", where="--project", allowed=names or "none yet: import one")
+    return project
