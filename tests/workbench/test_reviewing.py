@@ -1,6 +1,7 @@
 """Review: what each layer gets, who never gets it, and what a rejection begins."""
 
 from collections import Counter
+from itertools import chain
 from threading import Barrier, Thread
 
 import pytest
@@ -8,6 +9,7 @@ from sqlalchemy import select, update
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.alignment import QueuePage
 from steelyard.workbench.reviewing import (
     Verdict,
     batches_of,
@@ -19,6 +21,7 @@ from steelyard.workbench.reviewing import (
 )
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredReview, StoredTask
 from workbench_crew import Crew, in_order
+from workbench_people import NOON, make_project
 
 ACCEPTED, REJECTED = Verdict(True), Verdict(False, "two scores are wrong")
 LAYERS = (("delivery", "delivery"), ("operations", "operations"), ("research", "researcher"))
@@ -235,3 +238,33 @@ def test_an_item_that_is_not_there_is_not_reviewed(database):
     with database.reading() as session:
         assert item_for(session, 999, crew.people["delivery"][0], ["delivery review"]) is None
         assert session.scalar(select(StoredItem.id).where(StoredItem.id == 999)) is None
+
+
+def test_a_queue_of_any_length_is_read_page_by_page(database):
+    make_project(database, 450, num_people=1)
+
+    def wait(session):
+        for number, item in enumerate(session.scalars(select(StoredItem).order_by(StoredItem.id))):
+            item.state, item.category = "delivery review", "odd" if number % 2 else "even"
+            # Many begin to wait in the same moment: the last place of a page is within them.
+            item.changed_at = NOON + number // 130 + 0.1
+
+    database.write(wait)
+
+    def walk(wanted):
+        with database.reading() as session:
+            while items := items_to_review(session, "delivery", 10**6, wanted):
+                yield [item.id for item in items]
+                if not (after := wanted.following(items)):
+                    return
+                wanted = wanted._replace(after=after)
+
+    with database.reading() as session:
+        ids = list(session.scalars(select(StoredItem.id).order_by(StoredItem.id)))
+        with pytest.raises(ConfigError, match="not a place in a queue"):
+            items_to_review(session, "delivery", 1, QueuePage(after="x"))
+    pages = list(walk(QueuePage()))
+    assert [len(page) for page in pages] == [200, 200, 50]
+    assert list(chain(*pages)) == ids
+    assert list(chain(*walk(QueuePage(category="odd", batch="b1")))) == ids[1::2]
+    assert list(walk(QueuePage(language="ar"))) == []

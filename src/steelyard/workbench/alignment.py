@@ -5,10 +5,11 @@ its people agree on every point. Either may say that they cannot settle it: then
 operations, and these to the developers.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import exists, select
+from sqlalchemy import exists, literal, select, tuple_
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
@@ -68,10 +69,50 @@ def tasks_to_align(session: Session, item: int, person: int) -> list[TaskEvidenc
     return tasks or None
 
 
-def items_to_settle(session: Session, layer: Layer, person: int) -> list[StoredItem]:
+class QueuePage(NamedTuple):
+    """Which items of a queue a page has; empty texts leave nothing out. ``after``: the end of the page before it."""
+
+    batch: str = ""
+    category: str = ""
+    language: str = ""
+    after: str = ""
+
+    def following(self, items: Sequence[StoredItem]) -> str:
+        """Return the ``after`` of the page behind these items; empty on the last page."""
+        return f"{items[-1].changed_at!r}:{items[-1].id}" if len(items) == _PAGE else ""
+
+
+FIRST_PAGE = QueuePage()
+
+
+def items_to_settle(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
     """Return the items that wait for the decision of a layer, oldest first, but none that the person annotated."""
-    waiting = select(StoredItem).where(StoredItem.state == _STATE_OF[layer], ~has_worked_on(person))
-    return list(session.scalars(waiting.order_by(StoredItem.changed_at).limit(_PAGE)))
+    return waiting_items(session, _STATE_OF[layer], person, wanted)
+
+
+def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) -> list[StoredItem]:
+    """Return a page of the items in a state that the person did not annotate, those that wait longest first.
+
+    Raises ConfigError for an ``after`` that no page has.
+    """
+    statement = select(StoredItem).where(StoredItem.state == state, ~has_worked_on(person))
+    for column, value in (
+        (StoredItem.batch, wanted.batch),
+        (StoredItem.category, wanted.category),
+        (StoredItem.language, wanted.language),
+    ):
+        if value:
+            statement = statement.where(column == value)
+    if wanted.after:
+        moment, _, number = wanted.after.partition(":")
+        try:
+            place = float(moment), int(number)
+        except ValueError:
+            raise ConfigError(
+                f"{wanted.after[:50]!r} is not a place in a queue", where="after", do="open it anew"
+            ) from None
+        statement = statement.where(tuple_(StoredItem.changed_at, StoredItem.id) > tuple_(*map(literal, place)))
+    return list(session.scalars(statement.order_by(StoredItem.changed_at, StoredItem.id).limit(_PAGE)))
 
 
 def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import REVIEWED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import MOST_CHARACTERS, has_worked_on
+from steelyard.workbench.alignment import FIRST_PAGE, MOST_CHARACTERS, QueuePage, has_worked_on, waiting_items
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.item_states import lock_item, move, retire_tasks
 from steelyard.workbench.projects import case_of, draw_reviews, item_name, plan_tasks, settings_of
@@ -21,7 +21,6 @@ from steelyard.workbench.tallies import void_gold
 
 STATE_OF: dict[Layer, str] = {layer: state for state, layer in REVIEWED_BY.items()}
 _AFTER_THE_GATE = (*REVIEWED_BY, "finished")
-_PAGE = 200
 _BLOCK = 500
 
 
@@ -43,10 +42,9 @@ class BatchProgress(NamedTuple):
     num_reviewable: int
 
 
-def items_to_review(session: Session, layer: Layer, person: int) -> list[StoredItem]:
+def items_to_review(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
     """Return the items that wait for the review of a layer, oldest first, but none that the person annotated."""
-    waiting = select(StoredItem).where(StoredItem.state == STATE_OF[layer], ~has_worked_on(person))
-    return list(session.scalars(waiting.order_by(StoredItem.changed_at).limit(_PAGE)))
+    return waiting_items(session, STATE_OF[layer], person, wanted)
 
 
 def item_for(session: Session, item: int, person: int, states: Sequence[str]) -> StoredItem | None:

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.annotation.pipeline import SETTLED_BY, Layer
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import add_remark, items_to_settle, pass_on, settle
+from steelyard.workbench.alignment import QueuePage, add_remark, items_to_settle, pass_on, settle
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import evidence_of
 from steelyard.workbench.item_states import lock_item
@@ -52,17 +52,33 @@ _WAITS_WITH: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.ite
 
 
 @router.get("/review")
-def review_page(request: Request, visitor: Reviewer) -> Response:
-    """List what waits for the visitor's layer, and the batches for who may decide on them."""
+def review_page(
+    request: Request,
+    visitor: Reviewer,
+    *,
+    batch: str = "",
+    category: str = "",
+    language: str = "",
+    settle_after: str = "",
+    review_after: str = "",
+) -> Response:
+    """List what waits for the visitor's layer, a page at a time, and the batches for who may decide on them."""
     layer = _layer(visitor)
+    to_settle = QueuePage(batch, category, language, settle_after)
+    to_review = to_settle._replace(after=review_after)
     with _database(request).reading() as session:
+        items_settled_next = items_to_settle(session, layer, visitor.person, to_settle)
+        items_reviewed_next = items_to_review(session, layer, visitor.person, to_review)
         return page(
             request,
             "review.html",
             visitor,
             layer=layer,
-            to_settle=items_to_settle(session, layer, visitor.person),
-            to_review=items_to_review(session, layer, visitor.person),
+            wanted={"batch": batch, "category": category, "language": language},
+            to_settle=items_settled_next,
+            settle_after=to_settle.following(items_settled_next),
+            to_review=items_reviewed_next,
+            review_after=to_review.following(items_reviewed_next),
             batches=batches_of(session) if "decide on batches" in ALLOWED[visitor.role] else [],
         )
 
