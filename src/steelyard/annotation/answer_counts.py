@@ -72,12 +72,13 @@ def count_answer(answer: TaskAnswer, facts: AnswerFacts) -> dict[str, float]:
 def _first_place(answer: TaskAnswer, shown: Sequence[str]) -> dict[str, float]:
     """Count whether a single best response was the first that is judged, and what chance gives: 1 of their number."""
     judged = [response for response in shown if response not in answer.discarded]
-    if answer.cannot_judge is not None or len(judged) < 2 or not answer.ranking or len(answer.ranking[0]) > 1:
+    best = answer.ranking[0] if answer.ranking else ()
+    if answer.cannot_judge is not None or len(judged) < 2 or len(best) != 1:
         return {}
     chance = 1 / len(judged)
     return {
         "num_best": 1,
-        "num_first_best": int(answer.ranking[0][0] == judged[0]),
+        "num_first_best": int(best[0] == judged[0]),
         "first_chance": chance,
         "first_variance": chance * (1 - chance),
     }

@@ -214,7 +214,7 @@ def _wait_sampler(left: WorkLeft) -> _Waits:
     past = values > middle
     exposed = float((number * np.maximum(values - middle, 0)).sum() + np.maximum(waiting - middle, 0).sum())
     beyond = exposed / number[past].sum() if past.any() else mean
-    return _Waits(values, probabilities, mean, beyond)
+    return _Waits(values, np.asarray(probabilities, np.float64), mean, beyond)
 
 
 class _Tail(NamedTuple):

@@ -72,7 +72,10 @@ class PanelFit(NamedTuple):
     num_steps: int
 
     def standard_errors(self) -> Raters:
-        """Return the standard errors of the parameters."""
+        """Return the standard errors of the parameters.
+
+        Beside a bootstrap over items they are up to 1.4 times as large; with three raters one was 3.5 times.
+        """
         number = len(self.raters.tie)
         errors = np.sqrt(np.diag(self.covariance))
         return Raters(errors[:number], errors[number:])
@@ -114,18 +117,19 @@ def fit_raters(
     """
     values = np.repeat(_POPULATION[:, None], num_raters, axis=1) if start is None else np.stack(start.raters[:2])
     precision = _prior_precision(num_raters)
-    covariance, step, moved = np.linalg.inv(precision), 0, np.inf
+    covariance: Floats = np.asarray(np.linalg.inv(precision), np.float64)
+    step, moved = 0, np.inf
     scale, before = 1.0, np.zeros(2 * num_raters)
     shared = _shared_items(choices, num_items)
     # One answer of a rater to an item does not tell a taste from noise: all of it then counts as noise.
     taste = _TASTE if _has_repeats(shared, num_raters) else 0.0
-    views = Views(shared, Raters(*values, taste), num_items, width, start and start.items)
+    views = Views(shared, Raters(values[0], values[1], taste), num_items, width, start and start.items)
     while step < most_steps and moved > _CLOSE_RATERS:
         # Two steps for the items with each of the raters: both converge together.
-        views.converge(Raters(*values, taste), most_steps=2 if step else 6)
+        views.converge(Raters(values[0], values[1], taste), most_steps=2 if step else 6)
         step += 1
-        gradient, information = views.marginal_slopes(Raters(*values, taste))
-        covariance = np.linalg.inv(information + precision)
+        gradient, information = views.marginal_slopes(Raters(values[0], values[1], taste))
+        covariance = np.asarray(np.linalg.inv(information + precision), np.float64)
         move = covariance @ (gradient - precision @ (values - _POPULATION[:, None]).reshape(-1))
         moved = np.abs(move / np.sqrt(np.diag(covariance))).max(initial=0.0)
         # Outer products of few or equal items are a poor curvature: where steps go to and fro they are too long.
@@ -133,7 +137,7 @@ def fit_raters(
         before = move
         values = values + np.clip(scale * move, -_LONGEST_MOVE, _LONGEST_MOVE).reshape(2, -1)
         values = np.clip(values, -_LARGEST, _LARGEST)
-    raters = Raters(*values, taste)
+    raters = Raters(values[0], values[1], taste)
     items = item_strengths(choices, raters, num_items=num_items, width=width, start=views.items)
     return PanelFit(raters, covariance, _population(values), items, step)
 
@@ -187,7 +191,7 @@ class Views:
         shift = np.zeros((num_items, width))
         pull = (curvature @ self.mean[..., None])[..., 0] + gradient
         np.add.at(shift, self.item, (shrink.transpose(0, 2, 1) @ pull[..., None])[..., 0])
-        covariance = np.linalg.inv(precision)
+        covariance = np.asarray(np.linalg.inv(precision), np.float64)
         step = (covariance @ shift[..., None])[..., 0] - self.items.mean
         # Far from the mode the curvature can be nearly that of the prior: a whole step would overshoot.
         longest = np.abs(step).max(axis=1, initial=0.0, keepdims=True)
@@ -251,10 +255,10 @@ class Views:
 @cache
 def _cubature(size: int) -> tuple[Floats, Floats, Floats]:
     """Return orthonormal contrasts (response, size - 1), and nodes (point, size - 1) with their weights."""
-    contrasts = np.linalg.qr(np.eye(size) - 1 / size)[0][:, : size - 1]
+    contrasts = np.asarray(np.linalg.qr(np.eye(size) - 1 / size)[0], np.float64)[:, : size - 1]
     node, weight = np.polynomial.hermite_e.hermegauss(_NODES[size])
-    nodes = np.array(list(product(node, repeat=size - 1)))
-    weights = np.array([np.prod(each) for each in product(weight / weight.sum(), repeat=size - 1)])
+    nodes = np.array(list(product(node, repeat=size - 1)), np.float64)
+    weights = np.array([np.prod(each) for each in product(weight / weight.sum(), repeat=size - 1)], np.float64)
     return contrasts, nodes, weights
 
 
@@ -333,12 +337,13 @@ def _prior_precision(num_raters: int) -> Floats:
     """
     from scipy.linalg import block_diag
 
-    return block_diag(
+    blocks = block_diag(
         *(
             np.linalg.inv(spread**2 * np.eye(num_raters) + common**2)
             for spread, common in zip(_RATER_SPREAD, _POPULATION_SPREAD, strict=True)
         )
     )
+    return np.asarray(blocks, np.float64)
 
 
 def _population(values: Floats) -> Floats:

@@ -175,10 +175,10 @@ def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
             answers=int(answers),
             gold=int(gold),
             rework=int(rework),
-            people=people,
+            people=int(people),
             hours=float(seconds) / 3600,
         )
-        for day, answers, gold, rework, seconds, people in rows
+        for day, answers, gold, rework, seconds, people in map(tuple, rows)
     )
 
 

@@ -127,7 +127,9 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
         gate_weeks=_shares(((row[1], row[2], row[3]) for row in gates), are_weeks=True),
         gate_categories=_shares((row[0], row[2], row[3]) for row in gates),
         rejected_layers=_shares(_decisions(reviews, 0)),
-        rejected_people=_shares((names.get(person, ""), *rest) for person, *rest in _decisions(reviews, 1)),
+        rejected_people=_shares(
+            (names.get(person, ""), number, total) for person, number, total in _decisions(reviews, 1)
+        ),
         rejected_weeks=_shares(_decisions(reviews, 2), are_weeks=True),
     )
 

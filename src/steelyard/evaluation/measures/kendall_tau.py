@@ -60,7 +60,7 @@ def kendall(ranked: Ranked, num_prompts: int) -> Correlations:
     tau, is_constant = np.full(num_prompts, np.nan), np.zeros(num_prompts, np.bool_)
     for prompts, rows in prompts_by_size(ranked.prompt, num_prompts):
         score = ranked.score[rows]
-        tau[prompts] = tau_b(score, -ranked.tier[rows])
+        tau[prompts] = tau_b(score, -ranked.tier[rows].astype(np.float64))
         is_constant[prompts] = (score == score[:, :1]).all(axis=1)
     return Correlations(tau, is_constant)
 
