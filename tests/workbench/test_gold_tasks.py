@@ -9,10 +9,12 @@ from steelyard.workbench.gold_tasks import add_gold_tasks
 from steelyard.workbench.item_states import move
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import export_cases, import_cases
+from steelyard.workbench.reviewing import Verdict, decide, decide_batch
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredItem, StoredProject, StoredTask
 from workbench_people import NO_GOLD, NOON, answer, cases, make_project, send, take
 
 ABC, BAC, CBA = ("r0", "r1", "r2"), ("r1", "r0", "r2"), ("r2", "r1", "r0")
+ACCEPTED = Verdict(is_accepted=True)
 QUARTER = msgspec.structs.replace(NO_GOLD, gold_share=0.25)
 
 
@@ -24,7 +26,11 @@ def rows(database, table):
 @pytest.fixture
 def settled(database):
     """A finished item on which two people differed and aligned on ``r1``, ``r0``, ``r2``: project and people."""
-    project, people = make_project(database, rules=QUARTER)
+    return settle(database, QUARTER, until="finished")
+
+
+def settle(database, rules, *, until):
+    project, people = make_project(database, rules=rules)
     for person, order in zip(people, (ABC, CBA), strict=True):
         ((number, _),) = take(database, project, person)
         send(database, number, answer(None, order))
@@ -37,7 +43,7 @@ def settled(database):
             StoredAnswer(task_id=task.id, person_id=people[0], stage="alignment", content=content, seconds=0, at=NOON)
         )
         move(session, item, "settled", person=people[0], at=NOON)
-        while item.state != "finished":
+        while item.state != until:
             move(session, item, "accepted", person=None, at=NOON)
 
     database.write(align)
@@ -61,6 +67,24 @@ def test_a_settled_answer_becomes_one_gold_task(database, settled):
     first, gold = rows(database, StoredTask)
     assert (gold.is_gold, gold.is_open, gold.responses) == (True, True, first.responses)
     assert msgspec.convert(gold.gold, TaskAnswer) == answer(None, BAC)
+
+
+@pytest.mark.parametrize(("share", "number"), [(0.25, 1), (0.0, 0)])
+@pytest.mark.parametrize("by_batch", [False, True])
+def test_the_last_acceptance_of_a_settled_item_makes_gold_of_it(database, share, number, by_batch):
+    project, _ = settle(database, msgspec.structs.replace(NO_GOLD, gold_share=share), until="validation")
+
+    def accept(session):
+        researcher = add_person(session, NewPerson("rea", "researcher"), by=None, at=NOON).id
+        item = session.scalars(select(StoredItem)).one()
+        who = {"layer": "research", "person": researcher, "at": NOON}
+        if by_batch:
+            decide_batch(session, session.get_one(StoredProject, project), item.batch, ACCEPTED, **who)
+        else:
+            decide(session, item.id, ACCEPTED, **who)
+
+    database.write(accept)
+    assert [task.is_gold for task in rows(database, StoredTask)] == [False, *[True] * number]
 
 
 def test_what_was_never_settled_is_no_gold(database):

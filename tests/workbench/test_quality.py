@@ -13,7 +13,7 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.statistics.agreement import alpha, coincidences, unique_labels
 from steelyard.workbench.demo import demo_cases, import_batch, start_project
 from steelyard.workbench.quality import agreement_figures, people_figures
-from steelyard.workbench.simulation import Habits, make_gold, work_until_finished
+from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredReview, StoredTask
 from workbench_people import NOON, answer_all, make_project
 
@@ -31,7 +31,6 @@ def worked(database, tmp_path):
     )
     import_batch(start, material[:4], "first")
     work_until_finished(start)
-    make_gold(start)
     import_batch(start, material[4:], "second")
     work_until_finished(start)
     return database

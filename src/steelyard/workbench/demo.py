@@ -33,7 +33,6 @@ from steelyard.workbench.simulation import (
     align,
     annotate,
     latent_qualities,
-    make_gold,
     review,
     settle_layers,
     work_until_finished,
@@ -89,7 +88,6 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
     parts = [cases[begin:end] for begin, end in itertools.pairwise([0, *ends])]
     import_batch(simulation, parts[0], "first batch")
     work_until_finished(simulation)
-    make_gold(simulation)
     for number, part in enumerate(parts[1:4]):
         import_batch(simulation, part, f"{_ORDINALS[number]} batch")
         annotate(simulation)

@@ -4,6 +4,9 @@ Such a task shows what the settled one showed and is handed out like any other. 
 gets it: what was discussed would be remembered, not judged.
 """
 
+from collections.abc import Sequence
+from math import ceil
+
 import msgspec
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session, aliased
@@ -19,18 +22,41 @@ _SETTLED = ("alignment", "delivery", "operations", "research")
 """The stages whose answers stand."""
 
 
-def add_gold_tasks(session: Session, project: StoredProject, *, most: int, by: int | None, at: float) -> int:
+def gold_from_finished(session: Session, project: StoredProject, items: Sequence[int], *, at: float) -> int:
+    """Make gold tasks of items that have just been finished, as far as the project needs more. Returns their number.
+
+    A person who answers every ordinary task needs as many as ``gold_share`` of these: more are never handed out.
+    """
+    share = settings_of(project).rules.gold_share
+    ordinary = select(func.count()).where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False))
+    most = ceil(share * (session.scalar(ordinary) or 0)) if share else 0
+    return add_gold_tasks(session, project, most=most, by=None, at=at, items=items) if most else 0
+
+
+def add_gold_tasks(
+    session: Session,
+    project: StoredProject,
+    *,
+    most: int,
+    by: int | None,
+    at: float,
+    items: Sequence[int] | None = None,
+) -> int:
     """Make gold tasks of settled tasks of finished items, up to ``most`` in the project, drawn at random by its seed.
 
-    Returns the number of new ones. A settled answer that gives no order, or discards a response, checks nobody.
+    ``items``: only of these; null for all. Returns the number of new ones. A settled answer that gives no order, or
+    discards a response, checks nobody.
     """
-    of_project = select(func.count()).where(*_live_gold(project))
-    missing = most - (session.scalar(of_project) or 0)
+    missing = most - (session.scalar(select(func.count()).where(*_live_gold(project))) or 0)
+    if missing <= 0:
+        return 0
     candidates = [
-        (task, answer) for task, answer in _settled_tasks(session, project) if kind_named(task.kind).is_clear(answer)
+        (task, answer)
+        for task, answer in _settled_tasks(session, project, items)
+        if kind_named(task.kind).is_clear(answer)
     ]
     order = generator(settings_of(project).seed, "gold tasks", len(candidates)).permutation(len(candidates))
-    chosen = [candidates[place] for place in order[: max(0, missing)]]
+    chosen = [candidates[place] for place in order[:missing]]
     for task, answer in chosen:
         last = session.scalar(
             select(func.max(StoredTask.number)).where(
@@ -57,8 +83,11 @@ def add_gold_tasks(session: Session, project: StoredProject, *, most: int, by: i
     return len(chosen)
 
 
-def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[StoredTask, TaskAnswer]]:
+def _settled_tasks(
+    session: Session, project: StoredProject, items: Sequence[int] | None
+) -> list[tuple[StoredTask, TaskAnswer]]:
     """Return the settled tasks of finished items without a gold task, with the answer that stands."""
+    of_items = [] if items is None else [StoredItem.id.in_(items)]
     copy = aliased(StoredTask)
     is_copied = exists().where(
         copy.item_id == StoredTask.item_id,
@@ -78,6 +107,7 @@ def _settled_tasks(session: Session, project: StoredProject) -> list[tuple[Store
             StoredTask.is_gold.is_(False),
             StoredAnswer.stage.in_(_SETTLED),
             ~is_copied,
+            *of_items,
         )
         .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
     ).all()

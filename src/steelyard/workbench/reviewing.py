@@ -14,6 +14,7 @@ from steelyard.annotation.pipeline import REVIEWED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.alignment import FIRST_PAGE, MOST_CHARACTERS, QueuePage, has_worked_on, waiting_items
 from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.gold_tasks import gold_from_finished
 from steelyard.workbench.item_states import lock_item, move, retire_tasks
 from steelyard.workbench.projects import case_of, draw_reviews, item_name, plan_tasks, settings_of
 from steelyard.workbench.tables import StoredItem, StoredProject, StoredReview, StoredTask
@@ -64,10 +65,11 @@ def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, perso
     if locked.state != STATE_OF[layer] or session.scalar(select(has_worked_on(person)).where(StoredItem.id == item)):
         raise TransitionRefused(f"the item is {locked.state!r} by now")
     _write_decision(session, locked, verdict, layer=layer, person=person, at=at)
+    project = session.get_one(StoredProject, locked.project_id)
     if verdict.is_accepted:
         move(session, locked, "accepted", person=person, at=at, reason=verdict.reason)
+        _make_gold(session, project, [locked], at=at)
         return locked.state
-    project = session.get_one(StoredProject, locked.project_id)
     _begin_round(session, project, [locked], verdict, person=person, at=at)
     return locked.state
 
@@ -125,7 +127,9 @@ def decide_batch(
     action = "batch accepted" if verdict.is_accepted else "batch rejected"
     detail = {"batch": batch, "layer": layer, "items": len(items), "reason": verdict.reason}
     record(session, Deed(action, "project", project.id, person, detail), at=at)
-    if not verdict.is_accepted:
+    if verdict.is_accepted:
+        _make_gold(session, project, items, at=at)
+    else:
         _begin_round(session, project, items, verdict, person=person, at=at)
     return len(items)
 
@@ -169,6 +173,14 @@ def _begin_round(
         session.flush()
     names = {item_name(item): item.id for item in items}
     draw_reviews(session, project, names, batch, rounds={item.id: item.round for item in items})
+
+
+def _make_gold(session: Session, project: StoredProject, items: Sequence[StoredItem], *, at: float) -> None:
+    """Make gold tasks of those items that are finished: what was settled in them checks people from now on."""
+    finished = [item.id for item in items if item.state == "finished"]
+    session.flush()
+    for start in range(0, len(finished), _BLOCK):
+        gold_from_finished(session, project, finished[start : start + _BLOCK], at=at)
 
 
 def _write_decision(

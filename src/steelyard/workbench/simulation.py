@@ -23,7 +23,6 @@ from steelyard.core.types import Case
 from steelyard.workbench.alignment import items_to_align, items_to_settle, pass_on, propose, settle, tasks_to_align
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of
-from steelyard.workbench.gold_tasks import add_gold_tasks
 from steelyard.workbench.projects import case_of, count_states, settings_of
 from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.queues import Seat, next_assignments
@@ -50,8 +49,6 @@ class Habits(Config, frozen=True):
     """The share of these that a layer passes on to the next, too."""
     rejected_share: float = 0.1
     """The share of items that the last layer sends back in their first round."""
-    num_gold: int = 20
-    """The number of gold tasks that are made of settled ones."""
 
 
 class Crew(NamedTuple):
@@ -90,29 +87,13 @@ def latent_qualities(cases: Sequence[Case], *, seed: int) -> dict[tuple[str, str
 def work_until_finished(simulation: Simulation) -> dict[str, int]:
     """Let everybody work, task after task and queue after queue, until every item has ended. Returns items by state."""
     states: dict[str, int] = {}
-    for number in range(_MOST_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         num_done = annotate(simulation) + align(simulation) + settle_layers(simulation) + review(simulation)
         with simulation.database.reading() as session:
             states = count_states(session, simulation.crew.project)
         if not num_done or not set(states) - {"finished", "dropped"}:
             break
-        if number == 0:
-            make_gold(simulation)
     return states
-
-
-def make_gold(simulation: Simulation) -> int:
-    """Make gold tasks of what is settled so far. Returns their number."""
-    at = _now(simulation)
-    return simulation.database.write(
-        lambda session: add_gold_tasks(
-            session,
-            session.get_one(StoredProject, simulation.crew.project),
-            most=simulation.habits.num_gold,
-            by=None,
-            at=at,
-        )
-    )
 
 
 def annotate(simulation: Simulation, *, most: int | None = None) -> int:
