@@ -67,14 +67,14 @@ class RequestResult(Record, frozen=True, kw_only=True):
         return Place(self.file, self.line)
 
 
-class _Response(msgspec.Struct):
+class _BatchResponse(msgspec.Struct):
     status_code: int
     body: Any = None
 
 
 class _Line(msgspec.Struct):
     custom_id: str
-    response: _Response | None = None
+    response: _BatchResponse | None = None
     error: Any = None
 
 

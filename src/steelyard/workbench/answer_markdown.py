@@ -49,7 +49,7 @@ def safe_markdown(text: str) -> Markup:
     )
 
 
-class _State(StateInline):
+class _DelimiterState(StateInline):
     """CommonMark asks for a space or punctuation beside emphasis that touches punctuation; Chinese writes none."""
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803, FBT001
@@ -68,10 +68,10 @@ class _State(StateInline):
 
 
 class _Inline(ParserInline):
-    """The rules inside a line, with the emphasis of `_State`."""
+    """The rules inside a line, with the emphasis of `_DelimiterState`."""
 
     def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
-        state = _State(src, md, env, tokens)
+        state = _DelimiterState(src, md, env, tokens)
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):
             rule(state)

@@ -95,7 +95,7 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts))
-    app.add_middleware(_Guard, is_secure=options.is_secure)
+    app.add_middleware(_RequestGuard, is_secure=options.is_secure)
     return app
 
 
@@ -107,7 +107,7 @@ def _description(app: FastAPI, describe: Callable[[], JsonObject]) -> JsonObject
     return app.openapi_schema
 
 
-class _Guard:
+class _RequestGuard:
     """Bounds the size of requests and adds the headers of every answer."""
 
     def __init__(self, app: ASGIApp, *, is_secure: bool) -> None:

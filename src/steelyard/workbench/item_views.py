@@ -106,7 +106,7 @@ def view_item(
         responses=tuple(
             (letter, texts[response].shown, response in item.discarded) for response, letter in letters.items()
         ),
-        panels=tuple(_panel(each, _Names(letters, texts, voices), visitor, catalogues) for each in evidence),
+        panels=tuple(_panel(each, _ShownNames(letters, texts, voices), visitor, catalogues) for each in evidence),
         remarks=tuple((voices[person], text) for person, text in talk),
     )
 
@@ -130,7 +130,7 @@ def _voices(
     return voices | {visitor: "voice you"}
 
 
-class _Names(NamedTuple):
+class _ShownNames(NamedTuple):
     """What responses and people are called on the page, and the texts shown."""
 
     letters: Mapping[str, str]
@@ -138,7 +138,7 @@ class _Names(NamedTuple):
     voices: Mapping[int, str]
 
 
-def _panel(evidence: TaskEvidence, names: _Names, visitor: int, catalogues: Catalogues) -> TaskPanel:
+def _panel(evidence: TaskEvidence, names: _ShownNames, visitor: int, catalogues: Catalogues) -> TaskPanel:
     letters, voices = names.letters, names.voices
     opinions = [_opinion(voices[person], "answer", answer, names) for person, answer in evidence.answers.items()]
     opinions += [_opinion(voices[person], "proposal", answer, names) for person, answer in evidence.proposals.items()]
@@ -179,7 +179,7 @@ def _disputed(point: Point, letters: Mapping[str, str]) -> tuple[str, str]:
     return sort, about[0] if sort == "entry" else " – ".join(sorted(letters[response] for response in about))
 
 
-def _opinion(voice: str, kind: str, answer: TaskAnswer, names: _Names) -> Opinion:
+def _opinion(voice: str, kind: str, answer: TaskAnswer, names: _ShownNames) -> Opinion:
     letters = names.letters
     tiers = [" = ".join(sorted(letters[response] for response in tier)) for tier in answer.ranking]
     return Opinion(
