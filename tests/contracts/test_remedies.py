@@ -118,14 +118,18 @@ def imported_by(verb):
 
 
 def verbs_of(module):
-    """The verb of a stage, the verbs of a file of the command line; of what verbs share, those that import it.
+    """The verb of a stage, the verbs of a file of the command line, or the group of which it has a part.
+
+    Of what verbs share: those that import it.
 
     Plug-ins are built by name, by any verb that scores or asks.
     """
     parts = module.split(".")
     if parts[1:3] == ["cli", "verbs"]:
         values = vars(import_module(module)).values()
-        return [value.name for value in values if isinstance(value, StageVerb | FunctionVerb | VerbGroup)]
+        own = [value.name for value in values if isinstance(value, StageVerb | FunctionVerb | VerbGroup)]
+        groups = [verb for verb in verbs_by_name().values() if isinstance(verb, VerbGroup)]
+        return own or [group.name for group in groups if module in {inner.run.__module__ for inner in group.verbs}]
     if parts[1] == "stages" and (own := parts[2].replace("_", "-")) in reached():
         return [own]
     found = [verb for verb, modules in reached().items() if module in modules]
