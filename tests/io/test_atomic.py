@@ -37,6 +37,13 @@ def test_a_full_disk_is_said_and_leaves_the_old_file(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["f.txt"]
 
 
+def test_a_file_over_the_limit_is_named(tmp_path):
+    with pytest.raises(OutputError, match="the file is larger than allowed") as caught, atomic_write(tmp_path / "f"):
+        raise OSError(errno.EFBIG, "File too large")
+    assert caught.value.where == str(tmp_path / "f")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_full_disk_does_not_speak_of_a_previous_file_where_there_was_none(tmp_path):
     with pytest.raises(OutputError) as caught, atomic_write(tmp_path / "f.txt"):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -10,6 +10,7 @@ from postgres_server import postgres_serving, run_statement
 from steelyard.workbench.database import Database
 from steelyard.workbench.people import make_key
 from workbench_server import ServedWorkbench
+from workbench_site import Visit, make_site
 
 _numbers = count(1)
 
@@ -58,6 +59,22 @@ def address(request, tmp_path):
 def database(address):
     """A migrated database without rows, on each of the two systems."""
     opened = Database(address)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def populated_site(tmp_path_factory):
+    """A populated workbench, to be copied: its file, and what is in it."""
+    path = tmp_path_factory.mktemp("site") / "template.db"
+    return path, make_site(path)
+
+
+@pytest.fixture
+def visit(populated_site, tmp_path):
+    """A copy of the populated workbench, as browsers and programs reach it."""
+    path, site = populated_site
+    opened = Visit(path, tmp_path, site)
     yield opened
     opened.close()
 

@@ -15,21 +15,7 @@ from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.settings_form import setting_fields, settings_from
 from steelyard.workbench.tables import StoredEvent, StoredGuideline, StoredPerson, StoredProject
 from workbench_people import NOON, answer_all, make_project
-from workbench_site import Visit, case_lines, make_site
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    path = tmp_path_factory.mktemp("site") / "template.db"
-    return path, make_site(path)
-
-
-@pytest.fixture
-def visit(template, tmp_path):
-    path, site = template
-    opened = Visit(path, tmp_path, site)
-    yield opened
-    opened.close()
+from workbench_site import case_lines
 
 
 def test_the_form_of_settings_gives_back_what_it_shows():

@@ -12,7 +12,7 @@ from steelyard.workbench.pages import LANGUAGES, words_of
 from steelyard.workbench.projects import ProjectSettings
 from steelyard.workbench.settings_form import setting_fields
 from steelyard.workbench.tables import StoredEvent, StoredGuideline, StoredItem
-from workbench_site import Visit, case_lines, make_site
+from workbench_site import case_lines
 
 PAGES = (
     "/manage",
@@ -23,20 +23,6 @@ PAGES = (
     "/manage/audit?check=true",
     "/api",
 )
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    path = tmp_path_factory.mktemp("site") / "template.db"
-    return path, make_site(path)
-
-
-@pytest.fixture
-def visit(template, tmp_path):
-    path, site = template
-    opened = Visit(path, tmp_path, site)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

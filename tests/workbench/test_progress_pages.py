@@ -11,24 +11,9 @@ from steelyard.workbench.dashboards import progress_figures, week_of, week_start
 from steelyard.workbench.pages import LANGUAGES
 from steelyard.workbench.tables import StoredItem, StoredProject
 from workbench_people import NOON, answer_all, make_project
-from workbench_site import Visit, make_site
 
 PAGES = ("/progress/1", "/progress/1/agreement", "/progress/1/people")
 FIGURES = "/api/v1/projects/1/figures"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    path = tmp_path_factory.mktemp("site") / "template.db"
-    return path, make_site(path)
-
-
-@pytest.fixture
-def visit(template, tmp_path):
-    path, site = template
-    opened = Visit(path, tmp_path, site)
-    yield opened
-    opened.close()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -97,6 +97,24 @@ def test_a_place_that_expired_goes_to_somebody_else_and_comes_back_only_if_it_is
     assert draft["ranking"] == [["r0"], ["r1"], ["r2"]]
 
 
+def test_a_task_that_nobody_else_is_there_for_comes_back_with_its_draft(database):
+    project, (ada, bob) = make_project(database, num_people=2)
+    ((number, shown),) = take(database, project, ada)
+    ((of_bob, bob_shown),) = take(database, project, bob)
+    draft = answer(shown)
+    database.write(lambda session: save_draft(session, session.get_one(StoredAssignment, number), draft, seconds=5.0))
+    late = NOON + 46 * 60
+    assert send(database, of_bob, answer(bob_shown), at=NOON).outcome == "stored"
+    # Somebody asks: the place expires.
+    assert take(database, project, bob, at=late) == []
+    assert take(database, project, ada, at=late) == [(number, shown)]
+    (kept,) = [each for each in rows(database, StoredAssignment) if each.id == number]
+    assert (kept.state, kept.expires_at, kept.draft is not None) == ("open", late + 45 * 60, True)
+    assert send(database, number, draft, at=late).outcome == "stored"
+    (task,) = rows(database, StoredTask)
+    assert (task.num_answered, task.num_reserved, task.is_open) == (2, 2, False)
+
+
 def test_a_person_at_work_keeps_the_task(database):
     project, (ada, bob, cyd) = make_project(database, num_people=3)
     take(database, project, ada)

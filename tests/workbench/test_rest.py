@@ -10,23 +10,9 @@ from sqlalchemy import select
 from steelyard.core.types import Case
 from steelyard.workbench.tables import StoredEvent, StoredItem, StoredTask
 from workbench_people import NOON, answer_all
-from workbench_site import Visit, case_lines, make_site
+from workbench_site import case_lines
 
 PROJECTS = "/api/v1/projects"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    path = tmp_path_factory.mktemp("site") / "template.db"
-    return path, make_site(path)
-
-
-@pytest.fixture
-def visit(template, tmp_path):
-    path, site = template
-    opened = Visit(path, tmp_path, site)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

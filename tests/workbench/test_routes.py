@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.people import ROLES
-from workbench_site import ABSENT, Visit, case_lines, make_site
+from workbench_site import ABSENT, case_lines
 
 HOLDERS = {
     "annotate": {"annotator"},
@@ -125,20 +125,6 @@ ROUTES = {
     ("GET", f"{REST}/{{project}}/answers"): Row("export", 200),
     ("POST", f"{REST}/{{project}}/priorities"): Row("manage project", 200, {"json": {"priorities": {"q1": 2.0}}}),
 }
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    path = tmp_path_factory.mktemp("site") / "template.db"
-    return path, make_site(path)
-
-
-@pytest.fixture
-def visit(template, tmp_path):
-    path, site = template
-    opened = Visit(path, tmp_path, site)
-    yield opened
-    opened.close()
 
 
 def routes_of(routes):

@@ -7,23 +7,9 @@ import pytest
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.people import SESSION_SECONDS
 from steelyard.workbench.permissions import COOKIE
-from workbench_site import PASSWORD, Visit, make_site
+from workbench_site import PASSWORD
 
 SECRETS = re.compile(r"Traceback|sqlalchemy|sqlite|site\.db|File \"|/site-packages/|argon2", re.IGNORECASE)
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    path = tmp_path_factory.mktemp("site") / "template.db"
-    return path, make_site(path)
-
-
-@pytest.fixture
-def visit(template, tmp_path):
-    path, site = template
-    opened = Visit(path, tmp_path, site)
-    yield opened
-    opened.close()
 
 
 def log_in(client, name="annotator", password=PASSWORD, **arguments):

@@ -21,6 +21,13 @@ from steelyard.core.errors import OutputError
 
 LOCK_FILE = ".lock"
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF)
+_FULL = "the disk is full", "free some space, and run the same command again"
+_NO_ROOM = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: ("the file is larger than allowed", "raise the file size limit (ulimit -f), or choose another path"),
+}
+"""Problem and remedy of a write that found no room, by error number: the system's own error names no file."""
 _ATTEMPTS_AT_A_WRITER, _MOST_ATTEMPTS = 4, 500
 
 
@@ -28,7 +35,7 @@ _ATTEMPTS_AT_A_WRITER, _MOST_ATTEMPTS = 4, 500
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces ``path`` when the block succeeds and is removed when it fails.
 
-    Raises OutputError if the path is a folder, a pipe or a device, and if the disk is full.
+    Raises OutputError if the path is a folder, a pipe or a device, if the disk is full, and if the file gets too large.
     """
     if path.exists() and not path.is_file():
         raise OutputError("not a regular file, so it cannot be replaced", where=str(path), do="name a new file")
@@ -43,13 +50,11 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         move_into_place(Path(name), path)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        number = error.errno if isinstance(error, OSError) else None
+        if number in _NO_ROOM:
+            problem, do = _NO_ROOM[number]
             unchanged = "; the previous file is unchanged" if path.is_file() else ""
-            raise OutputError(
-                f"the disk is full{unchanged}",
-                where=str(path),
-                do="free some space, and run the same command again",
-            ) from error
+            raise OutputError(f"{problem}{unchanged}", where=str(path), do=do) from error
         raise
 
 

@@ -39,6 +39,13 @@ _MINE = (
     .where(*_OF_SEAT, StoredAssignment.state == "open", StoredTask.is_retired.is_(False))
     .order_by(StoredAssignment.id)
 )
+_EXPIRED = (
+    select(StoredAssignment)
+    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .where(*_OF_SEAT, StoredAssignment.state == "expired", StoredTask.is_open.is_(True))
+    .order_by(StoredAssignment.id)
+    .limit(_CANDIDATES)
+)
 _NUM_HAD = (
     select(func.count())
     .select_from(StoredAssignment)
@@ -139,6 +146,15 @@ def _reserve(session: Session, seat: Seat, at: float) -> StoredAssignment | None
             for candidate in _candidates(session, seat, is_gold=is_gold, avoids_items=avoids_items):
                 if _take_place(session, candidate):
                     return _assign(session, seat, candidate, is_gold=is_gold, at=at)
+    return _take_expired(session, seat, at)
+
+
+def _take_expired(session: Session, seat: Seat, at: float) -> StoredAssignment | None:
+    """Take a task again that the person let expire, with its draft: where nobody else is left it would stay open."""
+    expires_at = at + 60 * seat.settings.rules.lock_minutes
+    for (assignment,) in session.execute(_EXPIRED, _parameters(seat)).all():
+        if take_again(session, assignment, expires_at=expires_at):
+            return assignment
     return None
 
 
