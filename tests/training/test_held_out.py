@@ -22,6 +22,18 @@ class FirstToken(torch.nn.Module):
         return ids[:, 0].float()
 
 
+class Around:
+    """Equal to every interval within [0, 1]: how wide it is has a test of its own."""
+
+    def __eq__(self, other):
+        return 0 <= other[0] < other[1] <= 1
+
+    __hash__ = None
+
+
+AROUND = Around()
+
+
 def test_the_measures_by_hand():
     examples = (
         Example(((3,), (2,), (2,)), (IndexedPair(0, 1), IndexedPair(0, 2)), category="code", language="zh"),
@@ -33,8 +45,10 @@ def test_the_measures_by_hand():
     found = measure(rewards_of(Scorer(model, kernel="padded"), examples), examples)
     assert msgspec.to_builtins(found) == {
         "accuracy": 3 / 5, "exact_match": pytest.approx(1 / 3), "num_pairs": 5, "num_prompts": 3,
+        "interval": AROUND,
         "by_category": {
-            "code": {"accuracy": 2 / 3, "exact_match": 0.5, "num_pairs": 3, "num_prompts": 2},
+            "code": {"accuracy": 2 / 3, "exact_match": 0.5, "num_pairs": 3, "num_prompts": 2,
+                     "interval": AROUND},
             "数学": {"accuracy": 0.5, "exact_match": 0.0, "num_pairs": 2, "num_prompts": 1},
         },
         "by_language": {"zh": {"accuracy": 1.0, "exact_match": 1.0, "num_pairs": 2, "num_prompts": 1}},
@@ -43,6 +57,20 @@ def test_the_measures_by_hand():
     assert found.sentence() == "held-out accuracy 0.600, exact match 0.333; 数学 0.500, code 0.667"
     assert found.figures()["held_out/by_category/数学/accuracy"] == 0.5
     assert len(found.figures()) == 2 * (1 + 2 + 1)
+
+
+def test_the_interval_is_that_of_a_bootstrap_over_prompts():
+    generator = np.random.default_rng(0)
+    number = 150
+    sizes, ease = generator.integers(1, 5, number), generator.beta(4, 2, number)
+    right = [generator.random(size) < share for size, share in zip(sizes, ease, strict=True)]
+    pairs = [tuple(IndexedPair(0, place + 1) for place in range(size)) for size in sizes]
+    examples = [Example(tuple((place,) for place in range(len(each) + 1)), each) for each in pairs]
+    found = measure([np.array([0.0, *np.where(each, -1.0, 1.0)]) for each in right], examples)
+    numbers = np.array([each.sum() for each in right])
+    drawn = generator.integers(0, number, (20_000, number))
+    accuracies = numbers[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    assert found.interval == pytest.approx(np.quantile(accuracies, [0.025, 0.975]), abs=0.01)
 
 
 def test_of_many_groups_the_lowest_are_told():

@@ -21,7 +21,7 @@ from steelyard.training.config import Config, GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples, LengthCounter
 from steelyard.training.export import CardInputs, escaped, model_card
 
-GROUP = GroupAccuracy(accuracy=0.75, exact_match=0.5, num_pairs=4, num_prompts=2)
+GROUP = GroupAccuracy(accuracy=0.75, exact_match=0.5, num_pairs=4, num_prompts=2, interval=(0.25, 0.96875))
 RENDERING = Rendering(template="t")
 MANIFEST = Manifest(rendering=RENDERING, template_hash="h", dtype="float32", base_model="b", data_hash="d", versions={})
 
@@ -36,7 +36,9 @@ def examples(languages, rule="a rule"):
 
 def held_out(category):
     return HeldOutAccuracy(
-        accuracy=0.75, exact_match=0.5, num_pairs=4, num_prompts=2, by_category={category: GROUP}, by_language={}
+        **{name: getattr(GROUP, name) for name in GROUP.__struct_fields__},
+        by_category={category: GROUP},
+        by_language={},
     )
 
 
@@ -73,7 +75,7 @@ def test_the_card_names_data_results_protocol_and_leaves_the_licence_open():
     text = model_card(PLAIN)
     for part in (
         "| file | train\\.jsonl |",
-        "| 数学 | 0\\.75 | 0\\.5 | 4 | 2 |",
+        "| 数学 | 0\\.75 | 0\\.2500 to 0\\.9688 | 0\\.5 | 4 | 2 |",
         "vllm serve",
         "sglang",
         "Not named yet",
@@ -137,7 +139,7 @@ def test_the_hub_s_library_reads_base_model_languages_and_the_held_out_accuracy(
     (result,) = data.eval_results
     assert (result.task_type, result.dataset_type) == ("text-classification", "json")
     assert (result.dataset_name, result.metric_type, result.metric_value) == ("held out: held.jsonl", "accuracy", 0.75)
-    assert result.metric_name == "accuracy (n = 4 pairs of 2 prompts)"
+    assert result.metric_name == "accuracy (95% interval 0.2500 to 0.9688, n = 4 pairs of 2 prompts)"
     assert data.to_dict()["model-index"][0]["name"] == "A reward model from Qwen2.5-0.5B"
 
 

@@ -271,16 +271,23 @@ def with_defaults(config: Config, *, num_weights: int, num_prompts: int) -> Conf
 
 
 class GroupAccuracy(Record, frozen=True):
-    """Micro accuracy (over pairs) and exact match (over prompts) of some prompts, with their counts."""
+    """Micro accuracy (over pairs) and exact match (over prompts) of some prompts, with their counts.
+
+    ``interval``: the 95% interval of the accuracy over prompts; null for a single one.
+    """
 
     accuracy: float
     exact_match: float
     num_pairs: int
     num_prompts: int
+    interval: tuple[float, float] | None = None
 
 
 class HeldOutAccuracy(Record, frozen=True):
-    """Accuracy and exact match of all held-out prompts, and by category and by language where a case names them."""
+    """Accuracy and exact match of all held-out prompts, and by category and by language where a case names them.
+
+    ``interval``: the 95% interval of the accuracy over prompts; null for a single one.
+    """
 
     accuracy: float
     exact_match: float
@@ -288,6 +295,7 @@ class HeldOutAccuracy(Record, frozen=True):
     num_prompts: int
     by_category: dict[str, GroupAccuracy]
     by_language: dict[str, GroupAccuracy]
+    interval: tuple[float, float] | None = None
 
     def sentence(self) -> str:
         """Return the figures in one line: of all prompts, and of the groups with the lowest accuracy."""

@@ -30,7 +30,7 @@ from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.settings import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
 from steelyard.training.batching import share_in_steps
 from steelyard.training.checkpoints import translate_disk_full
-from steelyard.training.config import Config, HeldOutAccuracy, TrainingSummary
+from steelyard.training.config import Config, GroupAccuracy, HeldOutAccuracy, TrainingSummary
 from steelyard.training.distributed import outline_of, shard, unshard
 from steelyard.training.examples import Examples
 from steelyard.training.held_out import (
@@ -281,6 +281,7 @@ def model_card(card: CardInputs) -> str:
         notes=notes,
         settings=[(setting, getattr(card.config, setting)) for setting in _SETTINGS],
         number_of=_number_of,
+        interval_of=_interval_of,
         percent="{:.2%}".format,
     )
 
@@ -306,6 +307,11 @@ def _one_line(text: str) -> str:
 def _number_of(number: int, total: int) -> int | str:
     """Return the number, with its share of the total where it is less."""
     return number if number == total else f"{number:,} of {total:,} ({number / total:.1%})"
+
+
+def _interval_of(group: GroupAccuracy | HeldOutAccuracy) -> str:
+    """Return the interval of an accuracy; nothing for one prompt."""
+    return "" if group.interval is None else f"{group.interval[0]:.4f} to {group.interval[1]:.4f}"
 
 
 def _front(card: CardInputs) -> JsonObject:
@@ -349,7 +355,8 @@ def _hub_id(model: str) -> str | None:
 def _results(card: CardInputs, held_out: HeldOutAccuracy) -> JsonObject:
     """Return the held-out accuracy as an entry of ``model-index``, from which the Hub shows results."""
     file = Path(card.held_out_file or "")
-    number = f"n = {held_out.num_pairs:,} pairs of {held_out.num_prompts:,} prompts"
+    between = "" if held_out.interval is None else f"95% interval {_interval_of(held_out)}, "
+    number = f"{between}n = {held_out.num_pairs:,} pairs of {held_out.num_prompts:,} prompts"
     is_selected = card.config.keep == "best" or card.config.patience > 0
     selected = "; training was stopped or its weights selected by it" if is_selected else ""
     # A local file has no name on the Hub: its type is that of the loader in `datasets` that reads it.

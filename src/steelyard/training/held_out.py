@@ -21,6 +21,8 @@ from steelyard.networks.devices import device_memory, fits
 from steelyard.networks.reward_network import AnswerReference, PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Scorer
 from steelyard.networks.settings import RewardReference, RewardScale
+from steelyard.statistics.intervals import score_interval
+from steelyard.statistics.linearised import group_ratios
 from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
 from steelyard.training.config import GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples
@@ -61,12 +63,15 @@ def prompt_statistics_of(scores: Sequence[Floats], examples: Sequence[Example]) 
 
 
 def _accuracy(statistics: PromptStatistics, chosen: Booleans) -> GroupAccuracy:
-    num_pairs = int(statistics.num_pairs[chosen].sum())
+    num_prompts = int(chosen.sum())
+    correct, pairs = statistics.num_correct[chosen].astype(np.float64), statistics.num_pairs[chosen].astype(np.float64)
+    (ratio,) = group_ratios(np.zeros(num_prompts, np.int64), np.arange(num_prompts), correct, pairs, 1)
     return GroupAccuracy(
-        accuracy=float(statistics.num_correct[chosen].sum() / num_pairs),
+        accuracy=ratio.value,
         exact_match=float(exact_matches(statistics)[chosen].mean()),
-        num_pairs=num_pairs,
-        num_prompts=int(chosen.sum()),
+        num_pairs=int(pairs.sum()),
+        num_prompts=num_prompts,
+        interval=score_interval(ratio.value, ratio.variance, ratio.evidence) if num_prompts > 1 else None,
     )
 
 
