@@ -3,6 +3,7 @@ import resource
 
 import pytest
 
+from steelyard.core.errors import OutputError
 from steelyard.core.plugins import build
 
 
@@ -45,7 +46,7 @@ def test_lines_of_a_run_that_goes_on_are_kept_where_the_disk_refuses_them(tmp_pa
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(OutputError, match="larger than allowed; the previous file is unchanged"):
             tracker(tmp_path, start=49)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
