@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import exists, literal, select, tuple_
+from sqlalchemy import bindparam, exists, literal, select, tuple_
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
@@ -27,6 +27,21 @@ MOST_CHARACTERS = 5000
 """The longest remark or reason."""
 _PAGE = 200
 _STATE_OF: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
+_ALIGNING = (
+    select(StoredItem)
+    .where(
+        StoredItem.state == "aligning",
+        exists().where(
+            StoredAnswer.task_id == StoredTask.id,
+            StoredAnswer.person_id == bindparam("person"),
+            StoredAnswer.stage == "annotation",
+            StoredTask.item_id == StoredItem.id,
+            StoredTask.round == StoredItem.round,
+        ),
+    )
+    .order_by(StoredItem.changed_at)
+    .limit(_PAGE)
+)
 
 
 class ItemToAlign(NamedTuple):
@@ -39,15 +54,7 @@ class ItemToAlign(NamedTuple):
 
 def items_to_align(session: Session, person: int) -> list[ItemToAlign]:
     """Return the items that a person has to align with others, those first that wait for this person, oldest first."""
-    mine = exists().where(
-        StoredAnswer.task_id == StoredTask.id,
-        StoredAnswer.person_id == person,
-        StoredAnswer.stage == "annotation",
-        StoredTask.item_id == StoredItem.id,
-        StoredTask.round == StoredItem.round,
-    )
-    aligning = select(StoredItem).where(StoredItem.state == "aligning", mine).order_by(StoredItem.changed_at)
-    items = session.scalars(aligning.limit(_PAGE)).all()
+    items = session.scalars(_ALIGNING, {"person": person}).all()
     evidence = evidence_of(session, items)
     queue: list[ItemToAlign] = []
     for item in items:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import disputed_points
@@ -21,6 +21,19 @@ from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredTask
 
 ALIGNING = ("aligning", *SETTLED_BY)
 """The states of an item whose tasks are to be settled."""
+# Every step of a discussion asks this: building the statement takes longer than running it.
+_EVIDENCE = (
+    select(StoredTask, StoredAnswer)
+    .join(StoredItem, StoredTask.item_id == StoredItem.id)
+    .outerjoin(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+    .where(
+        StoredTask.item_id.in_(bindparam("items", expanding=True)),
+        StoredTask.round == StoredItem.round,
+        StoredTask.is_retired.is_(False),
+        StoredTask.is_gold.is_(False),
+    )
+    .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
+)
 
 
 @dataclass
@@ -72,18 +85,7 @@ class TaskEvidence:
 def evidence_of(session: Session, items: Iterable[StoredItem]) -> dict[int, list[TaskEvidence]]:
     """Return the tasks of the present round of each item with their answers, in the order of their numbers."""
     evidence: dict[int, list[TaskEvidence]] = {item.id: [] for item in items}
-    rows = session.execute(
-        select(StoredTask, StoredAnswer)
-        .join(StoredItem, StoredTask.item_id == StoredItem.id)
-        .outerjoin(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
-        .where(
-            StoredTask.item_id.in_(evidence),
-            StoredTask.round == StoredItem.round,
-            StoredTask.is_retired.is_(False),
-            StoredTask.is_gold.is_(False),
-        )
-        .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
-    ).all()
+    rows = session.execute(_EVIDENCE, {"items": list(evidence)}).all() if evidence else []
     for task, answer in rows:
         of_item = evidence[task.item_id]
         if not of_item or of_item[-1].task.id != task.id:

@@ -40,10 +40,15 @@ class QuestionWords(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 def catalogues_of(settings: ProjectSettings) -> Catalogues:
     """Return the choices that a project decides: the categories of prompts, and the dimensions of the taxonomy."""
+    choices = _choices_of_taxonomy()
+    return {**choices, "category": settings.tasks.categories or choices["category"]}
+
+
+@cache
+def _choices_of_taxonomy() -> Catalogues:
     tree = taxonomy()
     dimensions = {name: tuple(dimension.values) for name, dimension in tree.dimensions.items()}
-    categories = settings.tasks.categories or tuple("/".join(tiers) for tiers in tree.paths())
-    return {"category": categories, **dimensions}
+    return {"category": tuple("/".join(tiers) for tiers in tree.paths()), **dimensions}
 
 
 def question_in_words(question: TaskQuestion, language: str, letters: Sequence[str] | None = None) -> QuestionWords:

@@ -5,9 +5,10 @@ time both count. `recount` makes all sums of what is stored: for a database that
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import msgspec
-from sqlalchemy import ColumnElement, Table, delete, func, select, update
+from sqlalchemy import ColumnElement, Insert, Table, UniqueConstraint, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -207,10 +208,20 @@ def _add_up(
     session: Session, table: type[WorkbenchTable], key: Mapping[str, object], amounts: Mapping[str, float]
 ) -> None:
     """Add amounts to the row of a key, which is made where there is none."""
+    names, statement = _adding(table, session.get_bind().dialect.name)
+    session.execute(statement, {**dict.fromkeys(names, 0), **key, **amounts})
+
+
+@cache
+def _adding(table: type[WorkbenchTable], dialect: str) -> tuple[tuple[str, ...], Insert]:
+    """Return the columns that are summed, and the statement that adds to all of them.
+
+    Every answer runs it: building one takes longer than running it.
+    """
     target = table.__table__
     assert isinstance(target, Table)
-    dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
-    rest = {column.name: 0 for column in target.columns if column.name not in ("id", *key)}
-    insert = dialect.insert(target).values(**key, **(rest | dict(amounts)))
-    added = {name: target.c[name] + insert.excluded[name] for name in amounts}
-    session.execute(insert.on_conflict_do_update(index_elements=list(key), set_=added))
+    key = next(each.columns.keys() for each in target.constraints if isinstance(each, UniqueConstraint))
+    names = tuple(column.name for column in target.columns if column.name not in ("id", *key))
+    insert = (postgresql if dialect == "postgresql" else sqlite).insert(target)
+    sums = {name: target.c[name] + insert.excluded[name] for name in names}
+    return names, insert.on_conflict_do_update(index_elements=key, set_=sums)
