@@ -1,5 +1,6 @@
 """Pages in Chromium: the elements after the scripts ran, and what the browser complained about."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -91,6 +92,14 @@ class Opened(NamedTuple):
         return tree(re.sub(r"<script\b.*?</script>", "", self.html, flags=re.DOTALL))
 
 
+def environment_of(profile):
+    """Return the environment of a browser that writes into its profile alone, not into the home of who runs the tests.
+
+    It keeps what a profile folder does not cover, such as crash reports, under these three.
+    """
+    return {**os.environ, "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)}
+
+
 def opened(address, profile, *, awaited=""):
     """Open an address in Chromium, with its own ``profile`` folder.
 
@@ -99,7 +108,8 @@ def opened(address, profile, *, awaited=""):
     """
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", address]
     for _ in range(3):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        environment = environment_of(profile)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
         if awaited in done.stdout:
             break
     return Opened(done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line])

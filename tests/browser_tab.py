@@ -10,7 +10,7 @@ import os
 import subprocess
 import time
 
-from browser import CHROMIUM
+from browser import CHROMIUM, environment_of
 
 FLAGS = [
     "--headless",
@@ -42,6 +42,7 @@ class Tab:
         self._process = subprocess.Popen(
             ["bash", "-c", join, "bash", *command],
             pass_fds=ends,
+            env=environment_of(profile),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

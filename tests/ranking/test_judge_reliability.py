@@ -5,11 +5,11 @@ from msgspec.structs import replace
 from scipy import stats
 
 from simulated_panels import panel_cases, reliability_of
+from steelyard.core.text import natural_order
 from steelyard.ranking.judge_reliability import (
     FEWEST_VERDICTS,
     MOST_JUDGES,
     _median_of_others,
-    natural_order,
     replaced,
 )
 from steelyard.statistics.intervals import Estimate

@@ -1,5 +1,6 @@
 """Alignment and escalation: who sees a dispute, what settles it, and how it climbs the layers."""
 
+import msgspec
 import pytest
 from sqlalchemy import select, update
 
@@ -7,7 +8,9 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.alignment import (
+    QueuePage,
     add_remark,
+    all_items_to_align,
     items_to_align,
     items_to_settle,
     pass_on,
@@ -15,9 +18,10 @@ from steelyard.workbench.alignment import (
     settle,
     tasks_to_align,
 )
+from steelyard.workbench.database import Database
 from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.projects import export_cases
-from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredRemark, StoredTask
+from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
 from workbench_crew import Crew, in_order, ranked
 
 
@@ -50,13 +54,43 @@ def test_only_people_of_the_dispute_see_it(crew):
     first, second, third, _ = crew.people["annotator"]
     with crew.database.reading() as session:
         for person in (first, second):
-            (entry,) = items_to_align(session, person)
+            ((entry,), _) = items_to_align(session, person)
             assert (entry.item.id, entry.num_waiting, entry.num_open) == (crew.item().id, 1, 1)
             assert len(tasks_to_align(session, entry.item.id, person)) == 1
         for person in (third, crew.people["delivery"][0]):
-            assert items_to_align(session, person) == []
+            assert items_to_align(session, person).entries == ()
             assert tasks_to_align(session, crew.item().id, person) is None
         assert tasks_to_align(session, 999, first) is None
+
+
+def test_a_long_queue_of_alignment_is_read_page_by_page(sqlite_template, tmp_path):
+    path = tmp_path / "workbench.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    database = Database(f"sqlite:///{path}")
+    crew = Crew(database, responses="ab", num_items=410)
+    first, second = crew.people["annotator"][:2]
+
+    def answer_all(session):
+        for item, task in session.execute(select(StoredItem, StoredTask).join(StoredTask)).all():
+            for person, order in ((first, "a>b"), (second, "b>a")):
+                content = msgspec.to_builtins(ranked(order))
+                session.add(StoredAnswer(task_id=task.id, person_id=person, content=content, seconds=1.0, at=2.0))
+            # Many reach the queue in one moment, so that a page ends within them.
+            item.state, item.changed_at = "aligning", 2.0 + item.id // 90
+
+    database.write(answer_all)
+    last = crew.items()[-1].id
+    with database.reading() as session:
+        sizes, wanted = [], QueuePage()
+        while wanted.after or not sizes:
+            entries, following = items_to_align(session, first, wanted)
+            sizes.append(len(entries))
+            wanted = wanted._replace(after=following)
+        assert sizes == [200, 200, 10]
+        assert [entry.item.id for entry in all_items_to_align(session, first)] == list(range(1, last + 1))
+        with pytest.raises(ConfigError, match="not a place in a queue"):
+            items_to_align(session, first, QueuePage(after="2.0"))
+    database.close()
 
 
 def test_equal_proposals_settle_each_task_and_the_last_one_the_item(database):
@@ -72,7 +106,7 @@ def test_equal_proposals_settle_each_task_and_the_last_one_the_item(database):
         assert not proposing(crew, first, task, in_order(responses, order="bacd"))
         with database.reading() as session:
             # It waits for the other person first.
-            mine, theirs = items_to_align(session, first)[0], items_to_align(session, second)[0]
+            mine, theirs = (items_to_align(session, person).entries[0] for person in (first, second))
             assert (mine.num_waiting, theirs.num_waiting) == (3 - number, 4 - number)
         assert not proposing(crew, second, task, in_order(responses, order="dcab"))
         assert crew.item().state == "aligning"

@@ -2,14 +2,17 @@
 
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.schema import CreateIndex
 
+import steelyard.workbench
 from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.workbench.database import Database
 from steelyard.workbench.people import NewPerson, add_person
@@ -40,6 +43,16 @@ def test_migrations_make_exactly_the_tables_of_this_program(database):
             made = connection.scalar(text(statement))
             (index,) = [each for each in StoredTask.__table__.indexes if each.name == "ix_tasks_open"]
             assert made.split("tasks", 2)[2] == str(CreateIndex(index)).split("tasks", 2)[2]
+
+
+def test_versions_follow_one_another_in_one_line():
+    folder = Path(steelyard.workbench.__file__).with_name("migrations")
+    # Two people who each add a version to the same one would leave two heads, and no workbench that opens.
+    versions = list(ScriptDirectory(str(folder)).walk_revisions())
+    names = {version.path.rsplit("/", 1)[1].split("_")[0]: version.revision for version in versions}
+    assert names == {number: number for number in names}
+    assert [version.revision for version in versions] == sorted(names, reverse=True)
+    assert [version.down_revision for version in versions] == [*sorted(names, reverse=True)[1:], None]
 
 
 def test_a_database_that_is_migrated_stays_as_it_is(database):

@@ -12,7 +12,7 @@ from steelyard.core.errors import OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.resolve import resolve
-from steelyard.workbench.alignment import items_to_align
+from steelyard.workbench.alignment import all_items_to_align
 from steelyard.workbench.audit_log import verify
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
@@ -156,7 +156,7 @@ def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkey
         # Nothing in it is from the future, and the visitor meets guidelines and the longest queue of alignment.
         assert session.scalar(select(func.max(StoredEvent.at))) < time.time()
         assert {each.language for each in session.scalars(select(StoredGuideline))} == {"en", "zh"}
-        waiting = {person.name: len(items_to_align(session, person.id)) for person in people}
+        waiting = {person.name: len(all_items_to_align(session, person.id)) for person in people}
         assert waiting["annotator"] == max(waiting.values())
         assert {person.name for person in people if person.password_hash} == set(ROLES)
         assert set(session.scalars(select(StoredTask.kind))) == set(kind_names())

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY, TRANSITIONS, ItemState, Layer, TransitionRefused
 from steelyard.workbench.alignment import (
-    items_to_align,
+    all_items_to_align,
     items_to_settle,
     pass_on,
     propose,
@@ -82,7 +82,7 @@ class Walk:
     def align(self):
         for person in self.shuffled("annotator"):
             with self.crew.database.reading() as session:
-                queue = [entry.item.id for entry in items_to_align(session, person) if entry.num_waiting]
+                queue = [entry.item.id for entry in all_items_to_align(session, person) if entry.num_waiting]
                 tasks = tasks_to_align(session, queue[0], person) if queue else None
             if not tasks:
                 continue

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from steelyard.core.types import Case, Response
 
+_MOST_DIGITS = 1000
 # Fences are taken out first, so that nothing inside code counts. Every repetition stops at the mark that could begin
 # the next match, so that the time is linear in the length of any text.
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -30,6 +31,15 @@ _INLINE_MARK = re.compile(
 def number_of(number: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun: ``1 judgment``, ``1,200 judgments``; ``plural`` where an s is not enough."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Return a sort key by which the numbers in names count as numbers: batch 9 comes before batch 10."""
+    # Longer runs of digits are taken in parts, as they are no numbers: Python refuses to convert thousands of digits.
+    parts = re.split(rf"(\d{{1,{_MOST_DIGITS}}})", name)
+    order = [(int(part), "") if part.isdecimal() else (-1, part.casefold()) for part in parts]
+    # Names that differ in case or in leading zeros alone have an order, too.
+    return [*order, (-1, name)]
 
 
 def verb_for(number: int, singular: str, plural: str) -> str:

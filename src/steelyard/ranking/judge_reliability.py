@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from steelyard.core.numerics import Floats, Integers
+from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.ranking.annotation_features import date_of
 from steelyard.ranking.panel_counts import (
@@ -42,7 +43,6 @@ FEWEST_VERDICTS = 20
 """The fewest verdicts, all alike, that are called constant: chance gives that once in 500,000 judges."""
 _MOST_COURSE = 2_000_000
 _NUM_WITH_CONTRADICTIONS = 5
-_MOST_DIGITS = 1000
 
 Constant = Literal["left", "right", "tie", "first_shown", "last_shown"]
 
@@ -345,13 +345,6 @@ def _courses(parts: Sequence[CourseEntries]) -> tuple[dict[str, _Course], Litera
     names = () if has_time else batches
     courses = {name: _Course(np.concatenate(orders[name]), np.concatenate(shares[name]), names) for name in orders}
     return courses, "time" if has_time else "batch"
-
-
-def natural_order(name: str) -> list[tuple[int, str]]:
-    """Return a sort key by which the numbers in names count as numbers: batch 9 comes before batch 10."""
-    # Longer runs of digits are taken in parts, as they are no numbers: Python refuses to convert thousands of digits.
-    parts = re.split(rf"(\d{{1,{_MOST_DIGITS}}})", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part.casefold()) for part in parts]
 
 
 def _changes(courses: Mapping[str, _Course], by: Literal["batch", "time"] | None) -> dict[str, Change]:

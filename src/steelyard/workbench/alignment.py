@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, exists, literal, select, tuple_
+from sqlalchemy import Select, bindparam, exists, literal, select, tuple_
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
@@ -27,20 +27,15 @@ MOST_CHARACTERS = 5000
 """The longest remark or reason."""
 _PAGE = 200
 _STATE_OF: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
-_ALIGNING = (
-    select(StoredItem)
-    .where(
-        StoredItem.state == "aligning",
-        exists().where(
-            StoredAnswer.task_id == StoredTask.id,
-            StoredAnswer.person_id == bindparam("person"),
-            StoredAnswer.stage == "annotation",
-            StoredTask.item_id == StoredItem.id,
-            StoredTask.round == StoredItem.round,
-        ),
-    )
-    .order_by(StoredItem.changed_at)
-    .limit(_PAGE)
+_ALIGNING = select(StoredItem).where(
+    StoredItem.state == "aligning",
+    exists().where(
+        StoredAnswer.task_id == StoredTask.id,
+        StoredAnswer.person_id == bindparam("person"),
+        StoredAnswer.stage == "annotation",
+        StoredTask.item_id == StoredItem.id,
+        StoredTask.round == StoredItem.round,
+    ),
 )
 
 
@@ -50,30 +45,6 @@ class ItemToAlign(NamedTuple):
     item: StoredItem
     num_waiting: int
     num_open: int
-
-
-def items_to_align(session: Session, person: int) -> list[ItemToAlign]:
-    """Return the items that a person has to align with others, those first that wait for this person, oldest first."""
-    items = session.scalars(_ALIGNING, {"person": person}).all()
-    evidence = evidence_of(session, items)
-    queue: list[ItemToAlign] = []
-    for item in items:
-        of_person = [each for each in evidence[item.id] if each.is_open and person in each.answers]
-        if of_person:
-            queue.append(ItemToAlign(item, sum(_is_waiting(each, person) for each in of_person), len(of_person)))
-    return sorted(queue, key=lambda entry: entry.num_waiting == 0)
-
-
-def tasks_to_align(session: Session, item: int, person: int) -> list[TaskEvidence] | None:
-    """Return the disputed tasks of an item that a person has answered, settled ones too; null where there are none.
-
-    Null also for an item that is not in alignment: to others it does not exist.
-    """
-    stored = session.get(StoredItem, item)
-    if stored is None or stored.state != "aligning":
-        return None
-    tasks = [each for each in evidence_of(session, [stored])[item] if each.is_disputed and person in each.answers]
-    return tasks or None
 
 
 class QueuePage(NamedTuple):
@@ -92,6 +63,51 @@ class QueuePage(NamedTuple):
 FIRST_PAGE = QueuePage()
 
 
+class AlignmentPage(NamedTuple):
+    """A page of a person's queue of alignment. ``following``: the ``after`` of the next page, empty on the last."""
+
+    entries: tuple[ItemToAlign, ...]
+    following: str
+
+
+def items_to_align(session: Session, person: int, wanted: QueuePage = FIRST_PAGE) -> AlignmentPage:
+    """Return a page of the items that a person has to align with others, those that wait longest on the first page.
+
+    Within a page those come first that wait for this person. Raises ConfigError for an ``after`` that no page has.
+    """
+    items = _on_page(session, _ALIGNING, wanted, person)
+    evidence = evidence_of(session, items)
+    queue: list[ItemToAlign] = []
+    for item in items:
+        of_person = [each for each in evidence[item.id] if each.is_open and person in each.answers]
+        if of_person:
+            queue.append(ItemToAlign(item, sum(_is_waiting(each, person) for each in of_person), len(of_person)))
+    return AlignmentPage(tuple(sorted(queue, key=lambda entry: entry.num_waiting == 0)), wanted.following(items))
+
+
+def all_items_to_align(session: Session, person: int) -> list[ItemToAlign]:
+    """Return the items of all pages of a person's queue of alignment."""
+    queue, wanted = [], FIRST_PAGE
+    while True:
+        entries, following = items_to_align(session, person, wanted)
+        queue += entries
+        if not following:
+            return queue
+        wanted = wanted._replace(after=following)
+
+
+def tasks_to_align(session: Session, item: int, person: int) -> list[TaskEvidence] | None:
+    """Return the disputed tasks of an item that a person has answered, settled ones too; null where there are none.
+
+    Null also for an item that is not in alignment: to others it does not exist.
+    """
+    stored = session.get(StoredItem, item)
+    if stored is None or stored.state != "aligning":
+        return None
+    tasks = [each for each in evidence_of(session, [stored])[item] if each.is_disputed and person in each.answers]
+    return tasks or None
+
+
 def items_to_settle(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
     """Return the items that wait for the decision of a layer, oldest first, but none that the person annotated."""
     return waiting_items(session, _STATE_OF[layer], person, wanted)
@@ -102,7 +118,12 @@ def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) 
 
     Raises ConfigError for an ``after`` that no page has.
     """
-    statement = select(StoredItem).where(StoredItem.state == state, ~has_worked_on(person))
+    return _on_page(
+        session, select(StoredItem).where(StoredItem.state == state, ~has_worked_on(person)), wanted, person
+    )
+
+
+def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage, person: int) -> list[StoredItem]:
     for column, value in (
         (StoredItem.batch, wanted.batch),
         (StoredItem.category, wanted.category),
@@ -119,7 +140,8 @@ def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) 
                 f"{wanted.after[:50]!r} is not a place in a queue", where="after", do="open it anew"
             ) from None
         statement = statement.where(tuple_(StoredItem.changed_at, StoredItem.id) > tuple_(*map(literal, place)))
-    return list(session.scalars(statement.order_by(StoredItem.changed_at, StoredItem.id).limit(_PAGE)))
+    in_order = statement.order_by(StoredItem.changed_at, StoredItem.id).limit(_PAGE)
+    return list(session.scalars(in_order, {"person": person}))
 
 
 def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy

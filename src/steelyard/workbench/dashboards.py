@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, ItemState
 from steelyard.annotation.progress import ProjectForecast, WorkDone, WorkLeft, WorkPrice, forecast
+from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
@@ -144,7 +145,7 @@ def _item_groups(session: Session, project: int) -> list[Any]:
 
 
 def _by(groups: Sequence[Any], place: int) -> tuple[ItemCounts, ...]:
-    names = sorted({row[place] for row in groups})
+    names = sorted({row[place] for row in groups}, key=natural_order)
     return tuple(_counted(name, [row for row in groups if row[place] == name]) for name in names)
 
 

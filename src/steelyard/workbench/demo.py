@@ -20,7 +20,7 @@ from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.simulate import Config as Material
 from steelyard.stages.simulate import simulate
-from steelyard.workbench.alignment import items_to_align
+from steelyard.workbench.alignment import all_items_to_align
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.guidelines import NewGuideline, add_guideline
@@ -134,7 +134,7 @@ def seat_visitor(simulation: Simulation) -> None:
     """
 
     def seat(session: Session) -> int:
-        waiting = {person: len(items_to_align(session, person)) for person in simulation.crew.annotators}
+        waiting = {person: len(all_items_to_align(session, person)) for person in simulation.crew.annotators}
         seated = max(simulation.crew.annotators, key=lambda person: waiting[person])
         visitor, chosen = (session.get_one(StoredPerson, number) for number in (simulation.crew.annotators[0], seated))
         names, passwords = (visitor.name, chosen.name), (visitor.password_hash, chosen.password_hash)

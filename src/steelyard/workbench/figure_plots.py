@@ -15,12 +15,12 @@ _MOST_ROWS = 60
 _TONES = {
     "finished": "tone-3",
     "validation": "tone-1",
-    "operations review": "tone-1",
-    "delivery review": "tone-1",
-    "aligning": "tone-2",
-    "with delivery": "tone-2",
-    "with operations": "tone-2",
+    "operations review": "tone-review-2",
+    "delivery review": "tone-review-3",
     "with developers": "tone-2",
+    "with operations": "tone-settle-2",
+    "with delivery": "tone-settle-3",
+    "aligning": "tone-settle-4",
     "annotating": "tone-4",
     "dropped": "tone-6",
 }

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.text import natural_order
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.pages import LANGUAGES
 from steelyard.workbench.tables import StoredGuideline, StoredItem, StoredProject
@@ -74,10 +75,10 @@ def latest_guidelines(session: Session, project: int) -> list[StoredGuideline]:
         .group_by(StoredGuideline.category, StoredGuideline.language)
     )
     statement = select(StoredGuideline).where(StoredGuideline.id.in_(newest))
-    return list(session.scalars(statement.order_by(StoredGuideline.category, StoredGuideline.language)))
+    return sorted(session.scalars(statement), key=lambda each: (natural_order(each.category), each.language))
 
 
 def categories_of(session: Session, project: int) -> list[str]:
     """Return the categories of a project's items, at most 500."""
     names = select(StoredItem.category).where(StoredItem.project_id == project, StoredItem.category != "").distinct()
-    return list(session.scalars(names.order_by(StoredItem.category).limit(_MOST_CATEGORIES)))
+    return sorted(session.scalars(names.order_by(StoredItem.category).limit(_MOST_CATEGORIES)), key=natural_order)

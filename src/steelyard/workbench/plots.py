@@ -1,10 +1,11 @@
 """Plots as SVG in the page: bars of parts, columns by day, and values with their intervals.
 
+Each plot is drawn twice, for a wide screen and for a phone, so that its words stay readable; the style sheet shows one.
 Colours and type come from the style sheet (`figures.css`), so that a plot follows light and dark; no script runs. To a
 screen reader a plot is an image with a label; what it shows is also a table behind it, which the page writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -12,14 +13,24 @@ from markupsafe import Markup
 
 from steelyard.statistics.intervals import Estimate
 
-_WIDTH = 720
 _RIGHT = 12
-_ROW = 30
-_NAMES = 190
+
+
+class _Frame(NamedTuple):
+    """The size of a plot in pixels. ``names``: the width of the names at the left; 0 where each is above its row."""
+
+    style: str
+    width: int
+    names: int
+    row: int
+    most_letters: int
+
+
+_FRAMES = (_Frame("on-desk", 720, 190, 30, 26), _Frame("on-phone", 340, 0, 44, 42))
 
 
 class PlotPart(NamedTuple):
-    """A part of a bar: its number, its name, and the class that colours it (``tone-1`` to ``tone-6``)."""
+    """A part of a bar: its number, its name, and the class that colours it, a ``tone-`` of the style sheet."""
 
     number: float
     name: str
@@ -43,27 +54,46 @@ class ValueDot(NamedTuple):
 
 def stacked_bar(label: str, parts: Sequence[PlotPart]) -> Markup:
     """Return one bar of parts over the whole width."""
+    return _both(label, lambda frame: _bar(parts, frame))
+
+
+def day_columns(label: str, columns: Sequence[DayColumn]) -> Markup:
+    """Return columns side by side, with an axis of numbers. A phone shows the latest, as many as fit."""
+    return _both(label, lambda frame: _columns(columns[-(frame.width // 6) :], frame))
+
+
+def dots(
+    label: str, rows: Sequence[ValueDot], *, low: float = 0.0, high: float = 1.0, line: float | None = None
+) -> Markup:
+    """Return a row for each value with its interval on an axis of shares from ``low`` to ``high``."""
+    return _both(label, lambda frame: _dots(rows, frame, low=low, high=high, line=line))
+
+
+class _Drawing(NamedTuple):
+    height: float
+    pieces: Sequence[Markup]
+
+
+def _bar(parts: Sequence[PlotPart], frame: _Frame) -> _Drawing:
     total = sum(part.number for part in parts) or 1.0
     pieces, x = [], 0.0
     for part in parts:
-        width = _WIDTH * part.number / total
+        width = frame.width * part.number / total
         if width:
             pieces.append(
                 Markup('<rect class="{}" x="{:.1f}" y="0" width="{:.1f}" height="22"><title>{}: {:,.0f}</title></rect>')
                 .format(part.tone, x, max(width - 1, 1), part.name, part.number)
             )  # fmt: skip
         x += width
-    return _svg(label, 22, pieces)
+    return _Drawing(22, pieces)
 
 
-def day_columns(label: str, columns: Sequence[DayColumn], *, line: float | None = None, line_name: str = "") -> Markup:
-    """Return columns side by side, with an axis of numbers; ``line`` is a level that is marked across."""
-    height, base = 210, 180
-    highest = max([1.0, line or 0.0, *(sum(part.number for part in column.parts) for column in columns)])
-    top, step = _axis(highest)
-    pieces = [_level(base - (base - 10) * value / top, f"{value:g}") for value in _ticks(top, step)]
-    width = (_WIDTH - 44 - _RIGHT) / max(len(columns), 1)
-    shown_every = max(1, ceil(len(columns) * 62 / (_WIDTH - 44)))
+def _columns(columns: Sequence[DayColumn], frame: _Frame) -> _Drawing:
+    base = 180
+    top, step = _axis(max([1.0, *(sum(part.number for part in column.parts) for column in columns)]))
+    pieces = [_level(base - (base - 10) * value / top, f"{value:g}", frame) for value in _ticks(top, step)]
+    width = (frame.width - 44 - _RIGHT) / max(len(columns), 1)
+    shown_every = max(1, ceil(len(columns) * 62 / (frame.width - 44)))
     for place, column in enumerate(columns):
         x, y = 44 + place * width, float(base)
         for part in column.parts:
@@ -81,25 +111,15 @@ def day_columns(label: str, columns: Sequence[DayColumn], *, line: float | None 
                     x + width / 2, base + 18, column.label
                 )
             )
-    if line is not None:
-        y = base - (base - 10) * line / top
-        pieces.append(
-            Markup('<line class="mark" x1="44" x2="{}" y1="{:.1f}" y2="{:.1f}"><title>{}</title></line>').format(
-                _WIDTH - _RIGHT, y, y, line_name
-            )
-        )
-    return _svg(label, height, pieces)
+    return _Drawing(base + 30, pieces)
 
 
-def dots(
-    label: str, rows: Sequence[ValueDot], *, low: float = 0.0, high: float = 1.0, line: float | None = None
-) -> Markup:
-    """Return a row for each value with its interval on an axis of shares from ``low`` to ``high``."""
-    height = _ROW * len(rows) + 26
-    scale = (_WIDTH - _NAMES - 24) / (high - low)
+def _dots(rows: Sequence[ValueDot], frame: _Frame, *, low: float, high: float, line: float | None) -> _Drawing:
+    height, first = frame.row * len(rows) + 26, frame.names or 16
+    scale = (frame.width - first - 24) / (high - low)
 
     def place(value: float) -> float:
-        return _NAMES + (min(max(value, low), high) - low) * scale
+        return first + (min(max(value, low), high) - low) * scale
 
     pieces: list[Markup] = []
     for tick in (low + (high - low) * part / 5 for part in range(6)):
@@ -114,13 +134,17 @@ def dots(
         pieces.append(
             Markup('<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"/>').format(place(line), height - 22)
         )
-    pieces += [_dot(row, _ROW * number + _ROW / 2, place) for number, row in enumerate(rows)]
-    return _svg(label, height, pieces)
+    pieces += [_dot(row, frame.row * number, frame, place) for number, row in enumerate(rows)]
+    return _Drawing(height, pieces)
 
 
-def _dot(row: ValueDot, y: float, place) -> Markup:  # noqa: ANN001 - a function of the axis
-    name = row.name if len(row.name) <= 26 else row.name[:25] + "…"
-    drawn = Markup('<text class="name" x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_NAMES - 12, y + 4, name)
+def _dot(row: ValueDot, top: float, frame: _Frame, place: Callable[[float], float]) -> Markup:
+    is_beside = frame.names > 0
+    name = row.name if len(row.name) <= frame.most_letters else row.name[: frame.most_letters - 1] + "…"
+    y = top + (frame.row / 2 if is_beside else frame.row - 12)
+    drawn = Markup('<text class="name" x="{}" y="{:.1f}" text-anchor="{}">{}</text>').format(
+        frame.names - 12 if is_beside else 0, y + 4 if is_beside else top + 16, "end" if is_beside else "start", name
+    )
     estimate, tone = row.estimate, "alert" if row.is_marked else "tone-1"
     if estimate.value is None:
         return drawn
@@ -133,11 +157,11 @@ def _dot(row: ValueDot, y: float, place) -> Markup:  # noqa: ANN001 - a function
     )
 
 
-def _level(y: float, label: str) -> Markup:
+def _level(y: float, label: str, frame: _Frame) -> Markup:
     return Markup(
         '<line class="grid" x1="44" x2="{}" y1="{y:.1f}" y2="{y:.1f}"/>'
         '<text class="tick" x="38" y="{text:.1f}" text-anchor="end">{}</text>'
-    ).format(_WIDTH - _RIGHT, label, y=y, text=y + 4)
+    ).format(frame.width - _RIGHT, label, y=y, text=y + 4)
 
 
 def _axis(highest: float) -> tuple[float, float]:
@@ -152,6 +176,14 @@ def _ticks(top: float, step: float) -> list[float]:
     return [step * number for number in range(round(top / step) + 1)]
 
 
-def _svg(label: str, height: float, pieces: Sequence[Markup]) -> Markup:
-    start = Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}" preserveAspectRatio="xMinYMin">')
-    return start.format(_WIDTH, height, label) + Markup("").join(pieces) + Markup("</svg>")
+def _both(label: str, draw: Callable[[_Frame], _Drawing]) -> Markup:
+    start = Markup(
+        '<svg class="plot {}" viewBox="0 0 {} {}" role="img" aria-label="{}" preserveAspectRatio="xMinYMin">'
+    )
+    drawings = [(frame, draw(frame)) for frame in _FRAMES]
+    return Markup("").join(
+        start.format(frame.style, frame.width, drawing.height, label)
+        + Markup("").join(drawing.pieces)
+        + Markup("</svg>")
+        for frame, drawing in drawings
+    )

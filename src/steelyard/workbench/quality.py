@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answer_counts import confusion, ratio_sums, turned
 from steelyard.annotation.people_quality import BehaviourFlag, Drift, behaviour_flags, drifts
+from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
 from steelyard.statistics.intervals import Estimate
@@ -97,7 +98,7 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     names = _names(session)
     # Each pair of people of a task adds its confusion; the weight of a pair of labels is 1 / (annotators - 1).
     weight = 1 / max(1, settings_of(project).rules.num_annotators - 1)
-    categories = sorted({category for category, *_ in pairs})
+    categories = sorted({category for category, *_ in pairs}, key=natural_order)
     by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
     for (_, first, second), sums in pairs.items():
@@ -118,7 +119,10 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
             )
             for category in categories
         ),
-        people=tuple(_row(names.get(person, ""), (person,), by_person[person], weight) for person in sorted(by_person)),
+        people=tuple(
+            _row(names.get(person, ""), (person,), by_person[person], weight)
+            for person in sorted(by_person, key=lambda person: (natural_order(names.get(person, "")), person))
+        ),
         pairs=tuple(
             _row(f"{names.get(first, '')} – {names.get(second, '')}", (first, second), by_pair[first, second], weight)
             for first, second in most
@@ -159,7 +163,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
     total = [sum(values) for values in zip(*gold.values(), strict=True)] or [0, 0.0, 0.0]
     return PeopleFigures(
         gold=mean_of_sums(int(total[0]), total[1], total[2], low=0.0, high=1.0),
-        people=tuple(sorted(rows, key=lambda row: (-_num_raised(row), row.name, row.person))),
+        people=tuple(sorted(rows, key=lambda row: (-_num_raised(row), natural_order(row.name), row.person))),
     )
 
 
@@ -245,7 +249,7 @@ def _shares(rows: Iterable[tuple[Any, int, int]], *, are_weeks: bool = False) ->
         ShareRow(
             name="" if are_weeks else str(key), share=_share(groups[key]), at=week_start(key) if are_weeks else None
         )
-        for key in sorted(groups)
+        for key in sorted(groups, key=None if are_weeks else natural_order)
     )
 
 

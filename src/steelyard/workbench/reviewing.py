@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import REVIEWED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
+from steelyard.core.text import natural_order
 from steelyard.workbench.alignment import FIRST_PAGE, MOST_CHARACTERS, QueuePage, has_worked_on, waiting_items
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.gold_tasks import gold_from_finished
@@ -92,7 +93,9 @@ def batches_of(session: Session) -> list[BatchProgress]:
             states.get("finished", 0),
             sum(states.values()),
         )
-        for (project, batch), states in sorted(numbers.items())
+        for (project, batch), states in sorted(
+            numbers.items(), key=lambda entry: (entry[0][0], natural_order(entry[0][1]))
+        )
     ]
 
 

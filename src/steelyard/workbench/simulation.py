@@ -20,7 +20,7 @@ from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.config import Config
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Case
-from steelyard.workbench.alignment import items_to_align, items_to_settle, pass_on, propose, settle, tasks_to_align
+from steelyard.workbench.alignment import all_items_to_align, items_to_settle, pass_on, propose, settle, tasks_to_align
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of
 from steelyard.workbench.projects import case_of, count_states, settings_of
@@ -155,7 +155,7 @@ def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
 
 
 def _align_all(simulation: Simulation, session: Session, person: int) -> int:
-    mine = _of_project(simulation, [entry.item for entry in items_to_align(session, person)])
+    mine = _of_project(simulation, [entry.item for entry in all_items_to_align(session, person)])
     return sum(_align_item(simulation, session, item, person) for item in mine)
 
 

@@ -13,7 +13,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import add_remark, items_to_align, pass_on, propose, tasks_to_align
+from steelyard.workbench.alignment import QueuePage, add_remark, items_to_align, pass_on, propose, tasks_to_align
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence
 from steelyard.workbench.item_states import lock_item
@@ -41,10 +41,11 @@ SentForm = Annotated[EnteredForm, Depends(_sent_form)]
 
 
 @router.get("/align")
-def align_page(request: Request, visitor: Aligner) -> Response:
-    """List the items that the visitor has to align, those first that wait for this person."""
+def align_page(request: Request, visitor: Aligner, after: str = "") -> Response:
+    """List the items that the visitor has to align, a page at a time, those first that wait for this person."""
     with _database(request).reading() as session:
-        return page(request, "align.html", visitor, queue=items_to_align(session, visitor.person))
+        queue, following = items_to_align(session, visitor.person, QueuePage(after=after))
+        return page(request, "align.html", visitor, queue=queue, following=following, is_first=not after)
 
 
 @router.get("/align/{item}")
