@@ -38,9 +38,9 @@ def _verdict(style, label):
         "prometheus": f"[RESULT] {label}",
         "selene": f"**Result:** {label}",
         "mr3": f'{{"explanation": "Response {label} is more accurate.", "score": "Assistant {label}"}}',
-        "j1": f"[[{label}]]",
+        "j1": f"<answer> [[{label}]] </answer>",
         "skywork_critic": f"[[{label}]]",
-        "compass_judger": f"[[{label}]]",
+        "compass_judger": label,
     }[style]
 
 
@@ -120,7 +120,7 @@ def _ending(draw, style, truth):
         return f"{_verdict(style, other)}\n\n{_verdict(style, truth)}", None
     if kind == "cut":
         verdict = _verdict(style, truth)
-        return f"All in all, the better answer\n{verdict[: draw.randrange(len(verdict) // 2)]}", None
+        return f"All in all, the better answer\n{verdict[: draw.randrange(max(1, len(verdict) // 2))]}", None
     pattern = draw.choice(_NEGATIONS if kind == "negated" else _REPORTS)
     return pattern.format(x=truth, y=other, mark=_inline(style, draw.choice((truth, other)))), None
 

@@ -56,9 +56,18 @@ DOCUMENTED = [
     ("mr3", '{"explanation": "cut off", "sco', None),
     ("mr3", 'Assistant B wrote {"score": "Assistant B"}', None),
     ("mr3", '{"score": "Assistant A", "inner": {"score": "Assistant B"}}', None),
-    ("j1", "<think>[[B]] at first sight.</think>\n[[A]]", "A"),
+    ("j1", "<think><answer> [[B]] </answer> at first sight.</think>\n<answer> [[A]] </answer>", "A"),
+    ("j1", "<think>Both are fine.</think>\n<answer> [[A]] or [[B]] </answer>", None),
+    ("j1", "<think>Answer B is complete", None),
     ("skywork_critic", "[[B]]", "B"),
-    ("compass_judger", "综合来看，回答A更完整。\n[[A]]", "A"),
+    ("compass_judger", "B", "B"),
+    ("compass_judger", "A.", "A"),
+    ("compass_judger", "A or B", None),
+    ("compass_judger", "### Answer B\n- fluent\n- wrong", None),
+    ("compass_judger", "**Response A**\nIt is short.\n\n**Response B**\nIt is long.\n\nVerdict: B", "B"),
+    ("compass_judger", "```\nB\n```\n\nThis is what answer B says.", None),
+    ("compass_judger", "```\nB\n```", "B"),
+    ("compass_judger", "Assistant A", "A"),
 ]
 
 

@@ -129,7 +129,7 @@ def _leads_up(before: str, place: int) -> bool:
 
 
 def _tag_marks(text: str, num_shown: int) -> Iterator[_Mark]:
-    """RM-R1: ``<answer>[[A]]</answer>``."""
+    """RM-R1 and J1: ``<answer>[[A]]</answer>``."""
     for match in re.finditer(r"<answer>((?:(?!</?answer>).)*)</answer>", text, re.DOTALL | re.IGNORECASE):
         inner = re.fullmatch(r"\s*\[\[\s*([A-D])\s*\]\]\s*", match[1], re.IGNORECASE)
         yield _Mark(match.start(), match.end(), _letter(inner[1] if inner else "", num_shown))
@@ -251,6 +251,7 @@ FORMATS: dict[str, PublishedFormat] = {
     "answer_tag": PublishedFormat(
         "RM-R1", _tag_marks, ("type", "rubric", "justify", "solution", "eval", "quote_a", "quote_b")
     ),
+    "thinking_answer_tag": PublishedFormat("J1", _tag_marks),
     "boxed_name": PublishedFormat("RRM", _name_marks),
     "boxed_scores": PublishedFormat("DeepSeek-GRM", _score_marks),
     "ranking_score": PublishedFormat("GenRM (Nemotron)", _section_marks, most_answers=2),

@@ -22,7 +22,7 @@ from steelyard.core.types import JsonObject
 
 Form = Literal[
     "brackets", "letter", "json", "output", "first_token",
-    "answer_tag", "boxed_name", "boxed_scores", "ranking_score", "result", "bold_result", "json_score",
+    "answer_tag", "thinking_answer_tag", "boxed_name", "boxed_scores", "ranking_score", "result", "bold_result", "json_score",
 ]  # fmt: skip
 """The form of an answer: ``[[A]]``, ``A``, ``{"verdict": "A"}``, ``Output (a)``, or the odds of the first token.
 
@@ -61,6 +61,7 @@ _LETTER = re.compile(
     r"(?:\s*(?:is\s+(?:the\s+)?(?:better|best|winner)(?:\s+\w+)?|更好|胜出?|较好))?\s*[.。!]?",
     re.IGNORECASE,
 )
+_TITLE = re.compile(rf"(?:{_BEARER})\s*[A-Z]\s*[::.]?", re.IGNORECASE)
 _RATING = re.compile(
     r"(?:(?:final|my|the|overall)\s+)*(?:rating|score|评分|得分|分数|打分)?\s*(?::|is|为|是)?\s*"
     r"\[*\s*(\d+)\s*\]*\s*(?:/\s*10|out\s+of\s+10|分)?\s*[.。]?",
@@ -140,12 +141,14 @@ def without_quotations(text: str) -> str:
 
     Quotations are the words of others. A mark alone in quotation marks is how some judges write their verdict.
     """
+    return _QUOTED.sub(_lone_mark_only, _without_quoted_blocks(text, in_whole=_lone_mark_only))
+
+
+def _without_quoted_blocks(text: str, in_whole: Callable[[re.Match[str]], str]) -> str:
     # A block of code may be the words of an answer, unless there is nothing else.
     block = _FENCE.match(text.strip())
     is_whole = block is not None and block.end() == len(text.strip())
-    text = _FENCE.sub(_lone_mark_only if is_whole else " ", text)
-    text = _BLOCK_QUOTE.sub("", text)
-    return _QUOTED.sub(_lone_mark_only, text)
+    return _BLOCK_QUOTE.sub("", _FENCE.sub(in_whole if is_whole else " ", text))
 
 
 def is_refusal(text: str) -> bool:
@@ -322,17 +325,33 @@ def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> Pars
 
 
 def _read_letter(text: str, labels: Sequence[str]) -> ParsedReply:
-    """Return the label of all lines that are nothing but a verdict if they agree, and one is the first or the last."""
-    lines = _lines(text)
-    verdicts = [(line, match.group(1)) for line in lines if (match := _verdict_line(_LETTER, line))]
-    ends = [label for line, label in verdicts if line in (lines[0], lines[-1])]
+    """Return the label of all lines that are nothing but a verdict if they agree, and one is the first or the last.
+
+    The title of a part of the reply, such as "### Answer B" above its assessment, is no verdict, and neither are
+    block quotes and code beside other text.
+    """
+    own = _without_quoted_blocks(text, in_whole=lambda block: block[0])
+    lines = [line for line in own.splitlines() if _bare(line)]
+    verdicts = [
+        (place, match.group(1))
+        for place, line in enumerate(lines)
+        if (match := _verdict_line(_LETTER, _bare(line))) and (place == len(lines) - 1 or not _is_title(line))
+    ]
+    ends = [label for place, label in verdicts if place in (0, len(lines) - 1)]
     return _agreed([label for _, label in verdicts], labels) if ends else ParsedReply(None, "no verdict")
+
+
+def _is_title(line: str) -> bool:
+    return line.lstrip().startswith("#") or _verdict_line(_TITLE, _bare(line)) is not None
 
 
 def _lines(text: str) -> list[str]:
     """Return the lines without Markdown decoration, without empty ones."""
-    bare = (_DECORATION.sub("", line).strip() for line in text.splitlines())
-    return [line for line in bare if line]
+    return [bare for line in text.splitlines() if (bare := _bare(line))]
+
+
+def _bare(line: str) -> str:
+    return _DECORATION.sub("", line).strip()
 
 
 def _verdict_line(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
