@@ -22,7 +22,8 @@ from steelyard.core.types import JsonObject
 
 Form = Literal[
     "brackets", "letter", "json", "output", "first_token",
-    "answer_tag", "thinking_answer_tag", "boxed_name", "boxed_scores", "ranking_score", "result", "bold_result", "json_score",
+    "answer_tag", "thinking_answer_tag", "boxed_name", "boxed_scores", "ranking_score", "result", "bold_result",
+    "json_score",
 ]  # fmt: skip
 """The form of an answer: ``[[A]]``, ``A``, ``{"verdict": "A"}``, ``Output (a)``, or the odds of the first token.
 
