@@ -328,11 +328,11 @@ def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> Pars
 def _read_letter(text: str, labels: Sequence[str]) -> ParsedReply:
     """Return the label of all lines that are nothing but a verdict if they agree, and one is the first or the last.
 
-    The title of a part of the reply, such as "### Answer B" above its assessment, is no verdict, and neither are
-    block quotes and code beside other text.
+    The title of a part of the reply, such as "### Answer B" above its assessment, does not count, nor do block quotes
+    and code beside other text.
     """
-    own = _without_quoted_blocks(text, in_whole=lambda block: block[0])
-    lines = [line for line in own.splitlines() if _bare(line)]
+    unquoted = _without_quoted_blocks(text, in_whole=lambda block: block[0])
+    lines = [line for line in unquoted.splitlines() if _bare(line)]
     verdicts = [
         (place, match.group(1))
         for place, line in enumerate(lines)
