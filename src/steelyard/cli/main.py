@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from steelyard.cli.output import escape_unencodable
-from steelyard.cli.verb import FunctionVerb, StageVerb, VerbCommand, VerbGroup
+from steelyard.cli.verb import FunctionVerb, GroupCommand, StageVerb, VerbCommand, VerbGroup
 from steelyard.cli.verbs import data, describe, installation, judgments, labelling, models, pipelines, prompts, reports
 from steelyard.cli.verbs.workbench import WORKBENCH
 from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError, WaitingError
@@ -75,17 +75,15 @@ def build_app() -> typer.Typer:
         for verb in verbs:
             if isinstance(verb, VerbGroup):
                 short = inspect.cleandoc(verb.about).partition("\n")[0]
-                group = _group(verb, is_narrow=is_narrow)
+                group = _group(verb)
                 app.add_typer(group, name=verb.name, short_help=short, rich_help_panel=title)
             else:
                 _register(app, verb, title)
     return app
 
 
-def _group(group: VerbGroup, *, is_narrow: bool) -> typer.Typer:
-    app = typer.Typer(
-        help=inspect.cleandoc(group.about), no_args_is_help=True, rich_markup_mode=None if is_narrow else "markdown"
-    )
+def _group(group: VerbGroup) -> typer.Typer:
+    app = typer.Typer(help=inspect.cleandoc(group.about), no_args_is_help=True, cls=GroupCommand)
     for verb in group.verbs:
         _register(app, verb, None)
     return app

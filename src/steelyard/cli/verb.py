@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from steelyard.cli.help_page import entries_of, help_page
+from steelyard.cli.help_page import Entry, entries_of, help_page
 from steelyard.cli.options import (
     SETTINGS_OPTION,
     Part,
@@ -162,6 +162,18 @@ class VerbGroup(NamedTuple):
     verbs: Sequence[FunctionVerb]
 
 
+class GroupCommand(TyperGroup):
+    """The command of a group of verbs, whose help lists them in the form of a verb's own."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write what the group is for, and a line for each of its verbs."""
+        commands = [
+            Entry("Commands", name, " ".join((command.help or "").partition("\n\n")[0].split()))
+            for name, command in self.commands.items()
+        ]
+        _write_help(self, ctx, formatter, [*commands, *entries_of(self.get_params(ctx), ctx)])
+
+
 class VerbCommand(TyperCommand):
     """The command of a verb. Its options are made when they are needed: a list of verbs needs none.
 
@@ -219,10 +231,7 @@ class VerbCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help in lines that fit the terminal."""
-        usage = " ".join([ctx.command_path, *self.collect_usage_pieces(ctx)])
-        entries = entries_of(self.get_params(ctx), ctx)
-        mark = partial(typer.style, fg=typer.colors.CYAN) if has_colour() else str
-        formatter.write(help_page(self.help or "", usage, entries, shutil.get_terminal_size().columns, mark))
+        _write_help(self, ctx, formatter, entries_of(self.get_params(ctx), ctx))
 
     def _options(self) -> set[str]:
         return {option for parameter in self.params for option in parameter.opts}
@@ -247,6 +256,12 @@ class VerbCommand(TyperCommand):
                     texts = [text and str(text).replace(str(copy), str(pipe)) for text in texts]
                 problem, where, allowed, do = texts
                 raise type(error)(problem, where=where, allowed=allowed, do=do) from error
+
+
+def _write_help(command: Any, ctx: Any, formatter: Any, entries: Sequence[Entry]) -> None:
+    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    mark = partial(typer.style, fg=typer.colors.CYAN) if has_colour() else str
+    formatter.write(help_page(command.help or "", usage, entries, shutil.get_terminal_size().columns, mark))
 
 
 def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
