@@ -54,7 +54,9 @@ def test_a_pair_by_mouse_with_a_mark_a_discard_and_a_draft(served, browser):
     assert first.ranking == ((ids["B"],), (ids["A"],))
     assert first.spans == {ids["B"]: ((0, 3, "factual error", None),)}
     ids = page.shown()
-    page.press("d", "1", "2", "Enter")
+    page.press("d", "1")
+    assert "leaves the item once everybody" in browser.value("document.querySelector('#dialog').innerText")
+    page.press("2", "Enter")
     *_, second = page.answers(2)
     assert second.discarded == {ids["A"]: "wrong language"}
     page.press("x", "1", "Enter")
@@ -84,7 +86,12 @@ def test_a_prompt_is_revised_and_categorised_by_keys(served, browser):
     page = open_kind(served, browser, "prompt_review", categories=("code", "mathematics/algebra"))
     assert browser.value(STEP) == "Is the prompt kept, revised, or dropped?"
     assert "Why is it dropped?" not in browser.value("document.querySelector('.questions').innerText")
-    page.press("r", "Enter")
+    page.press("i")
+    panel = browser.value("document.querySelector('#guideline').innerText")
+    assert "Is the prompt kept, revised, or dropped?" in panel
+    assert "mathematics / algebra" in panel.lower()
+    assert "Unusable" not in panel
+    page.press("i", "r", "Enter")
     browser.wait("document.activeElement.matches('textarea')")
     # The text begins as the prompt.
     browser.wait("document.activeElement.value.startsWith('Why?')")

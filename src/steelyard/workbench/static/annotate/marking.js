@@ -46,8 +46,8 @@ export const openMarking = (dialog, response, { words, problems, severities, onS
 
 export const closing = (dialog, words) => make("p", { class: "closing" }, make("button", { type: "button", class: "quiet", onclick: () => dialog.close() }, words.task_key_close, " ", make("kbd", { "aria-hidden": "true" }, "Esc")));
 
-// Ask for one of several reasons, by digit or click. `onChoice(value)` hears of it.
-export const openReasons = (dialog, title, reasons, { words, onChoice }) => {
+// Ask for one of several reasons, by digit or click, under a note on what follows. `onChoice(value)` hears of it.
+export const openReasons = (dialog, title, reasons, { words, onChoice, note = "" }) => {
   const choose = (value) => { dialog.close(); onChoice(value); };
   const buttons = reasons.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
   dialog.onkeydown = (event) => {
@@ -55,6 +55,6 @@ export const openReasons = (dialog, title, reasons, { words, onChoice }) => {
     const reason = dialog.open && /^[1-9]$/.test(event.key) ? reasons[Number(event.key) - 1] : null;
     if (reason && !event.target.matches("input, textarea")) { event.preventDefault(); choose(reason.value); }
   };
-  dialog.replaceChildren(make("h2", {}, title), make("div", { class: "choices" }, ...buttons), closing(dialog, words));
+  dialog.replaceChildren(make("h2", {}, title), make("div", { class: "choices" }, ...buttons), note && make("p", { class: "muted" }, note), closing(dialog, words));
   dialog.showModal();
 };

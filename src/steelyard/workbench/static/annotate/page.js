@@ -9,7 +9,7 @@ import { makeLoader } from "./loading.js";
 import { closing, openMarking, openReasons } from "./marking.js";
 import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
 import { giveBack, send } from "./server.js";
-import { drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress } from "./surroundings.js";
+import { drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress } from "./surroundings.js";
 import { triple } from "./triple.js";
 
 const root = document.querySelector("#annotator"), setup = JSON.parse(root.dataset.setup);
@@ -74,6 +74,7 @@ const advance = () => {
   place.replaceChildren(card.node);
   window.scrollTo(0, 0);
   drawGuideline(byId("guideline-text"), guidelines[card.task.guideline], words);
+  drawAsked(byId("guideline"), card.task.questions);
   paint();
   loader.fill();
 };
@@ -98,7 +99,7 @@ const undo = () => {
 const askDiscard = (action) => {
   if (!card.task.has_discards) return;
   const reasons = setup.discard_reasons.map((value) => rubric.discards.find((each) => each.value === value) || { value, label: value });
-  card.flow.target(contextOf(), action, (response) => openReasons(dialog, fill(words.task_discard_title, { id: response }), reasons, { words, onChoice: (value) => card.flow.discard(contextOf(), response, value) }));
+  card.flow.target(contextOf(), action, (response) => openReasons(dialog, fill(words.task_discard_title, { id: response }), reasons, { words, note: words.task_discard_effect, onChoice: (value) => card.flow.discard(contextOf(), response, value) }));
 };
 
 const mark = (action) => card.flow.target(contextOf(), action, (response) => {

@@ -40,6 +40,16 @@ export const drawGuideline = (place, guideline, words) => {
   place.replaceChildren(text, make("p", { class: "muted" }, fill(words.task_guideline_version, { number: guideline.version })));
 };
 
+// Below the guideline: the scale of triples, or the questions of any other kind of task with what may be chosen.
+export const drawAsked = (panel, questions) => {
+  const choices = (all) => all.length ? make("span", { class: "options" }, all.map(({ label }) => label).join(" · ")) : null;
+  const row = ({ label, ask, choices: all, severities }) => make("div", {}, make("dd", {}, make("b", {}, label), ` ${ask}`, choices(all), choices(severities)));
+  panel.querySelector("#triple-scale").hidden = questions.length > 0;
+  panel.querySelector("#asked").hidden = !questions.length;
+  panel.querySelector("#asked dl").replaceChildren(...questions.filter(({ choices }) => choices.length <= 12).map(row), ...questions.filter(({ choices }) => choices.length > 12).map((each) => row({ ...each, choices: [], severities: [] })));
+  panel.querySelector("#dimensions").hidden = questions.length > 0 && !questions.some(({ input }) => input === "comparison");
+};
+
 export const drawKeys = (dialog, keys, words, end) => {
   const rows = keys.map(([key, word]) => make("div", {}, make("dt", {}, ...key.split("  ").map((each) => make("kbd", {}, each))), make("dd", {}, words[word])));
   dialog.replaceChildren(make("h2", {}, words.task_key_keys), make("dl", { class: "keys" }, ...rows), end);
