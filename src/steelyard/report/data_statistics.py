@@ -1,21 +1,11 @@
 """The statistics of a data set as Markdown and as LaTeX (booktabs), in the columns of CHEEMS, Table 1."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.evaluation.tables import DASH
 from steelyard.prompts.description import GROUPINGS, DescribeSummary, GroupStatistics, MeanLengths
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
-_LATEX_SIGNS = re.compile(r"[\\~^&%$#_{}]")
-_MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]|~<>#])")
-_WHITE_SPACE = re.compile(r"\s+")
+from steelyard.report.text_tables import escape_latex, escape_markdown, latex_row, markdown_row, one_line
 
 
 class StatisticsTable(NamedTuple):
@@ -49,11 +39,11 @@ def as_markdown(summary: DescribeSummary) -> str:
     """Return one table of all cases and every group. Mean lengths are in Unicode code points, and in tokens."""
     shown = statistics_table(summary)
     head = ["", *shown.columns]
-    lines = [_markdown_row(head), _markdown_row(["---", *["---:"] * len(shown.columns)])]
+    lines = [markdown_row(head), markdown_row(["---", *["---:"] * len(shown.columns)])]
     for name, rows in shown.groupings.items():
         if name:
-            lines.append(_markdown_row([f"**by {name}**", *[""] * len(shown.columns)]))
-        lines += [_markdown_row([_escape_markdown(label), *cells]) for label, *cells in rows]
+            lines.append(markdown_row([f"**by {name}**", *[""] * len(shown.columns)]))
+        lines += [markdown_row([escape_markdown(label), *cells]) for label, *cells in rows]
     return "\n".join([*lines, "", *_notes(summary), ""])
 
 
@@ -63,12 +53,12 @@ def as_latex(summary: DescribeSummary) -> str:
     width = len(shown.columns) + 1
     lines = [f"% {note}" for note in _notes(summary)]
     lines += [rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}", r"\toprule"]
-    lines.append(_latex_row(["", *(_latex_head(column) for column in shown.columns)]))
+    lines.append(latex_row(["", *(_latex_head(column) for column in shown.columns)]))
     for name, rows in shown.groupings.items():
         lines.append(r"\midrule")
         if name:
             lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{by {name}}}}} \\")
-        lines += [_latex_row([_escape_latex(label), *map(_escape_latex, cells)]) for label, *cells in rows]
+        lines += [latex_row([escape_latex(label), *map(escape_latex, cells)]) for label, *cells in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -90,29 +80,9 @@ def _notes(summary: DescribeSummary) -> Iterator[str]:
     yield "Comparisons leave out ties. Lengths are means: of chosen and rejected responses over comparisons."
     yield "Characters are Unicode code points."
     if summary.tokenizer:
-        yield f"Tokens are those of {_one_line(summary.tokenizer)}, without special tokens."
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cells) + r" \\"
+        yield f"Tokens are those of {one_line(summary.tokenizer)}, without special tokens."
 
 
 def _latex_head(column: str) -> str:
     unit, of, part = column.partition(" of ")
     return f"{part} ({unit[:4]}.)" if of else column
-
-
-def _one_line(text: str) -> str:
-    return _WHITE_SPACE.sub(" ", text)
-
-
-def _escape_markdown(text: str) -> str:
-    return _MARKDOWN_SIGNS.sub(r"\\\1", _one_line(text))
-
-
-def _escape_latex(text: str) -> str:
-    return _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], _one_line(text))

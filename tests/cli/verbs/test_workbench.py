@@ -165,6 +165,7 @@ def test_the_commands_of_the_how_to_exist(name):
         "import",
         "export",
         "native",
+        "paper",
         "backup",
         "erase",
     }

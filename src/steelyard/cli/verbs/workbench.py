@@ -15,6 +15,7 @@ from steelyard.cli.verbs.workbench_data import (
     import_cases_of_file,
     open_workbench,
     print_native_results,
+    write_paper,
 )
 from steelyard.core.errors import ConfigError
 from steelyard.io.progress import log
@@ -249,6 +250,7 @@ WORKBENCH = VerbGroup(
         FunctionVerb("import", import_cases_of_file),
         FunctionVerb("export", export_items),
         FunctionVerb("native", print_native_results),
+        FunctionVerb("paper", write_paper),
         FunctionVerb("backup", _backup),
         FunctionVerb("erase", _erase),
         FunctionVerb("simulate", _simulate),

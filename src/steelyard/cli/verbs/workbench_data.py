@@ -9,7 +9,7 @@ import typer
 
 from steelyard.cli.output import TerminalTable, echo_record, percent_text, print_lines
 from steelyard.core.config import parse_settings, resolve_config
-from steelyard.core.errors import ConfigError, FileError
+from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
@@ -140,6 +140,36 @@ def print_native_results(
     note = " (simulated people: evidence of nothing)" if any(each.simulated for each in results) else ""
     title = f"Native speakers of project {project}{note}" if results else "No finished item of a native-speaker check."
     print_lines([TerminalTable(title, heads, rows) if rows else title])
+
+
+def write_paper(
+    *,
+    project: _Project,
+    out: Annotated[Path, typer.Option("--out", help="The folder to write: it gets paper.en.md, paper.en.tex, ….")],
+    database: DatabaseAddress = DEFAULT_DATABASE,
+) -> None:
+    """Write how a project was annotated, for a paper: paragraph and tables, in Markdown and LaTeX, English and Chinese.
+
+    The paragraph names people, gate, alignment, reviews, agreement with 95% intervals, gold tasks, time, guidelines and
+    seed, as the data have them; the tables are by category, by layer, by annotator (under pseudonyms) and by version of
+    the guidelines. figures.json has every number.
+
+    Example: `steelyard workbench paper --project bench --out paper`
+    """
+    from steelyard.io.atomic import write_text
+    from steelyard.workbench.paper_figures import paper_figures
+    from steelyard.workbench.paper_pages import paper_pages
+
+    with open_workbench(database).reading() as session:
+        made = paper_figures(session, _existing(session, project), at=time.time())
+    if out.exists() and not out.is_dir():
+        raise OutputError("is a file", where=str(out), do="name a folder: --out DIR")
+    out.mkdir(parents=True, exist_ok=True)
+    pages = paper_pages(made)
+    for name, text in pages.items():
+        write_text(out / name, text)
+    simulated = " The people are simulated, as the paragraph says." if made.is_simulated else ""
+    print_lines([f"{out} has {', '.join(sorted(pages))}.{simulated}"])
 
 
 def open_workbench(address: str, *, is_made: bool = False) -> "Database":
