@@ -12,10 +12,14 @@ from steelyard.stages.convert import Config, convert
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 FILE = DATA / "oasst1_zh_rm" / "oaast_rm_zh.json"
+MESSAGES = DATA / "oasst1_en_validation" / "en-validation.jsonl"
 TRANSCRIPTS = DATA / "hh_rlhf" / "harmless-base" / "test.jsonl.gz"
 pytestmark = [
     pytest.mark.field,
-    pytest.mark.skipif(not (FILE.exists() and TRANSCRIPTS.exists()), reason="the real data are not beside the project"),
+    pytest.mark.skipif(
+        not (FILE.exists() and MESSAGES.exists() and TRANSCRIPTS.exists()),
+        reason="the real data are not beside the project",
+    ),
 ]
 
 
@@ -50,3 +54,23 @@ def test_transcripts_become_turns_and_come_back_to_the_letter(tmp_path):
     convert(tmp_path / "j.jsonl", tmp_path / "b.jsonl", Config(to_kind="hh_rlhf"), force=True)
     with (tmp_path / "b.jsonl").open(encoding="utf-8") as written:
         assert sorted(map(json.loads, written), key=str) == sorted(rows, key=str)
+
+
+def test_trees_of_messages_come_back_but_for_what_was_left_out(tmp_path):
+    done = convert(MESSAGES, tmp_path / "c.jsonl")
+    with MESSAGES.open(encoding="utf-8") as given:
+        rows = [json.loads(line) for line in given]
+    cases = list(read_cases(tmp_path / "c.jsonl"))
+    num_left_out = sum(number for rule, number in done.noted.items() if rule.startswith("messages left out"))
+    assert done.from_kind == "oasst_messages"
+    assert len(cases) + sum(len(one.responses) for one in cases) + num_left_out == len(rows) == 2022
+    convert(tmp_path / "c.jsonl", tmp_path / "trees.jsonl", Config(to_kind="oasst_trees"))
+    convert(tmp_path / "trees.jsonl", tmp_path / "again.jsonl")
+    convert(tmp_path / "again.jsonl", tmp_path / "b.jsonl", Config(to_kind="oasst_messages"))
+    with (tmp_path / "b.jsonl").open(encoding="utf-8") as written:
+        back = [json.loads(line) for line in written]
+    kept = {row["message_id"] for row in back}
+    assert all(row["deleted"] is False and row["review_result"] for row in back)
+    assert [row["message_id"] for row in rows if row["message_id"] in kept] == [row["message_id"] for row in back]
+    as_read = {row["message_id"]: {key: row[key] for key in ("text", "role", "parent_id", "rank")} for row in rows}
+    assert all(as_read[row["message_id"]].items() <= row.items() for row in back)
