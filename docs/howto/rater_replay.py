@@ -18,8 +18,9 @@ import typer
 
 from steelyard.annotation.case_answers import answers_of_cases
 from steelyard.annotation.plackett_luce import Choices, RankingAnswer, Raters, choices_of, first_choices
-from steelyard.annotation.psychometrics import ItemStrengths, PanelFit, fit_raters, item_strengths
+from steelyard.annotation.psychometrics import PanelFit, fit_raters
 from steelyard.annotation.stopping import sureness, task_values
+from steelyard.annotation.strengths import ItemStrengths, item_strengths
 from steelyard.annotation.triple_designs import covering_triples
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.types import Case, Judgment

@@ -20,15 +20,9 @@ from steelyard.annotation.plackett_luce import (
     rater_slopes,
     strength_slopes,
 )
-from steelyard.annotation.psychometrics import (
-    ItemStrengths,
-    PanelFit,
-    accuracy_of,
-    fit_raters,
-    item_strengths,
-    pair_beliefs,
-    ties_of,
-)
+from steelyard.annotation.psychometrics import PanelFit, fit_raters
+from steelyard.annotation.rater_reliability import accuracy_of, ties_of
+from steelyard.annotation.strengths import ItemStrengths, item_strengths, pair_beliefs
 from steelyard.core.errors import EvidenceError
 
 CIRCLE = tuple((place, (place + 1) % 5, (place + 2) % 5) for place in range(5))

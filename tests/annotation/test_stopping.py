@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from steelyard.annotation.plackett_luce import Choices, RankingAnswer, Raters, choices_of, draw_choices, first_choices
-from steelyard.annotation.psychometrics import item_strengths, pair_beliefs
 from steelyard.annotation.stopping import sureness, task_values
+from steelyard.annotation.strengths import item_strengths, pair_beliefs
 
 RATERS = Raters(np.array([2.0, 0.1]), np.array([-1.0, -1.0]))
 

@@ -191,6 +191,28 @@ def rater_slopes(choices: Choices, strength: Floats, raters: Raters, weights: Fl
     return RaterSlopes(np.tensordot(weights, gradient, 1), np.tensordot(weights, curvature, 1))
 
 
+class ChoiceGradients(NamedTuple):
+    """The log likelihood of each choice at each point, (point, choice), with its ``gradient``, (point, choice, 2)."""
+
+    log_likelihood: Floats
+    gradient: Floats
+
+
+def choice_gradients(choices: Choices, strength: Floats, raters: Raters) -> ChoiceGradients:
+    """Return log likelihoods and their derivatives in discrimination and tie inclination, at each point.
+
+    ``strength``: (point, choice, available).
+    """
+    sets = alternatives(choices.places.shape[1])
+    odds = choice_odds(choices, strength, raters)
+    mean = strength @ sets.share.T
+    rows = np.arange(len(choices.chosen))
+    first = mean[:, rows, choices.chosen] - (odds * mean).sum(axis=-1)
+    second = sets.ties[choices.chosen] - odds @ sets.ties
+    log_likelihood = np.log(np.maximum(odds[:, rows, choices.chosen], 1e-300))
+    return ChoiceGradients(log_likelihood, np.stack([first, second], axis=-1))
+
+
 def draw_choices(
     firsts: Sequence[Choices], strength: Floats, raters: Raters, rng: np.random.Generator
 ) -> list[Choices]:

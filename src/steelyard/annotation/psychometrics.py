@@ -1,15 +1,12 @@
-"""Strengths of responses and reliability of raters from rankings and pairs with ties, each with its uncertainty.
+"""Reliability of raters from rankings and pairs with ties: discrimination and tie inclination, with their uncertainty.
 
-The strengths of an item's responses have a standard normal prior, so that one answer gives no infinity, and the scale
-of a discrimination is that of strengths whose standard deviation is 1. Raters share a population: a rater with few
-answers counts as an average one. Given the raters, an item's strengths have the normal distribution that is closest to
-their posterior (Opper and Archambeau, 2009): Laplace's steps with gradient and curvature averaged over the distribution
-itself. Laplace's own approximation is too narrow for a few answers: in simulations its 95% intervals cover 89%, and
-discriminations come out a sixth too large.
+Strengths of responses are integrated out (`strengths`). Raters share a population: a rater with few answers counts as
+an average one.
 
 The raters' parameters maximise the marginal likelihood, in which the strengths are integrated out (Bock and Aitkin,
-1981). Its gradient is the expected gradient of the complete likelihood (Fisher's identity); steps and standard errors
-follow from the outer products of the items' gradients (Berndt, Hall, Hall and Hausman, 1974).
+1981). Its gradient is the expected gradient of the complete likelihood (Fisher's identity) over the posterior of an
+item's strengths: points around the closest normal, weighted by prior and likelihood (Pinheiro and Bates, 1995). Steps
+and standard errors follow from the outer products of the items' gradients (Berndt, Hall, Hall and Hausman, 1974).
 
 A rater who answers several tasks of an item repeats one view of it. Where this is usual, each rater sees strengths of
 their own, which differ from the item's by a fixed variance; otherwise such a difference counts as noise.
@@ -22,17 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.annotation.plackett_luce import Choices, Raters, rater_slopes, strength_slopes
-from steelyard.core.numerics import Floats, Integers, sigmoid
+from steelyard.annotation.plackett_luce import Choices, Raters, choice_gradients, rater_slopes
+from steelyard.annotation.strengths import ItemStrengths, Views, contrasts, item_strengths
+from steelyard.core.numerics import Floats, Integers
 
-_CLOSE = 1e-4
-"""The largest change of a mean or a covariance at which an item has converged."""
-_NEAR = 0.05
-"""The largest move of a strength at which the steps to the mode give way to those to the closest normal."""
 _CLOSE_RATERS = 0.02
 """The largest move of a rater's parameter, in standard errors, at which the fit has converged."""
-_MOST_STEPS = 60
-_LONGEST_STEP = 1.5
 _LONGEST_MOVE = 0.5
 _RATER_SPREAD = np.array([0.75, 1.0])
 """Standard deviations of discriminations and tie inclinations in the population of raters."""
@@ -45,18 +37,10 @@ _SHARE_OF_REPEATS = 0.2
 """The share of views with several answers from which a taste is estimated."""
 _LARGEST = 6.0
 """The largest discrimination: answers without any error would make it infinite."""
-_NODES = {2: 6, 3: 3, 4: 2, 5: 2}
-"""Nodes in each dimension of the differences, by the number of responses of a choice."""
-
-
-class ItemStrengths(NamedTuple):
-    """The posterior of each item's strengths: ``mean`` (item, response), ``covariance`` (item, response, response).
-
-    A response without a verdict has mean 0 and variance 1, those of the prior.
-    """
-
-    mean: Floats
-    covariance: Floats
+_POSTERIOR_NODES = {1: 15, 2: 7}
+"""Nodes in each dimension of an item's posterior, by the number of dimensions: two and three responses."""
+_WIDER = 1.2
+"""The deviation of the points over that of the closest normal: the posterior has longer tails."""
 
 
 class PanelFit(NamedTuple):
@@ -79,25 +63,6 @@ class PanelFit(NamedTuple):
         number = len(self.raters.tie)
         errors = np.sqrt(np.diag(self.covariance))
         return Raters(errors[:number], errors[number:])
-
-
-def item_strengths(
-    choices: Sequence[Choices],
-    raters: Raters,
-    *,
-    num_items: int,
-    width: int,
-    start: ItemStrengths | None = None,
-    most_steps: int = _MOST_STEPS,
-) -> ItemStrengths:
-    """Return the strengths of items, given the raters: Newton steps for all items together.
-
-    ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices.
-    An item with ten answers takes a few milliseconds.
-    """
-    views = Views(choices, raters, num_items, width, start)
-    views.converge(raters, most_steps=most_steps)
-    return views.items
 
 
 def fit_raters(
@@ -128,7 +93,7 @@ def fit_raters(
         # Two steps for the items with each of the raters: both converge together.
         views.converge(Raters(values[0], values[1], taste), most_steps=2 if step else 6)
         step += 1
-        gradient, information = views.marginal_slopes(Raters(values[0], values[1], taste))
+        gradient, information = marginal_slopes(views, Raters(values[0], values[1], taste))
         covariance = np.asarray(np.linalg.inv(information + precision), np.float64)
         move = covariance @ (gradient - precision @ (values - _POPULATION[:, None]).reshape(-1))
         moved = np.abs(move / np.sqrt(np.diag(covariance))).max(initial=0.0)
@@ -142,173 +107,78 @@ def fit_raters(
     return PanelFit(raters, covariance, _population(values), items, step)
 
 
-class Views:
-    """What each rater sees in each item: strengths of their own around those of the item, eliminated in each step.
+def marginal_slopes(views: Views, raters: Raters) -> tuple[Floats, Floats]:
+    """Return the gradient of the log marginal likelihood, (2 * rater,), and its information by the items' parts."""
+    from scipy.sparse import coo_array
 
-    A rater who answers several tasks of an item repeats one view of it: however many the answers, they tell no more of
-    the item than the view does. Given gradient g and curvature H of a view's likelihood at u, the view tells the item
-    the precision H (1 + taste H)^-1 and the shift (1 + taste H)^-1 (H u + g).
+    entries: list[tuple[Integers, Integers, Floats]] = []
+    for block, gradient in zip(views.choices, _gradients(views, raters), strict=True):
+        entries += [
+            (block.item, block.rater + parameter * views.num_raters, gradient[:, parameter]) for parameter in (0, 1)
+        ]
+    if not entries:
+        return np.zeros(2 * views.num_raters), np.zeros((2 * views.num_raters, 2 * views.num_raters))
+    row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    shape = (len(views.items.mean), 2 * views.num_raters)
+    by_item = coo_array((value, (row, column)), shape=shape).tocsr()
+    return np.asarray(by_item.sum(axis=0)).reshape(-1), (by_item.T @ by_item).toarray()
+
+
+def _gradients(views: Views, raters: Raters) -> list[Floats]:
+    """Return the expected gradient of each choice, (choice, 2), for each block.
+
+    Where raters share an item's view, over its posterior: over the closest normal, raters who hardly err would look
+    much worse where items of two or three responses have two answers. More responses have too many dimensions; their
+    several tasks make the closest normal a good one.
     """
+    if raters.taste or views.items.mean.shape[1] - 1 not in _POSTERIOR_NODES:
+        return [
+            rater_slopes(block, points, raters, weights).gradient
+            for block, view in zip(views.choices, views.view, strict=True)
+            for points, weights in [views.points(block, view)]
+        ]
+    if not views.choices:
+        return []
+    points, log_weight = _importance(views.items)
+    log_likelihood = np.zeros_like(log_weight)
+    gradients = []
+    for block in views.choices:
+        each = choice_gradients(block, points[:, block.item[:, None], block.places], raters)
+        gradients.append(each.gradient)
+        for place, row in enumerate(each.log_likelihood):
+            log_likelihood[place] += np.bincount(block.item, row, log_weight.shape[1])
+    log_weight = log_weight + log_likelihood
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    weight /= weight.sum(axis=0)
+    return [
+        np.einsum("pc,pcx->cx", weight[:, block.item], gradient)
+        for block, gradient in zip(views.choices, gradients, strict=True)
+    ]
 
-    def __init__(
-        self,
-        choices: Sequence[Choices],
-        raters: Raters,
-        num_items: int,
-        width: int,
-        start: ItemStrengths | None,
-    ) -> None:
-        self.choices, self.num_raters = [block for block in choices if len(block.item)], len(raters.tie)
-        # Without taste all raters have one view of an item: that of the item.
-        by_rater = int(raters.taste > 0)
-        codes = [block.item * self.num_raters + by_rater * block.rater for block in self.choices]
-        keys = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
-        self.item, self.view = keys // self.num_raters, [np.searchsorted(keys, code) for code in codes]
-        self.items = ItemStrengths(np.zeros((num_items, width)), np.tile(np.eye(width), (num_items, 1, 1)))
-        # Where steps begin at nothing they go to the mode first: from there the average is a short way.
-        self.is_near = start is not None
-        self.items = start or self.items
-        self.mean = self.items.mean[self.item]
-        self.covariance = self.items.covariance[self.item]
-        self._whole = np.broadcast_to(np.eye(width), self.covariance.shape)
 
-    def converge(self, raters: Raters, *, most_steps: int) -> None:
-        """Take steps until items change no more, or as many as are allowed."""
-        for _ in range(most_steps):
-            before = self.items
-            self._step(raters)
-            moved = np.abs(self.items.mean - before.mean).max(initial=0.0)
-            if self.is_near and max(moved, np.abs(self.items.covariance - before.covariance).max(initial=0.0)) < _CLOSE:
-                break
-            self.is_near = self.is_near or moved < _NEAR
+def _importance(items: ItemStrengths) -> tuple[Floats, Floats]:
+    """Return points of each item's strengths, (point, item, response), and the logarithms of prior over density.
 
-    def _step(self, raters: Raters) -> None:
-        num_items, width = self.items.mean.shape
-        gradient, curvature = self._slopes(raters)
-        shrink = np.linalg.inv(np.eye(width) + raters.taste * curvature) if raters.taste else self._whole
-        precision = np.tile(np.eye(width), (num_items, 1, 1))
-        np.add.at(precision, self.item, curvature @ shrink)
-        shift = np.zeros((num_items, width))
-        pull = (curvature @ self.mean[..., None])[..., 0] + gradient
-        np.add.at(shift, self.item, (shrink.transpose(0, 2, 1) @ pull[..., None])[..., 0])
-        covariance = np.asarray(np.linalg.inv(precision), np.float64)
-        step = (covariance @ shift[..., None])[..., 0] - self.items.mean
-        # Far from the mode the curvature can be nearly that of the prior: a whole step would overshoot.
-        longest = np.abs(step).max(axis=1, initial=0.0, keepdims=True)
-        mean = self.items.mean + step * np.minimum(1.0, _LONGEST_STEP / np.maximum(longest, 1e-300))
-        self.items = ItemStrengths(mean, covariance)
-        centre = mean[self.item]
-        pull = (curvature @ (self.mean - centre)[..., None])[..., 0] + gradient
-        self.mean = centre + raters.taste * (shrink @ pull[..., None])[..., 0]
-        self.covariance = raters.taste * shrink + shrink @ covariance[self.item] @ shrink.transpose(0, 2, 1)
-
-    def _slopes(self, raters: Raters) -> tuple[Floats, Floats]:
-        """Return gradient and curvature of each view's log likelihood, (view, response) and (view, response, response).
-
-        At the mean, or averaged over the distribution of the view.
-        """
-        num_views, width = self.mean.shape
-        gradient, curvature = np.zeros(num_views * width), np.zeros(num_views * width**2)
-        for block, view in zip(self.choices, self.view, strict=True):
-            points, weights = self._points(block, view)
-            slopes = strength_slopes(block, points, raters, weights)
-            at = view[:, None] * width + block.places
-            gradient += np.bincount(at.reshape(-1), slopes.gradient.reshape(-1), len(gradient))
-            both = at[:, :, None] * width + block.places[:, None, :]
-            curvature += np.bincount(both.reshape(-1), slopes.curvature.reshape(-1), len(curvature))
-        return gradient.reshape(num_views, width), curvature.reshape(num_views, width, width)
-
-    def _points(self, choices: Choices, view: Integers) -> tuple[Floats, Floats]:
-        """Return strengths of the available responses, (point, choice, available), and the weights of the points.
-
-        Gauss-Hermite points in the differences between the responses: nothing else enters a choice.
-        """
-        mean = self.mean[view[:, None], choices.places]
-        if not self.is_near:
-            return mean[None], np.ones(1)
-        size = choices.places.shape[1]
-        contrasts, nodes, weights = _cubature(size)
-        covariance = self.covariance[view[:, None, None], choices.places[:, :, None], choices.places[:, None, :]]
-        root = np.linalg.cholesky(contrasts.T @ covariance @ contrasts + 1e-12 * np.eye(size - 1))
-        offsets = (contrasts @ root) @ nodes.T
-        return mean + offsets.transpose(2, 0, 1), weights
-
-    def marginal_slopes(self, raters: Raters) -> tuple[Floats, Floats]:
-        """Return the gradient of the log marginal likelihood, (2 * rater,), and its information by the items' parts."""
-        from scipy.sparse import coo_array
-
-        entries: list[tuple[Integers, Integers, Floats]] = []
-        for block, view in zip(self.choices, self.view, strict=True):
-            points, weights = self._points(block, view)
-            gradient = rater_slopes(block, points, raters, weights).gradient
-            entries += [
-                (block.item, block.rater + parameter * self.num_raters, gradient[:, parameter]) for parameter in (0, 1)
-            ]
-        if not entries:
-            return np.zeros(2 * self.num_raters), np.zeros((2 * self.num_raters, 2 * self.num_raters))
-        row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
-        shape = (len(self.items.mean), 2 * self.num_raters)
-        by_item = coo_array((value, (row, column)), shape=shape).tocsr()
-        return np.asarray(by_item.sum(axis=0)).reshape(-1), (by_item.T @ by_item).toarray()
+    The density is a normal a little wider than the closest one.
+    """
+    width = items.mean.shape[1]
+    nodes, log_share = _posterior_nodes(width - 1)
+    basis = contrasts(width)
+    root = _WIDER * np.linalg.cholesky(basis.T @ items.covariance @ basis)
+    offsets = np.einsum("ijk,pk->pij", root, nodes)
+    centred = items.mean @ basis + offsets
+    log_density = -np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1) - (nodes**2).sum(axis=1)[:, None] / 2
+    log_prior = -(centred**2).sum(axis=-1) / 2
+    return centred @ basis.T, log_share[:, None] + log_prior - log_density
 
 
 @cache
-def _cubature(size: int) -> tuple[Floats, Floats, Floats]:
-    """Return orthonormal contrasts (response, size - 1), and nodes (point, size - 1) with their weights."""
-    contrasts = np.asarray(np.linalg.qr(np.eye(size) - 1 / size)[0], np.float64)[:, : size - 1]
-    node, weight = np.polynomial.hermite_e.hermegauss(_NODES[size])
-    nodes = np.array(list(product(node, repeat=size - 1)), np.float64)
-    weights = np.array([np.prod(each) for each in product(weight / weight.sum(), repeat=size - 1)], np.float64)
-    return contrasts, nodes, weights
-
-
-class PairBelief(NamedTuple):
-    """For every two responses of an item, in the order of `numpy.triu_indices`: difference and standard deviation."""
-
-    difference: Floats
-    deviation: Floats
-
-    @property
-    def first_is_better(self) -> Floats:
-        """The probability that the first of each two is the better one, (item, pair)."""
-        from scipy.special import ndtr
-
-        return ndtr(self.difference / np.maximum(self.deviation, 1e-12))
-
-
-def pair_beliefs(items: ItemStrengths) -> PairBelief:
-    """Return the beliefs on every two responses of each item, (item, pair)."""
-    first, second = np.triu_indices(items.mean.shape[1], 1)
-    variance = np.diagonal(items.covariance, axis1=1, axis2=2)
-    mixed = items.covariance[:, first, second]
-    spread = variance[:, first] + variance[:, second] - 2 * mixed
-    return PairBelief(items.mean[:, first] - items.mean[:, second], np.sqrt(np.maximum(spread, 0.0)))
-
-
-def accuracy_of(discrimination: Floats) -> Floats:
-    """Return the probability that a strict verdict on two random responses has the right direction.
-
-    The mean of sigmoid(discrimination * |difference|) over differences of two standard normal strengths: 0.5 for a
-    rater who guesses.
-    """
-    points, weights = _half_normal()
-    return sigmoid(np.asarray(discrimination)[..., None] * points * np.sqrt(2.0)) @ weights
-
-
-def ties_of(raters: Raters) -> Floats:
-    """Return the probability of a tie between two random responses, (rater,)."""
-    points, weights = _half_normal()
-    half = np.abs(raters.discrimination)[:, None] * points * np.sqrt(2.0) / 2
-    tie = np.exp(raters.tie[:, None] - half)
-    return (tie / (1 + np.exp(-2 * half) + tie)) @ weights
-
-
-def _half_normal() -> tuple[Floats, Floats]:
-    """Return points and weights of the expectation over the absolute value of a standard normal."""
-    points, weights = np.polynomial.legendre.leggauss(60)
-    points = 4 * (points + 1)
-    density = np.exp(-(points**2) / 2) * weights
-    return points, density / density.sum()
+def _posterior_nodes(dimensions: int) -> tuple[Floats, Floats]:
+    """Return nodes of a standard normal, (point, dimension), with the logarithms of their weights, (point,)."""
+    node, weight = np.polynomial.hermite_e.hermegauss(_POSTERIOR_NODES[dimensions])
+    nodes = np.array(list(product(node, repeat=dimensions)), np.float64)
+    log_weight = np.array(list(product(np.log(weight / weight.sum()), repeat=dimensions))).sum(axis=1)
+    return nodes, log_weight
 
 
 def _shared_items(choices: Sequence[Choices], num_items: int) -> list[Choices]:

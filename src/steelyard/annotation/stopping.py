@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.annotation.plackett_luce import Choices, Raters, strength_slopes
-from steelyard.annotation.psychometrics import ItemStrengths, pair_beliefs
+from steelyard.annotation.strengths import ItemStrengths, pair_beliefs
 from steelyard.core.numerics import Floats
 
 _NODES = 9

@@ -25,6 +25,7 @@ from steelyard.workbench.database import Database
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
 from steelyard.workbench.permissions import LoginNeeded, visitor_of
+from steelyard.workbench.rater_fits import FitKeeper
 from steelyard.workbench.routes import account, align, annotate, manage, manage_people, progress, rest, review
 from steelyard.workbench.tallies import count_what_is_stored
 from steelyard.workbench.uploads import UPLOAD_PATHS
@@ -74,6 +75,7 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     database.write(count_what_is_stored)
     app = FastAPI(title="Steelyard workbench", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
     app.state.database = database
+    app.state.fits = FitKeeper(database)
     app.state.is_secure = options.is_secure
     app.state.is_simulated = options.is_simulated
     for router in _ROUTERS:

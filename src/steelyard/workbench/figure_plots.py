@@ -12,6 +12,8 @@ from steelyard.workbench.quality import AgreementFigures, PeopleFigures
 
 _MOST_COLUMNS = 120
 _MOST_ROWS = 60
+_GUESSING = 0.5
+"""The reliability of guessing, where the axis begins if nobody is below it."""
 _TONES = {
     "finished": "tone-3",
     "validation": "tone-1",
@@ -94,6 +96,19 @@ def gold_plot(figures: PeopleFigures, words: Mapping[str, str]) -> Markup:
         if row.gold.value is not None
     ]
     return dots(words["people_gold"], rows[:_MOST_ROWS], line=figures.gold.value)
+
+
+def reliability_plot(figures: PeopleFigures, words: Mapping[str, str]) -> Markup:
+    """Return the reliability of people with its intervals, the most reliable first."""
+    rows = [
+        ValueDot(row.name, row.reliability)
+        for row in figures.people
+        if row.reliability is not None and row.reliability.value is not None
+    ]
+    rows.sort(key=lambda row: row.estimate, reverse=True)
+    lowest = min((row.estimate.low or 0.0 for row in rows), default=_GUESSING)
+    low = _GUESSING if lowest >= _GUESSING else 0.0
+    return dots(words["people_reliability"], rows[:_MOST_ROWS], low=low, line=None if low else _GUESSING)
 
 
 def day_label(at: float) -> str:

@@ -1,12 +1,14 @@
 """Tables behind the figures: sums that every answer adds to when it is given, so that no page reads a million answers.
 
 Rows of one person are changed by that person's answers alone, those of two people when the second of them answers. All
-of them follow from the answers and the audit log: `tallies.recount` makes them again.
+of them follow from the answers and the audit log: `tallies.recount` makes them again. Fits of a statistical model stand
+here too; they take seconds, and are made beside the requests (`rater_fits`).
 """
 
 from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from steelyard.core.types import JsonObject
 from steelyard.workbench.tables import WorkbenchTable
 
 
@@ -126,3 +128,21 @@ class StoredGoldResult(WorkbenchTable):
     num_same: Mapped[int]
     num_judged: Mapped[int]
     is_void: Mapped[bool] = mapped_column(default=False)
+
+
+class StoredRaterFit(WorkbenchTable):
+    """A fit of the people of a project. ``raters``: `RaterParameters` by the number of the person.
+
+    ``num_answers`` were given in the project when it was made, ``num_used`` of them, the latest, to items that two
+    people or more had answered: ``num_items``. Fits stay: a decision in the audit log names the one that it stands on.
+    """
+
+    __tablename__ = "rater_fits"
+    __table_args__ = (Index("ix_rater_fits_project", "project_id", "id"),)
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    at: Mapped[float]
+    num_answers: Mapped[int]
+    num_used: Mapped[int]
+    num_items: Mapped[int]
+    raters: Mapped[JsonObject]

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answer_counts import confusion, ratio_sums, turned
 from steelyard.annotation.people_quality import BehaviourFlag, Drift, behaviour_flags, drifts
+from steelyard.annotation.rater_reliability import reliability_of
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
@@ -21,6 +22,7 @@ from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.dashboards import review_counts, week_of, week_start
 from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.rater_fits import FitNote, latest_panel
 from steelyard.workbench.tables import StoredPerson, StoredProject, StoredReview
 
 _MOST_PAIRS = 200
@@ -72,7 +74,10 @@ class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A person: answers, gold accuracy with the number of gold answers, its change, and flags that were looked for."""
+    """A person: answers, gold accuracy with the number of gold answers, its change, and flags that were looked for.
+
+    ``reliability`` and ``ties``: `rater_reliability.RaterReliability` by the latest fit; null before the first.
+    """
 
     person: int
     pseudonym: str
@@ -81,14 +86,20 @@ class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
     seconds_an_answer: float
     gold_answers: int
     gold: Estimate
+    reliability: Estimate | None
+    ties: Estimate | None
     drift: Drift | None
     flags: tuple[BehaviourFlag, ...]
 
 
 class PeopleFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Everybody who answered, those first who stand out; ``gold``: the mean accuracy of all gold answers."""
+    """Everybody who answered, those first who stand out; ``gold``: the mean accuracy of all gold answers.
+
+    ``fit``: what the reliability of people stands on; null before the first fit.
+    """
 
     gold: Estimate
+    fit: FitNote | None
     people: tuple[PersonQuality, ...]
 
 
@@ -139,10 +150,11 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
 
 
 def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
-    """Return gold accuracy, its change, speed and sameness of everybody who answered in a project."""
+    """Return gold accuracy, reliability, speed and sameness of everybody who answered in a project."""
     sums = _person_sums(session, project.id)
     gold, changes = _gold_sums(session, project.id), drifts(_gold_shares(session, project.id, list(sums)))
-    flags = behaviour_flags(sums)
+    flags, panel = behaviour_flags(sums), latest_panel(session, project.id)
+    reliable = {} if panel is None else {key: reliability_of(each) for key, each in panel.raters.items()}
     people = session.execute(
         select(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name).where(StoredPerson.id.in_(sums))
     ).all()
@@ -155,6 +167,8 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
             seconds_an_answer=sums[person]["seconds"] / sums[person]["num_answers"],
             gold_answers=gold.get(person, (0, 0.0, 0.0))[0],
             gold=mean_of_sums(*gold.get(person, (0, 0.0, 0.0)), low=0.0, high=1.0),
+            reliability=reliable[person].accuracy if person in reliable else None,
+            ties=reliable[person].ties if person in reliable else None,
             drift=changes.get(person),
             flags=flags.get(person, ()),
         )
@@ -163,6 +177,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
     total = [sum(values) for values in zip(*gold.values(), strict=True)] or [0, 0.0, 0.0]
     return PeopleFigures(
         gold=mean_of_sums(int(total[0]), total[1], total[2], low=0.0, high=1.0),
+        fit=None if panel is None else panel.note,
         people=tuple(sorted(rows, key=lambda row: (-_num_raised(row), natural_order(row.name), row.person))),
     )
 

@@ -11,14 +11,16 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.annotation.people_quality import FALSE_ALARMS, FEWEST_ANSWERS, FEWEST_OTHERS
+from steelyard.annotation.rater_reliability import FEWEST_SHARED
 from steelyard.core.types import JsonObject
 from steelyard.workbench.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
 from steelyard.workbench.database import Database
-from steelyard.workbench.figure_plots import agreement_plots, gold_plot, progress_plots
+from steelyard.workbench.figure_plots import agreement_plots, gold_plot, progress_plots, reliability_plot
 from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.permissions import Observer, PeopleObserver, RowNumber
 from steelyard.workbench.projects import settings_of
 from steelyard.workbench.quality import AgreementFigures, PeopleFigures, agreement_figures, people_figures
+from steelyard.workbench.rater_fits import FitKeeper
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
 from steelyard.workbench.tables import StoredProject
@@ -76,12 +78,19 @@ def agreement_page(request: Request, visitor: PeopleObserver, project: RowNumber
 @router.get("/progress/{project}/people")
 def people_page(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
     """Show what answers say of people, with the evidence."""
+    _refresh_fit(request, project)
     with _database(request).reading() as session:
         row = project_of(session, project)
         made = people_figures(session, row)
-    plot = gold_plot(made, words_of(language_of(request, visitor)))
-    limits = {"false_alarms": FALSE_ALARMS, "fewest": FEWEST_ANSWERS, "others": FEWEST_OTHERS}
-    return page(request, "people_quality.html", visitor, project=row, figures=made, plot=plot, **limits)
+    words = words_of(language_of(request, visitor))
+    plots = {"plot": gold_plot(made, words), "reliability": reliability_plot(made, words)}
+    limits = {
+        "false_alarms": FALSE_ALARMS,
+        "fewest": FEWEST_ANSWERS,
+        "others": FEWEST_OTHERS,
+        "fewest_shared": FEWEST_SHARED,
+    }
+    return page(request, "people_quality.html", visitor, project=row, figures=made, **plots, **limits)
 
 
 @figures.get("/projects/{project}/figures/progress", responses=documented(ProgressFigures))
@@ -98,8 +107,15 @@ def show_agreement_figures(request: Request, visitor: PeopleObserver, project: R
 
 @figures.get("/projects/{project}/figures/people", responses=documented(PeopleFigures))
 def show_people_figures(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
-    """Return gold accuracy, its changes, speed and sameness of each person, with the evidence of every flag."""
+    """Return gold accuracy, reliability, speed and sameness of each person, with the evidence of every flag."""
+    _refresh_fit(request, project)
     return _sent(request, project, people_figures)
+
+
+def _refresh_fit(request: Request, project: int) -> None:
+    """Let a fit of the project's people be made where one is due; the page does not wait for a long one."""
+    keeper: FitKeeper = request.app.state.fits
+    keeper.refresh(project)
 
 
 def _sent(request: Request, project: int, work: Callable[[Session, StoredProject], Any]) -> Response:

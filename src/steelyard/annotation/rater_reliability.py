@@ -1,0 +1,135 @@
+"""How reliable each rater is, with intervals, from the rankings and ties of items that several people judged.
+
+A rater's *accuracy* is the probability that a strict verdict on two random responses has the right direction
+(`accuracy_of`), *ties* the share of two random responses that the rater calls equal. Both follow from the
+parameters that `fit_raters` gives, their 95% intervals from the parameters' standard errors: in simulations they
+contained the truth for 93 to 99% of raters with 10 to 500 answers (docs/log/annotation.md).
+
+Nobody's truth is needed: who contradicts good raters is less reliable, and who agrees with them more. Errors that all
+raters share are invisible here; gold tasks show them.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.annotation.plackett_luce import RankingAnswer, Raters, choices_of
+from steelyard.annotation.psychometrics import PanelFit, fit_raters
+from steelyard.core.numerics import Floats, sigmoid
+from steelyard.core.types import Record
+from steelyard.statistics.intervals import Estimate
+
+FEWEST_SHARED = 10
+"""Answers to shared items below which nothing is said of a rater."""
+_NORMAL = 1.959964
+_STEP = 1e-4
+
+
+class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What a fit knows of one rater: both parameters with their standard errors and covariance.
+
+    ``num_answers`` are those to items that another rater answered, too: on others nothing can be learned of a rater.
+    """
+
+    discrimination: float
+    tie: float
+    discrimination_error: float
+    tie_error: float
+    parameter_covariance: float
+    num_answers: int
+
+
+class RaterReliability(NamedTuple):
+    """The accuracy of a rater's strict verdicts, and the share of ties, with 95% intervals; n are answers."""
+
+    accuracy: Estimate
+    ties: Estimate
+
+
+class RaterPanel(NamedTuple):
+    """Raters by name, the fit with its items, and how many items had at least two raters."""
+
+    raters: Mapping[str, RaterParameters]
+    fit: PanelFit
+    num_shared_items: int
+    num_answers: int
+
+
+def fit_panel(answers: Sequence[RankingAnswer], names: Sequence[str], *, num_items: int, width: int) -> RaterPanel:
+    """Fit the raters of the answers; ``names`` are theirs, by number, and ``width`` is the most responses of an item.
+
+    Seconds for 20,000 answers. Raters without an answer to a shared item have the parameters of an average one.
+    """
+    fit = fit_raters(choices_of(answers), num_raters=len(names), num_items=num_items, width=width)
+    item = np.array([answer.item for answer in answers], np.int64)
+    rater = np.array([answer.rater for answer in answers], np.int64)
+    num_raters = np.bincount(np.unique(item * len(names) + rater) // max(len(names), 1), minlength=num_items)
+    is_shared = num_raters > 1
+    num_answers = np.bincount(rater[is_shared[item]], minlength=len(names))
+    number, errors = len(names), fit.standard_errors()
+    parameters = {
+        name: RaterParameters(
+            discrimination=float(fit.raters.discrimination[place]),
+            tie=float(fit.raters.tie[place]),
+            discrimination_error=float(errors.discrimination[place]),
+            tie_error=float(errors.tie[place]),
+            parameter_covariance=float(fit.covariance[place, number + place]),
+            num_answers=int(num_answers[place]),
+        )
+        for place, name in enumerate(names)
+    }
+    return RaterPanel(parameters, fit, int(is_shared.sum()), int(num_answers.sum()))
+
+
+def reliability_of(rater: RaterParameters) -> RaterReliability:
+    """Return accuracy and ties of a rater; without numbers, and with the reason, below `FEWEST_SHARED`."""
+    if rater.num_answers < FEWEST_SHARED:
+        why = f"an estimate needs {FEWEST_SHARED} answers to items that others answered, too"
+        nothing = Estimate(None, None, None, rater.num_answers, why=why)
+        return RaterReliability(nothing, nothing)
+    reach = _NORMAL * rater.discrimination_error
+    ends = np.array([0.0, -reach, reach]) + rater.discrimination
+    value, low, high = accuracy_of(ends).tolist()
+    return RaterReliability(Estimate(value, low, high, rater.num_answers), _ties(rater))
+
+
+def accuracy_of(discrimination: Floats) -> Floats:
+    """Return the probability that a strict verdict on two random responses has the right direction.
+
+    The mean of sigmoid(discrimination * |difference|) over differences of two standard normal strengths: 0.5 for a
+    rater who guesses.
+    """
+    points, weights = _half_normal()
+    return sigmoid(np.asarray(discrimination)[..., None] * points * np.sqrt(2.0)) @ weights
+
+
+def ties_of(raters: Raters) -> Floats:
+    """Return the probability of a tie between two random responses, (rater,)."""
+    points, weights = _half_normal()
+    half = np.abs(raters.discrimination)[:, None] * points * np.sqrt(2.0) / 2
+    tie = np.exp(raters.tie[:, None] - half)
+    return (tie / (1 + np.exp(-2 * half) + tie)) @ weights
+
+
+def _half_normal() -> tuple[Floats, Floats]:
+    """Return points and weights of the expectation over the absolute value of a standard normal."""
+    points, weights = np.polynomial.legendre.leggauss(60)
+    points = 4 * (points + 1)
+    density = np.exp(-(points**2) / 2) * weights
+    return points, density / density.sum()
+
+
+def _ties(rater: RaterParameters) -> Estimate:
+    """Return the share of ties; its interval by the delta method on the logit of the share."""
+    first = np.array([rater.discrimination, rater.discrimination + _STEP, rater.discrimination])
+    second = np.array([rater.tie, rater.tie, rater.tie + _STEP])
+    shares = np.clip(ties_of(Raters(first, second)), 1e-12, 1 - 1e-12)
+    logits = np.log(shares / (1 - shares))
+    slopes = (logits[1:] - logits[0]) / _STEP
+    mixed = rater.parameter_covariance
+    covariance = np.array([[rater.discrimination_error**2, mixed], [mixed, rater.tie_error**2]])
+    reach = _NORMAL * sqrt(max(float(slopes @ covariance @ slopes), 0.0))
+    low, high = sigmoid(np.array([logits[0] - reach, logits[0] + reach])).tolist()
+    return Estimate(float(shares[0]), low, high, rater.num_answers)

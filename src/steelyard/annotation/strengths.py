@@ -1,0 +1,187 @@
+"""Strengths of responses from rankings and pairs with ties, given the raters, each with its uncertainty.
+
+The strengths of an item's responses have a standard normal prior, so that one answer gives no infinity, and the scale
+of a discrimination is that of strengths whose standard deviation is 1. An item's strengths have the normal distribution
+that is closest to their posterior (Opper and Archambeau, 2009): Laplace's steps with gradient and curvature averaged
+over the distribution itself. Laplace's own approximation is too narrow for a few answers: in simulations its 95%
+intervals cover 89%.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.annotation.plackett_luce import Choices, Raters, strength_slopes
+from steelyard.core.numerics import Floats, Integers
+
+_CLOSE = 1e-4
+"""The largest change of a mean or a covariance at which an item has converged."""
+_NEAR = 0.05
+"""The largest move of a strength at which the steps to the mode give way to those to the closest normal."""
+_MOST_STEPS = 60
+_LONGEST_STEP = 1.5
+_NODES = {2: 6, 3: 3, 4: 2, 5: 2}
+"""Nodes in each dimension of the differences, by the number of responses of a choice."""
+
+
+class ItemStrengths(NamedTuple):
+    """The posterior of each item's strengths: ``mean`` (item, response), ``covariance`` (item, response, response).
+
+    A response without a verdict has mean 0 and variance 1, those of the prior.
+    """
+
+    mean: Floats
+    covariance: Floats
+
+
+def item_strengths(
+    choices: Sequence[Choices],
+    raters: Raters,
+    *,
+    num_items: int,
+    width: int,
+    start: ItemStrengths | None = None,
+    most_steps: int = _MOST_STEPS,
+) -> ItemStrengths:
+    """Return the strengths of items, given the raters: Newton steps for all items together.
+
+    ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices.
+    An item with ten answers takes a few milliseconds.
+    """
+    views = Views(choices, raters, num_items, width, start)
+    views.converge(raters, most_steps=most_steps)
+    return views.items
+
+
+class Views:
+    """What each rater sees in each item: strengths of their own around those of the item, eliminated in each step.
+
+    A rater who answers several tasks of an item repeats one view of it: however many the answers, they tell no more of
+    the item than the view does. Given gradient g and curvature H of a view's likelihood at u, the view tells the item
+    the precision H (1 + taste H)^-1 and the shift (1 + taste H)^-1 (H u + g).
+    """
+
+    def __init__(
+        self,
+        choices: Sequence[Choices],
+        raters: Raters,
+        num_items: int,
+        width: int,
+        start: ItemStrengths | None,
+    ) -> None:
+        self.choices, self.num_raters = [block for block in choices if len(block.item)], len(raters.tie)
+        # Without taste all raters have one view of an item: that of the item.
+        by_rater = int(raters.taste > 0)
+        codes = [block.item * self.num_raters + by_rater * block.rater for block in self.choices]
+        keys = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
+        self.item, self.view = keys // self.num_raters, [np.searchsorted(keys, code) for code in codes]
+        self.items = ItemStrengths(np.zeros((num_items, width)), np.tile(np.eye(width), (num_items, 1, 1)))
+        # Where steps begin at nothing they go to the mode first: from there the average is a short way.
+        self.is_near = start is not None
+        self.items = start or self.items
+        self.mean = self.items.mean[self.item]
+        self.covariance = self.items.covariance[self.item]
+        self._whole = np.broadcast_to(np.eye(width), self.covariance.shape)
+
+    def converge(self, raters: Raters, *, most_steps: int) -> None:
+        """Take steps until items change no more, or as many as are allowed."""
+        for _ in range(most_steps):
+            before = self.items
+            self._step(raters)
+            moved = np.abs(self.items.mean - before.mean).max(initial=0.0)
+            if self.is_near and max(moved, np.abs(self.items.covariance - before.covariance).max(initial=0.0)) < _CLOSE:
+                break
+            self.is_near = self.is_near or moved < _NEAR
+
+    def _step(self, raters: Raters) -> None:
+        num_items, width = self.items.mean.shape
+        gradient, curvature = self._slopes(raters)
+        shrink = np.linalg.inv(np.eye(width) + raters.taste * curvature) if raters.taste else self._whole
+        precision = np.tile(np.eye(width), (num_items, 1, 1))
+        np.add.at(precision, self.item, curvature @ shrink)
+        shift = np.zeros((num_items, width))
+        pull = (curvature @ self.mean[..., None])[..., 0] + gradient
+        np.add.at(shift, self.item, (shrink.transpose(0, 2, 1) @ pull[..., None])[..., 0])
+        covariance = np.asarray(np.linalg.inv(precision), np.float64)
+        step = (covariance @ shift[..., None])[..., 0] - self.items.mean
+        # Far from the mode the curvature can be nearly that of the prior: a whole step would overshoot.
+        longest = np.abs(step).max(axis=1, initial=0.0, keepdims=True)
+        mean = self.items.mean + step * np.minimum(1.0, _LONGEST_STEP / np.maximum(longest, 1e-300))
+        self.items = ItemStrengths(mean, covariance)
+        centre = mean[self.item]
+        pull = (curvature @ (self.mean - centre)[..., None])[..., 0] + gradient
+        self.mean = centre + raters.taste * (shrink @ pull[..., None])[..., 0]
+        self.covariance = raters.taste * shrink + shrink @ covariance[self.item] @ shrink.transpose(0, 2, 1)
+
+    def _slopes(self, raters: Raters) -> tuple[Floats, Floats]:
+        """Return gradient and curvature of each view's log likelihood, (view, response) and (view, response, response).
+
+        At the mean, or averaged over the distribution of the view.
+        """
+        num_views, width = self.mean.shape
+        gradient, curvature = np.zeros(num_views * width), np.zeros(num_views * width**2)
+        for block, view in zip(self.choices, self.view, strict=True):
+            points, weights = self.points(block, view)
+            slopes = strength_slopes(block, points, raters, weights)
+            at = view[:, None] * width + block.places
+            gradient += np.bincount(at.reshape(-1), slopes.gradient.reshape(-1), len(gradient))
+            both = at[:, :, None] * width + block.places[:, None, :]
+            curvature += np.bincount(both.reshape(-1), slopes.curvature.reshape(-1), len(curvature))
+        return gradient.reshape(num_views, width), curvature.reshape(num_views, width, width)
+
+    def points(self, choices: Choices, view: Integers) -> tuple[Floats, Floats]:
+        """Return strengths of the available responses, (point, choice, available), and the weights of the points.
+
+        Gauss-Hermite points in the differences between the responses: nothing else enters a choice.
+        """
+        mean = self.mean[view[:, None], choices.places]
+        if not self.is_near:
+            return mean[None], np.ones(1)
+        size = choices.places.shape[1]
+        contrasts, nodes, weights = _cubature(size)
+        covariance = self.covariance[view[:, None, None], choices.places[:, :, None], choices.places[:, None, :]]
+        root = np.linalg.cholesky(contrasts.T @ covariance @ contrasts + 1e-12 * np.eye(size - 1))
+        offsets = (contrasts @ root) @ nodes.T
+        return mean + offsets.transpose(2, 0, 1), weights
+
+
+@cache
+def contrasts(size: int) -> Floats:
+    """Return orthonormal contrasts, (response, size - 1): nothing but differences enters a choice."""
+    return np.asarray(np.linalg.qr(np.eye(size) - 1 / size)[0], np.float64)[:, : size - 1]
+
+
+@cache
+def _cubature(size: int) -> tuple[Floats, Floats, Floats]:
+    """Return orthonormal contrasts (response, size - 1), and nodes (point, size - 1) with their weights."""
+    basis = contrasts(size)
+    node, weight = np.polynomial.hermite_e.hermegauss(_NODES[size])
+    nodes = np.array(list(product(node, repeat=size - 1)), np.float64)
+    weights = np.array([np.prod(each) for each in product(weight / weight.sum(), repeat=size - 1)], np.float64)
+    return basis, nodes, weights
+
+
+class PairBelief(NamedTuple):
+    """For every two responses of an item, in the order of `numpy.triu_indices`: difference and standard deviation."""
+
+    difference: Floats
+    deviation: Floats
+
+    @property
+    def first_is_better(self) -> Floats:
+        """The probability that the first of each two is the better one, (item, pair)."""
+        from scipy.special import ndtr
+
+        return ndtr(self.difference / np.maximum(self.deviation, 1e-12))
+
+
+def pair_beliefs(items: ItemStrengths) -> PairBelief:
+    """Return the beliefs on every two responses of each item, (item, pair)."""
+    first, second = np.triu_indices(items.mean.shape[1], 1)
+    variance = np.diagonal(items.covariance, axis1=1, axis2=2)
+    mixed = items.covariance[:, first, second]
+    spread = variance[:, first] + variance[:, second] - 2 * mixed
+    return PairBelief(items.mean[:, first] - items.mean[:, second], np.sqrt(np.maximum(spread, 0.0)))

@@ -1,0 +1,76 @@
+"""Reliability of raters: recovered from simulated answers, with intervals that cover, and withheld where little is."""
+
+import numpy as np
+import pytest
+
+from steelyard.annotation.plackett_luce import RankingAnswer
+from steelyard.annotation.rater_reliability import (
+    FEWEST_SHARED,
+    RaterParameters,
+    accuracy_of,
+    fit_panel,
+    reliability_of,
+)
+
+
+def simulated(num_items, discriminations, seed):
+    """Pairs that two of the raters judge each, by the model without ties."""
+    rng = np.random.default_rng(seed)
+    answers = []
+    for item in range(num_items):
+        difference = rng.normal() * np.sqrt(2)
+        for rater in rng.permutation(len(discriminations))[:2].tolist():
+            is_first = rng.random() < 1 / (1 + np.exp(-discriminations[rater] * difference))
+            answers.append(RankingAnswer(item, rater, [[0], [1]] if is_first else [[1], [0]]))
+    return answers
+
+
+def panel(answers, number, num_items):
+    return fit_panel(answers, [f"rater {place}" for place in range(number)], num_items=num_items, width=2)
+
+
+def test_intervals_cover_the_accuracy_of_simulated_raters():
+    truth = np.array([0.0, 0.8, 1.5, 1.5, 2.0, 2.5])
+    covered = []
+    for seed in range(8):
+        made = panel(simulated(400, truth, seed), 6, 400)
+        for rater, accuracy in zip(made.raters.values(), accuracy_of(truth), strict=True):
+            found = reliability_of(rater).accuracy
+            covered.append(found.low <= accuracy <= found.high)
+    assert np.mean(covered) >= 0.9
+
+
+def test_raters_who_hardly_err_are_not_made_worse_by_items_with_two_answers():
+    truth = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 3.0])
+    found = panel(simulated(3000, truth, 0), 6, 3000).raters.values()
+    errors = [rater.discrimination_error for rater in found]
+    z = (np.array([rater.discrimination for rater in found]) - truth) / errors
+    assert np.abs(z).max() < 2
+    assert np.mean([rater.discrimination for rater in found][-2:]) > 2.3
+
+
+def test_the_number_of_a_rater_is_that_of_answers_to_shared_items():
+    answers = [RankingAnswer(item, rater, [[0], [1]]) for item in range(12) for rater in (0, 1)]
+    answers += [RankingAnswer(item, 2, [[1], [0]]) for item in range(12, 40)]
+    made = panel(answers, 3, 40)
+    assert [rater.num_answers for rater in made.raters.values()] == [12, 12, 0]
+    assert (made.num_answers, made.num_shared_items) == (24, 12)
+    alone = reliability_of(made.raters["rater 2"])
+    assert alone.accuracy.value is None
+    assert f"{FEWEST_SHARED} answers" in (alone.ties.why or "")
+
+
+def test_an_estimate_follows_from_the_parameters_by_hand():
+    known = {"tie_error": 0.3, "parameter_covariance": 0.0, "num_answers": 50}
+    rater = RaterParameters(discrimination=1.7, tie=-30.0, discrimination_error=0.2, **known)
+    accuracy, ties = reliability_of(rater)
+    ends = accuracy_of(np.array([1.7, 1.7 - 1.96 * 0.2, 1.7 + 1.96 * 0.2]))
+    assert (accuracy.value, accuracy.low, accuracy.high) == pytest.approx(tuple(ends), abs=1e-4)
+    assert accuracy.n == 50
+    # The odds of a tie are proportional to exp(tie) where it is rare: its logarithm has the deviation of the tie.
+    assert ties.value == pytest.approx(0, abs=1e-9)
+    often = reliability_of(RaterParameters(discrimination=0.0, tie=-3.0, discrimination_error=0.0, **known)).ties
+    share = np.exp(-3.0) / (2 + np.exp(-3.0))
+    logit = np.log(share / (1 - share))
+    assert often.value == pytest.approx(share)
+    assert often.high == pytest.approx(1 / (1 + np.exp(-(logit + 1.96 * 0.3))), rel=1e-3)

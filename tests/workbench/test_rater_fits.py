@@ -1,0 +1,110 @@
+"""Fits of people: of what was answered, when they are due, and never in the way of a page."""
+
+import numpy as np
+import pytest
+from sqlalchemy import func, select
+
+from steelyard.statistics.intervals import Estimate
+from steelyard.workbench.figure_tables import StoredRaterFit
+from steelyard.workbench.quality import people_figures
+from steelyard.workbench.rater_fits import FitKeeper, fit_people, is_due, latest_answers, latest_panel
+from steelyard.workbench.tables import StoredAnswer, StoredProject
+from workbench_people import NOON, answer, answer_all, make_project, send, take
+
+
+@pytest.fixture
+def one_guesses(database):
+    """A project of four people, three of whom agree; the fourth answers at random."""
+    project, people = make_project(database, 60, num_people=4)
+    rng = np.random.default_rng(3)
+
+    def order(person, shown):
+        return rng.permutation(shown).tolist() if person == people[3] else sorted(shown)
+
+    answer_all(database, project, people, order=order)
+    return database, project, people
+
+
+def num_fits(database):
+    with database.reading() as session:
+        return session.scalar(select(func.count()).select_from(StoredRaterFit))
+
+
+def test_who_answers_at_random_is_less_reliable(one_guesses):
+    database, project, people = one_guesses
+    fit_people(database, project, at=NOON + 5)
+    with database.reading() as session:
+        made = people_figures(session, session.get_one(StoredProject, project))
+    assert (made.fit.at, made.fit.num_answers, made.fit.num_items, made.fit.num_since) == (NOON + 5, 120, 60, 0)
+    found = {row.person: row.reliability for row in made.people}
+    good = [found[person] for person in people[:3]]
+    assert all(isinstance(each, Estimate) and each.low > found[people[3]].high for each in good)
+    assert sum(each.n for each in found.values()) == 120
+    assert all(row.ties.value < 0.1 for row in made.people)
+
+
+def test_a_fit_is_due_at_first_after_new_answers_and_after_a_day(one_guesses):
+    database, project, people = one_guesses
+
+    def due(at):
+        with database.reading() as session:
+            return is_due(session, project, at=at)
+
+    assert due(NOON)
+    fit_people(database, project, at=NOON)
+    assert not due(NOON + 10 * 86400)
+    with database.reading() as session:
+        assert latest_panel(session, project).note.num_since == 0
+    other, _ = make_project_again(database, people)
+    assert not due(NOON)
+    # Another project's answers are not this one's.
+    with database.reading() as session:
+        assert latest_panel(session, other) is None
+        assert not is_due(session, other, at=NOON)
+
+
+def make_project_again(database, people):
+    """Make a second project in which one answer was given."""
+    from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+    from workbench_people import NO_GOLD, cases
+
+    def make(session):
+        project = add_project(session, "Q", ProjectSettings(rules=NO_GOLD), by=None, at=NOON)
+        import_cases(session, project, cases(1), batch="b", by=None, at=NOON)
+        return project.id
+
+    project = database.write(make)
+    [(assignment, shown)] = take(database, project, people[0])
+    send(database, assignment, answer(shown))
+    return project, people
+
+
+def test_a_keeper_makes_a_fit_that_is_due_once(one_guesses):
+    database, project, _ = one_guesses
+    keeper = FitKeeper(database)
+    keeper.refresh(project, patience=60)
+    assert num_fits(database) == 1
+    keeper.refresh(project, patience=60)
+    assert num_fits(database) == 1
+
+
+def test_a_page_does_not_wait_for_a_fit(one_guesses):
+    database, project, _ = one_guesses
+    keeper = FitKeeper(database)
+    # The one writer of a SQLite file is busy: the fit cannot end before the page.
+    with database._turn:
+        keeper.refresh(project, patience=0.01)
+        if database.is_sqlite:
+            assert num_fits(database) == 0
+    keeper._running[project].join()
+    assert num_fits(database) == 1
+
+
+def test_answers_that_rank_nothing_are_not_read(database):
+    project, people = make_project(database, 4)
+    answer_all(database, project, people)
+    with database.reading() as session:
+        read = latest_answers(session, project)
+        assert session.scalar(select(func.count()).select_from(StoredAnswer)) == len(read.answers) == 8
+    assert (len(read.items), read.people, read.width) == (4, sorted(people, reverse=True), 3) or len(read.people) == 2
+    assert all(len(answer.tiers) == 3 for answer in read.answers)
