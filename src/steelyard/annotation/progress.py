@@ -6,8 +6,8 @@ Three things are uncertain, and each is drawn from what the project has shown so
   responses out, and whole new rounds for items that will be rejected. The share of rejections is drawn from its Beta
   distribution (Jeffreys' prior), because a handful of decisions says little about it.
 - **answers a day**: the mean of the last days with Student's t for its error, each future day with the deviation of the
-  past ones. Days of the week on which nobody works are known from one week on, and
-  from two weeks on each has its own level.
+  past ones. Days of the week on which nobody works are known once they were seen: before the first
+  weekend, half of the draws have it free. From two weeks on each day of the week has its own level.
 - **the wait after the last answer**: alignment and reviews of the last items, from the waits of items that finished,
   with another round for those that are rejected.
 
@@ -26,6 +26,7 @@ FEWEST_DAYS = 4
 """Days with answers below which nothing is forecast."""
 _MOST_DAYS = 28
 """The latest days that say how fast people are: a team changes."""
+_WEEKEND = (5, 6)
 _WEEKS_FROM = 14
 """Days from which each day of the week has its own level."""
 _HORIZON = 2000
@@ -109,7 +110,7 @@ def forecast(done: WorkDone, left: WorkLeft, price: WorkPrice, *, seed: int = 0)
     random = generator(seed, "forecast of a project")
     rejected = random.beta(left.num_rejected + 0.5, left.num_accepted + 0.5, _NUM_DRAWS)
     weekday = (done.first_weekday + max(0, len(done.answers) - _MOST_DAYS)) % 7
-    pace = _pace(answers, weekday)
+    pace = _pace(answers, weekday, random)
     tail = _Tail(_wait_sampler(left), pace.mean / max(left.answers_a_round, 1.0), left.num_items)
     to_come = left.num_answers * left.waste + left.answers_a_round * _new_rounds(left.num_items, rejected, random)
     # New rounds of the last items come after everybody else is done: they are part of the wait.
@@ -131,7 +132,10 @@ def forecast(done: WorkDone, left: WorkLeft, price: WorkPrice, *, seed: int = 0)
 
 
 class _Pace(NamedTuple):
-    """Answers a day: their mean and its error, the deviation of a day, and the level of each of the next seven days."""
+    """Answers a day: their mean and its error, the deviation of a day, and the level of each of the next seven days.
+
+    ``levels`` has shape (draws, 7).
+    """
 
     mean: float
     error: float
@@ -149,7 +153,7 @@ def _new_rounds(num_items: int, rejected: Floats, random: np.random.Generator) -
     return rounds
 
 
-def _pace(answers: Floats, first_weekday: int) -> _Pace:
+def _pace(answers: Floats, first_weekday: int, random: np.random.Generator) -> _Pace:
     number = len(answers)
     weekdays = (first_weekday + np.arange(number)) % 7
     of_weekday = [answers[weekdays == day] for day in range(7)]
@@ -163,7 +167,10 @@ def _pace(answers: Floats, first_weekday: int) -> _Pace:
     # Days of a higher level vary more, as counts do: the deviation is that of a day of level 1.
     residual = (answers - mean * levels[weekdays]) / np.sqrt(np.maximum(levels[weekdays], 0.05))
     deviation = float(np.sqrt((residual**2).sum() / freedom))
-    following = levels[(first_weekday + number + np.arange(7)) % 7]
+    drawn = np.tile(levels, (_NUM_DRAWS, 1))
+    unseen = [day for day in _WEEKEND if not len(of_weekday[day])]
+    drawn[:, unseen] *= random.random((_NUM_DRAWS, 1)) < 0.5
+    following = drawn[:, (first_weekday + number + np.arange(7)) % 7]
     return _Pace(mean, deviation / np.sqrt(worked), deviation, freedom, following)
 
 
@@ -172,10 +179,10 @@ def _days_until(to_come: Floats, pace: _Pace, random: np.random.Generator) -> Fl
     # A pace of a tenth of the mean is the least: a t of few degrees of freedom would draw negative ones.
     mean = np.maximum(pace.mean + pace.error * random.standard_t(pace.freedom, _NUM_DRAWS), 0.1 * pace.mean)
     size = int(min(_HORIZON, np.ceil(1.5 * np.max(to_come / mean)) + 14))
-    levels = np.resize(pace.levels, size)
+    levels = pace.levels[:, np.arange(size) % 7]
     # The sum of deviations is a random walk whose steps have the variance of a day of that level.
     walk = np.cumsum(random.standard_normal((_NUM_DRAWS, size)) * pace.deviation * np.sqrt(levels), axis=1)
-    answered = np.maximum.accumulate(mean[:, None] * np.cumsum(levels) + walk, axis=1)
+    answered = np.maximum.accumulate(mean[:, None] * np.cumsum(levels, axis=1) + walk, axis=1)
     reached = answered >= to_come[:, None]
     place = reached.argmax(axis=1)
     before = np.where(place > 0, answered[np.arange(_NUM_DRAWS), np.maximum(place - 1, 0)], 0.0)
@@ -246,16 +253,17 @@ def _last_waits(last_answer: Floats, tail: _Tail, rejected: Floats, pace: _Pace,
         if not is_back.any():
             break
         morning = np.ceil(start + end)
-        answered = morning + to_work[morning.astype(np.int64) % 7] + random.random(size) / 2 - start
+        wait = np.take_along_axis(to_work, morning.astype(np.int64) % 7, axis=1)
+        answered = morning + wait + random.random(size) / 2 - start
         end = np.where(is_back, np.maximum(answered, 0.0) + tail.waits.draw(random, size), end)
         is_back &= random.random(size) < rejected[:, None]
     return np.maximum(end.max(axis=1), 0.0)
 
 
 def _days_to_work(levels: Floats) -> Floats:
-    """Return the days from each of the next seven days to the first one on which somebody works."""
-    is_worked = np.resize(levels > 0, 14)
-    return np.array([float(np.argmax(is_worked[day:])) for day in range(7)])
+    """Return the days from each of the next seven days to the first one on which somebody works, by draw."""
+    is_worked = np.tile(levels > 0, (1, 2))
+    return np.stack([is_worked[:, day:].argmax(axis=1).astype(np.float64) for day in range(7)], axis=1)
 
 
 def _seconds_an_answer(answers: Floats, seconds: Floats, to_come: Floats, random: np.random.Generator) -> Floats:
