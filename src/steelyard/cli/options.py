@@ -5,6 +5,7 @@ signature of its function. Both are read from source: importing a stage for its 
 """
 
 import inspect
+import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ from steelyard.core.settings_help import REQUIRED, FunctionParameter, Setting, d
 
 BASELINES = ("longer", "shorter", "random", "first", "ngram")
 SETTINGS_OPTION = "--settings"
+_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 Values = dict[str, Any]
 """Inputs of a stage by parameter, or settings by key, nested."""
 
@@ -126,15 +128,15 @@ def general_parameters(*, has_settings: bool) -> list[inspect.Parameter]:
     """Return the Typer parameters that every stage verb has, with those for settings where it has any."""
     options: list[tuple[str, Any, Any]] = []
     if has_settings:
-        set_help = f"Any setting, as KEY=VALUE; repeat. {SETTINGS_OPTION} lists them."
+        set_help = "Any setting, as KEY=VALUE; repeat."
         options += [
             ("settings", list[str], typer.Option("--set", help=set_help)),
             ("config", Path, typer.Option("--config", help="A TOML file of settings.")),
-            ("lists_settings", bool, typer.Option(SETTINGS_OPTION, help="Print every setting and stop.")),
+            ("lists_settings", bool, typer.Option(SETTINGS_OPTION, help="Explain every setting in full.")),
         ]
     options += [
-        ("force", bool, typer.Option("--force", help="Replace what another run left in the output.")),
-        ("verbose", bool, typer.Option("--verbose", help="Print every figure, and more messages.")),
+        ("force", bool, typer.Option("--force", help="Replace another run's output.")),
+        ("verbose", bool, typer.Option("--verbose", help="Print every figure.")),
         ("as_json", bool, typer.Option("--json", help="Print the record as JSON.")),
     ]
     return [_parameter(name, option_type, info, is_required=False) for name, option_type, info in options]
@@ -184,13 +186,19 @@ def _help(part: SettingOption, setting: Setting) -> str:
         return f"Turn off: {setting.meaning[0].lower()}{setting.meaning[1:]}"
     (member, *_) = _alternatives(setting.type)
     values = [str(value) for value in typing.get_args(member)] if typing.get_origin(member) is Literal else []
-    words = [setting.meaning]
+    words = [_gist(setting.meaning)]
     if any(value not in setting.meaning for value in values):
         words.append(f"One of {', '.join(values)}.")
     words.append(part.note)
     if setting.default not in (REQUIRED, None, "", (), [], {}) and not isinstance(setting.default, bool):
         words.append(f"Default: {default_text(setting.default)}.")
     return " ".join(filter(None, words))
+
+
+def _gist(meaning: str) -> str:
+    """Return the first sentence, and the one on the default: the others are in ``--settings``."""
+    first, *others = _SENTENCE.split(meaning)
+    return " ".join([first, *(sentence for sentence in others if sentence.startswith("Default"))])
 
 
 def add_setting(settings: Values, part: SettingOption, value: Any, module: str) -> None:
@@ -296,7 +304,7 @@ StageSettings = Annotated[
 RedoFrom = Annotated[str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")]
 CASES = StageArgument("cases", "The case file.")
 BATCH_OPTIONS = (
-    StageOption("batch", "A folder for batch files and the results put there; nothing is sent."),
+    StageOption("batch", "A folder for batch files and their results."),
     StageOption("release_batch", "Ask the requests of this batch file (or: all) again."),
     StageOption("any_batch_model", "Read results under another model's name."),
 )

@@ -42,7 +42,7 @@ class Config(BaseConfig, frozen=True):
     tokenizer: str | None = None
     """Measure length in the tokens of this tokenizer (a folder or hub name), not in characters."""
     pairs: PairChoice | None = None
-    """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
+    """Which pairs count. Default: a case's listed pairs, or else all across tiers."""
     length_tolerance: float | None = None
     """With scores: the largest difference of lengths, as a share of the longer, that counts as equal. Default: 0.1."""
     seed: int = 0

@@ -67,7 +67,7 @@ class Config(BaseConfig, frozen=True):
     policy: Policy = "agree"
     """What is dropped: verdicts without enough margin (agree), what closes a cycle (cycles), or nothing (weight)."""
     min_margin: float | None = None
-    """With agree: the least margin for a verdict. Default: 0."""
+    """With agree: the least margin. Default: 0."""
     keep_ties: bool = False
     """With agree: keep ties too."""
     min_precision: float | None = None

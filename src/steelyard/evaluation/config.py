@@ -37,17 +37,17 @@ class Config(BaseConfig, frozen=True):
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind: docs/settings.md, under models."""
     baselines: tuple[Annotated[str, msgspec.Meta(extra={"kinds_of": "models"})], ...] | None = None
-    """The baselines. Default: all that need no training cases, and ngram where --train-cases is given."""
+    """The baselines. Default: all, ngram with --train-cases."""
     pairs: PairChoice | None = None
-    """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
+    """Which pairs count. Default: a case's listed pairs, or else all across tiers."""
     metric_compat: Literal["cheems"] | None = None
-    """Count exact match as the published code of this paper does: cheems."""
+    """Exact match as in the code of this paper: cheems."""
     allow_unscored: bool = False
-    """Accept scores that are missing for other reasons than length."""
+    """Accept scores missing for other reasons than length."""
     allow_overlap: bool = False
     """Accept prompts that the model was trained on, and count them."""
     self_test: bool = True
-    """Test the model on a few of the cases before it scores them all."""
+    """Test the model on a few of the cases first."""
     matched_ratio: float = MATCHED_RATIO
     """The largest ratio of the lengths of two length-matched answers."""
     width: float | None = None

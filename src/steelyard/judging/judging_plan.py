@@ -29,15 +29,16 @@ class Config(BaseConfig, frozen=True):
     """The questions, and the judges that answer them. A combined judgment has the single replies in its meta."""
 
     task: JudgeTask = "pairs"
-    """What a request compares: pairs, triples (which ones: triples), the best of up to four, or ratings."""
+    """What a request compares: pairs, triples, best (of up to four) or ratings. The setting triples says which."""
     chat: Meta = msgspec.field(default_factory=dict)
     """The chat: its kind and the settings of the kind (docs/settings.md, under chats)."""
     judge: Meta = msgspec.field(default_factory=dict)
     """The style of the questions and its settings: docs/settings.md, under judges."""
     pairs: PairChoice = "all"
-    """Of the task pairs: all, random (num_pairs a prompt), unsure (by scores or a judge), disputed (by two judges)."""
+    """Of the task pairs: all, random, unsure or disputed. Random ones are num_pairs a prompt, unsure ones by scores
+    or a judge, disputed ones by two judges."""
     num_pairs: Positive | None = None
-    """The number of pairs of a prompt: drawn with each response equally often, or the least sure."""
+    """The number of pairs of a prompt. They are drawn with each response equally often, or the least sure."""
     max_margin: float | None = None
     """With pairs=unsure and --scores: compare the pairs whose scores differ by less."""
     judges: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ class Config(BaseConfig, frozen=True):
     prime: bool = True
     """Await the first reply with each of the first beginnings before sending more: only then caches have it."""
     repeats: Positive = 1
-    """The number of times that every question is sent; the verdict is that of most repeats."""
+    """How often each question is sent. The verdict is that of most repeats."""
     max_truncated: float = 0.2
     """The largest share of replies that may be cut off."""
     num_resamples: Positive = 1000

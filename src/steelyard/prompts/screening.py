@@ -29,17 +29,18 @@ class ScreeningConfig(BaseConfig, frozen=True):
     """What is looked for in a prompt, and what happens where it is found."""
 
     languages: Literal["missing", "all", "off"] = "missing"
-    """Which prompts have their language identified: those without one, all (labels stay; differences are counted)."""
+    """Prompts whose language is identified: missing (those without one), all, off. With all, labels stay and
+    differences are counted."""
     min_probability: float = LIKELY
     """The probability from which an identified language is taken; below it a language is unknown."""
     unknown_language: Literal["keep", "drop"] = "keep"
     """What happens to a prompt whose language is neither given nor identified."""
     only_languages: tuple[str, ...] = ()
-    """The languages that stay, by code. Default: all."""
+    """Codes of languages that stay. Default: all."""
     private_data: dict[str, ScreeningAction] = msgspec.field(default_factory=dict)
-    """What happens to private data, by kind or rule: drop the prompt (default), mask, count (keep and count) or off."""
+    """What happens to private data: drop (the prompt), mask, count or off. Kinds and rules without a setting drop."""
     harmful: Literal["drop", "count", "off"] = "count"
-    """What happens to prompts that ask for harm, by the rules, and by the chat where there is one."""
+    """Prompts that ask for harm: drop, count or off. The rules find them, and the chat where there is one."""
 
 
 class ScreenedPrompt(NamedTuple):

@@ -35,7 +35,8 @@ class SelectionConfig(ScreeningConfig, frozen=True):
     """Settings of the screening and of the selection."""
 
     near_duplicates: float | Literal["off"] = 0.8
-    """The similarity (Jaccard, of character shingles) from which two prompts of a language are duplicates."""
+    """The least similarity of duplicates. It is that of Jaccard, of the character shingles of two prompts of one
+    language."""
     overlap: float = 0.8
     """The similarity from which a first turn overlaps with that of a benchmark prompt, in any language."""
     category_shares: dict[str, float] = msgspec.field(default_factory=dict)
@@ -43,7 +44,7 @@ class SelectionConfig(ScreeningConfig, frozen=True):
     language_shares: dict[str, float] = msgspec.field(default_factory=dict)
     """The wanted share of each language; the shares sum to 1. Default: no balance."""
     seed: int = 0
-    """The seed of the choice of prompts in the balance."""
+    """The seed of the balance."""
 
     @property
     def shares(self) -> WantedShares:

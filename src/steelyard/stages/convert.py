@@ -45,9 +45,9 @@ class Config(BaseConfig, frozen=True):
     """
 
     from_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "formats"})] | None = None
-    """The format of the input. Default: recognised by its content."""
+    """The format of IN. Default: by its content."""
     to_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "formats"})] | None = None
-    """The format of the output. Default: a case file, or from a case file the format it came from."""
+    """The format to write. Default: a case file."""
     language: str | None = None
     """The language of prompts without one, such as zh."""
     subset: str | None = None
@@ -55,13 +55,13 @@ class Config(BaseConfig, frozen=True):
     source: str | None = None
     """The source of prompts without one."""
     dataset_name: str | None = None
-    """The data set's name on the Hugging Face Hub, such as allenai/reward-bench, for the cards of trained models."""
+    """The data set's name on the Hub, for model cards. An example is allenai/reward-bench."""
     evidence: Literal["human", "llm", "model"] | None = None
-    """Keep only the judgments and ratings by people, by LLMs or by reward models."""
+    """Keep one kind of evidence: human, llm or model. Judgments and ratings of the others are left out."""
     ratings_to_judgments: bool = False
-    """Derive judgments from ratings; equal ratings give no judgment."""
+    """Derive judgments from ratings. Equal ratings give no judgment."""
     rows: Literal["joined", "apart"] | None = None
-    """Whether rows of one prompt become one case, or a case each. Default: rows of pairs are joined."""
+    """Rows of one prompt: a case (joined), or a case each (apart). Default: rows of pairs are joined."""
     settings: JsonObject = {}  # noqa: RUF012  msgspec copies the default
     """Settings of the format that is written, or read where a case file is written: docs/settings.md, under formats."""
 

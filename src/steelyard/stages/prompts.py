@@ -70,10 +70,9 @@ class Config(SelectionConfig, frozen=True):
     chat: Meta = msgspec.field(default_factory=dict)
     """A language model that screens for harm: its kind and settings (docs/settings.md, under chats). Default: none."""
     classify: Meta = msgspec.field(default_factory=dict)
-    """A language model that gives prompts a category: its kind and settings, as of chat. Default: none."""
+    """The chat that gives categories. Its kind and settings are as those of chat."""
     classified: ClassifiedPrompts = "missing"
-    """Which prompts are classified: those without a category (missing), also those whose one is not in the taxonomy
-    (unknown), or all."""
+    """Prompts to classify: missing (without a category), unknown (or with one that the taxonomy lacks), all."""
     max_tokens: Positive = 512
     """The longest reply of a language model."""
 

@@ -33,7 +33,7 @@ class Config(BaseConfig, frozen=True):
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind: docs/settings.md, under models."""
     self_test: bool = True
-    """Test the model on a few of the cases before it scores them all."""
+    """Test the model on a few of the cases first."""
 
 
 _DEFAULT = Config()

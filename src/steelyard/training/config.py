@@ -51,9 +51,9 @@ class Config(BaseConfig, frozen=True):
     epochs: int = 2
     """The number of passes over the cases."""
     learning_rate: float | None = None
-    """The peak learning rate. Default: 3e-5 for all weights (less over 1 B), 3e-4 last:N, 2e-4 adapter, 3e-3 head."""
+    """The peak learning rate. Default: 3e-5 all (less over 1 B), 3e-4 last:N, 2e-4 adapter, 3e-3 head."""
     warmup_ratio: float = 0.1
-    """The share of the steps over which the learning rate rises (warm-up)."""
+    """The share of steps of the warm-up. The learning rate rises over them."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     """How the learning rate falls after the warm-up."""
     weight_decay: float = 0.0
@@ -82,13 +82,13 @@ class Config(BaseConfig, frozen=True):
     responses_per_step: int = 16
     """The size of a step in answers with batching=greedy."""
     pairs: PairChoice | None = None
-    """Which pairs count. Default: the pairs that a case lists, or else every pair across tiers."""
+    """Which pairs count. Default: a case's listed pairs, or else all across tiers."""
     trainable: Annotated[str, Meta(extra={"values": "all, head, or last:N"})] = "all"
     """all weights, the head, or last:N for the last N layers, the final norm and the head."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """The number type of the computation; trained weights keep a float32 master copy."""
+    """The number type of the computation. Trained weights keep a float32 master copy."""
     adapter: Literal["lora", "dora"] | None = None
-    """Train low-rank factors beside the linear layers, and the head."""
+    """Train low-rank factors and the head: lora or dora. The factors are beside the linear layers."""
     adapter_rank: int = 16
     """The rank of an adapter."""
     adapter_alpha: float = 32.0
@@ -104,15 +104,17 @@ class Config(BaseConfig, frozen=True):
     compile: bool = False
     """Whether the decoder layers are compiled."""
     gradient_checkpointing: Literal["auto", "none", "mlp", "layers"] = "auto"
-    """What the backward pass recomputes to save memory: none, mlp (and norms), layers; auto: as little as fits."""
+    """What the backward pass recomputes to save memory: none, mlp, layers, auto. With mlp, norms too; auto is as
+    little as fits."""
     chat_template: str | None = None
-    """A built-in template (plain) or a Jinja file. Default: the model's own."""
+    """plain, or a Jinja file. Default: the model's own."""
     strip: bool = True
     """Whether white space at the very end of a conversation is removed."""
     max_length: int = 2048
-    """The length limit of a conversation in tokens."""
+    """The length limit in tokens. It is that of a conversation."""
     over_length: OverLength = "unscored"
-    """Answers over the limit, in training and scoring: unscored, cut on the left or right, or refuse to run."""
+    """Answers over the limit: unscored, cut on the left or right, or refuse to run. The rule counts in training
+    and scoring."""
     tokens_per_forward: int = 8192
     """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding."""
     evaluate_every: int = 0
@@ -138,7 +140,7 @@ class Config(BaseConfig, frozen=True):
     preflight: bool = True
     """Check, before training, the loss of equal scores and that a head alone can learn the first step."""
     allow_overlap: bool = False
-    """Accept prompts that are both trained on and held out."""
+    """Accept prompts both trained on and held out."""
     seed: int = 0
     """The random seed."""
 

@@ -81,9 +81,8 @@ CONVERT = StageVerb(
     "convert",
     """Convert preference data into a case file, or a case file into another format.
 
-    Rows of pairs that share a prompt become one case; converted back they are the same rows, grouped by prompt. Fields
-    that a format cannot represent are counted and printed; nothing is dropped silently. `steelyard list formats` lists
-    the formats.
+    Rows of pairs that share a prompt become one case, and rows again on the way back. Fields that a format cannot
+    represent are counted and printed. `steelyard list formats` lists the formats.
 
     Example: `steelyard convert oasst.json cases.jsonl --language zh`
 
@@ -93,13 +92,10 @@ CONVERT = StageVerb(
 
     Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
 
-    The columns of a table of your own are named by options, for pairs, for labelled pairs or for ratings; rows of one
-    prompt become one case. Prompts without answers are cases without responses. A text file has a prompt in each line;
-    `--prompt-column` alone names the prompts of a table.
+    Name the columns of a table of your own: of pairs, labelled pairs, ratings, or prompts alone. A text file has a
+    prompt in each line.
 
     Example: `steelyard convert own.csv cases.jsonl --prompt-column question --chosen-column good --rejected-column bad`
-
-    Example: `steelyard convert votes.tsv cases.jsonl --first-column a --second-column b --label-column winner`
 
     Example: `steelyard convert scores.csv cases.jsonl --response-column text --rating-column score`
 
@@ -108,8 +104,8 @@ CONVERT = StageVerb(
     Example: `steelyard convert questions.csv prompts.jsonl --prompt-column question`
     """,
     (
-        StageArgument("source", "A file, a folder, a quoted pattern, or a dataset saved to disk.", metavar="IN"),
-        StageArgument("out", "The file to write: .jsonl, .parquet, or .json for others than cases."),
+        StageArgument("source", "A file, a folder, a quoted pattern, or a dataset.", metavar="IN"),
+        StageArgument("out", "The file: .jsonl, .parquet; .json for other formats."),
         SettingOption("from_kind", "--from", complete=complete_format),
         SettingOption("to_kind", "--to", complete=complete_format),
         SettingOption("language"),

@@ -292,21 +292,20 @@ EVALUATE = StageVerb(
     (
         StageOption(
             "benches",
-            "[KIND=]FILE, a folder (all its data files) or a quoted pattern: 'rmb=rmb/**/*.json'; repeat. "
-            "Without a kind: case files. Kinds: steelyard list benches.",
+            "[KIND=]FILE, folder or quoted pattern; repeat. Without KIND, case files. Kinds: steelyard list benches.",
             "--bench",
             complete=complete_bench,
             is_text=True,
             is_optional=True,
         ),
-        StageOption("out", "The folder for run.json, items.jsonl and scores.jsonl."),
+        StageOption("out", "The folder for run.json, items and scores."),
         MODEL,
-        StageOption("scores", "Scores made elsewhere, instead of --model: one line for each case (docs/formats.md)."),
+        StageOption("scores", "Scores made elsewhere (docs/formats.md)."),
         *in_panel(
             "Baselines",
             SettingOption(
                 "baselines",
-                note="With commas; none for no baseline.",
+                note="With commas; or none.",
                 complete=complete_baselines,
                 parse=_parse_baselines,
                 is_text=True,
@@ -323,7 +322,7 @@ EVALUATE = StageVerb(
         ),
         *in_panel("Model", *MODEL_SETTINGS, SettingOption("self_test", "--no-self-test")),
         *in_panel("Counting", *map(SettingOption, ("pairs", "metric_compat", "allow_unscored"))),
-        StageOption("workers", "Processes that read --scores. Default: one for each core, for large files."),
+        StageOption("workers", "Processes that read --scores. Default: one a core."),
     ),
     _evaluate_answer,
     _evaluate_details,

@@ -102,37 +102,36 @@ JUDGE = StageVerb(
     Example: `steelyard judge cases.jsonl --chat openai_compatible --base-url http://localhost:8000/v1
     --chat-model Qwen2.5-7B-Instruct --style qwen --out judged`
 
-    `--dry-run` forecasts requests, tokens, money and hours before anything is sent; `--pilot 20` asks 20 first and
-    forecasts the rest, and the same command without it goes on. `--max-cost`, `--max-failed` and `--max-hours` stop a
-    run, and the same command with more continues (docs/howto/judge.md). A panel is a TOML file with a [[members]] table
-    for each judge: `--config panel.toml`. `--batch` is at half the price of many services (docs/howto/batch.md).
+    `--dry-run` forecasts requests, tokens, money and hours; `--pilot 20` asks 20 and forecasts the rest. The same
+    command goes on after a pilot, a limit or an interruption (docs/howto/judge.md). A panel is `--config panel.toml`
+    with a [[members]] table for each judge. `--batch` is often at half the price (docs/howto/batch.md).
     """,
     (
         CASES,
-        StageOption("out", "The folder for cases.jsonl, replies.sqlite and run.json."),
-        SettingOption("chat.kind", "--chat", help="The chat that answers: a kind, see `steelyard list chats`."),
+        StageOption("out", "The folder for cases.jsonl and run.json."),
+        SettingOption("chat.kind", "--chat", help="The kind of chat: see `steelyard list chats`."),
         *SERVER_SETTINGS,
         SettingOption("judge.style", config=("steelyard.plugins.judges.tasks", "PairwiseConfig")),
         SettingOption("task"),
         SettingOption("pairs"),
         SettingOption("num_pairs"),
-        StageOption("scores", "With --pairs unsure: the score file whose least sure pairs are compared."),
-        StageOption("calibrate", "People's labels of some cases: adds what the judge is worth."),
+        StageOption("scores", "With --pairs unsure: the score file that says which."),
+        StageOption("calibrate", "People's labels: adds what the judge is worth."),
         SettingOption("repeats"),
         *in_panel(
             "Cost",
-            StageOption("prices", "A TOML file of prices by model: input, output, cached_input, batch."),
+            StageOption("prices", "A TOML file of prices by model."),
             StageOption("max_cost", "Stop when the replies cost this much."),
             StageOption("max_failed", "Stop when more requests than this failed."),
             StageOption("max_hours", "Stop after so many hours."),
-            StageOption("dry_run", "Forecast requests, tokens, money and hours; send and write nothing."),
-            StageOption("pilot", "Send N requests drawn at random, and forecast the rest."),
+            StageOption("dry_run", "Forecast the cost; send and write nothing."),
+            StageOption("pilot", "Send N random requests, and forecast the rest."),
             StageOption("tokenizer", "With --dry-run: a tokenizer's folder. Default: characters, by script."),
-            StageOption("rate", "With --dry-run: requests a second. Default: those of a run in --out."),
-            StageOption("status", "Print how far the run in --out has come, running or stopped."),
+            StageOption("rate", "With --dry-run: requests a second."),
+            StageOption("status", "Print how far the run in --out has come."),
         ),
         *in_panel("Batch files", *BATCH_OPTIONS),
-        StageOption("allow_failed", "Finish although requests failed: no verdict, reason failed."),
+        StageOption("allow_failed", "Finish although requests failed: no verdict."),
     ),
     _judge_answer,
     _judge_details,
@@ -292,18 +291,18 @@ SUPERVISE = StageVerb(
     Example: `steelyard supervise llm.jsonl --scores scored/scores.jsonl --out acyclic --policy cycles`
     """,
     (
-        StageArgument("cases", "The case file with the judgments to be filtered."),
-        StageOption("out", "The folder for cases.jsonl, manifest.jsonl and run.json."),
-        StageOption("model", "The supervisor: a trained model's folder, or a kind.", complete=complete_model),
-        StageOption("scores", "The supervisor's scores of the cases, instead of --model."),
+        StageArgument("cases", "The case file with the judgments to filter."),
+        StageOption("out", "The folder for cases.jsonl and manifest.jsonl."),
+        StageOption("model", "The supervisor: a model's folder, or a kind.", complete=complete_model),
+        StageOption("scores", "The supervisor's scores, instead of --model."),
         SettingOption("policy"),
         SettingOption("min_margin"),
         SettingOption("keep_ties"),
-        StageOption("calibration_cases", "Held-out cases, judged by people too, to choose the margin threshold on."),
-        StageOption("calibration_scores", "The supervisor's scores of those cases, where --scores is given."),
+        StageOption("calibration_cases", "Held-out cases judged by people, for the margin."),
+        StageOption("calibration_scores", "The supervisor's scores of those cases, for --scores."),
         SettingOption("min_precision"),
         SettingOption("confidence"),
-        StageOption("train_cases", "The supervisor's training cases: it may not judge their prompts."),
+        StageOption("train_cases", "The supervisor's training cases: it judges none."),
         ONLY,
         *MODEL_SETTINGS,
     ),

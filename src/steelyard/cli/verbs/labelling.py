@@ -97,7 +97,7 @@ SAMPLE = StageVerb(
     (
         CASES,
         StageOption("plan", "The plan: a TOML file, or the name of a shipped plan."),
-        StageOption("out", "The folder for cases.jsonl, replies.sqlite and run.json."),
+        StageOption("out", "The folder for cases.jsonl and run.json."),
         SettingOption("refused"),
         SettingOption("cut_off"),
         SettingOption("seed"),
@@ -171,7 +171,7 @@ CLEAN = StageVerb(
     """,
     (
         CASES,
-        StageOption("out", "The folder for cases.jsonl, manifest.jsonl and run.json."),
+        StageOption("out", "The folder for cases.jsonl and manifest.jsonl."),
         StageOption("dry_run", "Print what would be dropped, with examples of each rule; write nothing."),
         SettingOption("actions", "--action", note="As RULE=ACTION; repeat."),
         SettingOption("limits", "--limit", note="As RULE=NUMBER; repeat."),

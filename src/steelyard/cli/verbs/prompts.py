@@ -129,20 +129,17 @@ def _prompts_details(result: "Run[PromptsSummary] | PromptsPreview", out: Path) 
 
 PROMPTS = StageVerb(
     "prompts",
-    """Prepare raw prompts: languages, duplicates, overlap with benchmarks, private data, harm, balance.
+    """Prepare raw prompts: languages, duplicates, overlap, private data, harm, balance.
 
     Prompts without a language get the identified one. Duplicates, near-duplicates in one language, prompts with private
-    data, and prompts that overlap with `--against` or `--trained` are dropped; prompts that ask for harm are counted.
-    OUT/manifest.jsonl has a line for every rule that a prompt broke, with its figure and limit. `--dry-run` shows
-    examples of each rule and writes nothing. Translations of a prompt are other prompts: nothing here finds them.
+    data and those that overlap with `--against` or `--trained` are dropped; prompts that ask for harm are counted.
+    OUT/manifest.jsonl has every rule that a prompt broke. Translations of a prompt are other prompts.
 
-    Private data are found by patterns with check digits: `--private-data phone=mask --private-data address=count`.
-    Kinds: address, bank_card, e_mail, iban, national_id, passport, phone, tax_number. The rules for harm find plain
-    requests, and miss most; `--set chat.model=NAME` asks a language model too.
+    Kinds of private data: address, bank_card, e_mail, iban, national_id, passport, phone, tax_number. The rules for
+    harm miss most; `--set chat.model=NAME` asks a language model too.
 
-    `--classify model=NAME` lets a language model give a category to prompts without one, from the built-in taxonomy or
-    that of `--taxonomy`. Its replies are stored: an interrupted run resumes. `--human FILE` compares it with people's
-    categories; `--dry-run` forecasts requests and tokens.
+    `--classify model=NAME` asks a language model for categories, of the built-in taxonomy or of `--taxonomy`;
+    `--human FILE` compares them with people's. An interrupted run resumes.
 
     Example: `steelyard prompts raw.jsonl --out prepared --dry-run`
 
@@ -155,17 +152,17 @@ PROMPTS = StageVerb(
     """,
     (
         CASES,
-        StageOption("out", "The folder for cases.jsonl, manifest.jsonl and run.json."),
-        StageOption("against", "A benchmark file of any known format, whose prompts are left out; repeat."),
-        StageOption("trained", "The folder of a trained model, whose training prompts are left out; repeat."),
-        StageOption("shares", "A TOML file with the tables [category] and [language] of wanted shares."),
-        StageOption("taxonomy", "A TOML file of your own categories, in place of the built-in taxonomy."),
+        StageOption("out", "The folder for cases.jsonl and manifest.jsonl."),
+        StageOption("against", "A benchmark whose prompts are left out; repeat."),
+        StageOption("trained", "A model whose training prompts are left out; repeat."),
+        StageOption("shares", "A TOML file of wanted shares: [category], [language]."),
+        StageOption("taxonomy", "A TOML file of your own categories."),
         SettingOption("classify", note="As KEY=VALUE; repeat."),
         SettingOption("classified"),
-        StageOption("human", "Prompts with people's categories: adds the agreement of --classify."),
-        StageOption("dry_run", "Show examples of each rule, forecast requests; write nothing."),
-        StageOption("allow_failed", "Finish although requests failed: they count as unreadable replies."),
-        StageOption("workers", "The number of processes. Default: one a core for large files."),
+        StageOption("human", "People's categories, compared with --classify's."),
+        StageOption("dry_run", "Show examples and a forecast; write nothing."),
+        StageOption("allow_failed", "Finish although requests failed: no category."),
+        StageOption("workers", "The number of processes. Default: one a core."),
         SettingOption("languages"),
         SettingOption("only_languages", "--only-language", note="Repeat."),
         SettingOption("near_duplicates"),

@@ -45,7 +45,7 @@ class Config(BaseConfig, frozen=True):
     """The names of the columns. Without answers, pairs under ``chosen`` and ``rejected``, or else prompts alone."""
 
     prompt_column: str = "prompt"
-    """The column of the prompt in your own table."""
+    """The column of the prompt. It is one of your own table."""
     chosen_column: str | None = None
     """Pairs: the column of the better answer."""
     rejected_column: str | None = None
@@ -63,11 +63,11 @@ class Config(BaseConfig, frozen=True):
     id_column: str | None = None
     """The column of an id, of the prompt or of the row."""
     language_column: str | None = None
-    """The column of the prompt's language, such as zh or Chinese."""
+    """The column of the prompt's language. It has a code or a name, such as zh or Chinese."""
     category_column: str | None = None
     """The column of the prompt's category."""
     reference_column: str | None = None
-    """The column of the prompt's reference: an answer, an idea, or criteria."""
+    """The column of the prompt's reference. That is an answer, an idea, or criteria."""
 
 
 def build(config: Config) -> "Columns":

@@ -45,7 +45,7 @@ class JudgeConfig(Config, frozen=True):
     """
 
     style: Annotated[str, msgspec.Meta(extra={"tables_in": "plugins/judges/styles.toml"})] = "plain"
-    """The style of the prompt: plain, a model's family (gpt, qwen, rm_r1, …), or a paper: cheems, mt_bench."""
+    """The prompt's style: plain, a model's family (gpt, qwen, rm_r1, …), cheems or mt_bench."""
     form: Form | None = None
     """The form of the verdict in the reply. Default: the style's."""
     reason: bool | None = None

@@ -30,13 +30,13 @@ class Config(BaseConfig, frozen=True):
     path: str
     """The model's folder or hub name."""
     chat_template: str | None = None
-    """A built-in template (plain) or a Jinja file. Default: the model's own."""
+    """plain, or a Jinja file. Default: the model's own."""
     strip: bool | None = None
     """Whether white space at the very end is removed; without a manifest it stays."""
     max_length: int | None = None
     """The length limit in tokens. Default: the model's own."""
     over_length: OverLength | None = None
-    """Answers over the limit: unscored, cut on the left or right, or refuse to run. Default: the model's own rule."""
+    """Answers over the limit: unscored, cut on the left or right, or refuse to run. Default: the model's own."""
     dtype: Literal["float32", "bfloat16"] | None = None
     """The number type of the decoder; the head is always in float32."""
     tokens_per_forward: int = 8192

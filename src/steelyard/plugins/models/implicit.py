@@ -41,7 +41,7 @@ class Config(BaseConfig, frozen=True):
     BOS token in front, the EOS token behind, the template's words between prompt and answer counted as answer, and
     over-long text cut, the prompt to its last 128 tokens and then the answer."""
     chat_template: str | None = None
-    """A built-in template (plain) or a Jinja file. Default: the model's own."""
+    """plain, or a Jinja file. Default: the model's own."""
     max_length: int | None = None
     """The length limit of a conversation in tokens. Default: that of its training, or 2048."""
     over_length: Literal["unscored", "refuse"] | None = None
