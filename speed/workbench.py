@@ -74,7 +74,7 @@ def _database(settings):
         return
     from postgres_server import postgres_serving, run_statement
 
-    with postgres_serving() as address:
+    with postgres_serving(on_disk=True) as address:
         maintenance = address.format(name="postgres")
         for change in ("fsync = on", "full_page_writes = on"):
             run_statement(maintenance, f"ALTER SYSTEM SET {change}")

@@ -15,6 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memory_folder import new_folder
+
 _SERVE = """
 run=$1 folder=$2
 "$run" -D "$folder/data" -o "-k $folder" -l "$folder/log" -w -t 600 start >/dev/null && echo ready
@@ -27,14 +29,17 @@ _SETTINGS = "listen_addresses=''\nmax_connections=200\nfsync=off\nsynchronous_co
 
 
 @contextmanager
-def postgres_serving():
-    """Start a server; yields the address of a database without its name. Skips where PostgreSQL is not installed."""
+def postgres_serving(*, on_disk=False):
+    """Start a server; yields the address of a database without its name. Skips where PostgreSQL is not installed.
+
+    Its files are in memory, unless they have to be ``on_disk``.
+    """
     programs = _programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: initdb is neither in PATH nor in /usr/lib/postgresql")
     account = _account()
     # The path of a socket has at most 107 bytes, which folders of tests can exceed, and another user must reach it.
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="pg-")) if on_disk else new_folder("pg-")
     if account:
         os.chown(folder, pwd.getpwnam(account["user"]).pw_uid, -1)
     made = subprocess.run(

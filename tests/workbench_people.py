@@ -1,11 +1,13 @@
 """A small project of the workbench and people who answer its tasks, for tests."""
 
 import msgspec
+from sqlalchemy import select
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
 from steelyard.workbench.queues import Seat, next_assignments
@@ -14,6 +16,8 @@ from steelyard.workbench.tables import StoredAssignment, StoredPerson, StoredPro
 
 NOON = 1_700_000_000.0
 NO_GOLD = PipelineRules(gold_share=0)
+SUMS = (StoredWorkDay, StoredPairAgreement, StoredGateResult, StoredGoldResult)
+"""The tables of the sums behind the figures."""
 
 
 def cases(num_cases, num_responses=3, *, first=0):
@@ -88,6 +92,19 @@ def answer_all(database, project, people, *, order=None, at=NOON):
                 ranking = order(person, shown) if order else None
                 assert send(database, assignment, answer(shown, ranking), at=at).outcome == "stored"
                 number += 1
+
+
+def sums_of(database):
+    """Return all rows of the sums without their numbers, with floats rounded to what addition keeps."""
+    found = {}
+    with database.reading() as session:
+        for table in SUMS:
+            columns = [column for column in table.__table__.columns if column.name != "id"]
+            found[table.__tablename__] = sorted(
+                tuple(round(value, 6) if isinstance(value, float) else value for value in row)
+                for row in session.execute(select(*columns))
+            )
+    return found
 
 
 def content_of(stored):

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from starlette.testclient import TestClient
 
 from steelyard.workbench.application import Options, application
@@ -15,7 +15,15 @@ from steelyard.workbench.people import ROLES, NewPerson, add_person, erase_perso
 from steelyard.workbench.permissions import COOKIE
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.queues import next_assignments
-from steelyard.workbench.tables import StoredAnswer, StoredApiToken, StoredItem, StoredPerson, StoredTask
+from steelyard.workbench.tables import (
+    StoredAnswer,
+    StoredApiToken,
+    StoredItem,
+    StoredKey,
+    StoredPerson,
+    StoredTask,
+    WorkbenchTable,
+)
 from workbench_people import NO_GOLD, answer, cases, seat_of, send
 
 PASSWORD = "a long password"
@@ -130,13 +138,11 @@ def add_settled_items(session, project, people, at):
 
 
 class Visit:
-    """The workbench of a copied file, as browsers and programs reach it."""
+    """The workbench of a database with a copy of the site, as browsers and programs reach it."""
 
-    def __init__(self, template, folder, site):
-        path = folder / "site.db"
-        shutil.copy(template, path)
+    def __init__(self, database, site):
         self.site = site
-        self.database = Database(f"sqlite:///{path}")
+        self.database = database
         self.app = application(self.database, Options(hosts=("testserver",)))
         self._csrf = {}
 
@@ -171,6 +177,22 @@ class Visit:
     def close(self):
         """Close the database."""
         self.database.close()
+
+
+def copy_sqlite(template, place):
+    """Put a copy of a SQLite file in the place of another, with which its log of changes goes."""
+    for old in place.parent.glob(f"{place.name}*"):
+        old.unlink()
+    shutil.copy(template, place)
+
+
+def copy_rows(source, target):
+    """Copy the rows of all tables but the key into a database without any, which may be of the other system."""
+    with source.engine.connect() as reading, target.engine.begin() as writing:
+        for table in WorkbenchTable.metadata.sorted_tables:
+            rows = [dict(row) for row in reading.execute(select(table)).mappings()]
+            if rows and table is not StoredKey.__table__:
+                writing.execute(insert(table), rows)
 
 
 def case_lines(num_cases, *, first=100):

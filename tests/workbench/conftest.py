@@ -1,18 +1,27 @@
 """The databases of the workbench's tests: every test that asks for one runs on SQLite and on a real PostgreSQL."""
 
+import shutil
 from contextlib import contextmanager
-from itertools import count
+from functools import cache
 
 import pytest
+from argon2 import PasswordHasher
 
 from browser_tab import Tab
+from memory_folder import new_folder
 from postgres_server import postgres_serving, run_statement
+from steelyard.workbench import people
 from steelyard.workbench.database import Database
-from steelyard.workbench.people import make_key
 from workbench_server import ServedWorkbench
-from workbench_site import Visit, make_site
+from workbench_site import Visit, copy_sqlite, make_site
 
-_numbers = count(1)
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords():
+    """Hash passwords at the least cost: at that of users, which `test_people` checks, a login takes 0.15 s of CPU."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(people, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +30,7 @@ def sqlite_template(tmp_path_factory):
     path = tmp_path_factory.mktemp("template") / "workbench.db"
     database = Database(f"sqlite:///{path}")
     database.migrate()
+    database.write(people.make_key)
     database.close()
     return path
 
@@ -32,6 +42,7 @@ def postgres():
         run_statement(address.format(name="postgres"), "CREATE DATABASE template_workbench")
         database = Database(address.format(name="template_workbench"))
         database.migrate()
+        database.write(people.make_key)
         database.close()
         yield address
 
@@ -39,28 +50,56 @@ def postgres():
 @pytest.fixture
 def empty_postgres(postgres):
     """The address of a PostgreSQL database without tables."""
-    with _new_database(postgres, "template1") as address:
+    with _new_database(postgres, "empty", "template1") as address:
         yield address
 
 
+@pytest.fixture(scope="session")
+def sqlite_place():
+    """Where the SQLite file of a test is: each test finds another file there."""
+    folder = new_folder("sqlite-")
+    yield folder / "workbench.db"
+    shutil.rmtree(folder)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def address(request, tmp_path):
+def address(request, sqlite_place):
     """The address of a migrated database without rows, on each of the two systems."""
     if request.param == "sqlite":
-        path = tmp_path / "workbench.db"
-        path.write_bytes(request.getfixturevalue("sqlite_template").read_bytes())
-        yield f"sqlite:///{path}"
+        copy_sqlite(request.getfixturevalue("sqlite_template"), sqlite_place)
+        yield f"sqlite:///{sqlite_place}"
         return
-    with _new_database(request.getfixturevalue("postgres"), "template_workbench") as made:
+    with _new_database(request.getfixturevalue("postgres"), "test", "template_workbench") as made:
         yield made
 
 
 @pytest.fixture
 def database(address):
     """A migrated database without rows, on each of the two systems."""
-    opened = Database(address)
+    opened = _opened(address)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def new_sqlite(sqlite_template, sqlite_place):
+    """Gives a database on SQLite without rows, at each call another one in the place of the one before."""
+
+    def make():
+        copy_sqlite(sqlite_template, sqlite_place)
+        return _opened(f"sqlite:///{sqlite_place}")
+
+    yield make
+    _opened(f"sqlite:///{sqlite_place}").close()
+
+
+@cache
+def _opened(address):
+    """The database at an address, whatever is there at the time: it keeps the statements that it has compiled.
+
+    To compile those of one test takes longer than most tests.
+    """
+    return Database(address)
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +110,12 @@ def populated_site(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(populated_site, tmp_path):
+def visit(populated_site, sqlite_place):
     """A copy of the populated workbench, as browsers and programs reach it."""
     path, site = populated_site
-    opened = Visit(path, tmp_path, site)
+    place = sqlite_place.with_name("site.db")
+    copy_sqlite(path, place)
+    opened = Visit(_opened(f"sqlite:///{place}"), site)
     yield opened
     opened.close()
 
@@ -85,7 +126,6 @@ def served(sqlite_template, tmp_path_factory):
     path = tmp_path_factory.mktemp("served") / "workbench.db"
     path.write_bytes(sqlite_template.read_bytes())
     opened = Database(f"sqlite:///{path}")
-    opened.write(make_key)
     server = ServedWorkbench(f"sqlite:///{path}")
     yield opened, server
     server.kill()
@@ -100,8 +140,7 @@ def browser(tmp_path_factory):
 
 
 @contextmanager
-def _new_database(postgres, template):
-    name = f"test_{next(_numbers)}"
+def _new_database(postgres, name, template):
     server = postgres.format(name="postgres")
     run_statement(server, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:

@@ -1,9 +1,12 @@
 """People: logins that are throttled, sessions and tokens that end, accounts that are erased while judgments stay."""
 
 import pytest
+from argon2 import extract_parameters
+from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import select, text
 
 from steelyard.core.errors import ConfigError
+from steelyard.workbench import people
 from steelyard.workbench.people import (
     SESSION_SECONDS,
     LoginRefused,
@@ -128,6 +131,11 @@ def test_an_address_that_tries_many_names_waits(database, ada):
         )
     assert enter(database, at=NOON + 1).wait == pytest.approx(15 * 60 - 1)
     assert isinstance(enter(database, address="5.6.7.8", at=NOON + 1), str)
+
+
+def test_passwords_are_hashed_at_a_cost_of_rfc_9106():
+    # Made when the module was imported, before the tests took a lower cost.
+    assert extract_parameters(people._NOBODY) == RFC_9106_LOW_MEMORY
 
 
 def test_nothing_in_the_database_opens_an_account(database, ada):

@@ -11,20 +11,25 @@ from sqlalchemy import select
 from steelyard.annotation.answers import TaskAnswer, outcome_of
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.statistics.agreement import alpha, coincidences, unique_labels
+from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, start_project
 from steelyard.workbench.quality import agreement_figures, people_figures
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredReview, StoredTask
 from workbench_people import NOON, answer_all, make_project
+from workbench_site import copy_rows, copy_sqlite
 
 LABELS = {"left": 0, "right": 1, "tie": 2}
 
 
-@pytest.fixture
-def worked(database, tmp_path):
-    """A project that simulated people have worked through, with gold in its second batch."""
+@pytest.fixture(scope="module")
+def simulated(sqlite_template, tmp_path_factory):
+    """A project on SQLite that simulated people have worked through, with gold in its second batch."""
     random.seed(1)
-    material = demo_cases(tmp_path / "cases", seed=5, num_prompts=8)
+    folder = tmp_path_factory.mktemp("simulated")
+    copy_sqlite(sqlite_template, folder / "workbench.db")
+    database = Database(f"sqlite:///{folder}/workbench.db")
+    material = demo_cases(folder / "cases", seed=5, num_prompts=8)
     rules = PipelineRules(gold_share=0.25, least_agreement=0.95)
     start = start_project(
         database, material, seed=5, begun_at=NOON, num_annotators=20, rules=rules, habits=Habits(rejected_share=0.3)
@@ -33,6 +38,14 @@ def worked(database, tmp_path):
     work_until_finished(start)
     import_batch(start, material[4:], "second")
     work_until_finished(start)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def worked(database, simulated):
+    """The same rows on each of the two systems."""
+    copy_rows(simulated, database)
     return database
 
 

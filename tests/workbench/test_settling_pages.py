@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 from steelyard.annotation.answers import TaskAnswer, contradictions
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.database import Database
 from steelyard.workbench.people import log_in
 from steelyard.workbench.permissions import COOKIE
 from steelyard.workbench.settling_forms import EnteredForm, ranked_answer
@@ -19,18 +18,14 @@ PASSWORD = "a long password"
 
 
 @pytest.fixture
-def site(sqlite_template, tmp_path):
+def site(new_sqlite):
     """A crew on SQLite whose two first people differ on an item, and its application."""
-    path = tmp_path / "workbench.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    database = Database(f"sqlite:///{path}")
-    crew = Crew(database, responses="abc", passwords=PASSWORD, delivery_share=1.0)
+    crew = Crew(new_sqlite(), responses="abc", passwords=PASSWORD, delivery_share=1.0)
     first, second = crew.people["annotator"][:2]
     crew.annotate(
         lambda person, responses: in_order(responses, order="abc" if person == first else "cba"), [first, second]
     )
-    yield crew, application(database, Options(hosts=("testserver",)))
-    database.close()
+    return crew, application(crew.database, Options(hosts=("testserver",)))
 
 
 def browser(site, name):

@@ -16,6 +16,7 @@ from steelyard.workbench.alignment import all_items_to_align
 from steelyard.workbench.audit_log import verify
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
+from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
 from steelyard.workbench.people import ROLES
 from steelyard.workbench.projects import count_states, export_cases
 from steelyard.workbench.simulation import Habits, work_until_finished
@@ -30,7 +31,8 @@ from steelyard.workbench.tables import (
     StoredReview,
     StoredTask,
 )
-from workbench_people import NOON
+from steelyard.workbench.tallies import recount
+from workbench_people import NOON, sums_of
 
 RULES = PipelineRules(gold_share=0.25)
 HABITS = Habits(stubborn_share=0.6, passed_on_share=0.5, rejected_share=0.3)
@@ -47,6 +49,8 @@ def worked(database, material):
     """A project that 29 simulated people have worked through, in two batches, so that the second one meets gold."""
     random.seed(5)
     simulation = start_project(database, material, seed=3, begun_at=NOON, rules=RULES, habits=HABITS)
+    # The work takes days: sums are kept by day.
+    simulation = simulation._replace(pace=900.0)
     half = len(material) // 2
     import_batch(simulation, material[:half], "first")
     work_until_finished(simulation)
@@ -58,6 +62,7 @@ def test_from_cases_to_a_bench_with_every_way_taken(database, material, worked, 
     simulation, states = worked
     check_ways(database, material, simulation, states)
     check_counts(database)
+    check_sums(database)
     check_bench(database, material, simulation, tmp_path)
 
 
@@ -105,6 +110,30 @@ def check_counts(database):
     assert len(answers) == len(set(answers))
     assert wrote.isdisjoint(decided)
     assert twice == []
+
+
+def check_sums(database):
+    """The sums that grew with each answer are those of all answers at once, and count what is stored."""
+    grown = sums_of(database)
+    assert all(grown.values())
+    database.write(recount)
+    assert sums_of(database) == grown
+    with database.reading() as session:
+        answers = session.scalar(select(func.count()).where(StoredAnswer.stage == "annotation"))
+        ordinary = session.scalar(
+            select(func.count())
+            .select_from(StoredAnswer)
+            .join(StoredTask)
+            .where(StoredAnswer.stage == "annotation", StoredTask.is_gold.is_(False))
+        )
+        # Two people a task, retired ones too: each two answers are one pair of people.
+        paired = session.scalar(select(func.sum(StoredPairAgreement.num_tasks)))
+        assert session.scalar(select(func.sum(StoredWorkDay.num_answers))) == answers
+        assert len(set(session.scalars(select(StoredWorkDay.day)))) > 1
+        assert 2 * paired == ordinary
+        assert session.scalar(select(func.count()).select_from(StoredGoldResult)) == answers - ordinary
+        rounds = sum(session.scalars(select(StoredItem.round)))
+        assert session.scalar(select(func.count()).select_from(StoredGateResult)) == rounds
 
 
 def check_bench(database, material, simulation, tmp_path):

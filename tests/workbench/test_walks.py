@@ -24,7 +24,6 @@ from steelyard.workbench.alignment import (
     tasks_to_align,
 )
 from steelyard.workbench.audit_log import verify
-from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import evidence_of
 from steelyard.workbench.projects import export_cases
 from steelyard.workbench.reviewing import Verdict, decide, decide_batch, items_to_review
@@ -215,14 +214,10 @@ def walk(database, seed, **rules):
     gate=st.sampled_from(["item", "batch", "pair of people"]),
     two_left=st.sampled_from(["compare", "drop"]),
 )
-def test_every_walk_ends_and_its_counts_add_up(sqlite_template, tmp_path_factory, seed, rework, gate, two_left):
-    path = tmp_path_factory.mktemp("walk") / "workbench.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    database = Database(f"sqlite:///{path}")
-    try:
-        walk(database, seed, rework=rework, gate=gate, two_left=two_left)
-    finally:
-        database.close()
+def test_every_walk_ends_and_its_counts_add_up(new_sqlite, seed, rework, gate, two_left):
+    database = new_sqlite()
+    walk(database, seed, rework=rework, gate=gate, two_left=two_left)
+    database.close()
 
 
 @pytest.mark.parametrize("num_annotators", [1, 2, 3])
