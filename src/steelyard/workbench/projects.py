@@ -19,6 +19,7 @@ from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.database import Database
+from steelyard.workbench.queue_tables import queue_notes
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -266,15 +267,16 @@ def export_cases(session: Session, project: StoredProject, *, evidence: Evidence
         .order_by(StoredItem.id)
     )
     while items := session.scalars(finished.where(StoredItem.id > after).limit(_BLOCK)).all():
+        notes = queue_notes(session, items)
         for item in items:
-            case = _with_evidence(session, item, evidence)
+            case = _with_evidence(session, item, evidence, notes.get(item.id))
             if case is not None:
                 yield case
         after = items[-1].id
         session.expunge_all()
 
 
-def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Case | None:
+def _with_evidence(session: Session, item: StoredItem, evidence: Evidence, queue: JsonObject | None) -> Case | None:
     """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
     case = case_of(item)
     rows = session.execute(
@@ -314,6 +316,8 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence) -> Ca
         if settled.get(task.id) == answer.id or task.id not in standing:
             standing[task.id] = (kind, content, origin)
     meta = case.meta | {"agreement": item.agreement, "discarded": list(item.discarded)}
+    # Whoever counts over the cases must know which of them are a random sample.
+    meta |= {} if queue is None else {"queue": queue}
     exported: Case | None = msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings), meta=meta)
     for kind, content, origin in standing.values():
         exported = None if exported is None else kind.revise(exported, content, origin)

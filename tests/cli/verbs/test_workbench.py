@@ -163,6 +163,7 @@ def test_the_commands_of_the_how_to_exist(name):
         "serve",
         "add-person",
         "import",
+        "queue",
         "export",
         "native",
         "paper",

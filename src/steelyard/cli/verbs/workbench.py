@@ -17,6 +17,7 @@ from steelyard.cli.verbs.workbench_data import (
     print_native_results,
     write_paper,
 )
+from steelyard.cli.verbs.workbench_queue import order_items
 from steelyard.core.errors import ConfigError
 from steelyard.io.progress import log
 
@@ -248,6 +249,7 @@ WORKBENCH = VerbGroup(
         FunctionVerb("serve", _serve),
         FunctionVerb("add-person", _add_person),
         FunctionVerb("import", import_cases_of_file),
+        FunctionVerb("queue", order_items),
         FunctionVerb("export", export_items),
         FunctionVerb("native", print_native_results),
         FunctionVerb("paper", write_paper),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from steelyard.workbench.database import Database
     from steelyard.workbench.tables import StoredProject
+    from steelyard.workbench.task_ordering import QueuePlan
 
 DEFAULT_DATABASE = "sqlite:///workbench.db"
 DatabaseAddress = Annotated[
@@ -28,29 +29,49 @@ DatabaseAddress = Annotated[
         help="Where everything is stored: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME.",
     ),
 ]
-_Project = Annotated[str, typer.Option("--project", help="The name of the project.")]
+ProjectName = Annotated[str, typer.Option("--project", help="The name of the project.")]
+QueueScores = Annotated[
+    list[Path] | None,
+    typer.Option("--scores", help="Scores of a reward model (steelyard score) to order the items by; may be repeated."),
+]
+QueueJudged = Annotated[
+    list[Path] | None,
+    typer.Option("--judged", help="A case file with verdicts of models to order the items by; may be repeated."),
+]
+RandomShare = Annotated[float, typer.Option("--random-share", help="The share of items that come by chance.")]
 
 
 def import_cases_of_file(
     cases: Annotated[Path, typer.Argument(help="A case file. Cases of two responses become pairs, of more triples.")],
     *,
-    project: _Project,
+    project: ProjectName,
     batch: Annotated[str, typer.Option("--batch", help="The name of this batch. Default: that of the file.")] = "",
     database: DatabaseAddress = DEFAULT_DATABASE,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of a new project: KEY=VALUE; may be repeated.")
     ] = None,
+    scores: QueueScores = None,
+    judged: QueueJudged = None,
+    random_share: RandomShare = 0.2,
 ) -> None:
     """Make tasks of a case file: all of it as one batch, or nothing where a line is wrong.
 
-    A project that is not there yet is made, with the settings of `--set`.
+    A project that is not there yet is made, with the settings of `--set`. With `--scores` or `--judged` people get
+    those items first on which models and judges are unsure or disagree, and a share of the items by chance.
 
     Example: `steelyard workbench import sampled.jsonl --project bench --set rules.num_annotators=3`
+
+    Example: `steelyard workbench import cases.jsonl --project bench --scores scored/scores.jsonl --judged judged.jsonl`
     """
     from steelyard.io.cases import read_cases
     from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+    from steelyard.workbench.queue_sources import key_of, read_committee
+    from steelyard.workbench.task_ordering import check_share, plan_queue, store_queue
 
     read = list(read_cases(cases))
+    check_share(random_share)
+    known = {key_of(case): case for case in read}
+    committee = read_committee(scores or (), judged or (), known, is_complete=True)
     opened = open_workbench(database, is_made=True)
     values = parse_settings(settings or ())
     chosen = resolve_config(ProjectSettings, values, where="--set")
@@ -62,17 +83,23 @@ def import_cases_of_file(
                 f"the project {project!r} has its settings", where="--set", do="change them on its page, or omit --set"
             )
         stored = stored or add_project(session, project, chosen, by=None, at=at)
-        made = import_cases(session, stored, read, batch=batch or cases.stem, by=None, at=at)
+        name = batch or cases.stem
+        made = import_cases(session, stored, read, batch=name, by=None, at=at)
+        queue = ""
+        if committee:
+            plan = plan_queue(session, stored, committee, random_share=random_share, batch=name)
+            store_queue(session, stored, plan, by=None, at=at)
+            queue = f"\n  ordered by {listed_members(plan)}; {number_of(plan.num_random, 'item')} by chance"
         skipped = f"; {number_of(made.num_skipped, 'case')} left out" if made.num_skipped else ""
         items, tasks = number_of(made.num_items, "item"), number_of(made.num_tasks, "task")
-        return f"{items} with {tasks} in project {project}{skipped}."
+        return f"{items} with {tasks} in project {project}{skipped}.{queue}"
 
-    print_lines([opened.write(work)])
+    print_lines(opened.write(work).split("\n"))
 
 
 def export_items(
     *,
-    project: _Project,
+    project: ProjectName,
     out: Annotated[Path, typer.Option("--out", help="The case file to write.")],
     evidence: Annotated[
         Literal["both", "aligned"],
@@ -91,13 +118,13 @@ def export_items(
     opened = open_workbench(database)
 
     def note(session: "Session") -> int:
-        stored = _existing(session, project)
+        stored = existing_project(session, project)
         record(session, Deed("exported", "project", stored.id, None, {"evidence": evidence}), at=time.time())
         return stored.id
 
     opened.write(note)
     with opened.reading() as session:
-        stored = _existing(session, project)
+        stored = existing_project(session, project)
         num_dropped = count_states(session, stored.id).get("finished", 0)
         number = write_cases(out, export_cases(session, stored, evidence=evidence))
     dropped = f" {number_of(num_dropped - number, 'prompt')} dropped by review." if num_dropped > number else ""
@@ -106,7 +133,7 @@ def export_items(
 
 def print_native_results(
     *,
-    project: _Project,
+    project: ProjectName,
     database: DatabaseAddress = DEFAULT_DATABASE,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
@@ -122,7 +149,7 @@ def print_native_results(
     from steelyard.workbench.projects import export_cases
 
     with open_workbench(database).reading() as session:
-        results = native_results(export_cases(session, _existing(session, project), evidence="aligned"))
+        results = native_results(export_cases(session, existing_project(session, project), evidence="aligned"))
     if as_json:
         echo_record([msgspec.to_builtins(each) for each in results])
         return
@@ -144,7 +171,7 @@ def print_native_results(
 
 def write_paper(
     *,
-    project: _Project,
+    project: ProjectName,
     out: Annotated[Path, typer.Option("--out", help="The folder to write: it gets paper.en.md, paper.en.tex, ….")],
     database: DatabaseAddress = DEFAULT_DATABASE,
 ) -> None:
@@ -161,7 +188,7 @@ def write_paper(
     from steelyard.workbench.paper_pages import paper_pages
 
     with open_workbench(database).reading() as session:
-        made = paper_figures(session, _existing(session, project), at=time.time())
+        made = paper_figures(session, existing_project(session, project), at=time.time())
     if out.exists() and not out.is_dir():
         raise OutputError("is a file", where=str(out), do="name a folder: --out DIR")
     out.mkdir(parents=True, exist_ok=True)
@@ -170,6 +197,11 @@ def write_paper(
         write_text(out / name, text)
     simulated = " The people are simulated, as the paragraph says." if made.is_simulated else ""
     print_lines([f"{out} has {', '.join(sorted(pages))}.{simulated}"])
+
+
+def listed_members(plan: "QueuePlan") -> str:
+    """Return the names of the models and judges of a queue."""
+    return ", ".join(source.name for source in plan.sources)
 
 
 def open_workbench(address: str, *, is_made: bool = False) -> "Database":
@@ -192,7 +224,8 @@ def _project(session: "Session", name: str) -> "StoredProject | None":
     return session.scalar(select(StoredProject).where(StoredProject.name == name.strip()))
 
 
-def _existing(session: "Session", name: str) -> "StoredProject":
+def existing_project(session: "Session", name: str) -> "StoredProject":
+    """Return the project of a name. Raises ConfigError with the names that there are."""
     from sqlalchemy import select
 
     from steelyard.workbench.tables import StoredProject

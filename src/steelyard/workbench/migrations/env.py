@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from steelyard.workbench import figure_tables  # noqa: F401 - its tables belong to the metadata
+from steelyard.workbench import figure_tables, queue_tables  # noqa: F401 - their tables belong to the metadata
 from steelyard.workbench.tables import WorkbenchTable
 
 context.configure(
