@@ -36,6 +36,12 @@ VERBS = {
     "convert": "convert sim/cases.jsonl {}.jsonl --to trl --force",
     "resolve": "resolve sim/cases.jsonl --out {}",
     "resolve in processes": "resolve sim/cases.jsonl --out {} --workers 2",
+    "describe": "describe sim/cases.jsonl sim/test.jsonl sim/llm.jsonl --out {}",
+    "prompts": "prompts sim/cases.jsonl --against sim/test.jsonl --out {}",
+    "prompts in processes": "prompts sim/cases.jsonl --out {} --workers 2",
+    "prompts classified": "prompts parallel.jsonl --out {} --classify base_url=URL --classify model=served",
+    "sample": "sample parallel.jsonl --plan plan.toml --seed 3 --out {}",
+    "clean": "clean sim/cases.jsonl --out {}",
     "split": "split sim/gold.jsonl --out {}",
     "merge": "merge sim/cases.jsonl sim/llm.jsonl --out {}",
     "debias": "debias sim/gold.jsonl --out {}",
@@ -69,6 +75,14 @@ benches = ["made/test.jsonl"]
 model = "shorter"
 config.num_resamples = 50
 config.baselines = ["longer"]
+"""
+PLAN = """
+[[models]]
+num_responses = 2
+[models.chat]
+base_url = "URL"
+model = "served"
+workers = 2
 """
 STUDY = """
 benches = ["test.jsonl"]
@@ -171,6 +185,7 @@ def stop(words, folder, draw, seconds):
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_that_was_stopped_goes_on_to_the_same_results(verb, place, judge):
     words = VERBS[verb].replace("URL", judge.url)
+    (place / "plan.toml").write_text(PLAN.replace("URL", judge.url))
     for name in ("whole", "killed"):  # what an earlier failure left
         shutil.rmtree(place / name, ignore_errors=True)
     started = time.monotonic()

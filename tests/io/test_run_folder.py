@@ -270,6 +270,14 @@ def test_a_run_that_was_killed_after_its_record_is_finished_by_the_same_call(tmp
     assert len(read_sources([out])) == 1
 
 
+def test_a_lock_that_a_killed_run_left_is_removed_by_the_same_call(tmp_path, given):
+    out = tmp_path / "out"
+    stage(out, given)
+    (out / ".lock").write_text("1\n")
+    assert stage(out, given, text="again").is_finished
+    assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
+
+
 def test_a_finished_run_of_which_another_process_writes_is_left_alone(tmp_path, given):
     out = tmp_path / "out"
     stage(out, given)

@@ -301,8 +301,8 @@ def _is_own_file(name: str) -> bool:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove what marks a finished run as unfinished: it was killed after its record and before its last step."""
-    if (folder / STARTED_FILE).is_file():
+    """Remove what a finished run left that was killed after its record and before its last step, its lock too."""
+    if (folder / STARTED_FILE).is_file() or (folder / LOCK_FILE).is_file():
         with suppress(OSError, OutputError), only_writer(folder):  # a folder that may not be written, or a new run
             if (folder / RUN_FILE).is_file():
                 (folder / STATE_FILE).unlink(missing_ok=True)
