@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.api.cases import Cases
     from steelyard.api.comparisons import compare, languages, leaderboard, report, view
     from steelyard.api.data import convert, describe, inspect, merge, read_cases, simulate, split, write_cases
-    from steelyard.api.judgments import audit, debias, filter_study, judge, judge_cards, resolve, supervise
+    from steelyard.api.judgments import audit, debias, filter_study, judge, judge_cards, raters, resolve, supervise
     from steelyard.api.labelling import clean, prompts, sample
     from steelyard.api.models import backbone, evaluate, load_model, score, train
     from steelyard.api.outcomes import Pipeline
@@ -37,7 +37,16 @@ _HOMES = {
     "steelyard.api.cases": ("Cases",),
     "steelyard.api.comparisons": ("compare", "languages", "leaderboard", "report", "view"),
     "steelyard.api.data": ("convert", "describe", "inspect", "merge", "read_cases", "simulate", "split", "write_cases"),
-    "steelyard.api.judgments": ("audit", "debias", "filter_study", "judge", "judge_cards", "resolve", "supervise"),
+    "steelyard.api.judgments": (
+        "audit",
+        "debias",
+        "filter_study",
+        "judge",
+        "judge_cards",
+        "raters",
+        "resolve",
+        "supervise",
+    ),
     "steelyard.api.labelling": ("clean", "prompts", "sample"),
     "steelyard.api.models": ("backbone", "evaluate", "load_model", "score", "train"),
     "steelyard.api.outcomes": ("Pipeline",),
@@ -80,6 +89,7 @@ __all__ = [
     "load_model",
     "merge",
     "prompts",
+    "raters",
     "read_cases",
     "report",
     "resolve",

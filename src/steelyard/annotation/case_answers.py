@@ -1,15 +1,20 @@
-"""Rankings with ties from the judgments of cases: one ranking for each task of a judge, else one verdict on a pair.
+"""Rankings with ties from the judgments of cases, and how reliable the raters are who gave them.
 
 Judgments of one judge and one task were made together: as independent pairs they would count as more evidence than
-they are. They become one ranking where they order the responses shown without contradiction.
+they are. They become one ranking where they order the responses shown without contradiction, else each is an answer.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from steelyard.annotation.plackett_luce import MOST_RANKED, RankingAnswer
-from steelyard.core.types import Case, Judgment
+from steelyard.annotation.rater_reliability import fit_panel, reliability_of
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Case, Judgment, Kind, Record
+from steelyard.statistics.intervals import Estimate
 
 
 class CaseAnswers(NamedTuple):
@@ -76,3 +81,67 @@ def _groups(judgments: Iterable[Judgment]) -> list[tuple[str, list[Judgment]]]:
         if each.verdict != "none":
             groups[each.judge, number if each.task is None else each.task].append(each)
     return [(judge, group) for (judge, _), group in groups.items()]
+
+
+class CaseRater(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A rater: answers to prompts that others judged too, the accuracy of strict verdicts, and the share of ties.
+
+    An answer is one ranking (the judgments of one task), else one verdict. ``kinds``: those of the rater's judgments.
+    """
+
+    rater: str
+    kinds: tuple[Kind, ...]
+    num_answers: int
+    accuracy: Estimate
+    ties: Estimate
+
+
+class RatersSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """All raters, the most accurate first, those without an estimate last; and what the fit stands on."""
+
+    num_cases: int
+    num_shared: int
+    num_answers: int
+    raters: tuple[CaseRater, ...]
+
+
+def summarise_raters(cases: Sequence[Case], admits: Callable[[Judgment], bool], *, where: str) -> RatersSummary:
+    """Return the reliability of the raters of cases, from the judgments that ``admits`` takes.
+
+    Raises EvidenceError where no prompt has verdicts of two raters.
+    """
+    admitted = [_admitted(case, admits) for case in cases]
+    read = answers_of_cases(admitted)
+    panel = None
+    if len(read.raters) > 1:
+        panel = fit_panel(read.answers, read.raters, num_items=read.num_items, width=read.width)
+    if panel is None or not panel.num_shared_items:
+        raise EvidenceError(
+            "no prompt has verdicts of two raters",
+            where=where,
+            allowed="judgments with `left`, `right`, `verdict` and `judge`, of at least two judges of a prompt",
+            do="steelyard merge A.jsonl B.jsonl --out merged joins what several raters said of the same prompts",
+        )
+    kinds: dict[str, dict[Kind, None]] = {}
+    for case in admitted:
+        for judgment in case.judgments:
+            kinds.setdefault(judgment.judge, {})[judgment.kind] = None
+    rows = []
+    for name, rater in panel.raters.items():
+        reliability = reliability_of(rater)
+        row = CaseRater(
+            rater=name,
+            kinds=tuple(kinds[name]),
+            num_answers=rater.num_answers,
+            accuracy=reliability.accuracy,
+            ties=reliability.ties,
+        )
+        rows.append(row)
+    rows.sort(key=lambda row: (row.accuracy.value is None, -(row.accuracy.value or 0.0), row.rater))
+    return RatersSummary(
+        num_cases=len(cases), num_shared=panel.num_shared_items, num_answers=panel.num_answers, raters=tuple(rows)
+    )
+
+
+def _admitted(case: Case, admits: Callable[[Judgment], bool]) -> Case:
+    return msgspec.structs.replace(case, judgments=tuple(filter(admits, case.judgments)))

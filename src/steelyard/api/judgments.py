@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from steelyard.annotation.case_answers import RatersSummary
 from steelyard.api.calls import Call, PathText, batch_path, check_pilot_folder, config_of, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import FunctionChat, JudgeFunction, ModelLike, ScoresLike, scores_file, scoring_of
@@ -259,6 +260,30 @@ def audit(
         config = config_of(stage.Config, settings, where="audit")
         file = None if scores is None else scores_file(call, scores)
         return Outcome.of(call, stage.audit(call.file(cases), call.out, config, scores=file, force=force))
+
+
+@verb("raters")
+def raters(
+    *cases: CasesLike, out: PathText | None = None, force: bool = False, **settings: Any
+) -> Outcome[RatersSummary]:
+    """Estimate how reliable each rater is, people and models, from prompts that several of them judged.
+
+    Accuracy is the probability that a strict verdict on two random responses has the right direction; the share of ties
+    is estimated beside it. Errors that all raters share are not seen. ``only={"kind": ["human"]}`` takes the judgments
+    of people alone. Raises EvidenceError where no prompt has verdicts of two raters.
+
+    >>> rated = sy.raters(sy.simulate(num_prompts=48, seed=1).cases)
+    >>> rated.summary.raters[0].accuracy.value > 0.6
+    True
+    >>> rated.table.columns[:3]
+    ('rater', 'kinds', 'num_answers')
+    """
+    from steelyard.stages import raters as stage
+
+    with Call("raters", out) as call:
+        paths = [call.file(each, f"cases-{number}") for number, each in enumerate(cases, 1)]
+        config = config_of(stage.Config, settings, where="raters")
+        return Outcome.of(call, stage.raters(paths, call.out, config, force=force))
 
 
 @verb("filter_study")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
+from steelyard.annotation.case_answers import RatersSummary
 from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import JudgeFunction, ModelLike, ScoresLike
@@ -204,6 +205,12 @@ def audit(
     folds: int = 5,
     only: Sequence[str] | Mapping[str, Any] = ...,
 ) -> Outcome[AuditSummary]: ...
+def raters(
+    *cases: CasesLike,
+    out: PathText | None = None,
+    force: bool = False,
+    only: Sequence[str] | Mapping[str, Any] = ...,
+) -> Outcome[RatersSummary]: ...
 def filter_study(
     cases: CasesLike,
     *,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 from msgspec import UNSET
 
+from steelyard.annotation.case_answers import RatersSummary
 from steelyard.core.types import JsonObject, Record
 from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_trials import FilterStudySummary
@@ -184,6 +185,7 @@ _TABLES: Mapping[type, Callable[[Any], Iterable[JsonObject]]] = {
     LanguagesSummary: _language_rows,
     SplitSummary: _part_rows,
     DescribeSummary: _described_rows,
+    RatersSummary: lambda summary: map(flat_row, summary.raters),
     SupervisionSummary: lambda summary: map(flat_row, summary.by_threshold),
     DebiasSummary: _balance_rows,
     FilterStudySummary: lambda summary: map(flat_row, summary.downstream),

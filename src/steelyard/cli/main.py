@@ -15,7 +15,18 @@ import typer
 
 from steelyard.cli.output import escape_unencodable
 from steelyard.cli.verb import FunctionVerb, GroupCommand, StageVerb, VerbCommand, VerbGroup
-from steelyard.cli.verbs import data, describe, installation, judgments, labelling, models, pipelines, prompts, reports
+from steelyard.cli.verbs import (
+    data,
+    describe,
+    installation,
+    judgments,
+    labelling,
+    models,
+    pipelines,
+    prompts,
+    raters,
+    reports,
+)
 from steelyard.cli.verbs.workbench import WORKBENCH
 from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError, WaitingError
 from steelyard.io.progress import log
@@ -52,7 +63,7 @@ _VERBS: dict[str, Sequence[StageVerb | FunctionVerb | VerbGroup]] = {
     "Whole pipelines": pipelines.VERBS,
     "Data": (*data.VERBS, describe.DESCRIBE),
     "Prompts and responses": (prompts.PROMPTS, *labelling.VERBS),
-    "Judgments": (*judgments.VERBS, WORKBENCH),
+    "Judgments": (*judgments.VERBS, raters.RATERS, WORKBENCH),
     "Models": models.VERBS,
     "Comparisons and reports": reports.VERBS,
     "Installation": installation.VERBS,

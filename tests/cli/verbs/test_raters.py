@@ -1,0 +1,76 @@
+import json
+import random
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.errors import EvidenceError
+from steelyard.core.types import Judgment
+from steelyard.io.cases import write_cases
+from strategies import case
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """Forty pairs of which ada and ben say the same, and a model the opposite on every second."""
+    folder = tmp_path_factory.mktemp("raters")
+    rng = random.Random(1)
+    cases = []
+    for number in range(40):
+        verdicts = ["a>b" if rng.random() < 0.5 else "b>a"]
+        verdicts.append(verdicts[0])
+        verdicts.append(verdicts[0][::-1].replace("<", ">") if number % 2 else verdicts[0])
+        kinds = {"ada": "human", "ben": "human", "model": "llm"}
+        cases.append(_judged(f"p{number}", dict(zip(kinds, verdicts, strict=True)), kinds))
+    write_cases(folder / "judged.jsonl", cases)
+    return folder
+
+
+def _judged(name, verdicts, kinds):
+    judgments = tuple(
+        Judgment(left="a", right="b", verdict="left" if verdict[0] == "a" else "right", judge=judge, kind=kinds[judge])
+        for judge, verdict in verdicts.items()
+    )
+    return msgspec.structs.replace(case(name, "ab"), judgments=judgments)
+
+
+def run(*words):
+    return CliRunner().invoke(build_app(), ["raters", *words], catch_exceptions=False)
+
+
+def test_who_contradicts_is_last_and_the_report_can_be_pasted(judged, monkeypatch):
+    monkeypatch.chdir(judged)
+    result = run("judged.jsonl", "--out", "rated")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "3 raters, 120 answers to 40 prompts that several judged (of 40)"
+    assert "ada" in result.stdout
+    (following,) = [line for line in lines if line.startswith("next: ")]
+    words = following.removeprefix("next: steelyard ").partition("  #")[0].split()
+    assert CliRunner().invoke(build_app(), words, catch_exceptions=False).exit_code == 0
+    assert "Reliability of raters" in (judged / "report.html").read_text(encoding="utf-8")
+    table = (judged / "rated" / "raters.md").read_text(encoding="utf-8").splitlines()
+    assert [row.split("|")[1].strip() for row in table[2:5]][-1] == "model"
+
+
+def test_json_has_estimates_and_only_takes_people(judged, monkeypatch):
+    monkeypatch.chdir(judged)
+    summary = json.loads(run("judged.jsonl", "--json").stdout)["summary"]
+    best, *_, worst = summary["raters"]
+    assert worst["rater"] == "model"
+    assert worst["kinds"] == ["llm"]
+    assert worst["accuracy"]["high"] < best["accuracy"]["value"]
+    assert worst["accuracy"]["low"] < worst["accuracy"]["value"] < worst["accuracy"]["high"]
+    people = json.loads(run("judged.jsonl", "--only", "kind=human", "--json").stdout)["summary"]
+    assert {row["rater"] for row in people["raters"]} == {"ada", "ben"}
+    assert people["num_answers"] == 80
+
+
+def test_one_rater_alone_has_nothing_to_compare_with(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_cases(tmp_path / "alone.jsonl", [_judged("p", {"ada": "a>b"}, {"ada": "human"})])
+    with pytest.raises(EvidenceError, match="no prompt has verdicts of two raters"):
+        run("alone.jsonl", "--out", "rated")
+    assert not (tmp_path / "rated" / "run.json").exists()
