@@ -221,7 +221,7 @@ def author_figure(authors: AuthorStrengths) -> Figure:
 
 
 def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
-    """Return a row for each judge or kind: judgments, conflicts, agreement with the ranking of the others, and both biases."""
+    """Return a row for each judge or kind: judgments, conflicts, agreement with the others' ranking, both biases."""
     columns = (
         *("judge", "judged", "conflict_ratio", "interval", "agreement_with_ranking_of_others", "coverage_of_others"),
         *("coverage_of_ranking", "earlier_preferred", "interval", "longer_preferred", "interval"),
