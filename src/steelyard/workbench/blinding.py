@@ -28,6 +28,11 @@ class BlindText:
         self._text = text
         self._names = installed_phrases().own_names(text)
 
+    @property
+    def stored(self) -> str:
+        """The text as it is stored."""
+        return self._text
+
     @cached_property
     def shown(self) -> str:
         """The text as annotators see it."""

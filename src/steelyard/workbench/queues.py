@@ -130,6 +130,28 @@ def take_again(session: Session, assignment: StoredAssignment, *, expires_at: fl
     return True
 
 
+def assign_task(session: Session, seat: Seat, task: int, shown: Sequence[str], *, at: float) -> StoredAssignment | None:
+    """Assign a task that a person has answered elsewhere, where the responses were ``shown`` in an order of its own.
+
+    Returns null where the task has no place left, or the rules give it to other people.
+    """
+    mine = session.scalar(
+        select(StoredAssignment).where(StoredAssignment.task_id == task, StoredAssignment.person_id == seat.person.id)
+    )
+    expires_at = at + 60 * seat.settings.rules.lock_minutes
+    if mine is not None:
+        if mine.state == "answered" or not take_again(session, mine, expires_at=expires_at):
+            return None
+        mine.shown = list(shown)
+        return mine
+    allowed = select(StoredTask.id).where(StoredTask.id == task, *_rework_rule(seat.settings.rules.rework))
+    if session.scalar(allowed, _parameters(seat)) is None or not _take_place(session, task):
+        return None
+    assignment = _assign(session, seat, task, is_gold=False, at=at)
+    assignment.shown = list(shown)
+    return assignment
+
+
 def _open_assignments(session: Session, seat: Seat, at: float) -> list[StoredAssignment]:
     mine = [row[0] for row in session.execute(_MINE, _parameters(seat))]
     for assignment in mine:

@@ -167,6 +167,8 @@ def test_the_commands_of_the_how_to_exist(name):
         "export",
         "native",
         "paper",
+        "tasks",
+        "answers",
         "backup",
         "erase",
     }

@@ -17,6 +17,7 @@ from steelyard.cli.verbs.workbench_data import (
     print_native_results,
     write_paper,
 )
+from steelyard.cli.verbs.workbench_exchange import read_answers, write_tasks
 from steelyard.cli.verbs.workbench_queue import order_items
 from steelyard.core.errors import ConfigError
 from steelyard.io.progress import log
@@ -251,6 +252,8 @@ WORKBENCH = VerbGroup(
         FunctionVerb("import", import_cases_of_file),
         FunctionVerb("queue", order_items),
         FunctionVerb("export", export_items),
+        FunctionVerb("tasks", write_tasks),
+        FunctionVerb("answers", read_answers),
         FunctionVerb("native", print_native_results),
         FunctionVerb("paper", write_paper),
         FunctionVerb("backup", _backup),
