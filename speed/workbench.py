@@ -1,8 +1,8 @@
 """Load on a workbench: many people at once through HTTP, with exact counts; and how long serving takes in a large one.
 
 Run: python speed/workbench.py requests [--postgresql]
-     python speed/workbench.py load --people 100 --pause 20 --seconds 60 --postgresql [--processes 2]
-     python speed/workbench.py load --people 20 --pause 0 --seconds 30
+     python speed/workbench.py load --people 100 --seconds 120 --postgresql [--processes 2]
+     python speed/workbench.py load --people 20 --pace machine --seconds 30
      python speed/workbench.py large --items 100000
 (adds a row to speed/results/workbench.json; SQLite in a temporary folder, or with --postgresql a server that is started
 for it, with fsync)
@@ -10,8 +10,8 @@ for it, with fsync)
 ``requests``: people one after the other, so that the processor time of the server is that of one kind of request, in
 milliseconds; it hardly depends on what else the machine does.
 ``load``: `steelyard workbench serve`, and the people in another process on the same cores. Each person asks for a task,
-pauses for a random time about ``--pause`` seconds, submits, pauses, and goes on; with 20, one request in 20 seconds,
-which is twice as fast as people are. 0 is machine speed: no pause at all. 95th percentiles are over all requests of a
+submits its answer after the seconds of ``--pace``, and asks for the next one: ``human`` is 20 to 90 seconds,
+``machine`` none at all, which is as fast as the server answers. 95th percentiles are over all requests of a
 kind; the counts are checked afterwards: never more than two answers a task, no answer twice, the log whole. Processor
 time is given for the server, the database and the people (the load itself), each per request.
 Both use items of five responses of about 300 words with a list, code and a formula.
@@ -20,6 +20,7 @@ states, medians and maxima over 50 calls, in one process.
 """
 
 import argparse
+import math
 import os
 import platform
 import random
@@ -36,6 +37,13 @@ from sqlalchemy import func, select
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 RESULTS = HERE / "results" / "workbench.json"
+PACES = {
+    # Log-normal around 42 s as the simulated people of the demonstration, half of them within 0.7 and 1.4 times as
+    # much; nobody is faster than 20 s or slower than 90 s.
+    "human": lambda: min(90.0, max(20.0, random.lognormvariate(math.log(42), 0.5))),
+    "machine": lambda: 0.0,
+}
+"""The seconds from a task on the screen to its answer."""
 
 
 def main():
@@ -45,12 +53,12 @@ def main():
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--people", type=int, default=20)
-    parser.add_argument("--pause", type=float, default=20.0)
+    parser.add_argument("--pace", choices=tuple(PACES), default="human")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--items", type=int, default=2000)
     settings = parser.parse_args()
     settings.load_average = round(os.getloadavg()[0], 2)
-    with _database(settings) as address:
+    with database_for(settings) as address:
         figures = {"requests": requests, "load": load, "large": large}[settings.what](address, settings)
     row = {
         "command": "python speed/workbench.py " + " ".join(sys.argv[1:]),
@@ -66,7 +74,7 @@ def main():
 
 
 @contextmanager
-def _database(settings):
+def database_for(settings):
     """A database for one measurement: its address. PostgreSQL writes to the disk as a server of a team does."""
     if not settings.postgresql:
         with tempfile.TemporaryDirectory() as folder:
@@ -150,8 +158,9 @@ def load(address, settings):
     with KillableServer(address, "--processes", str(settings.processes)) as server:
         used_before = _used(server, address)
         until = time.monotonic() + settings.seconds
-        pause = lambda: random.uniform(0, 2 * settings.pause)  # noqa: E731 - a value of the workers
-        workers = [Annotator(server, token, project=project, pause=pause, until=until) for token in tokens]
+        workers = [
+            Annotator(server, token, project=project, pause=PACES[settings.pace], until=until) for token in tokens
+        ]
         started = time.monotonic()
         for worker in workers:
             worker.start()
@@ -159,7 +168,7 @@ def load(address, settings):
             worker.join()
         elapsed = time.monotonic() - started
         used = {who: value - used_before[who] for who, value in _used(server, address).items()}
-    figures = {"people": settings.people, "pause_s": settings.pause, "elapsed_s": round(elapsed, 1)}
+    figures = {"people": settings.people, "processes": settings.processes, "elapsed_s": round(elapsed, 1)}
     for kind in ("serve", "submit"):
         figures[kind] = _percentiles([second for worker in workers for second in worker.seconds[kind]])
     num_requests = sum(figures[kind]["n"] for kind in ("serve", "submit"))

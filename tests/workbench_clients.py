@@ -5,6 +5,7 @@ asking for it: a shell between them waits for the end of its input.
 """
 
 import http.client
+import random
 import subprocess
 import sys
 import threading
@@ -73,7 +74,7 @@ class Annotator(threading.Thread):
     """A person who answers until there is no task left, and sends each answer until the server says it has it.
 
     ``acknowledged``: what the server said it has stored, by assignment; ``failure``: an answer that should not be.
-    ``pause`` gives seconds before each task; ``seconds`` are the times of requests by kind.
+    ``pause`` gives the seconds that an answer takes; ``seconds`` are the times of requests by kind.
     """
 
     def __init__(self, server, token, *, project, order=sorted, pause=lambda: 0.0, until=None):
@@ -90,7 +91,7 @@ class Annotator(threading.Thread):
         """Work until there is no task, or until the time is over."""
         try:
             # People do not all come in the same moment.
-            time.sleep(self._pause())
+            time.sleep(random.random() * self._pause())
             while self._until is None or time.monotonic() < self._until:
                 tasks = self._ask("serve", "GET", f"/annotate/tasks?project={self._project}&number=1")["tasks"]
                 if not tasks:

@@ -5,7 +5,7 @@ updates and deletions. Whoever holds the password of the database could still re
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -50,14 +50,18 @@ def append_recorded(session: Session) -> None:
     session.flush()
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
-    last = session.scalar(_LAST_HASH) or ""
+    session.execute(_APPEND, chained(deeds, session.scalar(_LAST_HASH) or ""))
+
+
+def chained(deeds: Iterable[tuple[Deed, float]], last: str) -> list[JsonObject]:
+    """Return the rows of deeds and their times that follow an event with the hash ``last``, empty for the first."""
     rows: list[JsonObject] = []
     for deed, at in deeds:
         row: JsonObject = {"at": at, "person_id": deed.person, "action": deed.action, "subject": deed.subject}
         row |= {"subject_id": deed.subject_id, "detail": deed.detail, "previous_hash": last}
         last = row["hash"] = _hash(deed, at, last)
         rows.append(row)
-    session.execute(_APPEND, rows)
+    return rows
 
 
 def verify(session: Session) -> int | None:

@@ -3,6 +3,10 @@
 One process serves a team; a database server behind it allows several, which share one port.
 """
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -21,6 +25,7 @@ _IDLE_SECONDS = 75
 """How long a connection stays open for the next request: longer than a person reads most tasks."""
 _GRACE_SECONDS = 10
 """How long requests that run may take after the stop signal: an answer on its way is stored."""
+_WATCH_SECONDS = 0.5
 
 
 class Reach(NamedTuple):
@@ -61,13 +66,26 @@ def options_of(reach: Reach, *, is_simulated: bool = False) -> Options:
 
 
 class _Making(NamedTuple):
-    """Makes the application in the process that serves it. ``address``: that of the database, with its password."""
+    """Makes the application in the process that serves it. ``address``: that of the database, with its password.
+
+    ``parent``: the process that started this one of several; null where one serves alone.
+    """
 
     address: str
     options: Options
+    parent: int | None = None
 
     def __call__(self) -> FastAPI:
+        if self.parent is not None:
+            threading.Thread(target=_end_with, args=(self.parent,), daemon=True).start()
         return application(Database(self.address), self.options)
+
+
+def _end_with(parent: int) -> None:
+    """End this process in order once its parent has ended: killed, it can neither stop this one nor free the port."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def serve(
@@ -85,7 +103,8 @@ def serve(
             allowed="1",
             do="omit --processes, or take PostgreSQL: --database postgresql://…",
         )
-    making = _Making(database.engine.url.render_as_string(hide_password=False), options)
+    parent = None if num_processes == 1 else os.getpid()
+    making = _Making(database.engine.url.render_as_string(hide_password=False), options, parent)
     settings = _settings(making, reach.proxy, num_processes)
     with listening(reach.host, reach.port) as listener:
         announce(url_of(reach.host, listener))
