@@ -33,6 +33,16 @@ def cases(num_cases, num_responses=3, *, first=0):
     ]
 
 
+def cases_with_reference(number, *, first=500):
+    """Cases whose ranking is that of their responses' numbers, with a reason for it."""
+    return [
+        msgspec.structs.replace(
+            case, ranking=tuple((each.id,) for each in case.responses), meta={"reason": "The first is exact."}
+        )
+        for case in cases(number, first=first)
+    ]
+
+
 def make_project(database, num_cases=1, num_responses=3, *, num_people=2, rules=NO_GOLD, seed=0, **tasks):
     """Make a project with one batch and people with the role annotator; returns its id and theirs."""
 

@@ -24,7 +24,7 @@ from steelyard.workbench.tables import (
     StoredTask,
     WorkbenchTable,
 )
-from workbench_people import NO_GOLD, answer, cases, seat_of, send
+from workbench_people import NO_GOLD, answer, cases, cases_with_reference, seat_of, send
 
 PASSWORD = "a long password"
 ABSENT = 999
@@ -193,6 +193,11 @@ def copy_rows(source, target):
             rows = [dict(row) for row in reading.execute(select(table)).mappings()]
             if rows and table is not StoredKey.__table__:
                 writing.execute(insert(table), rows)
+
+
+def reference_lines(num_cases):
+    """Return lines of a case file whose rankings are the reference of a qualification."""
+    return b"".join(msgspec.json.encode(case) + b"\n" for case in cases_with_reference(num_cases, first=300))
 
 
 def case_lines(num_cases, *, first=100):

@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.people import ROLES
-from workbench_site import ABSENT, case_lines
+from workbench_site import ABSENT, case_lines, reference_lines
 
 HOLDERS = {
     "annotate": {"annotator"},
@@ -70,6 +70,9 @@ ROUTES = {
     ("GET", "/annotate"): Row("annotate", 200),
     ("GET", "/annotate/tasks"): Row("annotate", 200, query="?project=1"),
     ("GET", "/annotate/progress"): Row("annotate", 200, query="?project=1"),
+    ("GET", "/annotate/qualification/tasks"): Row("annotate", 200, query="?project=1"),
+    # There is no qualification here: `test_qualification` has one.
+    ("POST", "/annotate/qualification/{task}"): Row("annotate", 404, _answer(), query="?project=1"),
     ("POST", "/annotate/{assignment}/draft"): Row("annotate", 200, _answer()),
     ("POST", "/annotate/{assignment}/answer"): Row("annotate", 200, _answer()),
     ("POST", "/annotate/{assignment}/release"): Row("annotate", 200),
@@ -99,6 +102,14 @@ ROUTES = {
     ("GET", f"{MANAGE}/items"): Row("manage project", 200, query="?state=annotating"),
     ("GET", f"{MANAGE}/guidelines"): Row("manage project", 200),
     ("POST", f"{MANAGE}/guidelines"): Row("manage project", 303, {"data": {"text": "Be exact."}}),
+    ("GET", f"{MANAGE}/qualification"): Row("manage project", 200),
+    ("POST", f"{MANAGE}/qualification/import"): Row(
+        "manage project", 200, {"files": {"file": ("x.jsonl", reference_lines(2))}}
+    ),
+    ("POST", f"{MANAGE}/qualification/gold"): Row("manage project", 200, {"data": {"number": "3"}}),
+    ("POST", f"{MANAGE}/qualification/people/{{person}}"): Row(
+        "manage project", 303, {"data": {"decision": "let pass", "reason": "known from another project"}}
+    ),
     ("GET", "/manage/people"): Row("manage people", 200),
     ("POST", "/manage/people"): Row("manage people", 200, {"data": {"name": "new", "role": "annotator"}}),
     ("POST", "/manage/people/{person}"): Row("manage people", 303, {"data": {"role": "delivery", "is_active": "true"}}),
@@ -120,6 +131,11 @@ ROUTES = {
     ("GET", f"{REST}/{{project}}/items"): Row("see progress", 200),
     ("POST", f"{REST}/{{project}}/import"): Row(
         "manage project", 201, {"content": case_lines(2, first=200)}, query="?batch=b3"
+    ),
+    ("GET", f"{REST}/{{project}}/qualification"): Row("see people", 200),
+    ("POST", f"{REST}/{{project}}/qualification/import"): Row("manage project", 201, {"content": reference_lines(2)}),
+    ("POST", f"{REST}/{{project}}/qualification/people/{{person}}"): Row(
+        "manage project", 204, {"json": {"decision": "let pass", "reason": "known from another project"}}
     ),
     ("GET", f"{REST}/{{project}}/export"): Row("export", 200),
     ("GET", f"{REST}/{{project}}/answers"): Row("export", 200),

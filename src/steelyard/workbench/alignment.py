@@ -224,7 +224,7 @@ def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: T
     if answer.cannot_judge is not None:
         raise ConfigError("the answer gives no verdict", where="answer", do="say that you cannot settle the item")
     settings = settings_of(session.get_one(StoredProject, item.project_id))
-    check_answer(evidence.task, answer, shown, settings)
+    check_answer(evidence.task.kind, answer, shown, settings)
     if unknown := set(answer.discarded.values()) - set(settings.discard_reasons):
         allowed = ", ".join(settings.discard_reasons)
         raise ConfigError(f"{sorted(unknown)[0]!r} is no reason to discard", where="answer", allowed=allowed)

@@ -26,7 +26,18 @@ from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
 from steelyard.workbench.permissions import LoginNeeded, visitor_of
 from steelyard.workbench.rater_fits import FitKeeper
-from steelyard.workbench.routes import account, align, annotate, manage, manage_people, progress, rest, review
+from steelyard.workbench.routes import (
+    account,
+    align,
+    annotate,
+    manage,
+    manage_people,
+    manage_qualification,
+    progress,
+    qualify,
+    rest,
+    review,
+)
 from steelyard.workbench.tallies import count_what_is_stored
 from steelyard.workbench.uploads import UPLOAD_PATHS
 
@@ -37,12 +48,15 @@ _TOO_LARGE = "the request is too large: import a large file on the server (steel
 _ROUTERS = (
     account.router,
     align.router,
+    qualify.router,
     annotate.router,
     manage.router,
     manage_people.router,
+    manage_qualification.router,
     progress.router,
     rest.router,
     progress.figures,
+    manage_qualification.interface,
     rest.description,
     review.router,
 )

@@ -18,6 +18,7 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.figure_tables import StoredGateResult, StoredWorkDay
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.stranded import StrandedWork, stranded_work
 from steelyard.workbench.tables import StoredItem, StoredPerson, StoredProject, StoredReview, StoredTask
 from steelyard.workbench.tallies import DAY
 
@@ -78,6 +79,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The progress of a project. ``answers_left``: those that open tasks ask for. ``pace``: answers a day of a person.
 
     ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
+    ``stranded``: work that waits for nobody.
     """
 
     at: float
@@ -92,6 +94,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     rounds: RoundCounts
     forecast: ProjectForecast
     forecast_at: float
+    stranded: tuple[StrandedWork, ...]
 
 
 def progress_figures(session: Session, project: StoredProject, *, at: float) -> ProgressFigures:
@@ -115,6 +118,7 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         rounds=rounds,
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
+        stranded=stranded_work(session, project),
     )
 
 

@@ -9,11 +9,13 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, Layer, PipelineRules
+from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.errors import OutputError
 from steelyard.core.types import Case
@@ -26,6 +28,7 @@ from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.guidelines import NewGuideline, add_guideline
 from steelyard.workbench.people import NewPerson, Role, add_person, make_key
 from steelyard.workbench.projects import Evidence, ProjectSettings, add_project, export_cases, import_cases
+from steelyard.workbench.qualification_material import import_qualification
 from steelyard.workbench.simulation import (
     Crew,
     Habits,
@@ -49,6 +52,8 @@ _PACE = 400.0
 _ROLE_OF: dict[Layer, Role] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _FILE = "workbench.db"
 _ORDINALS = ("second", "third", "fourth")
+_NUM_QUALIFICATION = 5
+_REASON = "Simulated: this order is that of the qualities that were drawn for the responses."
 _ROUNDS_TO_ALIGN = 3
 """In the first people propose, in the second the others take it or give up, in the third both have."""
 
@@ -81,7 +86,9 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
     Every other kind of tasks has a small project of its own.
     """
     begun_at = time.time() - _DAYS * 24 * 3600
-    simulation = start_project(database, cases, seed=seed, begun_at=begun_at)._replace(pace=_PACE)
+    examples, cases = cases[:_NUM_QUALIFICATION], cases[_NUM_QUALIFICATION:]
+    simulation = start_project(database, cases, seed=seed, begun_at=begun_at, qualification=examples)
+    simulation = simulation._replace(pace=_PACE)
     add_guidelines(simulation)
     size = len(cases) // 7
     ends = [len(cases) - number * size for number in range(5, -1, -1)]
@@ -160,13 +167,21 @@ def start_project(
     rules: PipelineRules | None = None,
     tasks: TaskRules | None = None,
     habits: Habits | None = None,
+    qualification: Sequence[Case] = (),
 ) -> Simulation:
-    """Make a project of simulated people: annotators, two in each layer, and an administrator. Nothing is imported."""
-    every = tuple(cases)
+    """Make a project of simulated people: annotators, two in each layer, and an administrator. Nothing is imported.
+
+    With cases for a qualification, its annotators pass `_NUM_QUALIFICATION` tasks of these first; their rankings are
+    the reference.
+    """
+    every = (*cases, *qualification)
+    qualifying = QualificationRules(num_tasks=_NUM_QUALIFICATION if qualification else 0, least_accuracy=0.7)
 
     def make(session: Session) -> Crew:
         make_key(session)
-        settings = ProjectSettings(rules=rules or PipelineRules(), tasks=tasks or TaskRules(), seed=seed)
+        settings = ProjectSettings(
+            rules=rules or PipelineRules(), tasks=tasks or TaskRules(), qualification=qualifying, seed=seed
+        )
         project = add_project(session, "Simulated project", settings, by=None, at=begun_at, is_simulated=True)
 
         def add(role: Role, number: int) -> int:
@@ -185,6 +200,9 @@ def start_project(
             layer: tuple(add(_ROLE_OF[layer], number) for number in range(2)) for layer in LAYERS
         }
         add("administrator", 0)
+        if qualification:
+            bare = [_with_reason(_without_answers(case, has_reference=True)) for case in qualification]
+            import_qualification(session, project, bare, by=None, at=begun_at)
         return Crew(project.id, annotators, layers)
 
     return Simulation(
@@ -223,7 +241,9 @@ def simulate_to_bench(cases: Path, out: Path, *, seed: int = 0, evidence: Eviden
         raise OutputError("exists already", where=str(out / _FILE), do="name a folder without a workbench")
     out.mkdir(parents=True, exist_ok=True)
     with _made_whole(out) as database:
-        simulation = start_project(database, every, seed=seed, begun_at=time.time())
+        with TemporaryDirectory() as folder:
+            examples = demo_cases(Path(folder), seed=seed + 1, num_prompts=_NUM_QUALIFICATION)
+        simulation = start_project(database, every, seed=seed, begun_at=time.time(), qualification=examples)
         import_batch(simulation, every, "simulated")
         states = work_until_finished(simulation)
         with database.reading() as session:
@@ -246,6 +266,10 @@ def _made_whole(folder: Path) -> Iterator[Database]:
         # The last connection that is closed writes the log of changes into the file.
         database.close()
     unfinished.replace(folder / _FILE)
+
+
+def _with_reason(case: Case) -> Case:
+    return msgspec.structs.replace(case, meta={"reason": _REASON})
 
 
 def _without_answers(case: Case, *, has_reference: bool) -> Case:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.pipeline import LAYERS, PipelineRules
+from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kind_named, kinds_of
 from steelyard.core.config import Config, resolve_config
@@ -46,6 +47,8 @@ class ProjectSettings(Config, frozen=True):
     """How items move."""
     tasks: TaskRules = TaskRules()
     """Which tasks a case gets."""
+    qualification: QualificationRules = QualificationRules()
+    """What new annotators pass before real tasks."""
     discard_reasons: tuple[str, ...] = DEFAULT_DISCARDS
     """Why a response may be discarded."""
     seed: int = 0

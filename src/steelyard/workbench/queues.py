@@ -16,7 +16,9 @@ from steelyard.annotation.gold import is_gold_place
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.numerics import generator
 from steelyard.core.text import response_text
+from steelyard.workbench.figure_tables import StoredWorkDay
 from steelyard.workbench.projects import ProjectSettings, case_of
+from steelyard.workbench.qualification_tables import StoredQualificationRound
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 
 _CANDIDATES = 40
@@ -74,6 +76,23 @@ _TAKE_PLACE = (
 )
 
 
+PASSED = ("passed", "let pass")
+"""The outcomes of a round of qualification with which a person has real tasks."""
+# Asked before every task of a project with a qualification. Who has answered real tasks needs none.
+_MAY_WORK = select(
+    or_(
+        exists().where(
+            StoredQualificationRound.project_id == bindparam("project"),
+            StoredQualificationRound.person_id == bindparam("person"),
+            StoredQualificationRound.outcome.in_(PASSED),
+        ),
+        exists().where(
+            StoredWorkDay.project_id == bindparam("project"), StoredWorkDay.person_id == bindparam("person")
+        ),
+    )
+)
+
+
 class Seat(NamedTuple):
     """A person in a project."""
 
@@ -83,8 +102,13 @@ class Seat(NamedTuple):
 
 
 def next_assignments(session: Session, seat: Seat, *, number: int, at: float) -> list[StoredAssignment]:
-    """Return up to ``number`` open tasks of a person, the oldest first, new ones reserved as far as there are any."""
+    """Return up to ``number`` open tasks of a person, the oldest first, new ones reserved as far as there are any.
+
+    None before the person has passed the qualification of the project.
+    """
     _release_expired(session, at)
+    if not may_work(session, seat.settings, project=seat.project.id, person=seat.person.id):
+        return []
     mine = _open_assignments(session, seat, at)
     while len(mine) < min(number, _MOST_OPEN):
         reserved = _reserve(session, seat, at)
@@ -92,6 +116,13 @@ def next_assignments(session: Session, seat: Seat, *, number: int, at: float) ->
             break
         mine.append(reserved)
     return mine
+
+
+def may_work(session: Session, settings: ProjectSettings, *, project: int, person: int) -> bool:
+    """Tell whether a person may have real tasks of a project: without a qualification, or after it."""
+    if not settings.qualification.num_tasks:
+        return True
+    return bool(session.scalar(_MAY_WORK, {"project": project, "person": person}))
 
 
 def release(session: Session, assignment: StoredAssignment) -> bool:

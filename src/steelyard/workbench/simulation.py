@@ -8,6 +8,7 @@ decision follows from the seed, the person and the item.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -23,9 +24,10 @@ from steelyard.core.types import Case
 from steelyard.workbench.alignment import all_items_to_align, items_to_settle, pass_on, propose, settle, tasks_to_align
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of
-from steelyard.workbench.projects import case_of, count_states, settings_of
+from steelyard.workbench.projects import ProjectSettings, case_of, count_states, settings_of
+from steelyard.workbench.qualification import answer_task, decide_qualification, next_tasks
 from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.queues import Seat, next_assignments
+from steelyard.workbench.queues import Seat, may_work, next_assignments
 from steelyard.workbench.reviewing import Verdict, decide, items_to_review
 from steelyard.workbench.submissions import submit
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
@@ -34,6 +36,8 @@ _STATES: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()
 _MOST_ROUNDS = 100
 _REMARK = "simulated: the two of us see it differently"
 _REASON = "simulated: the ranking is not convincing"
+_PARDON = "simulated: the reference was read again"
+_MOST_QUALIFICATIONS = 3
 
 
 class Habits(Config, frozen=True):
@@ -143,15 +147,35 @@ def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
     project = session.get_one(StoredProject, simulation.crew.project)
     seat = Seat(session.get_one(StoredPerson, person), project, settings_of(project))
     at = _now(simulation, session)
+    if not may_work(session, seat.settings, project=project.id, person=person):
+        _qualify(simulation, session, seat, at)
     mine = next_assignments(session, seat, number=1, at=at)
     if not mine:
         return False
     task = session.get_one(StoredTask, mine[0].task_id)
     rng = generator(simulation.seed, "answer", person, mine[0].task_id)
     seconds = simulation.habits.seconds * float(np.exp(rng.normal(0, 0.6)))
-    answer = _look(simulation, session, task, rng, shown=mine[0].shown)
+    answer = _look_at_task(simulation, session, task, rng, shown=mine[0].shown)
     submit(session, mine[0], answer, seconds=seconds, at=at)
     return True
+
+
+def _qualify(simulation: Simulation, session: Session, seat: Seat, at: float) -> None:
+    """Take a person through rounds of qualification; a manager lets repeat, and at last lets pass."""
+    person = seat.person.id
+    for number in range(_MOST_QUALIFICATIONS):
+        while tasks := next_tasks(session, seat.project, person, number=1, at=at):
+            task = tasks[0]
+            case = msgspec.json.decode(task.case_json, type=Case)
+            rng = generator(simulation.seed, "qualification", person, task.id, number)
+            look = _LookedAt(case, task.kind, task.responses)
+            answer = _look(simulation, seat.settings, look, rng)
+            answer_task(session, seat.project, person, task.id, answer, seconds=simulation.habits.seconds, at=at)
+        if may_work(session, seat.settings, project=seat.project.id, person=person):
+            return
+        decision = "let repeat" if number + 1 < _MOST_QUALIFICATIONS else "let pass"
+        decide_qualification(session, seat.project, person, decision, _PARDON, by=None, at=at)
+        session.flush()
 
 
 def _align_all(simulation: Simulation, session: Session, person: int) -> int:
@@ -176,7 +200,7 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
             pass_on(session, item.id, _REMARK, state="aligning", person=person, at=at)
             return True
         rng = generator(simulation.seed, "second look", person, evidence.task.id)
-        answer = others[-1] if others else _look(simulation, session, evidence.task, rng, care=2.0)
+        answer = others[-1] if others else _look_at_task(simulation, session, evidence.task, rng, care=2.0)
         propose(session, item.id, evidence.task.id, answer, person=person, at=at)
         did_something = True
     return did_something
@@ -199,7 +223,7 @@ def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: 
         while open_tasks := [each for each in evidence_of(session, [item])[item.id] if each.is_open]:
             task = open_tasks[0].task
             rng = generator(simulation.seed, "decision", person, task.id)
-            answer = _look(simulation, session, task, rng, care=2.0)
+            answer = _look_at_task(simulation, session, task, rng, care=2.0)
             settle(session, item.id, task.id, answer, layer=layer, person=person, at=at)
     return len(items)
 
@@ -215,7 +239,15 @@ def _review_all(simulation: Simulation, session: Session, layer: Layer, person: 
     return len(items)
 
 
-def _look(
+class _LookedAt(NamedTuple):
+    """What somebody looks at: responses of a case in a task of a kind."""
+
+    case: Case
+    kind: str
+    responses: Sequence[str]
+
+
+def _look_at_task(
     simulation: Simulation,
     session: Session,
     task: StoredTask,
@@ -224,28 +256,40 @@ def _look(
     shown: Sequence[str] | None = None,
     care: float = 1.0,
 ) -> TaskAnswer:
+    case = case_of(session.get_one(StoredItem, task.item_id))
+    settings = settings_of(session.get_one(StoredProject, task.project_id))
+    looked_at = _LookedAt(case, task.kind, task.responses if shown is None else shown)
+    return _look(simulation, settings, looked_at, rng, care=care)
+
+
+def _look(
+    simulation: Simulation,
+    settings: ProjectSettings,
+    looked_at: _LookedAt,
+    rng: np.random.Generator,
+    *,
+    care: float = 1.0,
+) -> TaskAnswer:
     """Return the answer of somebody who looks at a task with the usual errors, divided by ``care``."""
-    noise, item = simulation.habits.noise, session.get_one(StoredItem, task.item_id)
+    case, kind, responses = looked_at
+    noise, item = simulation.habits.noise, (case.prompt.id, case.prompt.language or "")
     careful = Noise(spread=noise.spread / care, tie_band=noise.tie_band)
-    latent = simulation.qualities[item.prompt, item.language]
-    texts = {response.id: response.text or "" for response in case_of(item).responses}
-    responses = task.responses if shown is None else shown
+    texts = {response.id: response.text or "" for response in case.responses}
     perceived: Floats = np.empty(0)
     if responses:
-        qualities = np.array([latent[response] for response in responses])
+        qualities = np.array([simulation.qualities[item][response] for response in responses])
         lengths = np.array([max(1, len(texts[response])) for response in responses], np.float64)
         perceived = perceive(qualities, lengths, careful, rng)
     look = SimulatedLook(
         texts={response: texts[response] for response in responses},
         perceived=perceived,
         noise=careful,
-        item=(item.prompt, item.language),
+        item=item,
         care=care,
         rng=rng,
         seed=simulation.seed,
     )
-    settings = settings_of(session.get_one(StoredProject, task.project_id))
-    return kind_named(task.kind).simulate(look, catalogues_of(settings))
+    return kind_named(kind).simulate(look, catalogues_of(settings))
 
 
 def _now(simulation: Simulation, session: Session | None = None) -> float:

@@ -110,7 +110,7 @@ def submit(
             return Submitted("stored before", item.state)
         raise ConfigError("this task is answered already", where="answer", do="open the next task")
     settings, shown = settings_of(session.get_one(StoredProject, task.project_id)), responses_shown(session, assignment)
-    check_answer(task, answer, shown, settings)
+    check_answer(task.kind, answer, shown, settings)
     version = filed_guideline(session, task, assignment.person_id, guideline)
     save_draft(session, assignment, answer, seconds=seconds)
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
@@ -160,9 +160,12 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     settle_if_agreed(session, item, person=None, at=at)
 
 
-def check_answer(task: StoredTask, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings) -> None:
-    """Raise ConfigError for an answer that no page sends, that is not complete, or that contradicts itself."""
-    kind = kind_named(task.kind)
+def check_answer(name: str, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings) -> None:
+    """Raise ConfigError for an answer to a task of the kind ``name`` that is not complete, or contradicts itself.
+
+    Also for one that no page sends.
+    """
+    kind = kind_named(name)
     if wrong := kind.misfits(answer, shown, catalogues_of(settings)):
         raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
     if open_points := kind.contradictions(answer, tuple(shown)):
@@ -235,12 +238,12 @@ def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
     ]
 
 
-def guideline_of(session: Session, task: StoredTask, language: str) -> StoredGuideline | None:
-    """Return the guideline of the task's category, else the one of all, in its latest version and a person's language.
+def guideline_of(session: Session, project: int, category: str, language: str) -> StoredGuideline | None:
+    """Return the guideline of a category, else the one of all, in its latest version and a person's language.
 
     Where there is none in the language, the one in another.
     """
-    wanted = {"project": task.project_id, "category": task.category, "language": language}
+    wanted = {"project": project, "category": category, "language": language}
     return session.scalar(_GUIDELINES, wanted)
 
 
@@ -248,5 +251,6 @@ def filed_guideline(session: Session, task: StoredTask, person: int, shown: int 
     """Return the version that an answer is filed under: what the page showed, if it is one of the task's."""
     row = None if shown is None else session.get(StoredGuideline, shown)
     if row is None or row.project_id != task.project_id or row.category not in (task.category, ""):
-        row = guideline_of(session, task, session.get_one(StoredPerson, person).language)
+        language = session.get_one(StoredPerson, person).language
+        row = guideline_of(session, task.project_id, task.category, language)
     return None if row is None else row.id

@@ -6,7 +6,7 @@ Nothing in a view tells a task whose answer is known from any other, or whose re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import exists, func, select
@@ -15,23 +15,23 @@ from sqlalchemy.orm import Session, aliased
 from steelyard.annotation.agreement import PairCounts, count_agreement
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.core.types import Record
+from steelyard.core.types import Case, Record
 from steelyard.workbench.answer_markdown import safe_markdown
 from steelyard.workbench.blinding import BlindTask, blind_task
 from steelyard.workbench.pages import FOLDER
-from steelyard.workbench.projects import case_of
+from steelyard.workbench.projects import ProjectSettings, case_of
 from steelyard.workbench.question_words import QuestionWords, catalogues_of, question_in_words
-from steelyard.workbench.queues import Seat, responses_shown
+from steelyard.workbench.queues import Seat, may_work, responses_shown
 from steelyard.workbench.submissions import guideline_of
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredItem, StoredTask
+from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredGuideline, StoredItem, StoredTask
 
 _LONG_PROMPT = 1500
 """Characters from which a prompt is folded."""
 _MOST_COMPARED = 200
 """The latest answers of a person whose agreement with others is counted."""
-Reason = Literal["no tasks", "all taken", "other skills", "all had"]
-"""Why a person has no task: the project has none, others have them all, the open ones ask for another skill, or this
-person has had them."""
+Reason = Literal["no tasks", "all taken", "other skills", "all had", "not qualified"]
+"""Why a person has no task: the project has none, others have them all, the open ones ask for another skill, this
+person has had them, or has to pass the qualification first."""
 
 
 class TurnView(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -104,11 +104,16 @@ def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment]
     views = []
     for assignment in assignments:
         task = session.get_one(StoredTask, assignment.task_id)
-        guideline = guideline_of(session, task, seat.person.language)
+        guideline = guideline_of(session, seat.project.id, task.category, seat.person.language)
         if guideline is not None and guideline.id not in guidelines:
-            guidelines[guideline.id] = GuidelineView(version=guideline.version, html=str(safe_markdown(guideline.text)))
-        views.append(_view_task(session, seat, assignment, None if guideline is None else guideline.id))
+            guidelines[guideline.id] = view_guideline(guideline)
+        views.append(_view_assignment(session, seat, assignment, None if guideline is None else guideline.id))
     return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, seat))
+
+
+def view_guideline(guideline: StoredGuideline) -> GuidelineView:
+    """Return the view of a version of a guideline."""
+    return GuidelineView(version=guideline.version, html=str(safe_markdown(guideline.text)))
 
 
 def blind_task_of(session: Session, assignment: StoredAssignment) -> BlindTask:
@@ -146,19 +151,29 @@ def _in_language(entry: Mapping[str, object], language: str) -> dict[str, object
     return {key: value[language] if isinstance(value, dict) else value for key, value in entry.items()}
 
 
-def _view_task(session: Session, seat: Seat, assignment: StoredAssignment, guideline: int | None) -> TaskView:
-    task = session.get_one(StoredTask, assignment.task_id)
-    item, kind = session.get_one(StoredItem, task.item_id), kind_named(task.kind)
-    turns = case_of(item).prompt.messages
-    blind = blind_task_of(session, assignment)
-    questions = kind.questions(tuple(blind.texts), catalogues_of(seat.settings))
-    draft = None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer)
+class ShownTask(NamedTuple):
+    """A task as a page shows it. ``number`` is what the page calls it by; ``draft`` has ids of responses."""
+
+    number: int
+    until: float
+    kind: str
+    case: Case
+    blind: BlindTask
+    category: str
+    draft: TaskAnswer | None
+    guideline: int | None
+
+
+def view_task(shown: ShownTask, settings: ProjectSettings, language: str) -> TaskView:
+    """Return the view of a task in a language of the pages."""
+    kind, turns, blind = kind_named(shown.kind), shown.case.prompt.messages, shown.blind
+    questions = kind.questions(tuple(blind.texts), catalogues_of(settings))
     return TaskView(
-        assignment=assignment.id,
-        until=assignment.expires_at,
-        kind=task.kind,
-        language=item.language,
-        category=task.category,
+        assignment=shown.number,
+        until=shown.until,
+        kind=shown.kind,
+        language=shown.case.prompt.language or "",
+        category=shown.category,
         # A text that is entered begins as the last turn: only then is it needed as it was written.
         prompt_text=turns[-1].content if turns and any(each.input == "text" for each in questions) else "",
         prompt=tuple(TurnView(role=turn.role, html=str(safe_markdown(turn.content))) for turn in turns),
@@ -167,14 +182,31 @@ def _view_task(session: Session, seat: Seat, assignment: StoredAssignment, guide
             ResponseView(id=letter, html=str(safe_markdown(text.shown)), raw=text.shown)
             for letter, text in blind.texts.items()
         ),
-        questions=tuple(question_in_words(question, seat.person.language) for question in questions),
+        questions=tuple(question_in_words(question, language) for question in questions),
         has_discards=kind.has_discards,
-        draft=None if draft is None else blind.shown(draft),
-        guideline=guideline,
+        draft=None if shown.draft is None else blind.shown(shown.draft),
+        guideline=shown.guideline,
     )
 
 
+def _view_assignment(session: Session, seat: Seat, assignment: StoredAssignment, guideline: int | None) -> TaskView:
+    task = session.get_one(StoredTask, assignment.task_id)
+    shown = ShownTask(
+        number=assignment.id,
+        until=assignment.expires_at,
+        kind=task.kind,
+        case=case_of(session.get_one(StoredItem, task.item_id)),
+        blind=blind_task_of(session, assignment),
+        category=task.category,
+        draft=None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer),
+        guideline=guideline,
+    )
+    return view_task(shown, seat.settings, seat.person.language)
+
+
 def _why_none(session: Session, seat: Seat) -> Reason:
+    if not may_work(session, seat.settings, project=seat.project.id, person=seat.person.id):
+        return "not qualified"
     ordinary = select(StoredTask.id).where(StoredTask.project_id == seat.project.id, StoredTask.is_gold.is_(False))
     if session.scalar(ordinary.limit(1)) is None:
         return "no tasks"

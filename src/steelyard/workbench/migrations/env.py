@@ -2,7 +2,8 @@
 
 from alembic import context
 
-from steelyard.workbench import figure_tables, queue_tables  # noqa: F401 - their tables belong to the metadata
+# Their tables belong to the metadata.
+from steelyard.workbench import figure_tables, qualification_tables, queue_tables  # noqa: F401
 from steelyard.workbench.tables import WorkbenchTable
 
 context.configure(

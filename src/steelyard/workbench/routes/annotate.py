@@ -23,7 +23,7 @@ from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import Annotator
 from steelyard.workbench.projects import settings_of
-from steelyard.workbench.queues import Seat, give_back, next_assignments, release
+from steelyard.workbench.queues import Seat, give_back, may_work, next_assignments, release
 from steelyard.workbench.submissions import save_draft, submit
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.task_views import blind_task_of, own_progress, rubric_of, view_tasks
@@ -75,17 +75,29 @@ def annotate_page(request: Request, visitor: Annotator, project: int | None = No
                 raise HTTPException(404)
         if len(projects) != 1:
             return page(request, "projects_to_annotate.html", visitor, projects=projects)
-        return _card_page(request, visitor, projects[0])
+        return _card_page(request, visitor, session, projects[0])
 
 
-def _card_page(request: Request, visitor: Visitor, project: StoredProject) -> Response:
+def _card_page(request: Request, visitor: Visitor, session: Session, project: StoredProject) -> Response:
     language = language_of(request, visitor)
     rubric = rubric_of(language)
     words = {key: word for key, word in words_of(language).items() if key.startswith("task_")}
-    reasons = settings_of(project).discard_reasons
+    settings = settings_of(project)
+    is_qualification = not may_work(session, settings, project=project.id, person=visitor.person)
+    reasons = settings.discard_reasons
     setup = {"person": visitor.person, "project": project.id, "discard_reasons": reasons, "rubric": rubric}
+    setup["is_qualification"] = is_qualification
     text = msgspec.json.encode(setup | {"words": words}).decode()
-    return page(request, "annotate.html", visitor, project=project.name, rubric=rubric, setup=text)
+    return page(
+        request,
+        "annotate.html",
+        visitor,
+        project=project.name,
+        rubric=rubric,
+        setup=text,
+        is_qualification=is_qualification,
+        least=settings.qualification.least_accuracy,
+    )
 
 
 @router.get("/annotate/tasks")
@@ -96,7 +108,7 @@ def tasks(
     now = time.time()
 
     def load(session: Session) -> bytes:
-        seat = _seat(session, visitor.person, project)
+        seat = seat_in(session, visitor.person, project)
         return msgspec.json.encode(view_tasks(session, seat, next_assignments(session, seat, number=number, at=now)))
 
     return Response(_database(request).write(load), media_type="application/json")
@@ -108,7 +120,7 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
     now = time.time()
     start = since if now - 2 * _DAY <= since <= now else now - _DAY
     with _database(request).reading() as session:
-        figures = own_progress(session, _seat(session, visitor.person, project), since=start)
+        figures = own_progress(session, seat_in(session, visitor.person, project), since=start)
     return Response(msgspec.json.encode(figures), media_type="application/json")
 
 
@@ -184,7 +196,8 @@ def _answered(
     return Response(msgspec.json.encode({"outcome": outcome}), media_type="application/json")
 
 
-def _seat(session: Session, person: int, project: int) -> Seat:
+def seat_in(session: Session, person: int, project: int) -> Seat:
+    """Return a person's place in a project. Answers 404 for a project that does not exist."""
     rows = session.execute(_SEAT, {"person": person, "project": project}).one_or_none()
     if rows is None:
         raise HTTPException(404)

@@ -19,6 +19,7 @@ from steelyard.workbench.figure_plots import agreement_plots, gold_plot, progres
 from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.permissions import Observer, PeopleObserver, RowNumber
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.qualification_results import QualificationFigures
 from steelyard.workbench.quality import AgreementFigures, PeopleFigures, agreement_figures, people_figures
 from steelyard.workbench.rater_fits import FitKeeper
 from steelyard.workbench.routes.manage import project_of
@@ -41,7 +42,7 @@ def record_schemas() -> JsonObject:
     return components
 
 
-_RECORDS: tuple[type, ...] = (ProgressFigures, AgreementFigures, PeopleFigures)
+_RECORDS: tuple[type, ...] = (ProgressFigures, AgreementFigures, PeopleFigures, QualificationFigures)
 
 
 @router.get("/progress")

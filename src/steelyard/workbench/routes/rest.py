@@ -35,7 +35,7 @@ from steelyard.workbench.tables import StoredProject
 from steelyard.workbench.uploads import read_upload
 
 PREFIX = "/api/v1"
-_LINES = "application/x-ndjson"
+LINES = "application/x-ndjson"
 
 
 class Problem(BaseModel):
@@ -162,7 +162,8 @@ Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows o
 Filter = Annotated[str, Query(max_length=500, description="Only items with exactly this value; empty for all.")]
 
 
-async def _body(request: Request) -> bytes:
+async def request_body(request: Request) -> bytes:
+    """Return the body of a request as it was sent."""
     return await request.body()
 
 
@@ -229,7 +230,7 @@ def list_items(
         "requestBody": {
             "required": True,
             "description": "A case file: JSON Lines, one case a line, in UTF-8.",
-            "content": {_LINES: {"schema": {"type": "string"}}},
+            "content": {LINES: {"schema": {"type": "string"}}},
         }
     },
 )
@@ -238,7 +239,7 @@ def import_lines(
     visitor: Manager,
     project: RowNumber,
     batch: Annotated[str, Query(min_length=1, max_length=200, description="The name of the batch, a new one.")],
-    body: Annotated[bytes, Depends(_body)],
+    body: Annotated[bytes, Depends(request_body)],
 ) -> ImportNote:
     """Take cases in as one batch: all of them, or nothing where a line is wrong."""
     with _database(request).reading() as session:
@@ -256,7 +257,7 @@ def import_lines(
     "/projects/{project}/export",
     response_class=StreamingResponse,
     responses={
-        200: {"description": "A case file, one case a line.", "content": {_LINES: {"schema": {"type": "string"}}}},
+        200: {"description": "A case file, one case a line.", "content": {LINES: {"schema": {"type": "string"}}}},
         **errors(404, 422),
     },
 )

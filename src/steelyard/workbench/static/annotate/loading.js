@@ -2,9 +2,10 @@
 
 const MOST_AHEAD = 2, MOST_OPEN = 3;
 
-// `prepare(task, guidelines)` builds a card. `onTasks` hears when the first card is there, or why there is none.
-export const makeLoader = ({ project, outbox, send, prepare, onTasks }) => {
-  let ready = [], present = null, reason = null, isLoading = false, isOffline = false;
+// `prepare(task, guidelines)` builds a card. `onTasks` hears when the first card is there, or why there is none, and
+// what the workbench said last.
+export const makeLoader = ({ path, project, outbox, send, prepare, onTasks }) => {
+  let ready = [], present = null, reason = null, isLoading = false, isOffline = false, latest = null;
   // Until when each task is this person's, as the workbench said last.
   const until = new Map();
 
@@ -14,7 +15,7 @@ export const makeLoader = ({ project, outbox, send, prepare, onTasks }) => {
     isLoading = true;
     // Answers that wait to be sent still count as open tasks at the workbench.
     const number = Math.min(MOST_OPEN, MOST_AHEAD + outbox.size() + (present === null ? 0 : 1));
-    const { status, data } = await send(`/annotate/tasks?project=${project}&number=${number}`);
+    const { status, data } = await send(`${path}?project=${project}&number=${number}`);
     isLoading = false;
     isOffline = status !== 200;
     reason = status === 401 || status === 403 ? "logged out" : isOffline ? "offline" : null;
@@ -22,8 +23,9 @@ export const makeLoader = ({ project, outbox, send, prepare, onTasks }) => {
       for (const task of data.tasks) until.set(task.assignment, task.until);
       for (const task of data.tasks.filter(isNew)) ready.push(prepare(task, data.guidelines));
       reason = data.reason || "all taken";
+      latest = data;
     }
-    onTasks(reason);
+    onTasks(reason, latest);
   };
   return {
     fill,

@@ -10,10 +10,11 @@ import { closing, openMarking, openReasons } from "./marking.js";
 import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
 import { giveBack, send } from "./server.js";
 import { drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress } from "./surroundings.js";
+import { drawEnd, drawRound, showFeedback } from "./qualification.js";
 import { triple } from "./triple.js";
 
 const root = document.querySelector("#annotator"), setup = JSON.parse(root.dataset.setup);
-const { words, rubric } = setup;
+const { words, rubric, is_qualification: isQualification } = setup;
 // What is entered, and in which order: questions one after the other, or the scores and the ranking of a triple.
 const flowOf = (task) => task.questions.length ? form : triple;
 const byId = (id) => document.getElementById(id);
@@ -22,15 +23,17 @@ const store = makeStore(window.localStorage);
 const later = (run, wait) => window.setTimeout(run, wait);
 const clock = makeClock(() => Date.now(), () => document.visibilityState === "visible");
 
-let card = null, state = { answer: emptyAnswer(), active: null, isByHand: false }, history = [], merged = null, guidelines = {}, reason = "loading";
+let card = null, state = { answer: emptyAnswer(), active: null, isByHand: false }, history = [], merged = null, guidelines = {}, reason = "loading", round = null;
 
 const tools = { words, rubric, act: (action) => act(action) };
 const outbox = makeOutbox({ store, person: setup.person, send, later, onChange: (state) => drawBanner(byId("banner"), state, { words, retry: () => outbox.retry(), forgive: () => outbox.forgive() }) });
-const drafts = makeDrafts({ store, person: setup.person, send, later, clock });
+// Drafts of a qualification stay in the browser: its tasks are nobody else's.
+const sendDraft = isQualification ? async () => ({ status: 200, data: {} }) : send;
+const drafts = makeDrafts({ store, person: setup.person, send: sendDraft, later, clock });
 const loader = makeLoader({
-  project: setup.project, outbox, send,
+  path: isQualification ? "/annotate/qualification/tasks" : "/annotate/tasks", project: setup.project, outbox, send,
   prepare: (task, versions) => { Object.assign(guidelines, versions); return buildCard(task, flowOf(task), tools); },
-  onTasks: (why) => { reason = why; if (!card) advance(); },
+  onTasks: (why, data) => { reason = why; round = data?.round || null; if (round) drawRound(byId("own-progress"), round, words); if (!card) advance(); },
 });
 
 const contextOf = () => ({ card, state, change, focus, act, words, dialog });
@@ -64,7 +67,8 @@ const advance = () => {
   if (!card) {
     place.replaceChildren();
     root.dataset.state = "empty";
-    drawEmpty(byId("empty"), reason, { words, retry: () => loader.fill() });
+    if (round && round.standing === reason) drawEnd(byId("empty"), round, words);
+    else drawEmpty(byId("empty"), reason, { words, retry: () => loader.fill() });
     return;
   }
   const draft = drafts.unsent(card.task.assignment) || card.task.draft;
@@ -82,10 +86,29 @@ const advance = () => {
 const submit = () => {
   if (!card.flow.isComplete(card, state)) { byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
   const { assignment, guideline } = card.task;
+  if (isQualification) { learn(assignment); return; }
   drafts.forget(assignment);
   outbox.put({ assignment, guideline, answer: state.answer, seconds: clock.take() });
   advance();
   outbox.flush().then(() => { loader.fill(); refreshProgress(); });
+};
+
+// Send an answer of the qualification, and go on when what was right in it has been read.
+let isSending = false;
+const learn = async (assignment) => {
+  if (isSending) return;
+  isSending = true;
+  const { status, data } = await send(`/annotate/qualification/${-assignment}?project=${setup.project}&seconds=${clock.take()}`, { body: state.answer });
+  isSending = false;
+  if (status !== 200) {
+    drawBanner(byId("banner"), { waiting: 1, problem: status === 0 ? "offline" : status === 401 ? "logged out" : null, refused: status > 401 || status === 400 ? [{ reason: data?.error || status }] : [] }, { words, retry: () => learn(assignment), forgive: () => { byId("banner").hidden = true; } });
+    return;
+  }
+  byId("banner").hidden = true;
+  drafts.forget(assignment);
+  ({ round } = data);
+  drawRound(byId("own-progress"), round, words);
+  showFeedback(dialog, data, words, () => { reason = round.standing === "open" ? "loading" : round.standing; advance(); loader.fill(); });
 };
 
 const undo = () => {
@@ -134,6 +157,7 @@ const setGuideline = (isOpen) => {
 };
 
 const refreshProgress = async () => {
+  if (isQualification) return;
   const midnight = new Date().setHours(0, 0, 0, 0) / 1000;
   const { status, data } = await send(`/annotate/progress?project=${setup.project}&since=${midnight}`);
   if (status === 200) drawProgress(byId("own-progress"), data, words);
@@ -153,7 +177,7 @@ document.addEventListener("keydown", (event) => {
 root.addEventListener("click", (event) => { const button = event.target.closest("button"); if (event.detail > 0 && button) button.blur(); });
 for (const name of ["pointermove", "wheel", "touchstart", "scroll"]) window.addEventListener(name, clock.touch, { passive: true });
 window.addEventListener("online", () => { outbox.retry(); loader.fill(); });
-window.addEventListener("pagehide", () => { drafts.flush(); giveBack(loader.unseen().filter(({ assignment }) => !drafts.unsent(assignment))); });
+window.addEventListener("pagehide", () => { drafts.flush(); if (!isQualification) giveBack(loader.unseen().filter(({ assignment }) => !drafts.unsent(assignment))); });
 // A page that comes back from the browser's memory has given its tasks back.
 window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
 document.addEventListener("visibilitychange", () => { clock.tick(); if (document.visibilityState === "hidden") drafts.flush(); else outbox.retry(); });

@@ -1,0 +1,62 @@
+"""The annotator's round of qualification: its tasks, and answers, which come back with what was right in them."""
+
+import time
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from sqlalchemy.orm import Session
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.database import Database
+from steelyard.workbench.pages import language_of, words_of
+from steelyard.workbench.permissions import Annotator, RowNumber
+from steelyard.workbench.qualification import answer_task, next_tasks
+from steelyard.workbench.qualification_tables import StoredQualificationTask
+from steelyard.workbench.qualification_views import blind_round_task, view_feedback, view_round_tasks
+from steelyard.workbench.routes.annotate import Seconds, SentAnswer, seat_in
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/annotate/qualification/tasks")
+def round_tasks(
+    request: Request, visitor: Annotator, project: int, number: Annotated[int, Query(ge=1, le=3)] = 2
+) -> Response:
+    """Return the next tasks of the visitor's round, which begins with the first of them."""
+    now = time.time()
+
+    def load(session: Session) -> bytes:
+        seat = seat_in(session, visitor.person, project)
+        tasks = next_tasks(session, seat.project, visitor.person, number=number, at=now)
+        return msgspec.json.encode(view_round_tasks(session, seat, tasks))
+
+    return Response(_database(request).write(load), media_type="application/json")
+
+
+@router.post("/annotate/qualification/{task}")
+def round_answer(
+    request: Request, visitor: Annotator, task: RowNumber, project: int, *, answer: SentAnswer, seconds: Seconds = 0.0
+) -> Response:
+    """Store an answer and return what was right in it, with the reference and the reason."""
+    now, language = time.time(), language_of(request, visitor)
+
+    def store(session: Session) -> bytes:
+        seat = seat_in(session, visitor.person, project)
+        row = session.get(StoredQualificationTask, task)
+        if row is None or row.project_id != project:
+            raise HTTPException(404)
+        stored = blind_round_task(seat, row).stored(answer)
+        if unknown := set(stored.discarded.values()) - set(seat.settings.discard_reasons):
+            allowed = ", ".join(seat.settings.discard_reasons)
+            raise ConfigError(f"{min(unknown)[:50]!r} is not a reason", where="answer", allowed=allowed)
+        marked = answer_task(session, seat.project, visitor.person, task, stored, seconds=seconds, at=now)
+        return msgspec.json.encode(view_feedback(session, seat, marked, words_of(language), language))
+
+    return Response(_database(request).write(store), media_type="application/json")
+
+
+def _database(request: Request) -> Database:
+    return request.app.state.database

@@ -1,0 +1,242 @@
+"""Work that waits for nobody: open tasks that no annotator may take, and items that no reviewer may decide on.
+
+Only tasks that could be stranded are looked at one by one: those of a later round, those that somebody handed back, and
+all where the team is no larger than the number of answers asked for. All others are counted by category.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from sqlalchemy import exists, func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY
+from steelyard.core.text import natural_order
+from steelyard.core.types import Record
+from steelyard.workbench.projects import ProjectSettings, settings_of
+from steelyard.workbench.queues import may_work
+from steelyard.workbench.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredTask,
+)
+
+Reason = Literal[
+    "nobody", "not qualified", "skills", "rework others", "rework same", "had", "no reviewer", "reviewers worked",
+    "gone",
+]  # fmt: skip
+"""Why work is stranded: there is no annotator; none is qualified; none has the category; the rule of rework leaves out
+everybody, in one way or the other; everybody who may has had the task. Of items: no account has the role that decides;
+all of that role have worked on the item; an account of somebody who has to align is closed."""
+_ROLE_OF = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
+_WAITING = {state: _ROLE_OF[layer] for state, layer in (REVIEWED_BY | SETTLED_BY).items()}
+_MOST_TASKS = 5000
+_NUM_EXAMPLES = 5
+
+
+class StrandedWork(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Tasks or items that wait for nobody. ``about``: their category, or the state of the items; ``examples``: prompts.
+
+    ``is_least``: there may be more, for not all tasks were looked at.
+    """
+
+    reason: Reason
+    about: str
+    number: int
+    examples: tuple[str, ...]
+    is_least: bool = False
+
+
+class _Annotator(NamedTuple):
+    number: int
+    skills: Collection[str]
+
+
+class _Team(NamedTuple):
+    """The active annotators, and those of them who may work in the project."""
+
+    every: Sequence[_Annotator]
+    qualified: Sequence[_Annotator]
+
+    def skilled(self, category: str) -> set[int]:
+        """Return those who may work on a category."""
+        return {each.number for each in self.qualified if not (each.skills and category) or category in each.skills}
+
+    def why_none(self, category: str) -> Reason | None:
+        """Return why nobody may work on a category; null where somebody may."""
+        if not self.every:
+            return "nobody"
+        if not self.qualified:
+            return "not qualified"
+        return None if self.skilled(category) else "skills"
+
+
+def stranded_work(session: Session, project: StoredProject) -> tuple[StrandedWork, ...]:
+    """Return the work of a project that waits for nobody, by reason and category or state."""
+    settings = settings_of(project)
+    team = _team(session, project, settings)
+    categories = _open_tasks(session, project.id)
+    rows = [
+        StrandedWork(reason=reason, about=category, number=number, examples=_examples(session, project.id, category))
+        for category, number in categories.items()
+        if (reason := team.why_none(category)) is not None
+    ]
+    usable = [category for category in categories if team.why_none(category) is None]
+    rows += _one_by_one(session, project.id, settings, team, usable)
+    rows += _waiting_items(session, project.id)
+    return tuple(sorted(rows, key=lambda row: (-row.number, row.reason, natural_order(row.about))))
+
+
+def _team(session: Session, project: StoredProject, settings: ProjectSettings) -> _Team:
+    people = session.execute(
+        select(StoredPerson.id, StoredPerson.skills).where(
+            StoredPerson.role == "annotator", StoredPerson.is_active.is_(True)
+        )
+    ).all()
+    every = [_Annotator(number, frozenset(skills)) for number, skills in people]
+    qualified = [each for each in every if may_work(session, settings, project=project.id, person=each.number)]
+    return _Team(every, qualified)
+
+
+def _open_tasks(session: Session, project: int) -> dict[str, int]:
+    """Return the number of open tasks by category."""
+    counts = select(StoredTask.category, func.count()).where(*_is_open(project)).group_by(StoredTask.category)
+    return {category: number for category, number in session.execute(counts)}  # noqa: C416 - `dict` takes no rows
+
+
+def _is_open(project: int) -> tuple:
+    return (StoredTask.project_id == project, StoredTask.is_gold.is_(False), StoredTask.is_open.is_(True))
+
+
+def _one_by_one(
+    session: Session, project: int, settings: ProjectSettings, team: _Team, categories: Sequence[str]
+) -> list[StrandedWork]:
+    """Return the tasks that everybody who might take them has had, or is left out of by the rule of rework."""
+    smallest = min((len(team.skilled(category)) for category in categories), default=0)
+    handed_back = exists().where(StoredAssignment.task_id == StoredTask.id, StoredAssignment.state == "released")
+    candidates = select(StoredTask).where(*_is_open(project), StoredTask.category.in_(categories))
+    if smallest >= settings.rules.num_annotators:
+        candidates = candidates.where(or_(StoredTask.round > 1, handed_back))
+    tasks = session.scalars(candidates.order_by(StoredTask.id).limit(_MOST_TASKS)).all()
+    had, former = _people_of(session, [task.id for task in tasks]), _former_people(session, tasks)
+    stranded: dict[tuple[Reason, str], list[StoredTask]] = defaultdict(list)
+    for task in tasks:
+        able = team.skilled(task.category)
+        by_rule = _by_rule(able, former.get(task.item_id, {}), task.round, settings.rules.rework)
+        if not by_rule:
+            stranded[
+                "rework same" if settings.rules.rework == "same people" else "rework others", task.category
+            ].append(task)
+        elif by_rule <= had.get(task.id, set()):
+            stranded["had", task.category].append(task)
+    return [
+        StrandedWork(
+            reason=reason,
+            about=category,
+            number=len(of_reason),
+            examples=_prompts(session, [task.item_id for task in of_reason]),
+            is_least=len(tasks) == _MOST_TASKS,
+        )
+        for (reason, category), of_reason in stranded.items()
+    ]
+
+
+def _by_rule(able: set[int], former: Mapping[int, int], round_: int, rework: str) -> set[int]:
+    """Return those who may take a task by the rule of rework; ``former`` has the first round of each earlier person."""
+    earlier = {person for person, first in former.items() if first < round_}
+    if round_ == 1 or rework == "anyone":
+        return able
+    return able - earlier if rework == "others" else able & earlier
+
+
+def _people_of(session: Session, tasks: Sequence[int]) -> dict[int, set[int]]:
+    """Return who has had each task; whoever let it expire may take it again."""
+    had: dict[int, set[int]] = defaultdict(set)
+    rows = select(StoredAssignment.task_id, StoredAssignment.person_id).where(
+        StoredAssignment.task_id.in_(tasks), StoredAssignment.state != "expired"
+    )
+    for task, person in session.execute(rows):
+        had[task].add(person)
+    return had
+
+
+def _former_people(session: Session, tasks: Iterable[StoredTask]) -> dict[int, dict[int, int]]:
+    """Return who answered tasks of each item, with the first round of each person."""
+    items = {task.item_id for task in tasks if task.round > 1}
+    former: dict[int, dict[int, int]] = defaultdict(dict)
+    rows = (
+        select(StoredTask.item_id, StoredAssignment.person_id, func.min(StoredTask.round))
+        .join(StoredAssignment, StoredAssignment.task_id == StoredTask.id)
+        .where(StoredTask.item_id.in_(items), StoredAssignment.state == "answered")
+        .group_by(StoredTask.item_id, StoredAssignment.person_id)
+    )
+    for item, person, first in session.execute(rows):
+        former[item][person] = first
+    return former
+
+
+def _waiting_items(session: Session, project: int) -> list[StrandedWork]:
+    """Return items that nobody may review, settle or align."""
+    people: dict[str, set[int]] = defaultdict(set)
+    for person, role in session.execute(
+        select(StoredPerson.id, StoredPerson.role).where(StoredPerson.is_active.is_(True))
+    ):
+        people[role].add(person)
+    rows: list[StrandedWork] = []
+    for state, role in _WAITING.items():
+        waiting = select(StoredItem.id).where(StoredItem.project_id == project, StoredItem.state == state)
+        if people[role]:
+            rows += _row(session, "reviewers worked", state, _worked_on_by_all(session, waiting, people[role]))
+        else:
+            rows += _row(session, "no reviewer", state, session.scalars(waiting).all())
+    other = aliased(StoredTask)
+    gone = (
+        select(StoredItem.id)
+        .join(other, (other.item_id == StoredItem.id) & (other.round == StoredItem.round))
+        .join(StoredAnswer, StoredAnswer.task_id == other.id)
+        .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
+        .where(
+            StoredItem.project_id == project,
+            StoredItem.state == "aligning",
+            StoredAnswer.stage == "annotation",
+            StoredPerson.is_active.is_(False),
+        )
+        .distinct()
+    )
+    return rows + _row(session, "gone", "aligning", session.scalars(gone.order_by(StoredItem.id)).all())
+
+
+def _worked_on_by_all(session: Session, waiting, people: Collection[int]) -> list[int]:  # noqa: ANN001 - a statement
+    """Return the waiting items on which all of these people have worked."""
+    rows = session.execute(
+        select(StoredTask.item_id, StoredAnswer.person_id)
+        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+        .where(
+            StoredTask.item_id.in_(waiting),
+            StoredAnswer.person_id.in_(people),
+            StoredAnswer.stage.in_(("annotation", "proposal", "alignment")),
+        )
+        .distinct()
+    )
+    worked = Counter(item for item, _ in rows)
+    return sorted(item for item, number in worked.items() if number == len(people))
+
+
+def _row(session: Session, reason: Reason, state: str, items: Sequence[int]) -> list[StrandedWork]:
+    if not items:
+        return []
+    return [StrandedWork(reason=reason, about=state, number=len(items), examples=_prompts(session, items))]
+
+
+def _examples(session: Session, project: int, category: str) -> tuple[str, ...]:
+    items = select(StoredTask.item_id).where(*_is_open(project), StoredTask.category == category)
+    return _prompts(session, session.scalars(items.order_by(StoredTask.id).limit(_NUM_EXAMPLES * 10)).all())
+
+
+def _prompts(session: Session, items: Sequence[int]) -> tuple[str, ...]:
+    first = sorted(set(items))[:_NUM_EXAMPLES]
+    return tuple(session.scalars(select(StoredItem.prompt).where(StoredItem.id.in_(first)).order_by(StoredItem.id)))

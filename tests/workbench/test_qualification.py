@@ -1,0 +1,217 @@
+"""Qualification: no real task before it is passed, the reference after each answer, and what managers decide."""
+
+import msgspec
+import pytest
+from sqlalchemy import select
+
+from steelyard.annotation.answers import Origin, TaskAnswer
+from steelyard.annotation.qualification import QualificationRules, accuracy_of, reference_answer, score_answer
+from steelyard.annotation.task_kinds import kind_named, kind_names
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.workbench.pages import words_of
+from steelyard.workbench.people import NewPerson, add_person
+from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.qualification import answer_task, decide_qualification, next_tasks, progress_of
+from steelyard.workbench.qualification_material import import_qualification, take_gold
+from steelyard.workbench.qualification_results import qualification_figures
+from steelyard.workbench.qualification_views import view_feedback
+from steelyard.workbench.question_words import catalogues_of
+from steelyard.workbench.tables import StoredEvent, StoredPerson, StoredProject, StoredTask
+from task_kind_cases import cases_for, simulated
+from workbench_people import NO_GOLD, NOON, answer, cases, cases_with_reference, seat_of, send, take
+
+CATALOGUES = catalogues_of(ProjectSettings())
+
+
+@pytest.fixture
+def school(database):
+    """A project with a qualification of three tasks out of four, two real cases, and two new annotators."""
+    rules = QualificationRules(num_tasks=3, least_accuracy=0.75)
+
+    def make(session):
+        settings = ProjectSettings(rules=NO_GOLD, qualification=rules)
+        project = add_project(session, "P", settings, by=None, at=NOON)
+        import_cases(session, project, cases(2), batch="b", by=None, at=NOON)
+        import_qualification(session, project, cases_with_reference(4), by=None, at=NOON)
+        people = [add_person(session, NewPerson(name, "annotator"), by=None, at=NOON) for name in ("Ada", "Bo")]
+        return project.id, [person.id for person in people]
+
+    return database, *database.write(make)
+
+
+def walk(database, project, person, order):
+    """Answer a round, each task with the same order; returns the ids of its tasks."""
+
+    def work(session):
+        row, done = session.get_one(StoredProject, project), []
+        while tasks := next_tasks(session, row, person, number=1, at=NOON):
+            done.append(tasks[0].id)
+            answer_task(session, row, person, tasks[0].id, answer(tasks[0].responses, order), seconds=3.0, at=NOON)
+        return done
+
+    return database.write(work)
+
+
+def standing(database, project, person):
+    with database.reading() as session:
+        return progress_of(session, session.get_one(StoredProject, project), person)
+
+
+def test_no_real_task_before_the_qualification_is_passed(school):
+    database, project, (ada, _) = school
+    assert take(database, project, ada) == []
+    done = walk(database, project, ada, ["r0", "r1", "r2"])
+    assert len(set(done)) == 3
+    progress = standing(database, project, ada)
+    assert (progress.standing, progress.num_done, progress.accuracy.value) == ("passed", 3, 1.0)
+    assert progress.accuracy.low < 1
+    assert len(take(database, project, ada)) == 1
+    with database.reading() as session:
+        assert session.get_one(StoredPerson, ada).qualified_at == NOON
+
+
+def test_who_fails_waits_for_a_manager_and_gets_other_tasks(school):
+    database, project, (ada, _) = school
+    first = walk(database, project, ada, ["r1", "r0", "r2"])
+    # Two of three pairs of each task: 67% of the reference, 75% are asked for.
+    progress = standing(database, project, ada)
+    assert (progress.standing, progress.accuracy.value) == ("failed", pytest.approx(2 / 3))
+    assert walk(database, project, ada, ["r0", "r1", "r2"]) == take(database, project, ada) == []
+
+    def repeat(session, decision="let repeat"):
+        decide_qualification(
+            session, session.get_one(StoredProject, project), ada, decision, "read again", by=None, at=NOON
+        )
+
+    database.write(repeat)
+    with pytest.raises(ConfigError, match="has not failed"):
+        database.write(repeat)
+    second = walk(database, project, ada, ["r0", "r1", "r2"])
+    # The task of the pool that the first round left out comes first.
+    assert second[0] not in first
+    assert standing(database, project, ada).standing == "passed"
+    with pytest.raises(ConfigError, match="has passed already"):
+        database.write(lambda session: repeat(session, "let pass"))
+    with database.reading() as session:
+        (row, other) = qualification_figures(session, session.get_one(StoredProject, project)).people
+        actions = set(session.scalars(select(StoredEvent.action).where(StoredEvent.subject_id == ada)))
+    assert (row.name, row.standing, row.rounds, row.num_done) == ("Ada", "passed", 2, 3)
+    assert (other.standing, other.accuracy.value) == ("to do", None)
+    assert {
+        "qualification begun",
+        "qualification failed",
+        "qualification: let repeat",
+        "qualification passed",
+    } <= actions
+
+
+def test_a_manager_lets_somebody_pass_and_who_has_worked_needs_nothing(school):
+    database, project, (ada, bo) = school
+
+    def let_pass(person, reason):
+        def work(session):
+            row = session.get_one(StoredProject, project)
+            decide_qualification(session, row, person, "let pass", reason, by=None, at=NOON)
+
+        database.write(work)
+
+    let_pass(ada, "known")
+    [(assignment, shown)] = take(database, project, ada)
+    send(database, assignment, answer(shown))
+    assert standing(database, project, ada).standing == "passed"
+    assert standing(database, project, bo).standing == "to do"
+    with pytest.raises(ConfigError, match="0 characters"):
+        let_pass(bo, " ")
+
+
+def test_an_answer_is_marked_once_and_shows_the_reference(school):
+    database, project, (ada, bo) = school
+
+    def look(session, language="en", order=("r1", "r0", "r2")):
+        seat = seat_of(session, project, ada)
+        task = next_tasks(session, seat.project, ada, number=2, at=NOON)[0]
+        marked = answer_task(
+            session, seat.project, ada, task.id, answer(task.responses, list(order)), seconds=1.0, at=NOON
+        )
+        return task.id, view_feedback(session, seat, marked, words_of(language), language)
+
+    task, feedback = database.write(look)
+    assert (feedback.num_same, len(feedback.points), feedback.reason) == (2, 3, "The first is exact.")
+    assert sum(point.is_same for point in feedback.points) == 2
+    (wrong,) = [point for point in feedback.points if not point.is_same]
+    assert {wrong.given[2], wrong.reference[2]} == {">", "<"}
+    assert feedback.round.num_done == 1
+
+    def again(session, order, person=ada):
+        row = session.get_one(StoredProject, project)
+        content = answer(("r0", "r1", "r2"), order)
+        return answer_task(session, row, person, task, content, seconds=1.0, at=NOON).num_same
+
+    assert database.write(lambda session: again(session, ["r1", "r0", "r2"])) == 2
+    with pytest.raises(ConfigError, match="answered already"):
+        database.write(lambda session: again(session, ["r0", "r1", "r2"]))
+    with pytest.raises(ConfigError, match="not of your qualification"):
+        database.write(lambda session: again(session, ["r0", "r1", "r2"], bo))
+
+
+def test_gold_tasks_that_are_made_public_check_nobody_any_more(school):
+    database, project, _ = school
+
+    def make(session):
+        for number, task in enumerate(session.scalars(select(StoredTask).order_by(StoredTask.id))):
+            task.is_gold, task.gold = True, msgspec.to_builtins(answer(task.responses))
+            task.number += 10 * number
+        row = session.get_one(StoredProject, project)
+        return take_gold(session, row, most=1, by=None, at=NOON), qualification_figures(session, row).available
+
+    assert database.write(make) == (1, 5)
+    with database.reading() as session:
+        assert sorted(session.scalars(select(StoredTask.is_retired))) == [False, True]
+
+
+def test_a_case_without_a_reference_is_named_and_nothing_is_imported(school):
+    database, project, _ = school
+    bad = [*cases_with_reference(1, first=600), *cases(1, first=601)]
+    with pytest.raises(EvidenceError, match="'q601' has no reference order"):
+        database.write(
+            lambda session: import_qualification(
+                session, session.get_one(StoredProject, project), bad, by=None, at=NOON
+            )
+        )
+    with database.reading() as session:
+        assert qualification_figures(session, session.get_one(StoredProject, project)).available == 4
+
+
+@pytest.mark.parametrize("name", kind_names())
+def test_what_a_kind_exports_is_read_as_its_reference(name):
+    shown, content = simulated(name, CATALOGUES)
+    kind = kind_named(name)
+    case = next(each for each in cases_for(name) if set(shown) <= {response.id for response in each.responses})
+    origin = Origin(judge="p", task="1-1", shown=tuple(shown), batch="b", meta={})
+    exported = msgspec.structs.replace(
+        kind.revise(case, content, origin) or case,
+        ranking=None,
+        judgments=kind.judgments(content, origin),
+        ratings=kind.ratings(content, origin),
+    )
+    if content.entries.get("decision") == "drop":
+        exported = msgspec.structs.replace(exported, meta={"entries": dict(content.entries)})
+    if name == "prompt_review" and "revised_text" in content.entries:
+        exported.meta["entries"] = dict(content.entries)
+    reference = reference_answer(kind, exported, tuple(shown), CATALOGUES)
+    counts = score_answer(kind, tuple(shown), content, reference)
+    assert counts.num_judged > 0
+    assert counts.num_same == counts.num_judged
+    assert score_answer(kind, tuple(shown), TaskAnswer(cannot_judge="tired"), reference).num_same == 0
+
+
+def test_the_accuracy_is_the_mean_over_tasks():
+    assert accuracy_of([1.0, 0.5, 0.0]).value == pytest.approx(0.5)
+    assert accuracy_of([]).value is None
+
+
+def test_rules_out_of_range_are_refused():
+    for rules in ({"num_tasks": -1}, {"num_tasks": 201}, {"least_accuracy": 1.5}):
+        with pytest.raises(ConfigError, match="0 to"):
+            QualificationRules(**rules)
+    assert settings_of(StoredProject(name="p", settings={})).qualification.num_tasks == 0
