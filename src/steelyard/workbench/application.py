@@ -56,7 +56,7 @@ _ROUTERS = (
     progress.router,
     rest.router,
     progress.figures,
-    manage_qualification.interface,
+    manage_qualification.figures,
     rest.description,
     review.router,
 )

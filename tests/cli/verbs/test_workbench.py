@@ -16,17 +16,18 @@ from typer.testing import CliRunner
 
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.cli.main import build_app
-from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.people import NewPerson, add_person, log_in, make_key
 from steelyard.workbench.projects import ProjectSettings, add_project, is_simulated, settings_of
+from steelyard.workbench.qualification_results import qualification_figures
 from steelyard.workbench.serving import Reach, options_of
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
 from task_kind_cases import cases_for
-from workbench_people import cases
+from workbench_people import cases, cases_with_reference
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,6 +50,21 @@ def opened(address):
     database = Database(address)
     yield database
     database.close()
+
+
+def test_a_file_with_reference_answers_becomes_a_qualification(run, opened, tmp_path):
+    write_cases(tmp_path / "reference.jsonl", cases_with_reference(2))
+    write_cases(tmp_path / "bare.jsonl", cases(1))
+    run("import", tmp_path / "bare.jsonl", "--project", "p")
+    made = run("qualification", tmp_path / "reference.jsonl", "--project", "p")
+    assert made.exit_code == 0
+    assert made.output.startswith("2 qualification tasks in project p.\n  none is asked for yet")
+    refused = run("qualification", tmp_path / "bare.jsonl", "--project", "p").exception
+    assert isinstance(refused, EvidenceError)
+    assert "'q0' has no reference order" in str(refused)
+    with opened.reading() as session:
+        assert len(session.scalars(select(StoredItem)).all()) == 1
+        assert qualification_figures(session, session.get_one(StoredProject, 1)).available == 2
 
 
 def test_the_first_password_opens_the_account(run, opened):

@@ -97,6 +97,32 @@ def import_cases_of_file(
     print_lines(opened.write(work).split("\n"))
 
 
+def import_qualification_cases(
+    cases: Annotated[Path, typer.Argument(help="A case file with reference answers, as an export has them.")],
+    *,
+    project: _Project,
+    database: DatabaseAddress = DEFAULT_DATABASE,
+) -> None:
+    """Make tasks of a qualification: new annotators learn on them before real ones, as qualification.num_tasks says.
+
+    Example: `steelyard workbench qualification reference.jsonl --project bench`
+    """
+    from steelyard.io.cases import read_cases
+    from steelyard.workbench.projects import settings_of
+    from steelyard.workbench.qualification_material import import_qualification
+
+    read = list(read_cases(cases))
+
+    def work(session: "Session") -> list[str]:
+        stored = _existing(session, project)
+        number = import_qualification(session, stored, read, by=None, at=time.time())
+        made = f"{number_of(number, 'qualification task')} in project {project}."
+        asked = settings_of(stored).qualification.num_tasks
+        return [made] if asked else [made, "  none is asked for yet: set qualification.num_tasks on the project's page"]
+
+    print_lines(open_workbench(database).write(work))
+
+
 def export_items(
     *,
     project: ProjectName,

@@ -24,7 +24,7 @@ from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors, reques
 from steelyard.workbench.uploads import read_upload
 
 router = APIRouter(include_in_schema=False)
-interface = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
+figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
 Text = Annotated[str, Form()]
 Decision = Literal["let pass", "let repeat"]
 
@@ -87,7 +87,7 @@ def decision(
     return RedirectResponse(f"/manage/projects/{project}/qualification", 303)
 
 
-@interface.get("/projects/{project}/qualification", responses=documented(QualificationFigures))
+@figures.get("/projects/{project}/qualification", responses=documented(QualificationFigures))
 def show_qualification(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
     """Return the standing of every annotator, with accuracy, rounds and decisions."""
     with _database(request).reading() as session:
@@ -95,7 +95,7 @@ def show_qualification(request: Request, visitor: PeopleObserver, project: RowNu
     return Response(msgspec.json.encode(made), media_type="application/json")
 
 
-@interface.post(
+@figures.post(
     "/projects/{project}/qualification/import",
     status_code=201,
     responses=errors(400, 404, 413, 422),
@@ -115,7 +115,7 @@ def import_lines(
     return QualificationTasksNote(num_tasks=_import(request, visitor.person, project, cases))
 
 
-@interface.post(
+@figures.post(
     "/projects/{project}/qualification/people/{person}", status_code=204, responses=errors(400, 404, 413, 422)
 )
 def decide_on_person(
@@ -149,8 +149,8 @@ def _page(
 ) -> Response:
     with _database(request).reading() as session:
         row = project_of(session, project)
-        figures = qualification_figures(session, row)
-    values = {"figures": figures, "num_made": num_made, "refusal": refusal}
+        made = qualification_figures(session, row)
+    values = {"figures": made, "num_made": num_made, "refusal": refusal}
     return page(request, "qualification.html", visitor, status=status, project=row, **values)
 
 
