@@ -180,6 +180,7 @@ def test_the_commands_of_the_how_to_exist(name):
         "add-person",
         "import",
         "queue",
+        "qualification",
         "export",
         "native",
         "paper",

@@ -100,7 +100,7 @@ def import_cases_of_file(
 def import_qualification_cases(
     cases: Annotated[Path, typer.Argument(help="A case file with reference answers, as an export has them.")],
     *,
-    project: _Project,
+    project: ProjectName,
     database: DatabaseAddress = DEFAULT_DATABASE,
 ) -> None:
     """Make tasks of a qualification: new annotators learn on them before real ones, as qualification.num_tasks says.
@@ -114,7 +114,7 @@ def import_qualification_cases(
     read = list(read_cases(cases))
 
     def work(session: "Session") -> list[str]:
-        stored = _existing(session, project)
+        stored = existing_project(session, project)
         number = import_qualification(session, stored, read, by=None, at=time.time())
         made = f"{number_of(number, 'qualification task')} in project {project}."
         asked = settings_of(stored).qualification.num_tasks
