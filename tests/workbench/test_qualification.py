@@ -139,7 +139,7 @@ def test_an_answer_is_marked_once_and_shows_the_reference(school):
     assert (feedback.num_same, len(feedback.points), feedback.reason) == (2, 3, "The first is exact.")
     assert sum(point.is_same for point in feedback.points) == 2
     (wrong,) = [point for point in feedback.points if not point.is_same]
-    assert {wrong.given[2], wrong.reference[2]} == {">", "<"}
+    assert {wrong.answer[2], wrong.reference[2]} == {">", "<"}
     assert feedback.round.num_done == 1
 
     def again(session, order, person=ada):

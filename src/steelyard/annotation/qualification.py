@@ -6,7 +6,7 @@ The accuracy of a round is the mean over its tasks. The reference answer is read
 ranking or the judgments, entries in ``meta``, and ratings with their spans.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +17,7 @@ from steelyard.annotation.questions import Point, TaskQuestion, applies
 from steelyard.annotation.task_kinds import Catalogues, TaskKind
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.types import Case, Ranking
+from steelyard.core.types import Case, JsonObject, Ranking
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 
@@ -41,8 +41,8 @@ class QualificationRules(Config, frozen=True):
 
 def score_answer(kind: TaskKind, shown: Sequence[str], answer: TaskAnswer, reference: TaskAnswer) -> PairCounts:
     """Count the points of the reference, and those on which the answer has the same."""
-    expected, given = scored_points(kind, shown, reference), _points(kind, shown, answer)
-    same = sum(point in given and kind.is_same(point, given[point], value) for point, value in expected.items())
+    expected, actual = scored_points(kind, shown, reference), _points(kind, shown, answer)
+    same = sum(point in actual and kind.is_same(point, actual[point], value) for point, value in expected.items())
     return PairCounts(same, len(expected))
 
 
@@ -144,14 +144,14 @@ def _with_entry(answer: TaskAnswer, question: TaskQuestion, case: Case, kind: st
     """Return the answer with the entry of a question that applies; as it is where the case has none."""
     if question.input not in ("choice", "text") or not applies(question, answer):
         return answer
-    sources: list[Mapping[str, Any]] = [
+    sources: list[JsonObject] = [
         *((each.meta or {}).get("entries", {}) for each in case.judgments),
         case.meta.get("entries", {}),
         # What an export says of the decision on a prompt.
         case.meta.get(kind, {}),
         {"category": "/".join(case.prompt.category)} if case.prompt.category else {},
     ]
-    values = [source[question.name] for source in sources if isinstance(source, Mapping) and question.name in source]
+    values = [source[question.name] for source in sources if isinstance(source, dict) and question.name in source]
     if not values or not isinstance(values[0], str):
         return answer
     return TaskAnswer(

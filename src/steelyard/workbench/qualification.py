@@ -32,7 +32,7 @@ from steelyard.workbench.submissions import check_answer
 from steelyard.workbench.tables import StoredPerson, StoredProject
 
 Standing = Literal["not needed", "to do", "open", "passed", "failed", "no tasks"]
-"""Where a person stands in a project. ``no tasks``: a qualification is needed, and nobody has made tasks for it."""
+"""The standing of a person in a project. ``no tasks``: a qualification is needed, and nobody has made tasks for it."""
 _LONGEST_REASON = 2000
 
 
@@ -56,7 +56,7 @@ class RoundProgress(NamedTuple):
 
 
 def progress_of(session: Session, project: StoredProject, person: int) -> RoundProgress:
-    """Return where a person stands in a project."""
+    """Return the standing of a person in a project."""
     latest = _latest_round(session, project, person)
     answers = [] if latest is None else _answers(session, latest)
     accuracy = accuracy_of([each.num_same / each.num_points for each in answers])
@@ -67,7 +67,7 @@ def progress_of(session: Session, project: StoredProject, person: int) -> RoundP
 def next_tasks(
     session: Session, project: StoredProject, person: int, *, number: int, at: float
 ) -> list[StoredQualificationTask]:
-    """Return the next tasks of a person's round, which begins with the first of them; none where there is no round."""
+    """Return the next tasks of a person's round, which begins with the first of them; none without a round."""
     session.get_one(StoredPerson, person, with_for_update=True)
     latest = _latest_round(session, project, person)
     standing = _standing(session, project, person, latest)
@@ -110,7 +110,7 @@ def answer_task(
     _check(project, stored, answer)
     reference = msgspec.convert(stored.reference, TaskAnswer)
     counts = score_answer(kind_named(stored.kind), stored.responses, answer, reference)
-    given = StoredQualificationAnswer(
+    marked = StoredQualificationAnswer(
         round_id=latest.id,
         task_id=task,
         content=content,
@@ -119,10 +119,10 @@ def answer_task(
         seconds=seconds,
         at=at,
     )
-    session.add(given)
+    session.add(marked)
     is_last = len(answers) + 1 == len(latest.tasks)
     if is_last:
-        _end(session, project, latest, [*answers, given], at=at)
+        _end(session, project, latest, [*answers, marked], at=at)
     session.flush()
     return MarkedAnswer(stored, answer, counts.num_same, counts.num_judged, is_last)
 

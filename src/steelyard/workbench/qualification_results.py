@@ -39,7 +39,7 @@ class PersonQualification(Record, frozen=True, kw_only=True, omit_defaults=False
 
 
 class QualificationFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The qualification of a project. ``available``: its tasks, of which a round draws ``num_tasks`` at most."""
+    """The qualification of a project. ``available``: its tasks. A round draws ``num_tasks`` of them."""
 
     available: int
     num_tasks: int

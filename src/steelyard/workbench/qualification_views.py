@@ -19,13 +19,13 @@ from steelyard.workbench.qualification_tables import StoredQualificationTask
 from steelyard.workbench.question_words import choice_label, label_of
 from steelyard.workbench.queues import Seat
 from steelyard.workbench.submissions import guideline_of
-from steelyard.workbench.task_views import GuidelineView, ShownTask, TaskView, view_guideline, view_task
+from steelyard.workbench.task_views import GuidelineView, TaskOnPage, TaskView, view_guideline, view_task
 
 _SIGNS = {"left": ">", "right": "<", "tie": "="}
 
 
 class RoundView(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """How far a round is: where the person stands, tasks done and in all, the accuracy so far, and the threshold.
+    """How far a round is: the standing of the person, tasks done and in all, the accuracy so far, and the threshold.
 
     ``low`` and ``high`` are the ends of the interval of the accuracy; null without tasks done.
     """
@@ -52,7 +52,7 @@ class PointFeedback(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A point of the reference: what it is about, what the person said, what the reference says."""
 
     label: str
-    given: str
+    answer: str
     reference: str
     is_same: bool
 
@@ -75,7 +75,7 @@ def view_round_tasks(session: Session, seat: Seat, tasks: Sequence[StoredQualifi
         guideline = guideline_of(session, seat.project.id, category, seat.person.language)
         if guideline is not None:
             guidelines[guideline.id] = view_guideline(guideline)
-        shown = ShownTask(
+        shown = TaskOnPage(
             number=-task.id,
             until=0.0,
             kind=task.kind,
@@ -109,13 +109,13 @@ def view_feedback(
     task, kind = marked.task, kind_named(marked.task.kind)
     blind, reference = blind_round_task(seat, task), msgspec.convert(task.reference, TaskAnswer)
     described = _Described(kind, blind, words, language)
-    given = {} if marked.answer.cannot_judge is not None else kind.points(marked.answer, task.responses)
+    actual = {} if marked.answer.cannot_judge is not None else kind.points(marked.answer, task.responses)
     points = [
         PointFeedback(
             label=described.label(point),
-            given=described.value(point, given[point]) if point in given else "–",
+            answer=described.value(point, actual[point]) if point in actual else "–",
             reference=described.value(point, value),
-            is_same=point in given and kind.is_same(point, given[point], value),
+            is_same=point in actual and kind.is_same(point, actual[point], value),
         )
         for point, value in scored_points(kind, task.responses, reference).items()
     ]

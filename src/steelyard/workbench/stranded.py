@@ -1,7 +1,7 @@
 """Work that waits for nobody: open tasks that no annotator may take, and items that no reviewer may decide on.
 
 Only tasks that could be stranded are looked at one by one: those of a later round, those that somebody handed back, and
-all where the team is no larger than the number of answers asked for. All others are counted by category.
+all where the team is not larger than the number of answers that a task needs. All others are counted by category.
 """
 
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ Reason = Literal[
     "nobody", "not qualified", "skills", "rework others", "rework same", "had", "no reviewer", "reviewers worked",
     "gone",
 ]  # fmt: skip
-"""Why work is stranded: there is no annotator; none is qualified; none has the category; the rule of rework leaves out
+"""Why work is stranded: nobody annotates; nobody is qualified; none has the category; the rule of rework leaves out
 everybody, in one way or the other; everybody who may has had the task. Of items: no account has the role that decides;
 all of that role have worked on the item; an account of somebody who has to align is closed."""
 _ROLE_OF = {"delivery": "delivery", "operations": "operations", "research": "researcher"}

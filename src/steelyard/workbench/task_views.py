@@ -151,7 +151,7 @@ def _in_language(entry: Mapping[str, object], language: str) -> dict[str, object
     return {key: value[language] if isinstance(value, dict) else value for key, value in entry.items()}
 
 
-class ShownTask(NamedTuple):
+class TaskOnPage(NamedTuple):
     """A task as a page shows it. ``number`` is what the page calls it by; ``draft`` has ids of responses."""
 
     number: int
@@ -164,7 +164,7 @@ class ShownTask(NamedTuple):
     guideline: int | None
 
 
-def view_task(shown: ShownTask, settings: ProjectSettings, language: str) -> TaskView:
+def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> TaskView:
     """Return the view of a task in a language of the pages."""
     kind, turns, blind = kind_named(shown.kind), shown.case.prompt.messages, shown.blind
     questions = kind.questions(tuple(blind.texts), catalogues_of(settings))
@@ -191,7 +191,7 @@ def view_task(shown: ShownTask, settings: ProjectSettings, language: str) -> Tas
 
 def _view_assignment(session: Session, seat: Seat, assignment: StoredAssignment, guideline: int | None) -> TaskView:
     task = session.get_one(StoredTask, assignment.task_id)
-    shown = ShownTask(
+    shown = TaskOnPage(
         number=assignment.id,
         until=assignment.expires_at,
         kind=task.kind,

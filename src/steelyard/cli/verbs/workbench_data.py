@@ -117,8 +117,8 @@ def import_qualification_cases(
         stored = existing_project(session, project)
         number = import_qualification(session, stored, read, by=None, at=time.time())
         made = f"{number_of(number, 'qualification task')} in project {project}."
-        asked = settings_of(stored).qualification.num_tasks
-        return [made] if asked else [made, "  none is asked for yet: set qualification.num_tasks on the project's page"]
+        is_on = settings_of(stored).qualification.num_tasks > 0
+        return [made] if is_on else [made, "  none is asked for yet: set qualification.num_tasks on the project's page"]
 
     print_lines(open_workbench(database).write(work))
 

@@ -14,7 +14,7 @@ export const resultOf = ({ accuracy, low, high, least_accuracy }, words) => {
 export const showFeedback = (dialog, { points, num_same, reason, round }, words, onNext) => {
   const title = num_same === points.length ? words.task_right : num_same ? fill(words.task_partly_right, { same: num_same, all: points.length }) : words.task_wrong;
   const cell = (text, name = "") => make("td", { dir: "auto", class: name }, text);
-  const rows = points.map(({ label, given, reference, is_same }) => make("tr", { class: is_same ? "same" : "differs" }, make("th", { scope: "row" }, label), cell(`${is_same ? "✓" : "✗"} ${given}`), cell(reference)));
+  const rows = points.map(({ label, answer, reference, is_same }) => make("tr", { class: is_same ? "same" : "differs" }, make("th", { scope: "row" }, label), cell(`${is_same ? "✓" : "✗"} ${answer}`), cell(reference)));
   const head = make("thead", {}, make("tr", {}, make("th", {}, ""), make("th", { scope: "col" }, words.task_yours), make("th", { scope: "col" }, words.task_reference)));
   let isRead = false;
   // At once by the button, whose key is for the next card from then on; by Escape when the dialog has closed.
