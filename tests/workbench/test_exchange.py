@@ -19,7 +19,7 @@ from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredItem, StoredPerson, StoredTask
 
-TOOLS = ("argilla",)
+TOOLS = ("argilla", "label_studio")
 PEOPLE = ("--person", f"{ADA}=ada", "--person", f"{BOB}=bob")
 
 
@@ -211,6 +211,23 @@ def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_stored(bench, tm
     assert f"{tmp_path / 'page.json'}:" in str(refused)
     assert problem in str(refused)
     assert bench.rows(select(StoredAnswer)) == []
+
+
+def test_a_skipped_task_cannot_be_judged_and_marks_must_be_in_the_text(bench, tmp_path):
+    bench.tasks("label_studio", "--project", "bench")
+    tasks = json.loads((EXPORTS / "label_studio" / "triples_by_2.json").read_text(encoding="utf-8"))
+    skipped = {"completed_by": 7, "result": [], "was_cancelled": True, "lead_time": 3.5}
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([tasks[0] | {"annotations": [skipped]}]), encoding="utf-8")
+    assert bench.answers(path, "--person", "7=ada").exit_code == 0
+    ((answer,),) = bench.rows(select(StoredAnswer))
+    assert msgspec.convert(answer.content, TaskAnswer) == TaskAnswer(cannot_judge="skipped in Label Studio")
+    assert answer.seconds == 3.5
+    mark = next(each for each in tasks[0]["annotations"][0]["result"] if each["type"] == "labels")
+    mark["value"]["text"] = "elsewhere"
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    refused = bench.answers(path, *PEOPLE).exception
+    assert f"{path}[0] at annotations[0]: a mark that is not in the text" in str(refused)
 
 
 def test_an_answer_that_changed_since_is_refused_and_an_incomplete_one_is_counted(bench, tmp_path):

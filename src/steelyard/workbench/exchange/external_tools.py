@@ -8,10 +8,10 @@ from typing import NamedTuple
 from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import FileError
 from steelyard.io.lines import check_readable
-from steelyard.workbench.exchange import argilla
+from steelyard.workbench.exchange import argilla, label_studio
 from steelyard.workbench.exchange.external_tasks import MANIFEST, TaskManifest, read_manifest
 
-TOOLS = {tool.name: tool for tool in (argilla.TOOL,)}
+TOOLS = {tool.name: tool for tool in (argilla.TOOL, label_studio.TOOL)}
 
 
 class ReadExport(NamedTuple):
@@ -41,4 +41,4 @@ def read_export(paths: Sequence[Path], tasks: Path) -> ReadExport:
         for file in files:
             check_readable(file)
             answers += tool.read(file, manifest.by_key, skipped)
-    return ReadExport(manifest, tuple(answers), dict(skipped))
+    return ReadExport(manifest, tuple(answers), dict(+skipped))
