@@ -6,9 +6,17 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
 
-from steelyard.workbench.audit_log import Deed, record, verify
+from steelyard.workbench.audit_log import (
+    BEGINNING,
+    Deed,
+    check_log,
+    last_checkpoint,
+    record,
+    record_check,
+    verify,
+)
 from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.tables import StoredEvent
+from steelyard.workbench.tables import StoredEvent, StoredPerson
 from workbench_people import NOON
 
 TRIGGERS = {
@@ -96,3 +104,45 @@ def test_what_is_undone_is_not_in_the_log(database):
     with database.reading() as session:
         assert list(session.scalars(select(StoredEvent.action))) == ["b"]
     assert broken_at(database) is None
+
+
+def checked(database):
+    """Check the log from its last checkpoint, and note it where it is whole."""
+    with database.reading() as session:
+        check = check_log(session, last_checkpoint(session))
+    if check.broken is None:
+        person = database.write(
+            lambda session: (
+                session.scalar(select(StoredPerson.id))
+                or add_person(session, NewPerson("Ada", "administrator"), by=None, at=NOON).id
+            )
+        )
+        database.write(lambda session: record_check(session, check, by=person, at=NOON))
+    return check
+
+
+def test_a_check_reads_what_was_added_since_the_one_before(database):
+    log(database, "a", "b", "c")
+    first = checked(database)
+    assert (first.broken, first.since, first.through.event) == (None, BEGINNING, 3)
+    log(database, "d")
+    second = checked(database)
+    # The account of who checks, the first check, and "d".
+    assert (second.broken, second.since.event, second.through.event) == (None, 3, 6)
+    assert second.since.hash == first.through.hash
+
+
+@pytest.mark.parametrize(
+    ("number", "since_checkpoint"),
+    # Before the checkpoint, at it, at the note of it, and after it.
+    [(2, None), (4, 4), (6, 6), (7, 7)],
+)
+def test_what_was_changed_before_a_checkpoint_is_found_from_the_beginning(database, number, since_checkpoint):
+    log(database, "a", "b", "c", "d")
+    checked(database)
+    log(database, "e")
+    tamper(database, f"UPDATE events SET at = at + 1, hash = 'other' WHERE id = {number}")
+    with database.reading() as session:
+        since = last_checkpoint(session)
+        assert check_log(session, since).broken == since_checkpoint
+        assert check_log(session).broken == number

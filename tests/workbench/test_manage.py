@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
@@ -185,9 +185,19 @@ def test_first_passwords_differ_and_are_long_enough():
     assert all(len(password) >= 12 for password in passwords)
 
 
-def test_a_broken_chain_is_shown(visit):
+def test_a_check_begins_where_the_last_one_ended_and_the_whole_log_is_read_on_request(visit):
     admin = visit.browser("administrator")
-    assert "The chain is whole." in admin.get("/manage/audit?check=true").text
+
+    def check(**form):
+        sent = {"csrf": visit.csrf("administrator"), **form}
+        return admin.post("/manage/audit/check", data=sent).text
+
+    with visit.database.reading() as session:
+        last = session.scalar(select(func.max(StoredEvent.id)))
+    assert f"The chain is whole from event 1 to {last}." in check()
+    assert f"Whole up to event {last} when it was last checked" in admin.get("/manage/audit").text
+    # The check is an event itself.
+    assert f"whole from event {last + 1} to {last + 1}." in check()
     with visit.database.engine.connect() as connection:
         # Who holds the file can take the triggers away.
         for trigger in (
@@ -196,4 +206,7 @@ def test_a_broken_chain_is_shown(visit):
             connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
         connection.exec_driver_sql("UPDATE events SET action = 'nothing' WHERE id = 3")
         connection.commit()
-    assert "broken at event 3" in admin.get("/manage/audit?check=true").text
+    assert f"whole from event {last + 2} to {last + 2}." in check()
+    assert "broken at event 3" in check(whole="true")
+    # A log that is broken has no checkpoint.
+    assert f"whole from event {last + 3} to {last + 3}." in check()

@@ -20,7 +20,7 @@ PAGES = (
     "/manage/projects/1/items",
     "/manage/projects/1/guidelines",
     "/manage/people",
-    "/manage/audit?check=true",
+    "/manage/audit",
     "/api",
 )
 

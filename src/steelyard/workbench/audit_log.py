@@ -1,15 +1,16 @@
 """The audit log: who did what to which object, in a chain of hashes that shows any change afterwards.
 
 An event is written in the transaction of what it tells of, so that neither exists without the other. The tables refuse
-updates and deletions. Whoever holds the password of the database could still rewrite history: `verify` says where.
+updates and deletions. Whoever holds the password of the database could still rewrite history: `check_log` says where.
+A check that finds nothing is an event itself, after which the next one may begin: the whole log is read on request.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import insert, select, text
+from sqlalchemy import bindparam, insert, select, text
 from sqlalchemy.orm import Session
 
 from steelyard.core.types import JsonObject
@@ -22,6 +23,25 @@ _BLOCK = 5000
 
 _LAST_HASH = select(StoredEvent.hash).order_by(StoredEvent.id.desc()).limit(1)
 _APPEND = insert(StoredEvent.__table__)  # pyright: ignore[reportArgumentType] - the Table of a declared class
+_HASH = select(StoredEvent.hash).where(StoredEvent.id == bindparam("event"))
+_AFTER = (
+    # Columns alone: a row of a class takes longer than its hash.
+    select(
+        StoredEvent.id,
+        StoredEvent.at,
+        StoredEvent.person_id,
+        StoredEvent.action,
+        StoredEvent.subject,
+        StoredEvent.subject_id,
+        StoredEvent.detail,
+        StoredEvent.previous_hash,
+        StoredEvent.hash,
+    )
+    .where(StoredEvent.id > bindparam("event"))
+    .order_by(StoredEvent.id)
+    .limit(_BLOCK)
+)
+_LOG, _CHECKED = "log", "log checked"
 
 
 class Deed(NamedTuple):
@@ -35,6 +55,28 @@ class Deed(NamedTuple):
     subject_id: int | None
     person: int | None
     detail: JsonObject
+
+
+class Checkpoint(NamedTuple):
+    """An event and its hash up to which the log was found whole, and when, in seconds since 1970."""
+
+    event: int
+    hash: str
+    at: float | None = None
+
+
+BEGINNING = Checkpoint(0, "")
+
+
+class LogCheck(NamedTuple):
+    """A check of the log from a checkpoint ``through`` another.
+
+    ``broken``: the first event that does not follow from those before it; null if all do.
+    """
+
+    broken: int | None
+    since: Checkpoint
+    through: Checkpoint
 
 
 def record(session: Session, deed: Deed, *, at: float) -> None:
@@ -66,23 +108,41 @@ def chained(deeds: Iterable[tuple[Deed, float]], last: str) -> list[JsonObject]:
 
 def verify(session: Session) -> int | None:
     """Return the number of the first event that does not follow from those before it; null if all do."""
-    last = ""
-    for row in _in_order(session):
-        deed = Deed(row.action, row.subject, row.subject_id, row.person_id, row.detail)
-        if row.previous_hash != last or row.hash != _hash(deed, row.at, last):
-            return row.id
-        last = row.hash
-    return None
+    return check_log(session).broken
 
 
-def _in_order(session: Session) -> Iterator[StoredEvent]:
-    after = 0
-    while rows := session.scalars(
-        select(StoredEvent).where(StoredEvent.id > after).order_by(StoredEvent.id).limit(_BLOCK)
-    ).all():
-        yield from rows
-        after = rows[-1].id
-        session.expunge_all()
+def check_log(session: Session, since: Checkpoint = BEGINNING) -> LogCheck:
+    """Follow the chain of hashes from a checkpoint on; `BEGINNING` for all of it.
+
+    What was changed before the checkpoint is found from the beginning alone, but for the event of the checkpoint.
+    """
+    last, through = since.hash, since.event
+    if since.event and session.scalar(_HASH, {"event": since.event}) != since.hash:
+        return LogCheck(since.event, since, since)
+    while rows := session.execute(_AFTER, {"event": through}).all():
+        for number, at, person, action, subject, subject_id, detail, previous, stored in rows:
+            if previous != last or stored != _hash(Deed(action, subject, subject_id, person, detail), at, last):
+                return LogCheck(number, since, Checkpoint(through, last))
+            last, through = stored, number
+    return LogCheck(None, since, Checkpoint(through, last))
+
+
+def last_checkpoint(session: Session) -> Checkpoint:
+    """Return the end of the latest check that found nothing; the beginning where there was none."""
+    event = session.scalar(
+        select(StoredEvent)
+        .where(StoredEvent.subject == _LOG, StoredEvent.action == _CHECKED)
+        .order_by(StoredEvent.id.desc())
+        .limit(1)
+    )
+    return BEGINNING if event is None else Checkpoint(event.detail["through"], event.detail["hash"], event.at)
+
+
+def record_check(session: Session, check: LogCheck, *, by: int, at: float) -> None:
+    """Log that a check found nothing: the next one may begin where it ended."""
+    assert check.broken is None, "a broken log has no checkpoint"
+    detail: JsonObject = {"from": check.since.event, "through": check.through.event, "hash": check.through.hash}
+    record(session, Deed(_CHECKED, _LOG, None, by, detail), at=at)
 
 
 def _hash(deed: Deed, at: float, previous: str) -> str:
