@@ -10,7 +10,7 @@ from steelyard.workbench.audit_log import (
     BEGINNING,
     Deed,
     check_log,
-    last_checkpoint,
+    last_checked_event,
     record,
     record_check,
     verify,
@@ -107,9 +107,9 @@ def test_what_is_undone_is_not_in_the_log(database):
 
 
 def checked(database):
-    """Check the log from its last checkpoint, and note it where it is whole."""
+    """Check the log from where the last check ended, and note it where it is whole."""
     with database.reading() as session:
-        check = check_log(session, last_checkpoint(session))
+        check = check_log(session, last_checked_event(session))
     if check.broken is None:
         person = database.write(
             lambda session: (
@@ -133,16 +133,16 @@ def test_a_check_reads_what_was_added_since_the_one_before(database):
 
 
 @pytest.mark.parametrize(
-    ("number", "since_checkpoint"),
-    # Before the checkpoint, at it, at the note of it, and after it.
+    ("number", "since_then"),
+    # Before the last event that was checked, at it, at the note of it, and after it.
     [(2, None), (4, 4), (6, 6), (7, 7)],
 )
-def test_what_was_changed_before_a_checkpoint_is_found_from_the_beginning(database, number, since_checkpoint):
+def test_what_was_changed_before_the_last_check_is_found_from_the_beginning(database, number, since_then):
     log(database, "a", "b", "c", "d")
     checked(database)
     log(database, "e")
     tamper(database, f"UPDATE events SET at = at + 1, hash = 'other' WHERE id = {number}")
     with database.reading() as session:
-        since = last_checkpoint(session)
-        assert check_log(session, since).broken == since_checkpoint
+        since = last_checked_event(session)
+        assert check_log(session, since).broken == since_then
         assert check_log(session).broken == number

@@ -208,5 +208,5 @@ def test_a_check_begins_where_the_last_one_ended_and_the_whole_log_is_read_on_re
         connection.commit()
     assert f"whole from event {last + 2} to {last + 2}." in check()
     assert "broken at event 3" in check(whole="true")
-    # A log that is broken has no checkpoint.
+    # A log that is broken is not noted as checked.
     assert f"whole from event {last + 3} to {last + 3}." in check()

@@ -57,7 +57,7 @@ class Deed(NamedTuple):
     detail: JsonObject
 
 
-class Checkpoint(NamedTuple):
+class CheckedEvent(NamedTuple):
     """An event and its hash up to which the log was found whole, and when, in seconds since 1970."""
 
     event: int
@@ -65,18 +65,18 @@ class Checkpoint(NamedTuple):
     at: float | None = None
 
 
-BEGINNING = Checkpoint(0, "")
+BEGINNING = CheckedEvent(0, "")
 
 
 class LogCheck(NamedTuple):
-    """A check of the log from a checkpoint ``through`` another.
+    """A check of the log ``since`` an event, or its beginning, ``through`` another.
 
     ``broken``: the first event that does not follow from those before it; null if all do.
     """
 
     broken: int | None
-    since: Checkpoint
-    through: Checkpoint
+    since: CheckedEvent
+    through: CheckedEvent
 
 
 def record(session: Session, deed: Deed, *, at: float) -> None:
@@ -111,10 +111,10 @@ def verify(session: Session) -> int | None:
     return check_log(session).broken
 
 
-def check_log(session: Session, since: Checkpoint = BEGINNING) -> LogCheck:
-    """Follow the chain of hashes from a checkpoint on; `BEGINNING` for all of it.
+def check_log(session: Session, since: CheckedEvent = BEGINNING) -> LogCheck:
+    """Follow the chain of hashes behind an event that was checked, by default the `BEGINNING`: all of it.
 
-    What was changed before the checkpoint is found from the beginning alone, but for the event of the checkpoint.
+    What was changed before that event is found from the beginning alone.
     """
     last, through = since.hash, since.event
     if since.event and session.scalar(_HASH, {"event": since.event}) != since.hash:
@@ -122,12 +122,12 @@ def check_log(session: Session, since: Checkpoint = BEGINNING) -> LogCheck:
     while rows := session.execute(_AFTER, {"event": through}).all():
         for number, at, person, action, subject, subject_id, detail, previous, stored in rows:
             if previous != last or stored != _hash(Deed(action, subject, subject_id, person, detail), at, last):
-                return LogCheck(number, since, Checkpoint(through, last))
+                return LogCheck(number, since, CheckedEvent(through, last))
             last, through = stored, number
-    return LogCheck(None, since, Checkpoint(through, last))
+    return LogCheck(None, since, CheckedEvent(through, last))
 
 
-def last_checkpoint(session: Session) -> Checkpoint:
+def last_checked_event(session: Session) -> CheckedEvent:
     """Return the end of the latest check that found nothing; the beginning where there was none."""
     event = session.scalar(
         select(StoredEvent)
@@ -135,12 +135,12 @@ def last_checkpoint(session: Session) -> Checkpoint:
         .order_by(StoredEvent.id.desc())
         .limit(1)
     )
-    return BEGINNING if event is None else Checkpoint(event.detail["through"], event.detail["hash"], event.at)
+    return BEGINNING if event is None else CheckedEvent(event.detail["through"], event.detail["hash"], event.at)
 
 
 def record_check(session: Session, check: LogCheck, *, by: int, at: float) -> None:
     """Log that a check found nothing: the next one may begin where it ended."""
-    assert check.broken is None, "a broken log has no checkpoint"
+    assert check.broken is None, "a broken log is not noted"
     detail: JsonObject = {"from": check.since.event, "through": check.through.event, "hash": check.through.hash}
     record(session, Deed(_CHECKED, _LOG, None, by, detail), at=at)
 

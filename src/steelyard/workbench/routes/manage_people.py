@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.audit_log import BEGINNING, LogCheck, check_log, last_checkpoint, record_check
+from steelyard.workbench.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
 from steelyard.workbench.database import Database
 from steelyard.workbench.listings import EventSelection, event_page, people_page
 from steelyard.workbench.pages import LANGUAGES, page
@@ -137,7 +137,7 @@ def check_audit_log(request: Request, visitor: Auditor, *, whole: Annotated[bool
     database = _database(request)
     # Read apart from the note of it: nobody's answer waits for a check of a long log.
     with database.reading() as session:
-        check = check_log(session, BEGINNING if whole else last_checkpoint(session))
+        check = check_log(session, BEGINNING if whole else last_checked_event(session))
     if check.broken is None:
         database.write(lambda session: record_check(session, check, by=visitor.person, at=time.time()))
     return _audit_page(request, visitor, EventSelection(), check=check)
@@ -153,8 +153,8 @@ def _audit_page(
 ) -> Response:
     with _database(request).reading() as session:
         listed = event_page(session, wanted, before=before)
-        checkpoint = last_checkpoint(session)
-    return page(request, "audit.html", visitor, listed=listed, wanted=wanted, check=check, checkpoint=checkpoint)
+        checked = last_checked_event(session)
+    return page(request, "audit.html", visitor, listed=listed, wanted=wanted, check=check, checked=checked)
 
 
 def _database(request: Request) -> Database:
