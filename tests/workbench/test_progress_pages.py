@@ -3,14 +3,22 @@
 import html
 import re
 import time
+from typing import NamedTuple, get_args
 
+import msgspec
 import pytest
 from sqlalchemy import Double, literal, select, update
 
-from steelyard.workbench.dashboards import progress_figures, week_of, week_start
-from steelyard.workbench.pages import LANGUAGES
-from steelyard.workbench.tables import StoredItem, StoredProject
-from workbench_people import NOON, answer_all, make_project
+from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.pipeline import ItemState
+from steelyard.annotation.task_kinds import TaskRules
+from steelyard.workbench.dashboards import ItemCounts, progress_figures, week_of, week_start
+from steelyard.workbench.figure_plots import progress_plots
+from steelyard.workbench.pages import FOLDER, LANGUAGES, words_of
+from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
+from task_kind_cases import cases_for
+from workbench_people import NO_GOLD, NOON, answer_all, make_project
 
 PAGES = ("/progress/1", "/progress/1/agreement", "/progress/1/people")
 FIGURES = "/api/v1/projects/1/figures"
@@ -32,6 +40,50 @@ def test_a_page_of_figures_has_words_and_no_object_of_the_program(visit, address
     # Every plot has a label, and no script or style of its own.
     assert all('role="img" aria-label="' in plot for plot in re.findall("<svg[^>]*>", answer.text))
     assert not re.search(r"<script(?![^>]*\bsrc=)|\sstyle=", answer.text)
+
+
+def test_native_speakers_have_a_page_and_the_same_figures_as_json(visit):
+    def make(session):
+        settings = ProjectSettings(rules=NO_GOLD, tasks=TaskRules(kind="native_check"))
+        project = add_project(session, "natives", settings, by=None, at=NOON)
+        import_cases(session, project, cases_for("native_check", 6), batch="b", by=None, at=NOON)
+        rows = session.execute(
+            select(StoredItem, StoredTask).join(StoredTask).where(StoredItem.project_id == project.id)
+        )
+        for item, task in rows.all():
+            # Four of six prefer the better response of the reference.
+            ranking = (("r0",), ("r1",)) if item.prompt not in ("q0", "q3") else (("r1",), ("r0",))
+            content = TaskAnswer(ranking=ranking, entries={"fluency": "native", "suited": "yes"})
+            person = visit.site.people["annotator"]
+            answer = StoredAnswer(task_id=task.id, person_id=person, seconds=1.0, at=NOON)
+            answer.content, item.state = msgspec.to_builtins(content), "finished"
+            session.add(answer)
+        return project.id
+
+    project = visit.database.write(make)
+    figures = visit.program(visit.site.tokens["researcher"]).get(f"/api/v1/projects/{project}/figures/native").json()
+    assert (figures["items"], figures["finished"], figures["judges"]) == (6, 6, [])
+    shares = {each["language"]: each["reference"]["value"] for each in figures["languages"]}
+    assert shares == {"ar": 1.0, "en": 0.0, "zh": 1.0}
+    page = visit.browser("researcher").get(f"/progress/{project}/native").text
+    assert page.count("<svg") == 2
+    assert "Native speakers" in visit.browser("researcher").get(f"/progress/{project}").text
+    assert "Native speakers" not in visit.browser("researcher").get("/progress/1").text
+
+
+def test_each_state_has_a_shade_of_its_own_and_plots_fit_a_phone():
+    words = words_of("en")
+    counts = ItemCounts(name="", total=10, finished=1, rework=0, states=dict.fromkeys(get_args(ItemState), 1))
+    plots = progress_plots(_Figures(counts, ()), words)
+    assert len({mark.tone for mark in plots.legend}) == len(plots.legend) == len(get_args(ItemState))
+    css = (FOLDER / "static" / "figures.css").read_text(encoding="utf-8")
+    assert all(f".{mark.tone}" in css for mark in plots.legend)
+    assert str(plots.states).count('class="plot on-phone" viewBox="0 0 340') == 1
+
+
+class _Figures(NamedTuple):
+    items: ItemCounts
+    days: tuple
 
 
 def test_progress_counts_items_answers_days_and_people(database):
@@ -71,7 +123,8 @@ def test_figures_as_json_have_the_form_of_their_description(visit):
     observer = visit.program(visit.site.tokens["delivery"])
     described = observer.get("/api/openapi.json").json()
     for path, method in described["paths"].items():
-        if "/figures/" not in path:
+        # Those of a native-speaker check are of a project of that kind: see above.
+        if "/figures/" not in path or path.endswith("/native"):
             continue
         name = method["get"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
         sent = observer.get(path.format(project=1)).json()

@@ -121,6 +121,9 @@ ROUTES = {
     ("GET", "/progress/{project}"): Row("see progress", 200),
     ("GET", "/progress/{project}/agreement"): Row("see people", 200),
     ("GET", "/progress/{project}/people"): Row("see people", 200),
+    # The project has tasks of another kind: `test_progress_pages` has one of this.
+    ("GET", "/progress/{project}/native"): Row("see progress", 404),
+    ("GET", f"{REST}/{{project}}/figures/native"): Row("see progress", 404),
     ("GET", f"{REST}/{{project}}/figures/progress"): Row("see progress", 200),
     ("GET", f"{REST}/{{project}}/figures/agreement"): Row("see people", 200),
     ("GET", f"{REST}/{{project}}/figures/people"): Row("see people", 200),

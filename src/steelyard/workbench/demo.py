@@ -51,7 +51,6 @@ _PACE = 400.0
 """Some minutes of work of each person stand for the days of a project, which end before the visitor comes."""
 _ROLE_OF: dict[Layer, Role] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _FILE = "workbench.db"
-_ORDINALS = ("second", "third", "fourth")
 _NUM_QUALIFICATION = 5
 _REASON = "Simulated: this order is that of the qualities that were drawn for the responses."
 _ROUNDS_TO_ALIGN = 3
@@ -86,17 +85,18 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
     Every other kind of tasks has a small project of its own.
     """
     begun_at = time.time() - _DAYS * 24 * 3600
-    examples, cases = cases[:_NUM_QUALIFICATION], cases[_NUM_QUALIFICATION:]
+    num_examples = min(_NUM_QUALIFICATION, len(cases) // 10)
+    examples, cases = cases[:num_examples], cases[num_examples:]
     simulation = start_project(database, cases, seed=seed, begun_at=begun_at, qualification=examples)
     simulation = simulation._replace(pace=_PACE)
     add_guidelines(simulation)
     size = len(cases) // 7
     ends = [len(cases) - number * size for number in range(5, -1, -1)]
     parts = [cases[begin:end] for begin, end in itertools.pairwise([0, *ends])]
-    import_batch(simulation, parts[0], "first batch")
+    import_batch(simulation, parts[0], "batch 1")
     work_until_finished(simulation)
     for number, part in enumerate(parts[1:4]):
-        import_batch(simulation, part, f"{_ORDINALS[number]} batch")
+        import_batch(simulation, part, f"batch {number + 2}")
         annotate(simulation)
         for _ in range(_ROUNDS_TO_ALIGN):
             align(simulation)
@@ -105,10 +105,10 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
             alone = _with_layers(simulation, (layer,))
             settle_layers(alone)
             review(alone)
-    import_batch(simulation, parts[4], "fifth batch")
+    import_batch(simulation, parts[4], "batch 5")
     annotate(simulation)
     seat_visitor(simulation)
-    import_batch(simulation, parts[5], "sixth batch")
+    import_batch(simulation, parts[5], "batch 6")
     # Half of the answers: five tasks a case, two people a task.
     annotate(simulation, most=5 * len(parts[5]))
     add_kinds(simulation, cases)

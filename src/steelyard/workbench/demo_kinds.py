@@ -42,7 +42,7 @@ def _add_kind(simulation: Simulation, name: str, cases: Sequence[Case]) -> None:
     def make(session: Session) -> int:
         settings = ProjectSettings(tasks=TaskRules(kind=name), seed=simulation.seed)  # pyright: ignore[reportArgumentType] - a name of a kind
         project = add_project(session, title, settings, by=None, at=simulation.begun_at, is_simulated=True)
-        import_cases(session, project, cases[:_HALF], batch="first batch", by=None, at=simulation.begun_at)
+        import_cases(session, project, cases[:_HALF], batch="batch 1", by=None, at=simulation.begun_at)
         return project.id
 
     project = simulation.database.write(make)
@@ -56,7 +56,7 @@ def _add_kind(simulation: Simulation, name: str, cases: Sequence[Case]) -> None:
 
     def add_open(session: Session) -> None:
         stored = session.get_one(StoredProject, project)
-        import_cases(session, stored, cases[_HALF:], batch="second batch", by=None, at=simulation.begun_at)
+        import_cases(session, stored, cases[_HALF:], batch="batch 2", by=None, at=simulation.begun_at)
 
     simulation.database.write(add_open)
 

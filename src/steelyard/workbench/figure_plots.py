@@ -1,11 +1,12 @@
 """The plots of the pages of figures, in the words of the page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from markupsafe import Markup
 
+from steelyard.annotation.native_results import NativeResult
 from steelyard.workbench.dashboards import ProgressFigures
 from steelyard.workbench.plots import DayColumn, PlotPart, ValueDot, day_columns, dots, stacked_bar
 from steelyard.workbench.quality import AgreementFigures, PeopleFigures
@@ -109,6 +110,12 @@ def reliability_plot(figures: PeopleFigures, words: Mapping[str, str]) -> Markup
     lowest = min((row.estimate.low or 0.0 for row in rows), default=_GUESSING)
     low = _GUESSING if lowest >= _GUESSING else 0.0
     return dots(words["people_reliability"], rows[:_MOST_ROWS], low=low, line=None if low else _GUESSING)
+
+
+def native_plot(results: Sequence[NativeResult], words: Mapping[str, str]) -> Markup:
+    """Return how often people prefer the better response of the reference, by language; by chance half do."""
+    rows = [ValueDot(row.language or words["no_name"], row.reference) for row in results[:_MOST_ROWS]]
+    return dots(words["native_reference"], rows, line=0.5)
 
 
 def day_label(at: float) -> str:

@@ -117,7 +117,9 @@ def view_feedback(
             reference=described.value(point, value),
             is_same=point in actual and kind.is_same(point, actual[point], value),
         )
-        for point, value in scored_points(kind, task.responses, reference).items()
+        for point, value in sorted(
+            scored_points(kind, task.responses, reference).items(), key=lambda entry: described.order(entry[0])
+        )
     ]
     progress = progress_of(session, seat.project, seat.person.id)
     return Feedback(
@@ -133,6 +135,10 @@ class _Described:
         self._letters = {response: letter for letter, response in blind.ids.items()}
         questions = kind.questions(tuple(blind.ids.values()), {})
         self._names = {each.input: each.name for each in questions}
+
+    def order(self, point: Point) -> list[str]:
+        """Return a sort key: pairs of letters in their order, all else as the kind has it."""
+        return self._ordered(point[1:]) if point[0] == "order" else []
 
     def label(self, point: Point) -> str:
         sort, *about = point

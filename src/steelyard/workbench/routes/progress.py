@@ -8,6 +8,7 @@ import msgspec
 from fastapi import APIRouter, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.annotation.people_quality import FALSE_ALARMS, FEWEST_ANSWERS, FEWEST_OTHERS
@@ -15,7 +16,8 @@ from steelyard.annotation.rater_reliability import FEWEST_SHARED
 from steelyard.core.types import JsonObject
 from steelyard.workbench.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
 from steelyard.workbench.database import Database
-from steelyard.workbench.figure_plots import agreement_plots, gold_plot, progress_plots, reliability_plot
+from steelyard.workbench.figure_plots import agreement_plots, gold_plot, native_plot, progress_plots, reliability_plot
+from steelyard.workbench.native_figures import NativeFigures, is_native_check, native_figures
 from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.permissions import Observer, PeopleObserver, RowNumber
 from steelyard.workbench.projects import settings_of
@@ -42,7 +44,7 @@ def record_schemas() -> JsonObject:
     return components
 
 
-_RECORDS: tuple[type, ...] = (ProgressFigures, AgreementFigures, PeopleFigures, QualificationFigures)
+_RECORDS: tuple[type, ...] = (NativeFigures, ProgressFigures, AgreementFigures, PeopleFigures, QualificationFigures)
 
 
 @router.get("/progress")
@@ -94,6 +96,22 @@ def people_page(request: Request, visitor: PeopleObserver, project: RowNumber) -
     return page(request, "people_quality.html", visitor, project=row, figures=made, **plots, **limits)
 
 
+@router.get("/progress/{project}/native")
+def native_page(request: Request, visitor: Observer, project: RowNumber) -> Response:
+    """Show what native speakers say of the finished items, by language. 404 for a project of other tasks."""
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        made = _native(session, row)
+    plot = native_plot(made.languages, words_of(language_of(request, visitor)))
+    return page(request, "native.html", visitor, project=row, figures=made, plot=plot)
+
+
+@figures.get("/projects/{project}/figures/native", responses=documented(NativeFigures))
+def show_native_figures(request: Request, visitor: Observer, project: RowNumber) -> Response:
+    """Return what native speakers say of the finished items by language; 404 for a project of other tasks."""
+    return _sent(request, project, _native)
+
+
 @figures.get("/projects/{project}/figures/progress", responses=documented(ProgressFigures))
 def show_progress_figures(request: Request, visitor: Observer, project: RowNumber) -> Response:
     """Return items by state, batch and category, answers by day and person, and the forecast of end and cost."""
@@ -117,6 +135,12 @@ def _refresh_fit(request: Request, project: int) -> None:
     """Let a fit of the project's people be made where one is due; the page does not wait for a long one."""
     keeper: FitKeeper = request.app.state.fits
     keeper.refresh(project)
+
+
+def _native(session: Session, project: StoredProject) -> NativeFigures:
+    if not is_native_check(project):
+        raise HTTPException(404)
+    return native_figures(session, project)
 
 
 def _sent(request: Request, project: int, work: Callable[[Session, StoredProject], Any]) -> Response:
