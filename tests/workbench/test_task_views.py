@@ -11,7 +11,7 @@ from workbench_people import NOON, answer, answer_all, make_project, seat_of, se
 def view(database, project, person, *, number=2):
     def work(session):
         seat = seat_of(session, project, person)
-        return view_tasks(session, seat, next_assignments(session, seat, number=number, at=NOON))
+        return view_tasks(session, seat, next_assignments(session, seat, number=number, at=NOON), at=NOON)
 
     return database.write(work)
 

@@ -30,6 +30,7 @@ from steelyard.workbench.tables import (
     StoredReview,
     StoredTask,
 )
+from steelyard.workbench.work_limits import WorkLimits
 
 _BLOCK = 500
 _HIGHEST_PRICE = 1e9
@@ -49,6 +50,8 @@ class ProjectSettings(Config, frozen=True):
     """Which tasks a case gets."""
     qualification: QualificationRules = QualificationRules()
     """What new annotators pass before real tasks."""
+    limits: WorkLimits = WorkLimits()
+    """How much work one person gets."""
     discard_reasons: tuple[str, ...] = DEFAULT_DISCARDS
     """Why a response may be discarded."""
     seed: int = 0

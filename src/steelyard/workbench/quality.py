@@ -24,6 +24,7 @@ from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult
 from steelyard.workbench.projects import settings_of
 from steelyard.workbench.rater_fits import FitNote, latest_panel
 from steelyard.workbench.tables import StoredPerson, StoredProject, StoredReview
+from steelyard.workbench.work_limits import closed_categories
 
 _MOST_PAIRS = 200
 _MOST_GOLD = 400
@@ -73,10 +74,18 @@ class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     rejected_weeks: tuple[ShareRow, ...]
 
 
+class ClosedCategory(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A category that a person's accuracy on its gold tasks closes (`work_limits`)."""
+
+    category: str
+    accuracy: Estimate
+
+
 class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A person: answers, gold accuracy with the number of gold answers, its change, and flags that were looked for.
 
     ``reliability`` and ``ties``: `rater_reliability.RaterReliability` by the latest fit; null before the first.
+    ``closed``: categories whose tasks the person gets no more, by the record there.
     """
 
     person: int
@@ -90,6 +99,7 @@ class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
     ties: Estimate | None
     drift: Drift | None
     flags: tuple[BehaviourFlag, ...]
+    closed: tuple[ClosedCategory, ...] = ()
 
 
 class PeopleFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -155,6 +165,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
     gold, changes = _gold_sums(session, project.id), drifts(_gold_shares(session, project.id, list(sums)))
     flags, panel = behaviour_flags(sums), latest_panel(session, project.id)
     reliable = {} if panel is None else {key: reliability_of(each) for key, each in panel.raters.items()}
+    closed = closed_categories(session, settings_of(project).limits, project=project.id)
     people = session.execute(
         select(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name).where(StoredPerson.id.in_(sums))
     ).all()
@@ -171,6 +182,10 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
             ties=reliable[person].ties if person in reliable else None,
             drift=changes.get(person),
             flags=flags.get(person, ()),
+            closed=tuple(
+                ClosedCategory(category=category, accuracy=accuracy)
+                for category, accuracy in sorted(closed.get(person, {}).items(), key=lambda row: natural_order(row[0]))
+            ),
         )
         for person, pseudonym, name in people
     ]
@@ -183,7 +198,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
 
 
 def _num_raised(row: PersonQuality) -> int:
-    return sum(flag.is_raised for flag in row.flags) + (row.drift is not None and row.drift.is_real)
+    return sum(flag.is_raised for flag in row.flags) + (row.drift is not None and row.drift.is_real) + len(row.closed)
 
 
 def _pair_sums(session: Session, project: int) -> dict[tuple[str, int, int], dict[str, float]]:

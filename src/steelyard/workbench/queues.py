@@ -20,6 +20,7 @@ from steelyard.workbench.figure_tables import StoredWorkDay
 from steelyard.workbench.projects import ProjectSettings, case_of
 from steelyard.workbench.qualification_tables import StoredQualificationRound
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.work_limits import closed_categories, is_day_full
 
 _CANDIDATES = 40
 """Tasks looked at in one go. Who asks at the same time begins at different ones."""
@@ -104,12 +105,14 @@ class Seat(NamedTuple):
 def next_assignments(session: Session, seat: Seat, *, number: int, at: float) -> list[StoredAssignment]:
     """Return up to ``number`` open tasks of a person, the oldest first, new ones reserved as far as there are any.
 
-    None before the person has passed the qualification of the project.
+    None before the person has passed the qualification of the project; no new ones once the answers of a day are given.
     """
     _release_expired(session, at)
     if not may_work(session, seat.settings, project=seat.project.id, person=seat.person.id):
         return []
     mine = _open_assignments(session, seat, at)
+    if is_day_full(session, seat.settings.limits, project=seat.project.id, person=seat.person.id, at=at):
+        return mine
     while len(mine) < min(number, _MOST_OPEN):
         reserved = _reserve(session, seat, at)
         if reserved is None:
@@ -225,17 +228,33 @@ def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bo
 
     With ``avoids_items`` no task of an item that the person has had another task of.
     """
-    skills = seat.person.skills
-    statement = _free_tasks(is_gold, avoids_items, has_skills=bool(skills), rework=seat.settings.rules.rework)
-    rows = session.execute(statement, _parameters(seat) | ({"skills": skills} if skills else {})).all()
+    skills, closed = seat.person.skills, [] if is_gold else _closed(session, seat)
+    rework = seat.settings.rules.rework
+    statement = _free_tasks(is_gold, avoids_items, has_skills=bool(skills), has_closed=bool(closed), rework=rework)
+    categories = ({"skills": skills} if skills else {}) | ({"closed": closed} if closed else {})
+    rows = session.execute(statement, _parameters(seat) | categories).all()
     # Tasks of one priority are equally good: people who ask at once try different ones first.
     best = [task for task, priority in rows if priority == rows[0][1]]
     start = random.randrange(len(best)) if best else 0
     return [*best[start:], *best[:start], *(task for task, _ in rows[len(best) :])]
 
 
+def _closed(session: Session, seat: Seat) -> list[str]:
+    """Return the categories that the person's record on gold tasks closes."""
+    person = seat.person.id
+    closed = closed_categories(session, seat.settings.limits, project=seat.project.id, person=person)
+    return sorted(closed.get(person, ()))
+
+
 @cache
-def _free_tasks(is_gold: bool, avoids_items: bool, *, has_skills: bool, rework: str) -> Select:  # noqa: FBT001
+def _free_tasks(
+    is_gold: bool,  # noqa: FBT001
+    avoids_items: bool,  # noqa: FBT001
+    *,
+    has_skills: bool,
+    has_closed: bool,
+    rework: str,
+) -> Select:
     """Return the statement for free tasks of a seat, best first."""
     free: list[ColumnElement[bool]] = [
         StoredTask.project_id == bindparam("project"),
@@ -244,6 +263,8 @@ def _free_tasks(is_gold: bool, avoids_items: bool, *, has_skills: bool, rework: 
     ]
     if has_skills:
         free.append(or_(StoredTask.category.in_(bindparam("skills", expanding=True)), StoredTask.category == ""))
+    if has_closed:
+        free.append(StoredTask.category.not_in(bindparam("closed", expanding=True)))
     free += _rework_rule(rework)
     other = aliased(StoredTask)
     same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id

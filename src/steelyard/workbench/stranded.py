@@ -24,14 +24,16 @@ from steelyard.workbench.tables import (
     StoredProject,
     StoredTask,
 )
+from steelyard.workbench.work_limits import closed_categories
 
 Reason = Literal[
-    "nobody", "not qualified", "skills", "rework others", "rework same", "had", "no reviewer", "reviewers worked",
-    "gone",
+    "nobody", "not qualified", "skills", "record", "rework others", "rework same", "had", "no reviewer",
+    "reviewers worked", "gone",
 ]  # fmt: skip
-"""Why work is stranded: nobody annotates; nobody is qualified; none has the category; the rule of rework leaves out
-everybody, in one way or the other; everybody who may has had the task. Of items: no account has the role that decides;
-all of that role have worked on the item; an account of somebody who has to align is closed."""
+"""Why work is stranded: nobody annotates; nobody is qualified; none has the category; the record of all who have it is
+too low there (`work_limits`); the rule of rework leaves out everybody, in one way or the other; everybody who may has
+had the task. Of items: no account has the role that decides; all of that role have worked on the item; an account of
+somebody who has to align is closed."""
 _ROLE_OF = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _WAITING = {state: _ROLE_OF[layer] for state, layer in (REVIEWED_BY | SETTLED_BY).items()}
 _MOST_TASKS = 5000
@@ -54,6 +56,7 @@ class StrandedWork(Record, frozen=True, kw_only=True, omit_defaults=False):
 class _Annotator(NamedTuple):
     number: int
     skills: Collection[str]
+    closed: Collection[str] = ()
 
 
 class _Team(NamedTuple):
@@ -64,7 +67,10 @@ class _Team(NamedTuple):
 
     def skilled(self, category: str) -> set[int]:
         """Return those who may work on a category."""
-        return {each.number for each in self.qualified if not (each.skills and category) or category in each.skills}
+        return {each.number for each in self._with_skill(category) if category not in each.closed}
+
+    def _with_skill(self, category: str) -> list[_Annotator]:
+        return [each for each in self.qualified if not (each.skills and category) or category in each.skills]
 
     def why_none(self, category: str) -> Reason | None:
         """Return why nobody may work on a category; null where somebody may."""
@@ -72,7 +78,9 @@ class _Team(NamedTuple):
             return "nobody"
         if not self.qualified:
             return "not qualified"
-        return None if self.skilled(category) else "skills"
+        if self.skilled(category):
+            return None
+        return "record" if self._with_skill(category) else "skills"
 
 
 def stranded_work(session: Session, project: StoredProject) -> tuple[StrandedWork, ...]:
@@ -97,7 +105,8 @@ def _team(session: Session, project: StoredProject, settings: ProjectSettings) -
             StoredPerson.role == "annotator", StoredPerson.is_active.is_(True)
         )
     ).all()
-    every = [_Annotator(number, frozenset(skills)) for number, skills in people]
+    closed = closed_categories(session, settings.limits, project=project.id)
+    every = [_Annotator(number, frozenset(skills), frozenset(closed.get(number, ()))) for number, skills in people]
     qualified = [each for each in every if may_work(session, settings, project=project.id, person=each.number)]
     return _Team(every, qualified)
 

@@ -24,14 +24,16 @@ from steelyard.workbench.question_words import QuestionWords, catalogues_of, que
 from steelyard.workbench.queues import Seat, may_work, responses_shown
 from steelyard.workbench.submissions import guideline_of
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredGuideline, StoredItem, StoredTask
+from steelyard.workbench.work_limits import closed_categories, is_day_full
 
 _LONG_PROMPT = 1500
 """Characters from which a prompt is folded."""
 _MOST_COMPARED = 200
 """The latest answers of a person whose agreement with others is counted."""
-Reason = Literal["no tasks", "all taken", "other skills", "all had", "not qualified"]
+Reason = Literal["no tasks", "all taken", "other skills", "all had", "not qualified", "day full", "record"]
 """Why a person has no task: the project has none, others have them all, the open ones ask for another skill, this
-person has had them, or has to pass the qualification first."""
+person has had them, has to pass the qualification first, has given all the answers of a day, or gets none of the
+categories that are left because of the record there."""
 
 
 class TurnView(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -98,7 +100,7 @@ class OwnProgress(Record, frozen=True, kw_only=True, omit_defaults=False):
     agreement: float | None
 
 
-def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment]) -> TasksView:
+def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment], *, at: float) -> TasksView:
     """Return the view of a person's open assignments."""
     guidelines: dict[int, GuidelineView] = {}
     views = []
@@ -108,7 +110,7 @@ def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment]
         if guideline is not None and guideline.id not in guidelines:
             guidelines[guideline.id] = view_guideline(guideline)
         views.append(_view_assignment(session, seat, assignment, None if guideline is None else guideline.id))
-    return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, seat))
+    return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, seat, at))
 
 
 def view_guideline(guideline: StoredGuideline) -> GuidelineView:
@@ -204,9 +206,12 @@ def _view_assignment(session: Session, seat: Seat, assignment: StoredAssignment,
     return view_task(shown, seat.settings, seat.person.language)
 
 
-def _why_none(session: Session, seat: Seat) -> Reason:
-    if not may_work(session, seat.settings, project=seat.project.id, person=seat.person.id):
+def _why_none(session: Session, seat: Seat, at: float) -> Reason:
+    project, person, limits = seat.project.id, seat.person.id, seat.settings.limits
+    if not may_work(session, seat.settings, project=project, person=person):
         return "not qualified"
+    if is_day_full(session, limits, project=project, person=person, at=at):
+        return "day full"
     ordinary = select(StoredTask.id).where(StoredTask.project_id == seat.project.id, StoredTask.is_gold.is_(False))
     if session.scalar(ordinary.limit(1)) is None:
         return "no tasks"
@@ -214,7 +219,12 @@ def _why_none(session: Session, seat: Seat) -> Reason:
     if session.scalar(free.limit(1)) is None:
         return "all taken"
     had = exists().where(StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == StoredTask.id)
-    return "all had" if session.scalar(free.where(~had).limit(1)) is None else "other skills"
+    if session.scalar(free.where(~had).limit(1)) is None:
+        return "all had"
+    closed = set(closed_categories(session, limits, project=project, person=person).get(person, ()))
+    closed &= set(seat.person.skills or closed)
+    left = free.where(~had, StoredTask.category.in_(closed))
+    return "record" if session.scalar(left.limit(1)) is not None else "other skills"
 
 
 def _agreement(session: Session, seat: Seat) -> PairCounts:

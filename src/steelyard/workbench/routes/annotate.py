@@ -109,7 +109,8 @@ def tasks(
 
     def load(session: Session) -> bytes:
         seat = seat_in(session, visitor.person, project)
-        return msgspec.json.encode(view_tasks(session, seat, next_assignments(session, seat, number=number, at=now)))
+        assignments = next_assignments(session, seat, number=number, at=now)
+        return msgspec.json.encode(view_tasks(session, seat, assignments, at=now))
 
     return Response(_database(request).write(load), media_type="application/json")
 
