@@ -7,16 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.comparison import Alternative
-from steelyard.judging.reply_parsing import (
-    is_refusal,
-    normalize_text,
-    read_choice,
-    read_first_token,
-    read_ranking,
-    read_rating,
-    without_quotations,
-    without_thinking,
-)
+from steelyard.judging.reply_parsing import read_choice, read_first_token, read_ranking, read_rating
+from steelyard.judging.reply_words import is_refusal, normalize_text, without_quotations, without_thinking
 
 AB = ("A", "B")
 NONE = None

@@ -17,7 +17,7 @@ from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, as_request, ask_requests
 from steelyard.judging.forecast import Forecast, forecast_requests
 from steelyard.judging.prefix_order import PromptRequests
-from steelyard.judging.reply_parsing import normalize_text, without_thinking
+from steelyard.judging.reply_words import normalize_text, without_thinking
 from steelyard.prompts.screening import PromptsSummary, ScreeningRow
 
 Questions = Callable[[], Iterable[Question]]

@@ -16,14 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from steelyard.core.types import JsonObject
-from steelyard.judging.reply_parsing import (
-    ParsedReply,
-    announces,
-    last_sentence,
-    normalize_text,
-    without_quotations,
-    without_thinking,
-)
+from steelyard.judging.reply_parsing import ParsedReply
+from steelyard.judging.reply_words import announces, last_sentence, normalize_text, without_quotations, without_thinking
 
 _TIE = "tie"
 _MOST_OBJECTS = 64

@@ -1,4 +1,4 @@
-"""What one person may still get of a project: so many answers a day, and no categories of a poor record.
+"""What one person may still get of a project: a number of answers a day, and no categories of a poor record.
 
 The record is the accuracy on gold tasks of a category. A category is closed to a person while the whole 95% interval of
 that accuracy lies below the least one, so that a few bad answers close nothing. Gold tasks go on in closed categories:
@@ -41,7 +41,7 @@ def is_day_full(session: Session, limits: WorkLimits, *, project: int, person: i
     """Tell whether a person has given all the answers of a day. Tasks in the person's hands may still be answered."""
     if not limits.most_answers_a_day:
         return False
-    given = (
+    answers = (
         select(func.count())
         .select_from(StoredAnswer)
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
@@ -52,7 +52,7 @@ def is_day_full(session: Session, limits: WorkLimits, *, project: int, person: i
             StoredTask.project_id == project,
         )
     )
-    return (session.scalar(given) or 0) >= limits.most_answers_a_day
+    return (session.scalar(answers) or 0) >= limits.most_answers_a_day
 
 
 def closed_categories(

@@ -16,15 +16,13 @@ from steelyard.judging.published_verdicts import FORMATS, read_published
 from steelyard.judging.reply_parsing import (
     Form,
     ParsedReply,
-    is_refusal,
     label_probabilities,
-    normalize_text,
     read_choice,
     read_first_token,
     read_ranking,
     read_rating,
-    without_thinking,
 )
+from steelyard.judging.reply_words import is_refusal, normalize_text, without_thinking
 from steelyard.judging.verdicts import combine_orders, weigh_orders
 from steelyard.plugins.judges._prompt import JudgeConfig, Task, Wording, question, wording_of
 from steelyard.plugins.judges._texts import style_named
