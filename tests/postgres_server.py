@@ -34,8 +34,8 @@ def postgres_serving(*, on_disk=False):
 
     Its files are in memory, unless they have to be ``on_disk``.
     """
-    programs = _programs()
-    if programs is None:
+    installed = programs()
+    if installed is None:
         pytest.skip("PostgreSQL is not installed: initdb is neither in PATH nor in /usr/lib/postgresql")
     account = _account()
     # The path of a socket has at most 107 bytes, which folders of tests can exceed, and another user must reach it.
@@ -43,7 +43,7 @@ def postgres_serving(*, on_disk=False):
     if account:
         os.chown(folder, pwd.getpwnam(account["user"]).pw_uid, -1)
     made = subprocess.run(
-        [programs / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+        [installed / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
         check=False, capture_output=True, text=True, cwd=folder, **account,
     )  # fmt: skip
     if made.returncode:
@@ -52,7 +52,7 @@ def postgres_serving(*, on_disk=False):
     with (folder / "data" / "postgresql.conf").open("a") as settings:
         settings.write(_SETTINGS)
     with subprocess.Popen(
-        ["sh", "-c", _SERVE, "sh", programs / "pg_ctl", folder],
+        ["sh", "-c", _SERVE, "sh", installed / "pg_ctl", folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd="/",
@@ -73,7 +73,8 @@ def run_statement(address, statement):
         connection.execute(statement)
 
 
-def _programs():
+def programs():
+    """Return the folder of PostgreSQL's programs; null where it is not installed."""
     on_path = shutil.which("initdb")
     if on_path:
         return Path(os.path.realpath(on_path)).parent
