@@ -17,7 +17,7 @@ demo-real: $(VENV)/.backbones
 	$(BIN)/steelyard demo --real --out demo-real
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q --ignore tests/architecture --ignore tests/field
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q --ignore tests/architecture --ignore tests/field
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests speed

@@ -42,6 +42,7 @@ def main():
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--postgresql", action="store_true")
+    parser.add_argument("--keep", type=Path, help="a new file for a copy of the workbench on SQLite")
     settings = parser.parse_args()
     from workbench import database_for
 
@@ -69,13 +70,17 @@ def measured(address, settings):
     database = Database(address)
     database.migrate()
     simulation, import_seconds = imported(database, settings.items)
+    print(f"imported in {import_seconds:.0f} s", file=sys.stderr)
     work(simulation)
     num_copies = int(SHARE_WORKED * settings.items / NUM_WORKED)
     Copies(database, num_copies, settings.items).make()
+    print("copied", file=sys.stderr)
     crew = simulation.crew
     people = {"annotator": crew.annotators[0], "administrator": crew.annotators[-1] + 7}
     people |= {layer: crew.layers[layer][0] for layer in ("delivery", "operations", "research")}
     tokens = dict(zip(people, tokens_of(database, people.values()), strict=True))
+    if settings.keep:
+        database.backup(settings.keep)
     figures = {"import_s": round(import_seconds, 1), **sizes(database)}
     with KillableServer(address) as server:
         visitor = Visitor(server, tokens, settings.times)
@@ -156,6 +161,8 @@ class Copies:
         """Copy item by item what refers to it, add the sums up, and continue the log."""
         with self._database.engine.begin() as connection:
             self._connection = connection
+            if self._database.is_sqlite:
+                connection.execute(text("PRAGMA cache_size = -1000000"))
             self._move_items()
             tasks = self._copied_tasks()
             assignments = self._copied("assignments", task_id=tasks)

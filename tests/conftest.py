@@ -24,6 +24,18 @@ for profile, choices in {"suite": {"derandomize": True}, "search": {"max_example
         profile, **{"max_examples": 40, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]} | choices
     )
 settings.load_profile("suite")
+_LONG_FILES = (
+    "training/test_distributed.py", "workbench/test_kills.py", "cli/verbs/test_view.py", "stages/test_llama_server.py",
+    "contracts/test_torchrun.py", "training/test_processes.py", "stages/test_batch_runs.py", "workbench/test_walks.py",
+    "workbench/test_annotate_page.py", "workbench/test_kinds_page.py", "recipes/test_labelling.py",
+)  # fmt: skip
+"""Files of a quarter of a minute and more: begun last, one would keep a process busy while the others are idle."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest. `--no-loadscope-reorder` keeps the order among processes."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(_LONG_FILES))
 
 
 @pytest.fixture(scope="session")

@@ -129,6 +129,8 @@ class StoredItem(WorkbenchTable):
         UniqueConstraint("project_id", "prompt", "language"),
         Index("ix_items_state", "project_id", "state", "id"),
         Index("ix_items_batch", "project_id", "batch"),
+        # Queues have the items of all projects, those that wait longest first.
+        Index("ix_items_waiting", "state", "changed_at", "id"),
         # Figures are counted in these indexes alone, past the texts of the cases.
         Index("ix_items_progress", "project_id", "batch", "category", "state", "round"),
     )
