@@ -1,7 +1,7 @@
 """Agreement and people of a project: the sums give what the measures give on the raw answers."""
 
 import random
-from itertools import combinations
+from itertools import combinations, permutations
 
 import msgspec
 import numpy as np
@@ -13,10 +13,11 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.statistics.agreement import alpha, coincidences, unique_labels
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, start_project
+from steelyard.workbench.label_coincidences import several_coincidences
 from steelyard.workbench.quality import agreement_figures, people_figures
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredReview, StoredTask
-from workbench_people import NOON, answer_all, make_project
+from workbench_people import NOON, answer, answer_all, make_project
 from workbench_site import copy_rows, copy_sqlite
 
 LABELS = {"left": 0, "right": 1, "tie": 2}
@@ -84,6 +85,46 @@ def test_alpha_of_the_sums_is_alpha_of_the_answers(worked):
     assert rejected == pytest.approx(made_reviews.count("rejected"))
     for row in (made.overall, *made.categories, *made.people):
         assert row.same.low <= row.same.value <= row.same.high
+
+
+def test_alpha_weighs_each_item_by_the_number_of_its_labels(database):
+    """Three people are asked for; one task has three answers, one two, one a single one.
+
+    Values as labelled, with every pair of the responses an item. The first task: r0 > r1 > r2 by two people, and
+    r0 > r2 > r1 by the third. The second: both say r0 > r1 > r2. By hand; the package krippendorff gives the same.
+    """
+    rules = PipelineRules(gold_share=0, num_annotators=3)
+    project, people = make_project(database, 3, num_people=3, rules=rules)
+    orders = {0: ["012", "012", "021"], 1: ["012", "012"], 2: ["102"]}
+
+    def answer_tasks(session):
+        for number, task in enumerate(session.scalars(select(StoredTask).order_by(StoredTask.id))):
+            for person, order in zip(people, orders[number], strict=False):
+                content = msgspec.to_builtins(answer(task.responses, [f"r{place}" for place in order]))
+                row = StoredAnswer(task_id=task.id, person_id=person, content=content, seconds=1.0, at=NOON)
+                session.add(row)
+
+    database.write(answer_tasks)
+    with database.reading() as session:
+        cells = several_coincidences(session, session.get_one(StoredProject, project))
+        responses = session.scalars(select(StoredTask.responses).order_by(StoredTask.id)).all()
+    # Label 0: the earlier response of the task is better. Items of one label say nothing.
+    items = []
+    for number, shown in enumerate(responses):
+        for first, second in combinations(shown, 2):
+            items.append([int(order.index(first[1]) > order.index(second[1])) for order in orders[number]])
+    assert float(alpha(cells[""])) == pytest.approx(alpha_by_hand(items))
+
+
+def alpha_by_hand(items):
+    """Krippendorff's nominal alpha: 1 - observed / expected disagreement over items with two labels or more."""
+    several = [labels for labels in items if len(labels) > 1]
+    values = [label for labels in several for label in labels]
+    observed = sum(
+        sum(one != other for one, other in permutations(labels, 2)) / (len(labels) - 1) for labels in several
+    ) / len(values)
+    expected = sum(one != other for one, other in permutations(values, 2)) / (len(values) * (len(values) - 1))
+    return 1 - observed / expected
 
 
 def test_gold_accuracy_is_that_of_the_gold_answers(worked):

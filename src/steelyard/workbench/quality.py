@@ -8,20 +8,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Integer, cast, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answer_counts import confusion, ratio_sums, turned
 from steelyard.annotation.people_quality import BehaviourFlag, Drift, behaviour_flags, drifts
 from steelyard.annotation.rater_reliability import reliability_of
+from steelyard.core.numerics import Floats
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
-from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
+from steelyard.statistics.agreement import NUM_CELLS, NUM_LABELS, alpha, beyond_chance, kappa
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.dashboards import review_counts, week_of, week_start
 from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
-from steelyard.workbench.projects import settings_of
+from steelyard.workbench.label_coincidences import several_coincidences
 from steelyard.workbench.rater_fits import FitNote, latest_panel
 from steelyard.workbench.tables import StoredPerson, StoredProject, StoredReview
 from steelyard.workbench.work_limits import closed_categories
@@ -117,8 +119,7 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     """Return the figures of agreement, gate and reviews of a project."""
     pairs, gates = _pair_sums(session, project.id), _gate_sums(session, project.id)
     names = _names(session)
-    # Each pair of people of a task adds its confusion; the weight of a pair of labels is 1 / (annotators - 1).
-    weight = 1 / max(1, settings_of(project).rules.num_annotators - 1)
+    several = several_coincidences(session, project)
     categories = sorted({category for category, *_ in pairs}, key=natural_order)
     by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
@@ -129,23 +130,23 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
     reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
     return AgreementFigures(
-        overall=_row("", (), pairs.values(), weight, _ratio(gates)),
+        overall=_row("", (), pairs.values(), _ratio(gates), _total(several)),
         categories=tuple(
             _row(
                 category,
                 (),
                 [sums for key, sums in pairs.items() if key[0] == category],
-                weight,
                 _ratio([row for row in gates if row[0] == category]),
+                None if several is None else several.get(category, np.zeros(NUM_CELLS)),
             )
             for category in categories
         ),
         people=tuple(
-            _row(names.get(person, ""), (person,), by_person[person], weight)
+            _row(names.get(person, ""), (person,), by_person[person])
             for person in sorted(by_person, key=lambda person: (natural_order(names.get(person, "")), person))
         ),
         pairs=tuple(
-            _row(f"{names.get(first, '')} – {names.get(second, '')}", (first, second), by_pair[first, second], weight)
+            _row(f"{names.get(first, '')} – {names.get(second, '')}", (first, second), by_pair[first, second])
             for first, second in most
         ),
         gate=_share([(row[2], row[3]) for row in gates]),
@@ -240,10 +241,14 @@ def _row(
     name: str,
     people: tuple[int, ...],
     parts: Iterable[Mapping[str, float]],
-    weight: float,
     items: RatioSums | None = None,
+    several: Floats | None = None,
 ) -> AgreementRow:
-    """Return the row of a group; ``items``: the sums over its items where these are the unit, else tasks are."""
+    """Return the row of a group; ``items``: the sums over its items where these are the unit, else tasks are.
+
+    ``several``: the coincidences where tasks have three answers or more, else they follow from the sums. Those of one
+    or two people are of two labels each.
+    """
     sums: dict[str, float] = dict.fromkeys((column.name for column in _SUMS), 0.0)
     for part in parts:
         for key, value in part.items():
@@ -251,16 +256,22 @@ def _row(
     ratio = items or ratio_sums(sums)
     same, cells = ratio.estimate(), confusion(sums)
     matrix = cells.reshape(NUM_LABELS, NUM_LABELS)
-    coincidences = weight * (matrix + matrix.T).reshape(-1)
+    coincidences = (matrix + matrix.T).reshape(-1) if several is None else several
     return AgreementRow(
         name=name,
         people=people,
         num_tasks=round(sums["num_tasks"]),
         same=same,
         kappa=beyond_chance(same, float(kappa(cells)), cells, ratio.num_units) if people and cells.sum() else None,
-        alpha=beyond_chance(same, float(alpha(coincidences)) if cells.sum() else float("nan"), cells, ratio.num_units),
+        alpha=beyond_chance(
+            same, float(alpha(coincidences)) if coincidences.sum() else float("nan"), cells, ratio.num_units
+        ),
         tau=mean_of_sums(round(sums["num_taus"]), sums["sum_tau"], sums["tau_squared"], low=-1.0, high=1.0),
     )
+
+
+def _total(several: Mapping[str, Floats] | None) -> Floats | None:
+    return None if several is None else sum(several.values(), np.zeros(NUM_CELLS))
 
 
 def _share(counts: Iterable[tuple[int, int]]) -> Estimate:
