@@ -24,6 +24,7 @@ from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.dashboards import review_counts, week_of, week_start
 from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
 from steelyard.workbench.label_coincidences import several_coincidences
+from steelyard.workbench.projects import settings_of
 from steelyard.workbench.rater_fits import FitNote, latest_panel
 from steelyard.workbench.tables import StoredPerson, StoredProject, StoredReview
 from steelyard.workbench.work_limits import closed_categories
