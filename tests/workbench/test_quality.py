@@ -113,7 +113,7 @@ def test_alpha_weighs_each_item_by_the_number_of_its_labels(database):
     for number, shown in enumerate(responses):
         for first, second in combinations(shown, 2):
             items.append([int(order.index(first[1]) > order.index(second[1])) for order in orders[number]])
-    assert float(alpha(cells[""])) == pytest.approx(alpha_by_hand(items))
+    assert float(alpha(cells.total)) == pytest.approx(alpha_by_hand(items))
 
 
 def alpha_by_hand(items):

@@ -5,7 +5,7 @@ them: an item whose m people labelled it adds each ordered pair with 1 / (m - 1)
 1 and the sums are enough. With more, tasks under way, discards and people who could not judge leave fewer labels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,6 +24,21 @@ MOST_ANSWERS = 20_000
 _LABELS = {"left": FIRST, "right": SECOND, "tie": TIED}
 
 
+class CategoryCoincidences(NamedTuple):
+    """The coincidence matrices of the categories, flattened (cell,)."""
+
+    by_category: Mapping[str, Floats]
+
+    @property
+    def total(self) -> Floats:
+        """The sum over all categories."""
+        return sum(self.by_category.values(), np.zeros(NUM_CELLS))
+
+    def of(self, category: str) -> Floats:
+        """Return the matrix of a category; zeros for one without labels."""
+        return self.by_category.get(category, np.zeros(NUM_CELLS))
+
+
 class _Label(NamedTuple):
     category: str
     task: int
@@ -32,8 +47,8 @@ class _Label(NamedTuple):
     label: int
 
 
-def several_coincidences(session: Session, project: StoredProject) -> dict[str, Floats] | None:
-    """Return the coincidence matrix of each category, flattened (cell,); null where no task asks for three answers."""
+def several_coincidences(session: Session, project: StoredProject) -> CategoryCoincidences | None:
+    """Return the coincidences of the categories; null where no task asks for three answers."""
     ordinary = (StoredTask.project_id == project.id, StoredTask.is_gold.is_(False))
     if (session.scalar(select(func.max(StoredTask.num_wanted)).where(*ordinary)) or 0) < 3:
         return None
@@ -48,7 +63,7 @@ def several_coincidences(session: Session, project: StoredProject) -> dict[str, 
     place = {name: number for number, name in enumerate(names)}
     group = np.array([place[each.category] for each in labels], np.int64)
     cells = coincidences(columns, group, len(names)) if labels else np.zeros((0, NUM_CELLS))
-    return {name: cells[number] for name, number in place.items()}
+    return CategoryCoincidences({name: cells[number] for name, number in place.items()})
 
 
 def _labels(session: Session, project: int) -> Iterator[_Label]:

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Integer, cast, func, select
 from sqlalchemy.orm import Session
 
@@ -18,7 +17,7 @@ from steelyard.annotation.rater_reliability import reliability_of
 from steelyard.core.numerics import Floats
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
-from steelyard.statistics.agreement import NUM_CELLS, NUM_LABELS, alpha, beyond_chance, kappa
+from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.dashboards import review_counts, week_of, week_start
@@ -131,14 +130,14 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
     reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
     return AgreementFigures(
-        overall=_row("", (), pairs.values(), _ratio(gates), _total(several)),
+        overall=_row("", (), pairs.values(), _ratio(gates), None if several is None else several.total),
         categories=tuple(
             _row(
                 category,
                 (),
                 [sums for key, sums in pairs.items() if key[0] == category],
                 _ratio([row for row in gates if row[0] == category]),
-                None if several is None else several.get(category, np.zeros(NUM_CELLS)),
+                None if several is None else several.of(category),
             )
             for category in categories
         ),
@@ -269,10 +268,6 @@ def _row(
         ),
         tau=mean_of_sums(round(sums["num_taus"]), sums["sum_tau"], sums["tau_squared"], low=-1.0, high=1.0),
     )
-
-
-def _total(several: Mapping[str, Floats] | None) -> Floats | None:
-    return None if several is None else sum(several.values(), np.zeros(NUM_CELLS))
 
 
 def _share(counts: Iterable[tuple[int, int]]) -> Estimate:
