@@ -20,7 +20,13 @@ from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, 
 from task_kind_cases import cases_for
 from workbench_people import NO_GOLD, NOON, answer_all, make_project
 
-PAGES = ("/progress/1", "/progress/1/agreement", "/progress/1/people")
+PAGES = (
+    "/progress/1",
+    "/progress/1/agreement",
+    "/progress/1/people",
+    "/progress/1/disagreement",
+    "/progress/1/items/1",
+)
 FIGURES = "/api/v1/projects/1/figures"
 
 

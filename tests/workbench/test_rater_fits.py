@@ -6,8 +6,9 @@ from sqlalchemy import func, select
 
 from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.figure_tables import StoredRaterFit
+from steelyard.workbench.fit_keeper import FitKeeper
 from steelyard.workbench.quality import people_figures
-from steelyard.workbench.rater_fits import FitKeeper, fit_people, is_due, latest_answers, latest_panel
+from steelyard.workbench.rater_fits import fit_people, is_due, latest_answers, latest_panel
 from steelyard.workbench.tables import StoredAnswer, StoredProject
 from workbench_people import NOON, answer, answer_all, make_project, send, take
 

@@ -22,10 +22,10 @@ from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
 from steelyard.core.types import JsonObject
 from steelyard.workbench.database import Database
+from steelyard.workbench.fit_keeper import FitKeeper
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
 from steelyard.workbench.permissions import LoginNeeded, visitor_of
-from steelyard.workbench.rater_fits import FitKeeper
 from steelyard.workbench.routes import (
     account,
     align,

@@ -2,7 +2,7 @@
 
 Rows of one person are changed by that person's answers alone, those of two people when the second of them answers. All
 of them follow from the answers and the audit log: `tallies.recount` makes them again. Fits of a statistical model stand
-here too; they take seconds, and are made beside the requests (`rater_fits`).
+here too; they take seconds, and are made beside the requests (`fit_keeper`).
 """
 
 from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
@@ -146,3 +146,32 @@ class StoredRaterFit(WorkbenchTable):
     num_used: Mapped[int]
     num_items: Mapped[int]
     raters: Mapped[JsonObject]
+
+
+class StoredDisagreement(WorkbenchTable):
+    """What people differ about in an item that came to the gate: `UnexplainedDisagreement`, by the fit of that time.
+
+    ``gate_id``: the result at the gate that it was made after. An item of a later round has its latest alone.
+    """
+
+    __tablename__ = "disagreements"
+    __table_args__ = (
+        UniqueConstraint("item_id"),
+        Index("ix_disagreements_worst", "project_id", "excess", "item_id"),
+        Index(
+            "ix_disagreements_figures", "project_id", "category", "excess", "p", "num_compared", "num_different",
+            "expected",
+        ),
+        Index("ix_disagreements_gate", "project_id", "gate_id"),
+    )  # fmt: skip
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
+    gate_id: Mapped[int]
+    fit_id: Mapped[int] = mapped_column(ForeignKey("rater_fits.id"))
+    category: Mapped[str] = mapped_column(String(200))
+    num_compared: Mapped[int]
+    num_different: Mapped[int]
+    expected: Mapped[float]
+    excess: Mapped[float]
+    p: Mapped[float]

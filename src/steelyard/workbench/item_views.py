@@ -15,8 +15,9 @@ from steelyard.annotation.questions import Point, TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.numerics import generator
 from steelyard.workbench.blinding import BlindText
-from steelyard.workbench.disputes import TaskEvidence
-from steelyard.workbench.projects import case_of
+from steelyard.workbench.disputes import TaskEvidence, evidence_of
+from steelyard.workbench.projects import ProjectSettings, case_of
+from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.settling_forms import question_fields
 from steelyard.workbench.tables import StoredItem, StoredPerson, StoredRemark
 
@@ -109,6 +110,21 @@ def view_item(
         panels=tuple(_panel(each, _ShownNames(letters, texts, voices), visitor, catalogues) for each in evidence),
         remarks=tuple((voices[person], text) for person, text in talk),
     )
+
+
+def item_panels(
+    session: Session, items: Sequence[int], visitor: int, settings: ProjectSettings
+) -> dict[int, ItemPanels]:
+    """Return the views of items of a project with the tasks of their present rounds, the most disputed task first."""
+    stored = session.scalars(select(StoredItem).where(StoredItem.id.in_(items))).all()
+    evidence = evidence_of(session, stored)
+    catalogues = catalogues_of(settings)
+    views: dict[int, ItemPanels] = {}
+    for item in stored:
+        view = view_item(session, item, evidence[item.id], visitor, catalogues)
+        panels = tuple(sorted(view.panels, key=lambda panel: -len(panel.disputed)))
+        views[item.id] = view._replace(panels=panels)
+    return views
 
 
 def _letter(number: int) -> str:

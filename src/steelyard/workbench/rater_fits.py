@@ -1,17 +1,14 @@
-"""Fits of people's reliability: made beside the requests when they are due, stored, and read by pages and decisions.
+"""Fits of people's reliability: made when they are due, stored, and read by pages and decisions.
 
 A fit takes seconds for 20,000 answers, a page none: it shows the latest fit, with when it was made and on how many
 answers. A fit is due when a share of new answers has come since the last one, or after a day with any.
 """
 
-import threading
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
@@ -26,8 +23,6 @@ MOST_ANSWERS = 20_000
 """The latest answers that a fit is made of."""
 _SHARE_OF_NEW = 0.05
 _OLD_SECONDS = 24 * 3600.0
-PATIENCE = 0.5
-"""Seconds that a page waits for a fit that is due. A small project's is there by then."""
 
 
 class FitNote(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -142,32 +137,3 @@ def _count_answers(session: Session, project: int) -> int:
     """Return the answers of a project to ordinary tasks."""
     number = func.sum(StoredWorkDay.num_answers - StoredWorkDay.num_gold)
     return int(session.scalar(select(number).where(StoredWorkDay.project_id == project)) or 0)
-
-
-class FitKeeper:
-    """Makes fits that are due, one at a time for each project, in threads of its own."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._guard = threading.Lock()
-        self._running: dict[int, threading.Thread] = {}
-
-    def refresh(self, project: int, *, patience: float = PATIENCE) -> None:
-        """Begin a fit of a project where one is due, and wait for it for at most ``patience`` seconds."""
-        with self._database.reading() as session:
-            if not is_due(session, project, at=time.time()):
-                return
-        with self._guard:
-            thread = self._running.get(project)
-            if thread is None or not thread.is_alive():
-                thread = threading.Thread(target=self._fit, args=(project,), daemon=True)
-                self._running[project] = thread
-                thread.start()
-        thread.join(patience)
-
-    def _fit(self, project: int) -> None:
-        try:
-            fit_people(self._database, project, at=time.time())
-        except SQLAlchemyError:
-            # The database is busy or gone: the page shows the fit before, and the next visit tries again.
-            return

@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
@@ -17,16 +17,18 @@ from steelyard.core.types import JsonObject
 from steelyard.workbench.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
 from steelyard.workbench.database import Database
 from steelyard.workbench.figure_plots import agreement_plots, gold_plot, native_plot, progress_plots, reliability_plot
+from steelyard.workbench.fit_keeper import FitKeeper
+from steelyard.workbench.hard_items import FEWEST_ITEMS, LEVEL, DisagreementFigures, disagreement_figures
+from steelyard.workbench.item_views import item_panels
 from steelyard.workbench.native_figures import NativeFigures, is_native_check, native_figures
 from steelyard.workbench.pages import language_of, page, words_of
-from steelyard.workbench.permissions import Observer, PeopleObserver, RowNumber
+from steelyard.workbench.permissions import LARGEST_NUMBER, Observer, PeopleObserver, RowNumber
 from steelyard.workbench.projects import settings_of
 from steelyard.workbench.qualification_results import QualificationFigures
 from steelyard.workbench.quality import AgreementFigures, PeopleFigures, agreement_figures, people_figures
-from steelyard.workbench.rater_fits import FitKeeper
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
-from steelyard.workbench.tables import StoredProject
+from steelyard.workbench.tables import StoredItem, StoredProject
 
 router = APIRouter(include_in_schema=False)
 figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
@@ -44,7 +46,14 @@ def record_schemas() -> JsonObject:
     return components
 
 
-_RECORDS: tuple[type, ...] = (NativeFigures, ProgressFigures, AgreementFigures, PeopleFigures, QualificationFigures)
+_RECORDS: tuple[type, ...] = (
+    NativeFigures,
+    ProgressFigures,
+    AgreementFigures,
+    PeopleFigures,
+    QualificationFigures,
+    DisagreementFigures,
+)
 
 
 @router.get("/progress")
@@ -112,6 +121,37 @@ def show_native_figures(request: Request, visitor: Observer, project: RowNumber)
     return _sent(request, project, _native)
 
 
+@router.get("/progress/{project}/disagreement")
+def disagreement_page(
+    request: Request,
+    visitor: PeopleObserver,
+    project: RowNumber,
+    category: str | None = None,
+    after: Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER)] = None,
+) -> Response:
+    """Show the items about which people differ more than their noise explains, and the categories that have most."""
+    _refresh_fit(request, project)
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        made = disagreement_figures(session, row, category=category, after=after)
+        views = item_panels(session, [each.item for each in made.items], visitor.person, settings_of(row))
+    limits = {"fewest_shared": FEWEST_SHARED, "level": LEVEL, "fewest": FEWEST_ITEMS}
+    values = {"figures": made, "views": views, "category": category, **limits}
+    return page(request, "disagreement.html", visitor, project=row, **values)
+
+
+@router.get("/progress/{project}/items/{item}")
+def item_page(request: Request, visitor: PeopleObserver, project: RowNumber, item: RowNumber) -> Response:
+    """Show an item with all answers to its present tasks, to be read."""
+    with _database(request).reading() as session:
+        row = project_of(session, project)
+        stored = session.get(StoredItem, item)
+        if stored is None or stored.project_id != row.id:
+            raise HTTPException(404)
+        view = item_panels(session, [item], visitor.person, settings_of(row))[item]
+    return page(request, "read_item.html", visitor, project=row, view=view, refusal="", is_late=False)
+
+
 @figures.get("/projects/{project}/figures/progress", responses=documented(ProgressFigures))
 def show_progress_figures(request: Request, visitor: Observer, project: RowNumber) -> Response:
     """Return items by state, batch and category, answers by day and person, and the forecast of end and cost."""
@@ -129,6 +169,24 @@ def show_people_figures(request: Request, visitor: PeopleObserver, project: RowN
     """Return gold accuracy, reliability, speed and sameness of each person, with the evidence of every flag."""
     _refresh_fit(request, project)
     return _sent(request, project, people_figures)
+
+
+@figures.get("/projects/{project}/figures/disagreement", responses=documented(DisagreementFigures))
+def show_disagreement_figures(
+    request: Request,
+    visitor: PeopleObserver,
+    project: RowNumber,
+    category: str | None = None,
+    after: Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER)] = None,
+) -> Response:
+    """Return the items about which people differ more than their noise explains, the worst first, and the categories.
+
+    ``after``: the item that ended the page before.
+    """
+    _refresh_fit(request, project)
+    return _sent(
+        request, project, lambda session, row: disagreement_figures(session, row, category=category, after=after)
+    )
 
 
 def _refresh_fit(request: Request, project: int) -> None:
