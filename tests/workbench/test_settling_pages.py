@@ -54,6 +54,8 @@ def test_two_people_align_on_their_pages(site):
     # Neither names of people nor ids of responses, which may name models.
     assert not re.search(r"annotator 0|>[abc]<", text)
     assert all(pair in text for pair in ("A – B", "A – C", "B – C"))
+    # The rows of the form follow the letters of the texts above it.
+    assert re.findall(r'<tr><th scope="row">(\w)</th>', text) == ["A", "B", "C"]
     assert one.post(f"/align/{item}/tasks/{task}", data=form()).status_code == 200
     assert "proposal" in other.get(f"/align/{item}").text
     ended = other.post(f"/align/{item}/tasks/{task}", data=form())

@@ -14,12 +14,13 @@ from steelyard.annotation.answers import Span, TaskAnswer
 from steelyard.annotation.questions import Point, TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.numerics import generator
+from steelyard.core.types import Case
 from steelyard.workbench.blinding import BlindText
 from steelyard.workbench.disputes import TaskEvidence, evidence_of
 from steelyard.workbench.projects import ProjectSettings, case_of
 from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.settling_forms import question_fields
-from steelyard.workbench.tables import StoredItem, StoredPerson, StoredRemark
+from steelyard.workbench.tables import StoredItem, StoredPerson, StoredRemark, StoredTask
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -95,8 +96,7 @@ def view_item(
 ) -> ItemPanels:
     """Return the view of an item for a visitor, with those of its tasks that are handed in."""
     case = case_of(item)
-    order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
-    letters = {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
+    letters = _letters_of(item, case)
     texts = {response.id: BlindText(response.text or "") for response in case.responses}
     remarks = session.scalars(select(StoredRemark).where(StoredRemark.item_id == item.id).order_by(StoredRemark.id))
     talk = [(remark.person_id, remark.text) for remark in remarks]
@@ -125,6 +125,22 @@ def item_panels(
         panels = tuple(sorted(view.panels, key=lambda panel: -len(panel.disputed)))
         views[item.id] = view._replace(panels=panels)
     return views
+
+
+def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
+    """Return the responses of a task in the order of a form: by their letters, where the kind has no fixed order."""
+    return _by_letter(task, _letters_of(item, case_of(item)))
+
+
+def _by_letter(task: StoredTask, letters: Mapping[str, str]) -> tuple[str, ...]:
+    if not kind_named(task.kind).is_shuffled:
+        return tuple(task.responses)
+    return tuple(sorted(task.responses, key=lambda response: (len(letters[response]), letters[response])))
+
+
+def _letters_of(item: StoredItem, case: Case) -> dict[str, str]:
+    order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
+    return {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
 
 
 def _letter(number: int) -> str:
@@ -160,7 +176,7 @@ def _panel(evidence: TaskEvidence, names: _ShownNames, visitor: int, catalogues:
     opinions += [_opinion(voices[person], "proposal", answer, names) for person, answer in evidence.proposals.items()]
     if evidence.settled is not None:
         opinions.append(_opinion("voice settled", "settled", evidence.settled, names))
-    responses, kind = evidence.task.responses, kind_named(evidence.task.kind)
+    responses, kind = _by_letter(evidence.task, letters), kind_named(evidence.task.kind)
     mine = evidence.proposals.get(visitor) or evidence.answers.get(visitor) or TaskAnswer()
     places = {response: str(place) for place, tier in enumerate(mine.ranking, start=1) for response in tier}
     questions = kind.questions(responses, catalogues)

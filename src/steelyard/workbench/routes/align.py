@@ -17,7 +17,7 @@ from steelyard.workbench.alignment import QueuePage, add_remark, items_to_align,
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence
 from steelyard.workbench.item_states import lock_item
-from steelyard.workbench.item_views import view_item
+from steelyard.workbench.item_views import form_order, view_item
 from steelyard.workbench.pages import page
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import needs
@@ -94,10 +94,11 @@ def entered_answer(session: Session, tasks: list[TaskEvidence], task: int, form:
     if evidence is None:
         raise HTTPException(404)
     stored, settings = evidence.task, settings_of(session.get_one(StoredProject, evidence.task.project_id))
-    questions = kind_named(stored.kind).questions(stored.responses, catalogues_of(settings))
+    responses = form_order(session.get_one(StoredItem, stored.item_id), stored)
+    questions = kind_named(stored.kind).questions(responses, catalogues_of(settings))
     if not questions:
-        return ranked_answer(stored.responses, form)
-    return answer_of_questions(questions, stored.responses, form, list(evidence.answers.values()))
+        return ranked_answer(responses, form)
+    return answer_of_questions(questions, responses, form, list(evidence.answers.values()))
 
 
 def _changed(
