@@ -18,6 +18,7 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.figure_tables import StoredGateResult, StoredWorkDay
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.queue_figures import QueueFigures, queue_figures
 from steelyard.workbench.stranded import StrandedWork, stranded_work
 from steelyard.workbench.tables import StoredItem, StoredPerson, StoredProject, StoredReview, StoredTask
 from steelyard.workbench.tallies import DAY
@@ -80,6 +81,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
     ``stranded``: work that waits for nobody.
+    ``queue``: null where items come in the order of their import.
     """
 
     at: float
@@ -95,6 +97,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     forecast: ProjectForecast
     forecast_at: float
     stranded: tuple[StrandedWork, ...]
+    queue: QueueFigures | None
 
 
 def progress_figures(session: Session, project: StoredProject, *, at: float) -> ProgressFigures:
@@ -119,6 +122,7 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
         stranded=stranded_work(session, project),
+        queue=queue_figures(session, project.id),
     )
 
 

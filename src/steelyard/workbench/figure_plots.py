@@ -10,6 +10,7 @@ from steelyard.annotation.native_results import NativeResult
 from steelyard.workbench.dashboards import ProgressFigures
 from steelyard.workbench.plots import DayColumn, PlotPart, ValueDot, day_columns, dots, stacked_bar
 from steelyard.workbench.quality import AgreementFigures, PeopleFigures
+from steelyard.workbench.queue_figures import QueueFigures
 
 _MOST_COLUMNS = 120
 _MOST_ROWS = 60
@@ -38,11 +39,12 @@ class StateMark(NamedTuple):
 
 
 class ProgressPlots(NamedTuple):
-    """The plots of the page of progress, and the legend of the states."""
+    """The plots of the page of progress, and the legend of the states. ``queue`` is empty without a queue."""
 
     states: Markup
     legend: tuple[StateMark, ...]
     days: Markup
+    queue: Markup
 
 
 def progress_plots(figures: ProgressFigures, words: Mapping[str, str]) -> ProgressPlots:
@@ -65,7 +67,28 @@ def progress_plots(figures: ProgressFigures, words: Mapping[str, str]) -> Progre
         for day in figures.days[-_MOST_COLUMNS:]
     ]
     return ProgressPlots(
-        stacked_bar(words["progress_by_state"], parts), marks, day_columns(words["progress_by_day"], columns)
+        stacked_bar(words["progress_by_state"], parts),
+        marks,
+        day_columns(words["progress_by_day"], columns),
+        Markup("") if figures.queue is None else _queue_plot(figures.queue, words),
+    )
+
+
+def _queue_plot(figures: QueueFigures, words: Mapping[str, str]) -> Markup:
+    """Return the items of each decile of priority: annotated by priority and by chance, and waiting."""
+    return day_columns(
+        words["queue"],
+        [
+            DayColumn(
+                str(each.decile or words["queue_unknown"]),
+                [
+                    PlotPart(each.annotated - each.by_chance_annotated, words["queue_by_priority_annotated"], "tone-1"),
+                    PlotPart(each.by_chance_annotated, words["queue_by_chance_annotated"], "tone-2"),
+                    PlotPart(each.items - each.annotated, words["queue_waiting"], "tone-4"),
+                ],
+            )
+            for each in figures.deciles
+        ],
     )
 
 

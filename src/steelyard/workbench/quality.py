@@ -24,6 +24,7 @@ from steelyard.workbench.dashboards import review_counts, week_of, week_start
 from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
 from steelyard.workbench.label_coincidences import several_coincidences
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.queue_figures import QueueFigures, queue_figures
 from steelyard.workbench.rater_fits import FitNote, latest_panel
 from steelyard.workbench.tables import StoredPerson, StoredProject, StoredReview
 from steelyard.workbench.work_limits import closed_categories
@@ -62,7 +63,10 @@ class ShareRow(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Agreement in all, by category, person and pair of people; the gate and the reviews by layer, person and week."""
+    """Agreement in all, by category, person and pair of people; the gate and the reviews by layer, person and week.
+
+    With a ``queue`` the items are not a random sample: it has the agreement over those that came by chance.
+    """
 
     overall: AgreementRow
     categories: tuple[AgreementRow, ...]
@@ -74,6 +78,7 @@ class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     rejected_layers: tuple[ShareRow, ...]
     rejected_people: tuple[ShareRow, ...]
     rejected_weeks: tuple[ShareRow, ...]
+    queue: QueueFigures | None
 
 
 class ClosedCategory(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -157,6 +162,7 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
             (names.get(person, ""), number, total) for person, number, total in _decisions(reviews, 1)
         ),
         rejected_weeks=_shares(_decisions(reviews, 2), are_weeks=True),
+        queue=queue_figures(session, project.id),
     )
 
 
