@@ -90,6 +90,7 @@ def test_each_state_has_a_shade_of_its_own_and_plots_fit_a_phone():
 class _Figures(NamedTuple):
     items: ItemCounts
     days: tuple
+    queue: None = None
 
 
 def test_progress_counts_items_answers_days_and_people(database):
