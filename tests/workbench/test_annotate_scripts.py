@@ -208,6 +208,7 @@ console.log(JSON.stringify({ tries, waits: waits.map(([, wait]) => wait), before
         (404, None, 0, None, [{"assignment": 1, "reason": ""}]),
         (401, {"error": "log in"}, 1, "logged out", []),
         (503, None, 1, "offline", []),
+        (507, {"error": "full"}, 1, "no room", []),
         (0, None, 1, "offline", []),
     ],
 )

@@ -21,7 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
 from steelyard.core.types import JsonObject
-from steelyard.workbench.database import Database
+from steelyard.io.progress import log
+from steelyard.workbench.database import Database, NoRoomError
 from steelyard.workbench.fit_keeper import FitKeeper
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
@@ -74,6 +75,9 @@ _HEADERS = [
 ]
 
 
+_NO_ROOM = "the disk of the workbench is full; tell an administrator, and send it again later"
+
+
 class Options(NamedTuple):
     """How the workbench is reached. ``hosts``: names in addresses; ``is_secure``: people reach it by HTTPS alone."""
 
@@ -102,6 +106,7 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
         HTTPException: _on_http_error,
         RequestValidationError: _on_wrong_request,
         UserError: _on_user_error,
+        NoRoomError: _on_no_room,
         TransitionRefused: _on_transition_refused,
         # Numbers and texts that no database stores: beyond 64 bits, NUL, half of a surrogate pair.
         DataError: _on_unstorable,
@@ -179,6 +184,13 @@ def _on_wrong_request(request: Request, error: RequestValidationError) -> Respon
 
 def _on_user_error(request: Request, error: UserError) -> Response:
     return _problem(request, 400, str(error))
+
+
+def _on_no_room(request: Request, error: NoRoomError) -> Response:
+    # 507 says that the same request may succeed later: the annotators' page keeps the answer and sends it again.
+    # Where the database is, is for whoever runs the server.
+    log(f"error: {error}")
+    return _problem(request, 507, f"nothing was stored: {_NO_ROOM}")
 
 
 def _on_transition_refused(request: Request, error: TransitionRefused) -> Response:

@@ -4,6 +4,7 @@ SQLite (a file, for a person or a small team) and PostgreSQL (for a team) run th
 another one stood in the way of is run again as a whole: `Database.write` therefore takes a function.
 """
 
+import errno
 import random
 import sqlite3
 import time
@@ -39,6 +40,10 @@ _REST_SECONDS = 5.0
 """After how long without use a connection is tried before it is used: the server may have closed it."""
 _NUM_KEPT = 200
 """How many of the rows that it read last a transaction that writes holds on to."""
+
+
+class NoRoomError(OutputError):
+    """The disk of the database takes nothing more: what was sent is not stored, and may be sent again."""
 
 
 class Database:
@@ -78,6 +83,8 @@ class Database:
                     command.upgrade(settings, "head")
                     connection.commit()
         except DatabaseError as error:
+            if _is_without_room(error):
+                raise self._no_room(error) from None
             # Also for a file that is something else, or that another program has changed.
             raise OutputError(f"cannot be opened: {_first_line(error)}", where=self.shown_address) from None
         return newest
@@ -86,9 +93,9 @@ class Database:
     def reading(self) -> Iterator[Session]:
         """Give a session that reads one state of the database; what it would change is undone.
 
-        What it has read stays readable afterwards.
+        What it has read stays readable afterwards. Raises NoRoomError where sorting needs a full disk.
         """
-        with Session(self.engine, expire_on_commit=False) as session:
+        with self._told_of_no_room(), Session(self.engine, expire_on_commit=False) as session:
             if self.is_sqlite:
                 session.connection().exec_driver_sql("BEGIN")
             else:
@@ -101,7 +108,7 @@ class Database:
         """Run ``work`` in one transaction and return its result; nothing is kept if it raises.
 
         ``work`` is run again, in a fresh session, where the database was busy or undid it for another transaction: it
-        must have no effect besides the session.
+        must have no effect besides the session. Raises NoRoomError where the disk is full.
         """
         for number in range(1, _TRIES + 1):
             try:
@@ -114,6 +121,8 @@ class Database:
                     session.commit()
                     return result
             except DBAPIError as error:
+                if _is_without_room(error):
+                    raise self._no_room(error) from error
                 if number == _TRIES or not _is_passing(error):
                     raise
             time.sleep(random.uniform(0, 0.02 * 2**number))
@@ -142,11 +151,26 @@ class Database:
             unfinished.replace(path)
         except (sqlite3.Error, OSError) as error:
             unfinished.unlink(missing_ok=True)
-            raise OutputError(f"cannot be written: {error}", where=str(path)) from None
+            do = "free some space there, or name a file on another disk" if _is_without_room(error) else None
+            raise OutputError(f"cannot be written: {error}", where=str(path), do=do) from None
 
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+    @contextmanager
+    def _told_of_no_room(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            if _is_without_room(error):
+                raise self._no_room(error) from error
+            raise
+
+    def _no_room(self, error: DBAPIError) -> NoRoomError:
+        problem = f"nothing more can be stored ({_first_line(error)}); what was stored before is intact"
+        do = "free some space on the disk of the database, and do the same again"
+        return NoRoomError(problem, where=self.shown_address, do=do)
 
 
 class _WritingSession(Session):
@@ -261,6 +285,18 @@ def _is_passing(error: DBAPIError) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     # 40001 serialisation failure, 40P01 deadlock, 55P03 lock not available (PostgreSQL, appendix A).
     return state in ("40001", "40P01", "55P03") or "database is locked" in str(error.orig)
+
+
+def _is_without_room(error: Exception) -> bool:
+    """Tell whether the disk is full: 53100 and 53400 of PostgreSQL, and of SQLite also a file over its allowed size."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    if getattr(original, "sqlstate", None) in ("53100", "53400"):
+        return True
+    if isinstance(original, OSError):
+        return original.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    # The lowest byte is the kind of error: SQLITE_IOERR_WRITE is one of SQLITE_IOERR.
+    code = getattr(original, "sqlite_errorcode", None) or 0
+    return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 def _revisions() -> set[str]:

@@ -1,5 +1,7 @@
 // Tasks loaded ahead: the next card is built and waits while the present one is answered.
 
+import { problemOf } from "./outbox.js";
+
 const MOST_AHEAD = 2, MOST_OPEN = 3;
 
 // `prepare(task, guidelines)` builds a card. `onTasks` hears when the first card is there, or why there is none, and
@@ -18,7 +20,7 @@ export const makeLoader = ({ path, project, outbox, send, prepare, onTasks }) =>
     const { status, data } = await send(`${path}?project=${project}&number=${number}`);
     isLoading = false;
     isOffline = status !== 200;
-    reason = status === 401 || status === 403 ? "logged out" : isOffline ? "offline" : null;
+    reason = isOffline ? problemOf(status) : null;
     if (!isOffline) {
       for (const task of data.tasks) until.set(task.assignment, task.until);
       for (const task of data.tasks.filter(isNew)) ready.push(prepare(task, data.guidelines));

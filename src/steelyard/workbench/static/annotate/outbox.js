@@ -20,6 +20,9 @@ export const makeStore = (storage) => {
   };
 };
 
+// Why a request that may succeed later did not: 507 is a full disk.
+export const problemOf = (status) => status === 401 || status === 403 ? "logged out" : status === 507 ? "no room" : "offline";
+
 // `send(path, {body})` gives {status, data}; `later(run, ms)` runs something later; `onChange(state)` hears of every change.
 export const makeOutbox = ({ store, person, send, later, onChange }) => {
   const key = `steelyard-outbox-${person}`, doneKey = `steelyard-done-${person}`;
@@ -46,7 +49,7 @@ export const makeOutbox = ({ store, person, send, later, onChange }) => {
       remove(entry.assignment);
       return true;
     }
-    state.problem = status === 401 || status === 403 ? "logged out" : "offline";
+    state.problem = problemOf(status);
     return false;
   };
 

@@ -23,7 +23,7 @@ export const drawBanner = (place, { waiting, problem, refused }, { words, retry,
   const parts = [];
   const button = (word, run) => make("button", { type: "button", class: "quiet", onclick: run }, word);
   if (problem === "logged out") parts.push(make("span", {}, fill(words.task_logged_out, { number: waiting })), make("a", { href: "/login" }, words.task_log_in));
-  else if (problem && waiting) parts.push(make("span", {}, fill(words.task_offline, { number: waiting })), button(words.task_retry, retry));
+  else if (problem && waiting) parts.push(make("span", {}, fill(problem === "no room" ? words.task_no_room : words.task_offline, { number: waiting })), button(words.task_retry, retry));
   for (const { reason } of refused) parts.push(make("span", {}, reason === "too late" ? words.task_too_late : fill(words.task_refused, { reason })));
   if (refused.length) parts.push(button(words.task_understood, forgive));
   place.hidden = !parts.length;
@@ -62,7 +62,7 @@ export const drawProgress = (place, { today, total, agreement }, words) => {
   place.replaceChildren(figure(today, words.task_today), figure(total, words.task_total), ...(agreement === null ? [] : [figure(percent(agreement), words.task_agreement)]));
 };
 
-const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other skills": "task_empty_skills", "all had": "task_empty_had", "day full": "task_empty_day", record: "task_empty_record" };
+const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "no room": "task_empty_no_room", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other skills": "task_empty_skills", "all had": "task_empty_had", "day full": "task_empty_day", record: "task_empty_record" };
 export const drawEmpty = (place, reason, { words, retry }) => {
   const today = Number(byId("own-progress").dataset.today || 0);
   const isDone = today > 0 && ["all taken", "other skills", "all had", "day full"].includes(reason);
