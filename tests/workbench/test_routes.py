@@ -141,6 +141,13 @@ ROUTES = {
     ("POST", f"{REST}/{{project}}/qualification/people/{{person}}"): Row(
         "manage project", 204, {"json": {"decision": "let pass", "reason": "known from another project"}}
     ),
+    ("GET", f"{MANAGE}/releases"): Row("export", 200),
+    # Nothing is finished here: `test_releases` has a release.
+    ("POST", f"{MANAGE}/releases"): Row("export", 400, {"data": {"name": "1.0"}}),
+    ("GET", f"{MANAGE}/releases/{{release}}"): Row("export", 404),
+    ("GET", f"{REST}/{{project}}/releases"): Row("export", 200),
+    ("POST", f"{REST}/{{project}}/releases"): Row("export", 400, {"json": {"name": "1.0"}}),
+    ("GET", f"{REST}/{{project}}/releases/{{release}}"): Row("export", 404),
     ("GET", f"{REST}/{{project}}/export"): Row("export", 200),
     ("GET", f"{REST}/{{project}}/answers"): Row("export", 200),
     ("POST", f"{REST}/{{project}}/priorities"): Row("manage project", 200, {"json": {"priorities": {"q1": 2.0}}}),
@@ -168,6 +175,7 @@ def filled(path, site, role, *, is_foreign):
         "assignment": site.assignment,
         "number": site.token_numbers[role],
         "person": site.people["other"],
+        "release": ABSENT,
     }
     if is_foreign:
         numbers = {
@@ -177,6 +185,7 @@ def filled(path, site, role, *, is_foreign):
             "assignment": site.other_assignment,
             "number": site.other_token,
             "person": site.erased,
+            "release": ABSENT,
         }
     return path.format(**numbers)
 

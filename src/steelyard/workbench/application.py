@@ -36,6 +36,7 @@ from steelyard.workbench.routes import (
     manage_qualification,
     progress,
     qualify,
+    releases,
     rest,
     review,
 )
@@ -55,9 +56,11 @@ _ROUTERS = (
     manage_people.router,
     manage_qualification.router,
     progress.router,
+    releases.router,
     rest.router,
     progress.figures,
     manage_qualification.figures,
+    releases.figures,
     rest.description,
     review.router,
 )

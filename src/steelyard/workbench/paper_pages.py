@@ -39,6 +39,23 @@ def paper_pages(figures: PaperFigures) -> dict[str, str]:
     return pages
 
 
+def release_card(figures: PaperFigures, facts: Mapping[str, str], languages: Mapping[str, int], language: str) -> str:
+    """Return the card of a release for its readers: contents, how to use it, and how it was annotated.
+
+    ``facts`` are the values of the card's sentences; ``languages`` the number of prompts by language.
+    """
+    texts = _texts("card", language)
+    values = {"project": figures.project, **facts}
+    counts = ", ".join(f"{name or texts['no language']} {number:,}" for name, number in languages.items())
+    commands = "```sh\nsteelyard describe cases.jsonl\nsteelyard resolve cases.jsonl --out resolved\n```"
+    parts = [f"# {escape_markdown(texts['head'].format(**values))}", texts["about"], f"## {texts['contents']}"]
+    parts += [texts["counts"].format(**values), texts["languages"].format(counts=escape_markdown(counts))]
+    parts += [texts["files"].format(**values), texts["missing"], f"## {texts['use']}", commands]
+    parts += [f"## {texts['annotation']}", escape_markdown(methods_paragraph(figures, language))]
+    parts += [markdown_table(table).rstrip("\n") for table in paper_tables(figures, language)]
+    return "\n\n".join(parts) + "\n"
+
+
 def methods_paragraph(figures: PaperFigures, language: str) -> str:
     """Return the paragraph in a language of the pages, as plain text on one line."""
     texts = _texts("sentences", language)
@@ -74,6 +91,10 @@ def _sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]
     )
     tasks = figures.settings.tasks
     yield f"kind {tasks.kind}", {}
+    qualification = figures.settings.qualification
+    if qualification.num_tasks:
+        least = _setting(qualification.least_accuracy)
+        yield "qualification", {"number": str(qualification.num_tasks), "least": least}
     yield "blind", {}
     if kinds_of(tasks)[0].is_shuffled:
         yield "order", {}

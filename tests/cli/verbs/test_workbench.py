@@ -184,6 +184,8 @@ def test_the_commands_of_the_how_to_exist(name):
         "export",
         "native",
         "paper",
+        "release",
+        "releases",
         "tasks",
         "answers",
         "backup",

@@ -20,6 +20,7 @@ from steelyard.cli.verbs.workbench_data import (
 )
 from steelyard.cli.verbs.workbench_exchange import read_answers, write_tasks
 from steelyard.cli.verbs.workbench_queue import order_items
+from steelyard.cli.verbs.workbench_releases import list_releases, release_items
 from steelyard.core.errors import ConfigError
 from steelyard.io.progress import log
 
@@ -258,6 +259,8 @@ WORKBENCH = VerbGroup(
         FunctionVerb("answers", read_answers),
         FunctionVerb("native", print_native_results),
         FunctionVerb("paper", write_paper),
+        FunctionVerb("release", release_items),
+        FunctionVerb("releases", list_releases),
         FunctionVerb("backup", _backup),
         FunctionVerb("erase", _erase),
         FunctionVerb("simulate", _simulate),

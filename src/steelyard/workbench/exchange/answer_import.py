@@ -26,7 +26,7 @@ from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManife
 from steelyard.workbench.permissions import ALLOWED
 from steelyard.workbench.projects import case_of, settings_of
 from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.queues import Seat, assign_task
+from steelyard.workbench.queues import Seat, assign_task, may_work
 from steelyard.workbench.submissions import submit
 from steelyard.workbench.tables import (
     StoredAnswer,
@@ -97,6 +97,7 @@ def import_answers(
     with database.reading() as session:
         row = _project_of(session, project, manifest)
         numbers = _people(session, every, people)
+        _check_qualified(session, row, every, numbers)
         ready, left_out, num_before = _checked(session, row, manifest, every, numbers)
     counted = Counter(entry.reason.partition(":")[0] for entry in left_out)
     num_stored = 0
@@ -161,6 +162,21 @@ def _people(session: Session, answers: Sequence[ExternalAnswer], people: Mapping
                 allowed="open accounts with the role annotator",
             )
     return known
+
+
+def _check_qualified(
+    session: Session, project: StoredProject, answers: Sequence[ExternalAnswer], people: Mapping[str, StoredPerson]
+) -> None:
+    """Raise ConfigError for the first answer of somebody who has not passed the qualification of the project."""
+    settings = settings_of(project)
+    may = {name: may_work(session, settings, project=project.id, person=row.id) for name, row in people.items()}
+    for answer in answers:
+        if not may[answer.person]:
+            raise ConfigError(
+                f"{people[answer.person].name!r} has not passed the qualification of the project",
+                where=str(answer.source),
+                do="let the person take it, or pass: Manage, the project, Qualification",
+            )
 
 
 def _checked(

@@ -1,0 +1,194 @@
+"""Releases: the same bytes after later work and erased people, hashes that hold, and a card that says what it is."""
+
+import hashlib
+import json
+
+import msgspec
+import pytest
+from sqlalchemy import select, update
+from typer.testing import CliRunner
+
+from steelyard.cli.main import build_app
+from steelyard.core.errors import ConfigError, EvidenceError, OutputError
+from steelyard.io.cases import read_cases
+from steelyard.workbench.database import Database
+from steelyard.workbench.guidelines import NewGuideline, add_guideline
+from steelyard.workbench.people import erase_person
+from steelyard.workbench.projects import change_settings, settings_of
+from steelyard.workbench.release_tables import StoredRelease, StoredReleasePart
+from steelyard.workbench.releases import files_of, make_release, release_file, releases_of
+from steelyard.workbench.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
+from workbench_people import NOON, answer_all, make_project
+
+FILES = {
+    "cases.jsonl", "README.md", "README.zh.md", "figures.json", "manifest.json",
+    "paper.en.md", "paper.en.tex", "paper.zh.md", "paper.zh.tex",
+}  # fmt: skip
+
+
+def finish(database, *prompts):
+    database.write(
+        lambda session: session.execute(
+            update(StoredItem).where(StoredItem.prompt.in_(prompts)).values(state="finished")
+        )
+    )
+
+
+def contents(database, name):
+    """The bytes of every file of a release."""
+    with database.reading() as session:
+        release = session.scalars(select(StoredRelease).filter_by(name=name)).one()
+        return {path: b"".join(release_file(session, release, path)) for path in files_of(release)}
+
+
+@pytest.fixture
+def worked(database):
+    """A database with a project of three items, all answered and two of them finished, under a guideline."""
+    project, people = make_project(database, num_cases=3)
+
+    def write(session):
+        row = session.get_one(StoredProject, project)
+        add_guideline(session, row, NewGuideline("", "en", "Be exact."), by=None, at=NOON)
+
+    database.write(write)
+    answer_all(database, project, people)
+    finish(database, "q0", "q1")
+    return database, project, people
+
+
+def release(database, project, name, **changes):
+    return make_release(database, project, name, **({"evidence": "both", "by": None, "at": NOON} | changes))
+
+
+def test_a_release_is_the_same_after_later_work_and_erased_people(worked):
+    database, project, people = worked
+    made = release(database, project, "1.0", by=people[1])
+    before = contents(database, "1.0")
+    assert before.keys() == FILES
+    manifest = json.loads(before["manifest.json"])
+    assert made.sha256 == hashlib.sha256(before["manifest.json"]).hexdigest()
+    for path, noted in manifest["files"].items():
+        assert noted == {"bytes": len(before[path]), "sha256": hashlib.sha256(before[path]).hexdigest()}
+    assert (manifest["items"], manifest["judgments"], manifest["ratings"], manifest["judges"]) == (2, 12, 12, 2)
+    assert manifest["guidelines"][0]["sha256"] == hashlib.sha256(b"Be exact.").hexdigest()
+    assert manifest["exported_at"] == "2023-11-14T22:13:20Z"
+
+    def work(session):
+        row = session.get_one(StoredProject, project)
+        settings = settings_of(row)
+        rules = msgspec.structs.replace(settings.rules, least_agreement=0.5)
+        change_settings(session, row, msgspec.structs.replace(settings, rules=rules), by=None, at=NOON)
+        add_guideline(session, row, NewGuideline("", "en", "Be brief."), by=None, at=NOON)
+        person = session.get_one(StoredPerson, people[0])
+        assert person.pseudonym.encode() in before["cases.jsonl"]
+        erase_person(session, person, by=None, at=NOON)
+        item = session.scalars(select(StoredItem).filter_by(prompt="q0")).one()
+        item.state, item.round, item.discarded = "annotating", 2, ["r1"]
+
+    database.write(work)
+    finish(database, "q2")
+    assert contents(database, "1.0") == before
+    release(database, project, "1.1")
+    later = contents(database, "1.1")
+    assert [json.loads(line)["prompt"]["id"] for line in later["cases.jsonl"].splitlines()] == ["q1", "q2"]
+    assert contents(database, "1.0") == before
+    with database.reading() as session:
+        assert [each.name for each in releases_of(session, project)] == ["1.1", "1.0"]
+        events = session.scalars(select(StoredEvent).filter_by(action="released")).all()
+        exporter = session.get_one(StoredPerson, people[1]).pseudonym
+    assert [event.detail["release"] for event in events] == ["1.0", "1.1"]
+    assert events[0].person_id == people[1]
+    assert manifest["exported_by"] == exporter
+
+
+def test_no_file_of_a_release_names_a_person_and_the_card_counts_what_it_has(worked):
+    database, project, _ = worked
+    release(database, project, "1.0", evidence="aligned")
+    files = contents(database, "1.0")
+    assert not any(b"person 0" in text or b"person 1" in text for text in files.values())
+    card = files["README.md"].decode()
+    assert "# P, release 1.0" in card
+    assert "2 prompts with 12 judgments and 12 scores of 2 people" in card
+    assert hashlib.sha256(files["cases.jsonl"]).hexdigest() in card
+    assert "2 annotators gave 6 answers" in card.replace("\\", "")
+    assert "2 条提示词，2 人给出的 12 个判断" in files["README.zh.md"].decode()
+
+
+def test_what_was_changed_in_the_database_is_noticed(worked):
+    database, project, _ = worked
+    release(database, project, "1.0")
+
+    def tamper(session):
+        parts = {row.path: row for row in session.scalars(select(StoredReleasePart))}
+        parts["cases.jsonl"].content = parts["README.md"].content
+
+    database.write(tamper)
+    with pytest.raises(EvidenceError, match=r"cases\.jsonl of the release '1\.0'"):
+        contents(database, "1.0")
+
+
+def test_a_name_is_taken_once_and_names_files(worked):
+    database, project, _ = worked
+    release(database, project, "1.0")
+    for name in ("1.0", "", "../x", "a b", "发布", "x" * 101, ".hidden"):
+        with pytest.raises(ConfigError):
+            release(database, project, name)
+    with database.reading() as session:
+        assert len(releases_of(session, project)) == 1
+
+
+def test_nothing_finished_is_nothing_to_release(database):
+    project, _ = make_project(database)
+    with pytest.raises(EvidenceError, match="no item"):
+        release(database, project, "1.0")
+
+
+def test_the_pages_and_programs_make_list_and_send_releases(visit):
+    finish(visit.database, "q0")
+    site = visit.site
+    page = f"/manage/projects/{site.project}/releases"
+    browser, csrf = visit.browser("administrator"), visit.csrf("administrator")
+    assert browser.post(page, data={"name": "1.0", "evidence": "aligned", "csrf": csrf}).status_code == 303
+    shown = browser.get(page).text
+    assert "1.0" in shown
+    assert f"{page}/1?file=cases.jsonl" in shown
+    sent = browser.get(f"{page}/1?file=cases.jsonl")
+    assert sent.headers["content-disposition"] == 'attachment; filename="1.0-cases.jsonl"'
+    assert [json.loads(line)["prompt"]["id"] for line in sent.text.splitlines()] == ["q0"]
+    program = visit.program(site.tokens["researcher"])
+    rest = f"/api/v1/projects/{site.project}/releases"
+    assert program.post(rest, json={"name": "1.1"}).json()["items"] == 1
+    taken = program.post(rest, json={"name": "1.1"})
+    assert (taken.status_code, "has a release" in taken.json()["error"]) == (400, True)
+    assert [note["name"] for note in program.get(rest).json()] == ["1.1", "1.0"]
+    manifest = program.get(f"{rest}/1", params={"file": "manifest.json"})
+    assert hashlib.sha256(manifest.content).hexdigest() == program.get(rest).json()[1]["sha256"]
+    assert program.get(f"{rest}/1", params={"file": "../x"}).status_code == 404
+    assert program.get("/api/v1/projects/999/releases/1").status_code == 404
+
+
+def test_the_command_line_makes_lists_and_writes_releases(sqlite_template, tmp_path):
+    path = tmp_path / "workbench.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    database = Database(f"sqlite:///{path}")
+    project, people = make_project(database, num_cases=2)
+    answer_all(database, project, people)
+
+    def run(*words):
+        address = ("--database", f"sqlite:///{path}")
+        return CliRunner().invoke(build_app(), ["workbench", *map(str, (*words, *address))])
+
+    assert isinstance(run("release", "1.0", "--project", "P").exception, EvidenceError)
+    assert run("releases", "--project", "P").output == "P has no release.\n"
+    finish(database, "q0", "q1")
+    assert run("release", "1.0", "--project", "P").output.startswith("Release 1.0 of P: 2 items with 12 judgments.\n")
+    assert json.loads(run("releases", "--project", "P", "--json").output)[0]["release"] == "1.0"
+    out = tmp_path / "out"
+    words = ("releases", "--project", "P", "--name", "1.0", "--out", out)
+    assert run(*words).exit_code == 0
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == contents(database, "1.0")
+    assert len(list(read_cases(out / "cases.jsonl"))) == 2
+    assert isinstance(run(*words).exception, OutputError)
+    assert "1.0" in str(run("releases", "--project", "P", "--name", "2.0", "--out", tmp_path / "x").exception)
+    assert isinstance(run("releases", "--project", "P", "--name", "1.0").exception, ConfigError)
+    database.close()
