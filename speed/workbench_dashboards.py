@@ -34,6 +34,7 @@ RESULTS = HERE / "results" / "workbench_dashboards.json"
 NUM_WORKED = 500
 SHARE_WORKED = 0.9
 DAY = 24 * 3600.0
+OF_ITEM = f"item_id + copy * {NUM_WORKED}"
 
 
 def main():
@@ -151,11 +152,10 @@ class Copies:
     """Copies of the rows of the items that people worked on, for the items behind them."""
 
     def __init__(self, database, num_copies, num_items):
-        from steelyard.workbench import figure_tables, tables
+        from steelyard.workbench import tables
 
-        self._database, self._num, self._num_items = database, num_copies, num_items
+        self._database, self._num, self._num_items, self._spans = database, num_copies, num_items, {}
         self._tables = tables.WorkbenchTable.metadata.tables
-        self._sums = figure_tables
 
     def make(self):
         """Copy item by item what refers to it, add the sums up, and continue the log."""
@@ -164,15 +164,22 @@ class Copies:
             if self._database.is_sqlite:
                 connection.execute(text("PRAGMA cache_size = -1000000"))
             self._move_items()
-            tasks = self._copied_tasks()
-            assignments = self._copied("assignments", task_id=tasks)
-            self._copied("answers", task_id=tasks, assignment_id=assignments)
-            self._copied("gold_results", task_id=tasks)
-            self._copied("gate_results", item_id=self._item)
-            self._copied("remarks", item_id=self._item)
-            connection.execute(text("DELETE FROM reviews WHERE item_id > :worked AND item_id <= :last"),
-                               {"worked": NUM_WORKED, "last": NUM_WORKED * self._num})  # fmt: skip
-            self._copied("reviews", where=f"item_id <= {NUM_WORKED}", item_id=self._item)
+            self._copied("tasks", f"id > {self._num_items}", item_id=OF_ITEM)
+            of_task = (
+                f"CASE WHEN task_id <= {self._num_items} THEN task_id + copy * {NUM_WORKED} "
+                f"ELSE task_id + copy * {self._spans['tasks']} END"
+            )
+            self._copied("assignments", task_id=of_task)
+            of_assignment = f"assignment_id + copy * {self._spans['assignments']}"
+            self._copied("answers", task_id=of_task, assignment_id=of_assignment)
+            self._copied("gold_results", task_id=of_task)
+            for table in ("gate_results", "remarks"):
+                self._copied(table, item_id=OF_ITEM)
+            connection.execute(
+                text("DELETE FROM reviews WHERE item_id > :worked AND item_id <= :last"),
+                {"worked": NUM_WORKED, "last": NUM_WORKED * self._num},
+            )
+            self._copied("reviews", f"item_id <= {NUM_WORKED}", item_id=OF_ITEM)
             self._copied("work_days")
             prefixes = ("num_", "same_", "judged_", "cell_", "sum_", "tau_")
             columns = [column.name for column in self._tables["pair_agreements"].columns]
@@ -185,9 +192,6 @@ class Copies:
             with self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 # As the server does by itself after a while.
                 connection.execute(text("VACUUM ANALYZE"))
-
-    def _item(self, item, copy):
-        return item + copy * NUM_WORKED
 
     def _move_items(self):
         place = f"((moved.id - 1) % {NUM_WORKED}) + 1"
@@ -205,31 +209,21 @@ class Copies:
                 )
             )
 
-    def _copied_tasks(self):
-        """Copy the tasks that the work made, of later rounds and of gold; returns the number of a task's copy."""
-        numbers = self._copied("tasks", where=f"id > {self._num_items}", item_id=self._item)
-        return lambda task, copy: self._item(task, copy) if task <= self._num_items else numbers(task, copy)
-
-    def _copied(self, table, *, where="1 = 1", **changed):
-        """Copy the rows of a table, with other numbers in some columns; returns the number of a row's copy."""
-        columns = self._tables[table]
-        rows = [dict(row) for row in self._connection.execute(select(columns).where(text(where))).mappings()]
-        first = (self._connection.scalar(select(func.max(columns.c.id))) or 0) + 1
-        numbers = {row["id"]: place for place, row in enumerate(rows)}
-        number = lambda old, copy: first + (copy - 1) * len(rows) + numbers[old]  # noqa: E731 - a value that is returned
-        for copy in range(1, self._num):
-            made = []
-            for row in rows:
-                new = row | {"id": number(row["id"], copy)}
-                for name, change in changed.items():
-                    new[name] = None if row[name] is None else change(row[name], copy)
-                for name, step in (("at", DAY), ("assigned_at", DAY), ("expires_at", DAY), ("day", 1)):
-                    if row.get(name) is not None:
-                        new[name] = row[name] + copy * step
-                made.append(new)
-            if made:
-                self._connection.execute(insert(columns), made)
-        return number
+    def _copied(self, table, where="1 = 1", **changed):
+        """Copy the rows of a table, with other numbers in some columns, and keep the distance between two copies."""
+        names = [column.name for column in self._tables[table].columns]
+        # Beyond all numbers that there are.
+        self._spans[table] = self._connection.scalar(text(f"SELECT max(id) FROM {table}")) or 0
+        later = {name: f"{name} + {DAY} * copy" for name in ("at", "assigned_at", "expires_at")}
+        values = later | {"day": "day + copy", "id": f"id + copy * {self._spans[table]}"}
+        made = ", ".join((values | changed).get(name, name) for name in names)
+        self._connection.execute(
+            text(
+                f"INSERT INTO {table} ({', '.join(names)}) WITH RECURSIVE copies(copy) AS "
+                f"(SELECT 1 UNION ALL SELECT copy + 1 FROM copies WHERE copy < {self._num - 1}) "
+                f"SELECT {made} FROM {table} CROSS JOIN copies WHERE {where}"
+            )
+        )
 
     def _continue_log(self):
         from steelyard.workbench.audit_log import Deed, chained
