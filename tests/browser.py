@@ -18,9 +18,10 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--enable-logging=stderr",
-    "--virtual-time-budget=8000",
     "--dump-dom",
 ]
+BUDGETS = (8_000, 40_000, 200_000)
+"""Milliseconds of the browser's own time in each attempt: on a busy machine they can end before a picture is drawn."""
 VOID = {"meta", "link", "img", "input", "br", "hr", "wbr", "path", "circle", "rect"}
 
 
@@ -103,12 +104,11 @@ def environment_of(profile):
 def opened(address, profile, *, awaited=""):
     """Open an address in Chromium, with its own ``profile`` folder.
 
-    ``awaited`` is a text that the page's scripts write at last: on a busy machine the browser's own time can end before
-    a picture is drawn, and the page is opened again.
+    ``awaited`` is a text that the page's scripts write at last: without it the page is opened again, for longer.
     """
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", address]
-    for _ in range(3):
-        environment = environment_of(profile)
+    environment = environment_of(profile)
+    for budget in BUDGETS:
+        command = [CHROMIUM, *FLAGS, f"--virtual-time-budget={budget}", f"--user-data-dir={profile}", address]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
         if awaited in done.stdout:
             break

@@ -71,7 +71,8 @@ def test_a_cookie_is_its_persons_until_it_ends(database, ada):
     cookie = enter(database)
     assert who(database, cookie).person == ada
     assert who(database, cookie, NOON + SESSION_SECONDS + 1) is None
-    assert who(database, cookie[:-1] + ("A" if cookie[-1] != "A" else "B")) is None
+    # Not the last character: some of its bits carry nothing.
+    assert who(database, cookie[:-5] + ("A" if cookie[-5] != "A" else "B") + cookie[-4:]) is None
     assert who(database, "") is None
     assert who(database, "é.ü") is None
     database.write(lambda session: log_out(session, cookie))

@@ -244,7 +244,7 @@ def judge_table(judges: Mapping[str, JudgeQuality]) -> Table:
 
 def agreement_table(agreement: AgreementSummary, *, most: int | None = None) -> Table:
     """Return a row for every two kinds, and for the ``most`` that share most pairs of every two judges."""
-    columns = ("raters", "agreement", "interval", "of_strict", "kappa", "interval", "pairs")
+    columns = ("two_judges", "agreement", "interval", "of_strict", "kappa", "interval", "pairs")
     rows = [
         (
             " · ".join(pair.judges or map(kind_word, pair.kinds or ())),
