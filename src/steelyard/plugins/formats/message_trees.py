@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from steelyard.core.errors import RecordError
+from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Response
@@ -125,16 +125,16 @@ class OasstTrees:
 def _trees_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield the consecutive rows of each tree. Without ``message_tree_id`` a tree begins where a row has no parent."""
     group: list[Row] = []
-    begun: dict[str, Row] = {}
+    begun: dict[str, Place] = {}
     for row in rows:
         name = row.optional_text("message_tree_id")
         is_next = name != _tree_name(group[0]) if group and name is not None else row.value.get("parent_id") is None
         if group and is_next:
             yield group
             group = []
-        if not group and name is not None and begun.setdefault(name, row) is not row:
+        if not group and name is not None and begun.setdefault(name, row.place) is not row.place:
             raise RecordError(
-                f"tree {name!r} goes on after another one; it began at {begun[name].place}",
+                f"tree {name!r} goes on after another one; it began at {begun[name]}",
                 where=row.place,
                 allowed="the messages of a tree in consecutive rows",
                 do="sort the rows by message_tree_id",
