@@ -184,7 +184,7 @@ def accuracy(replay: Replay, wanted: Floats, signs: Floats, is_test: np.ndarray)
     worse = np.where(wanted[used] > 0, replay.second[used], replay.first[used])
     # Texts that are learned from alone: others would change the features.
     known = np.unique(np.concatenate([better, worse]))
-    texts = [replay.texts[each] for each in known.tolist()]
+    texts = [replay.texts[int(each)] for each in known]
     fitted = fit_ngrams(
         texts,
         np.searchsorted(known, better).tolist(),
@@ -195,7 +195,7 @@ def accuracy(replay: Replay, wanted: Floats, signs: Floats, is_test: np.ndarray)
     assert fitted is not None
     scores = np.zeros(len(replay.texts))
     needed = np.unique(np.concatenate([replay.first[is_test], replay.second[is_test]]))
-    scores[needed] = fitted.score([replay.texts[each] for each in needed.tolist()])
+    scores[needed] = fitted.score([replay.texts[int(each)] for each in needed])
     margin = scores[replay.first[is_test]] - scores[replay.second[is_test]]
     return (1 + np.sign(margin) * signs[is_test]) / 2
 
