@@ -67,12 +67,15 @@ class PaperLayer(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class PaperPerson(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """An annotator under the pseudonym. ``kappa``: Cohen's, of this person and the others; null without a partner."""
+    """An annotator under the pseudonym. ``kappa``: Cohen's, of this person and the others; null without a partner.
+
+    ``median_seconds`` is null where no answer has a time: those from another tool may have none.
+    """
 
     pseudonym: str
     answers: int
     hours: float
-    median_seconds: float
+    median_seconds: float | None
     same: Estimate | None
     kappa: Estimate | None
     tau: Estimate | None
@@ -94,7 +97,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Everything that the methods paragraph and the tables of a project state. Times are seconds since 1970 in UTC.
 
     ``gates`` counts rounds of items at the gate; ``aligned`` is the share of them that the annotators settled.
-    ``seconds`` are quartiles of the active time of an answer, null without an answer; ``tasks`` are those with an
+    ``seconds`` are quartiles of the active time of an answer, null where none has a time; ``tasks`` are those with an
     answer, gold tasks excepted.
     """
 
@@ -156,7 +159,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         last_day=progress.days[-1].at if progress.days else None,
         hours=sum(day.hours for day in progress.days),
         pace=progress.pace,
-        seconds=_quartiles(every) if len(every) else None,
+        seconds=_quartiles(every),
         gates=climb.gates,
         gate=agreement.gate,
         aligned=climb.share("settled", "aligning"),
@@ -170,7 +173,16 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
     )
 
 
-def _quartiles(values: np.ndarray) -> tuple[float, float, float]:
+def _median(values: np.ndarray) -> float | None:
+    quartiles = _quartiles(values)
+    return None if quartiles is None else quartiles[1]
+
+
+def _quartiles(values: np.ndarray) -> tuple[float, float, float] | None:
+    """Return the quartiles of the times that are known: an answer from a tool that records none has 0."""
+    values = values[values > 0]
+    if not len(values):
+        return None
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
     return low, middle, high
 
@@ -299,7 +311,7 @@ def _people(
             pseudonym=pace.pseudonym,
             answers=pace.answers,
             hours=pace.hours,
-            median_seconds=_quartiles(seconds[pace.person])[1],
+            median_seconds=_median(seconds[pace.person]),
             same=rows[pace.person].same if pace.person in rows else None,
             kappa=rows[pace.person].kappa if pace.person in rows else None,
             tau=rows[pace.person].tau if pace.person in rows else None,

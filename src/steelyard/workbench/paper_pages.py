@@ -73,7 +73,7 @@ def _sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]
     """Yield the key of each sentence with the values of its places."""
     if figures.is_simulated:
         yield "simulated", {}
-    if figures.first_day is None or figures.last_day is None or figures.seconds is None:
+    if figures.first_day is None or figures.last_day is None:
         yield "nothing", {"project": figures.project}
         return
     yield (
@@ -100,9 +100,10 @@ def _sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]
         yield "order", {}
     yield from _double_sentences(figures)
     yield from _quality_sentences(figures)
-    low, median, high = (f"{seconds:,.0f}" for seconds in figures.seconds)
-    pace, hours = _estimate(figures.pace, "{:,.1f}"), f"{figures.hours:,.1f}"
-    yield "time", {"median": median, "low": low, "high": high, "pace": pace, "hours": hours}
+    if figures.seconds is not None:
+        low, median, high = (f"{seconds:,.0f}" for seconds in figures.seconds)
+        pace, hours = _estimate(figures.pace, "{:,.1f}"), f"{figures.hours:,.1f}"
+        yield "time", {"median": median, "low": low, "high": high, "pace": pace, "hours": hours}
     if figures.guidelines:
         latest = _date(max(version.at for version in figures.guidelines))
         yield "guidelines", {"number": str(len(figures.guidelines)), "date": latest}
@@ -196,7 +197,7 @@ def _people(figures: PaperFigures, language: str) -> TextTable:
             person.pseudonym,
             _count(person.answers),
             f"{person.hours:,.1f}",
-            f"{person.median_seconds:,.0f}",
+            DASH if person.median_seconds is None else f"{person.median_seconds:,.0f}",
             _share_cell(person.same),
             _decimal_cell(person.kappa),
             _decimal_cell(person.tau),
