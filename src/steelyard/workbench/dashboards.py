@@ -19,6 +19,7 @@ from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.figure_tables import StoredGateResult, StoredWorkDay
 from steelyard.workbench.projects import settings_of
 from steelyard.workbench.queue_figures import QueueFigures, queue_figures
+from steelyard.workbench.stopping_notes import saved_answers
 from steelyard.workbench.stranded import StrandedWork, stranded_work
 from steelyard.workbench.tables import StoredItem, StoredPerson, StoredProject, StoredReview, StoredTask
 from steelyard.workbench.tallies import DAY
@@ -79,6 +80,7 @@ class RoundCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
 class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The progress of a project. ``answers_left``: those that open tasks ask for. ``pace``: answers a day of a person.
 
+    ``answers_saved``: those that ``stopped_rounds`` of items did not ask for, being sure enough (`stopping_rule`).
     ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
     ``stranded``: work that waits for nobody.
     ``queue``: null where items come in the order of their import.
@@ -93,6 +95,8 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     pace: Estimate
     answers: int
     answers_left: int
+    stopped_rounds: int
+    answers_saved: int
     rounds: RoundCounts
     forecast: ProjectForecast
     forecast_at: float
@@ -105,6 +109,7 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
     groups = _item_groups(session, project.id)
     days, people = _days(session, project.id), _people(session, project.id)
     rounds, left = _rounds(session, project.id), _answers_left(session, project.id)
+    saved = saved_answers(session, project.id)
     total = _counted("", groups)
     forecast_at = (at // DAY) * DAY
     to_come = _left(session, project, rounds, left, items=total, at=forecast_at)
@@ -118,6 +123,8 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         pace=_pace(session, project.id),
         answers=sum(day.answers for day in days),
         answers_left=left,
+        stopped_rounds=saved.num_rounds,
+        answers_saved=saved.num_answers,
         rounds=rounds,
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,

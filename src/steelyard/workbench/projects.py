@@ -9,18 +9,20 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import Origin, TaskAnswer
-from steelyard.annotation.pipeline import LAYERS, PipelineRules
+from steelyard.annotation.pipeline import LAYERS, PipelineRules, annotators_at_first
 from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kind_named, kinds_of
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.numerics import generator
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.database import Database
 from steelyard.workbench.queue_tables import queue_notes
+from steelyard.workbench.stopping_notes import stopping_note
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -34,6 +36,8 @@ from steelyard.workbench.work_limits import WorkLimits
 
 _BLOCK = 500
 _HIGHEST_PRICE = 1e9
+CALIBRATION_SHARE = 0.1
+"""The share of items that all people answer, however sure their order is: by them raters are known."""
 GOLD_ANSWERS = 10**9
 """The number of answers to a task whose answer is known: everybody may get it."""
 DEFAULT_DISCARDS = ("garbled", "wrong language", "truncated", "empty", "harmful", "other")
@@ -181,6 +185,8 @@ def plan_tasks(
     if planned is None:
         return []
     kind, design = planned
+    luck = generator(settings.seed, "calibration", item.prompt, item.language).random()
+    num_wanted = annotators_at_first(settings.rules, is_calibration=luck < CALIBRATION_SHARE)
     return [
         StoredTask(
             project_id=item.project_id,
@@ -190,7 +196,7 @@ def plan_tasks(
             kind=kind.name,
             responses=list(responses),
             category=item.category,
-            num_wanted=settings.rules.num_annotators,
+            num_wanted=num_wanted,
         )
         for number, responses in enumerate(design, start=first_number)
     ]
@@ -324,6 +330,7 @@ def _with_evidence(session: Session, item: StoredItem, evidence: Evidence, queue
     meta = case.meta | {"agreement": item.agreement, "discarded": list(item.discarded)}
     # Whoever counts over the cases must know which of them are a random sample.
     meta |= {} if queue is None else {"queue": queue}
+    meta |= stopping_note(session, item)
     exported: Case | None = msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings), meta=meta)
     for kind, content, origin in standing.values():
         exported = None if exported is None else kind.revise(exported, content, origin)

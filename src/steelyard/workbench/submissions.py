@@ -22,6 +22,7 @@ from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.queues import responses_shown, take_again
+from steelyard.workbench.stopping_rule import ask_further
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -148,6 +149,8 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     With a gate over batches, or over pairs of people, the agreement is that of all complete items of the unit so far.
     """
     if item.state != "annotating" or not _is_complete(session, item):
+        return
+    if ask_further(session, item, settings, at=at):
         return
     counts_of_item = _agreement_of_unit(session, item, settings, only_item=True)
     is_by_item = settings.rules.gate == "item"

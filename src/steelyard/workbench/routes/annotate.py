@@ -19,6 +19,7 @@ from starlette.responses import Response
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.database import Database
+from steelyard.workbench.fit_keeper import FitKeeper
 from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import Annotator
@@ -150,13 +151,22 @@ def answer(
 ) -> Response:
     """Store an answer: once, however often it is sent."""
     now = time.time()
+    stopping: list[int] = []
 
     def store(session: Session, row: StoredAssignment) -> str:
+        project = session.get_one(StoredProject, session.get_one(StoredTask, row.task_id).project_id)
+        if settings_of(project).rules.fewest_annotators is not None:
+            stopping.append(project.id)
         stored = blind_task_of(session, row).stored(answer)
         _check_reasons(session, row, stored)
         return submit(session, row, stored, seconds=seconds, at=now, guideline=guideline).outcome
 
-    return _answered(request, visitor.person, assignment, store)
+    sent = _answered(request, visitor.person, assignment, store)
+    if stopping:
+        # The next decisions stand on a fit that knows more; nobody waits for it.
+        keeper: FitKeeper = request.app.state.fits
+        keeper.refresh(stopping[0], patience=0)
+    return sent
 
 
 @router.post("/annotate/{assignment}/release")
