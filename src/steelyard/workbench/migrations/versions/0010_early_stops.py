@@ -5,8 +5,8 @@ from alembic import op
 
 from steelyard.core.errors import ConfigError
 
-revision = "0009"
-down_revision = "0008"
+revision = "0010"
+down_revision = "0009"
 branch_labels = depends_on = None
 
 _Number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
