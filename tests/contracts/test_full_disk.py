@@ -32,6 +32,7 @@ VERBS = {
     "leaderboard": "leaderboard one two --out {}",
     "merge": "merge good.jsonl other.jsonl --out {}",
     "prompts": "prompts good.jsonl --workers 1 --out {}",
+    "raters": "raters sim/cases.jsonl --out {}",
     "report": "report one --out {}.html",
     "resolve": "resolve good.jsonl --out {}",
     "run": "run recipe.toml --out {}",
@@ -68,6 +69,7 @@ def inputs(tmp_path_factory):
         for name, model in (("one", "longer"), ("two", "shorter")):
             words = f"evaluate --bench good.jsonl --model {model} --baselines none --set num_resamples=10 --out {name}"
             assert code_of(words, patch) == 0
+        assert code_of("simulate --out sim --set num_prompts=4", patch) == 0
     return folder
 
 
