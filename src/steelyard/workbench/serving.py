@@ -3,6 +3,7 @@
 One process serves a team; a database server behind it allows several, which share one port.
 """
 
+import importlib
 import os
 import signal
 import threading
@@ -78,6 +79,8 @@ class _Making(NamedTuple):
     def __call__(self) -> FastAPI:
         if self.parent is not None:
             threading.Thread(target=_end_with, args=(self.parent,), daemon=True).start()
+        # The first page of figures would wait for it.
+        threading.Thread(target=importlib.import_module, args=("scipy.special",), daemon=True).start()
         return application(Database(self.address), self.options)
 
 
