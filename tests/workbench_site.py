@@ -134,6 +134,7 @@ def add_settled_items(session, project, people, at):
         item.state, task.is_open, task.num_answered, task.num_reserved = state, False, 2, 2
         items[key] = (item.id, task.id)
     items["annotator", False] = items["annotator", True]
+    items["administrator", False] = items["researcher", False]  # reads all items, and has no queue
     return items
 
 
