@@ -19,7 +19,7 @@ from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredItem, StoredPerson, StoredTask
 
-TOOLS = ("argilla", "label_studio")
+TOOLS = ("argilla", "label_studio", "potato")
 PEOPLE = ("--person", f"{ADA}=ada", "--person", f"{BOB}=bob")
 
 
@@ -232,6 +232,51 @@ def test_a_skipped_task_cannot_be_judged_and_marks_must_be_in_the_text(bench, tm
     path.write_text(json.dumps(tasks), encoding="utf-8")
     refused = bench.answers(path, *PEOPLE).exception
     assert f"{path}[0] at annotations[0]: a mark that is not in the text" in str(refused)
+
+
+def changed_state(folder, change):
+    """A copy of what Potato recorded of Ada's triples after a change."""
+    (recorded,) = (EXPORTS / "potato" / "triples_by_2").rglob(f"{ADA}/user_state.json")
+    state = json.loads(recorded.read_text(encoding="utf-8"))
+    change(state, state["instance_id_to_label_to_value"])
+    path = folder / "user_state.json"
+    path.write_text(json.dumps(state), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda _, labels: labels.update({"task-77": labels.pop("task-2")}), "the task 'task-77' was not exported"),
+        (lambda _, labels: labels["task-2"].append([{"schema": "place_a", "name": "3"}, "3"]), "two values of"),
+        (lambda _, labels: labels["task-2"].append([{"schema": "place_a"}, "3"]), "no label with a value"),
+        (lambda _, labels: labels.update({"task-2": [[{"schema": "score_a", "name": "9"}, "9"]]}), "as the score of A"),
+        (lambda _, labels: labels.update({"task-2": None}), "no label with a value"),
+        (lambda state, _: state.pop("user_id"), "has no answers of a person"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_state_of_potato_is_refused_with_its_place(bench, tmp_path, change, problem):
+    bench.tasks("potato", "--project", "bench")
+    path = changed_state(tmp_path, change)
+    refused = bench.answers(path, *PEOPLE).exception
+    assert isinstance(refused, RecordError | FileError)
+    assert str(path) in str(refused)
+    assert problem in str(refused)
+    assert bench.rows(select(StoredAnswer)) == []
+
+
+def test_a_choice_of_none_in_potato_is_no_reason_and_a_task_left_empty_is_counted(bench, tmp_path):
+    def change(_, labels):
+        labels["task-2"] += [[{"schema": name, "name": "none"}, "none"] for name in ("discard_a", "cannot_judge")]
+        labels["task-3"] = [[{"schema": "discard_b", "name": "none"}, "none"]]
+
+    out = bench.tasks("potato", "--project", "bench")
+    made = json.loads(bench.answers(changed_state(tmp_path, change), *PEOPLE, "--json").output)
+    assert (made["stored"], made["not_answers"]) == (2, {"tasks without an answer": 1})
+    config = json.loads((out / "triples_by_2" / "config.yaml").read_text(encoding="utf-8"))
+    names = [[label["name"] for label in scheme.get("labels", ())] for scheme in config["annotation_schemes"]]
+    assert names[:2] == [["0", "1", "2", "3", "4", "5"], ["1", "2", "3"]]
+    assert [label for label in names[2] if label == "none"] == ["none"]
 
 
 def test_an_answer_that_changed_since_is_refused_and_an_incomplete_one_is_counted(bench, tmp_path):

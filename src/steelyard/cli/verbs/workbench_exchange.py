@@ -32,7 +32,7 @@ def write_tasks(
         Path | None, typer.Argument(help="A case file whose tasks are written; else those of --project.")
     ] = None,
     *,
-    tool: Annotated[Literal["argilla", "label_studio"], typer.Option("--format", help="The tool.")],
+    tool: Annotated[Literal["argilla", "label_studio", "potato"], typer.Option("--format", help="The tool.")],
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     project: Annotated[str | None, typer.Option("--project", help="The project whose open tasks are written.")] = None,
     num_people: Annotated[int, typer.Option("--people", min=1, help="People for each task of a case file.")] = 2,

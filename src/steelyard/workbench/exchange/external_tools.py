@@ -8,10 +8,10 @@ from typing import NamedTuple
 from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import FileError
 from steelyard.io.lines import check_readable
-from steelyard.workbench.exchange import argilla, label_studio
+from steelyard.workbench.exchange import argilla, label_studio, potato
 from steelyard.workbench.exchange.external_tasks import MANIFEST, TaskManifest, read_manifest
 
-TOOLS = {tool.name: tool for tool in (argilla.TOOL, label_studio.TOOL)}
+TOOLS = {tool.name: tool for tool in (argilla.TOOL, label_studio.TOOL, potato.TOOL)}
 
 
 class ReadExport(NamedTuple):
