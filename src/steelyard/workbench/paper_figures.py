@@ -126,7 +126,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     guidelines: tuple[PaperGuideline, ...]
 
 
-class _Climb(NamedTuple):
+class _SettlingCounts(NamedTuple):
     """Counts of rounds of items at the gate, settled in a state or passed on from it, and of settled tasks by stage."""
 
     gates: int
@@ -213,7 +213,7 @@ def _has_simulated_people(session: Session, people: Sequence[int]) -> bool:
     return session.scalar(simulated.limit(1)) is not None
 
 
-def _climb(session: Session, project: int, gates: int) -> _Climb:
+def _climb(session: Session, project: int, gates: int) -> _SettlingCounts:
     """Return how far the items of a project climbed, from the audit log and the answers that settled tasks."""
     events = session.execute(
         select(StoredEvent.action, StoredEvent.subject_id, StoredEvent.detail)
@@ -231,7 +231,7 @@ def _climb(session: Session, project: int, gates: int) -> _Climb:
         .where(StoredTask.project_id == project, StoredAnswer.stage.in_((_ALIGNED, *LAYERS)))
         .group_by(StoredAnswer.stage)
     ).all()
-    return _Climb(
+    return _SettlingCounts(
         gates,
         Counter((action, state) for action, state, _, _ in rounds),
         Counter({stage: number for stage, number in tasks}),  # noqa: C416 - `dict` takes no rows
@@ -242,7 +242,7 @@ def _layers(
     session: Session,
     project: StoredProject,
     agreement: AgreementFigures,
-    climb: _Climb,
+    climb: _SettlingCounts,
 ) -> tuple[PaperLayer, ...]:
     rules = settings_of(project).rules
     drawn: dict[str, float] = {"delivery": rules.delivery_share, "operations": rules.operations_share}

@@ -108,7 +108,7 @@ def view_feedback(
     """Return what was right in an answer, in the words of a page."""
     task, kind = marked.task, kind_named(marked.task.kind)
     blind, reference = blind_round_task(seat, task), msgspec.convert(task.reference, TaskAnswer)
-    described = _Described(kind, blind, words, language)
+    described = _PointsInWords(kind, blind, words, language)
     actual = {} if marked.answer.cannot_judge is not None else kind.points(marked.answer, task.responses)
     points = [
         PointFeedback(
@@ -127,7 +127,7 @@ def view_feedback(
     )
 
 
-class _Described:
+class _PointsInWords:
     """Points in the words of a page, with the letters that the person saw."""
 
     def __init__(self, kind: TaskKind, blind: BlindTask, words: Mapping[str, str], language: str) -> None:

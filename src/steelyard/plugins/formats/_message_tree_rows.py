@@ -31,7 +31,7 @@ _DEEPEST = 200
 """The most turns of a case: JSON that is nested deeper is read by few programs."""
 
 
-class _Written(NamedTuple):
+class _MessageRow(NamedTuple):
     """A message to write: its id and its parent's, its fields, what it has inside a tree, and the keys it lacks."""
 
     name: str
@@ -58,13 +58,13 @@ class _PlacedCase(NamedTuple):
         return self.path[0] if self.path else self.case.prompt.id
 
 
-class _Tree:
+class _GrowingTree:
     """A tree as it is put together from its cases."""
 
     def __init__(self, taken: UniqueIds, reserved: Sequence[str], dropped: Counter[str]) -> None:
         self._taken, self._reserved, self._dropped = taken, reserved, dropped
         self._names: dict[str, str] = {}
-        self._messages: dict[str, _Written] = {}
+        self._messages: dict[str, _MessageRow] = {}
         self._below: defaultdict[str | None, list[str]] = defaultdict(list)
         self.name = ""
         self.fields: JsonObject = {}
@@ -85,7 +85,7 @@ class _Tree:
         if not group[0].path and form.get("tree_fields"):
             self.fields = (group[0].case.prompt.meta or {}).get(TREE) or {}
 
-    def depth_first(self) -> Iterator[_Written]:
+    def depth_first(self) -> Iterator[_MessageRow]:
         """Yield the messages, each before those below it."""
         waiting = self._below[None][::-1]
         while waiting:
@@ -128,7 +128,7 @@ class _Tree:
         absent = frozenset(key for key, places in form.get("absent", {}).items() if index in places)
         if index > 0 and "lang" in absent:
             fields = {**fields, "lang": None}
-        self._messages[name] = _Written(name, parent, fields, inner[index] if index < len(inner) else {}, absent)
+        self._messages[name] = _MessageRow(name, parent, fields, inner[index] if index < len(inner) else {}, absent)
         self._below[parent].append(name)
 
     def _check_texts(self, group: Sequence[_PlacedCase]) -> None:
@@ -157,11 +157,11 @@ def tree_rows(cases: Iterable[Case], supports: frozenset[str], dropped: Counter[
 
 def _trees(
     cases: Iterable[Case], supports: frozenset[str], reserved: Sequence[str], dropped: Counter[str]
-) -> Iterator[_Tree]:
+) -> Iterator[_GrowingTree]:
     """Yield a tree for each run of cases with the same first message."""
     taken = UniqueIds()
     for group in _groups(cases, supports, dropped):
-        tree = _Tree(taken, reserved, dropped)
+        tree = _GrowingTree(taken, reserved, dropped)
         tree.put(group)
         yield tree
 

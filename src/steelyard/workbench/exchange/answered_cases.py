@@ -39,7 +39,7 @@ class AnsweredCases(NamedTuple):
     counts: AnswerCounts
 
 
-class _Evidence(NamedTuple):
+class _AnswerEvidence(NamedTuple):
     """The evidence of one answer, and what is wrong with it."""
 
     external: ExternalAnswer
@@ -74,7 +74,7 @@ def add_answers(
     for answer in every:
         entry = entries[answer.task]
         of_case[entry.prompt, entry.language].append(answer)
-    added: list[_Evidence] = []
+    added: list[_AnswerEvidence] = []
     num_before = 0
     written: list[Case] = []
     for case in cases:
@@ -124,7 +124,7 @@ def _without_repeats(answers: Iterable[ExternalAnswer]) -> list[ExternalAnswer]:
 
 def _evidence(
     case: Case, manifest: TaskManifest, entry: ManifestTask, external: ExternalAnswer, judge: str
-) -> _Evidence:
+) -> _AnswerEvidence:
     kind = kind_named("triple" if entry.has_scores else "pairwise")
     missing = missing_parts(external, entry.letters, has_scores=entry.has_scores)
     answer = _stored(case, entry, external)
@@ -136,7 +136,7 @@ def _evidence(
     meta |= {} if external.remark is None else {"remark": external.remark}
     meta |= {"contradictions": list(contradictions)} if contradictions else {}
     origin = Origin(judge=judge, task=entry.key, shown=entry.shown, batch=None, meta=meta)
-    return _Evidence(
+    return _AnswerEvidence(
         external,
         kind.judgments(answer, origin) if is_ordered else (),
         kind.ratings(answer, origin),
@@ -165,7 +165,7 @@ def _contradictions(kind: TaskKind, answer: TaskAnswer, entry: ManifestTask) -> 
         yield f"{each.problem}: {', '.join(letters.get(name, name) for name in each.responses)}"
 
 
-def _is_known(case: Case, evidence: _Evidence) -> bool:
+def _is_known(case: Case, evidence: _AnswerEvidence) -> bool:
     """Tell whether a case has the evidence of an answer. Raises RecordError where it has other evidence of its ids."""
     known: dict[str | None, object] = {judgment.id: judgment for judgment in case.judgments}
     known |= {rating.id: rating for rating in case.ratings}

@@ -98,6 +98,20 @@ def number_in(value: Any, low: float, high: float, place: Place, what: str) -> i
     return number
 
 
+def numbers_by_letter(
+    entered: Mapping[str, Any], letters: Sequence[str], question: str, bounds: tuple[float, float], place: Place
+) -> dict[str, int]:
+    """Return what was entered for each letter in questions named ``place_a`` or ``score_a``; others are absent.
+
+    Raises RecordError for anything but a whole number between the bounds.
+    """
+    return {
+        letter: number_in(entered[name], *bounds, place, f"the {question} of {letter}")
+        for letter in letters
+        if (name := f"{question}_{letter.lower()}") in entered
+    }
+
+
 def moment_in(text: Any) -> float | None:
     """Return a moment in ISO 8601 as seconds since 1970, in UTC where it names no zone; null for anything else."""
     try:

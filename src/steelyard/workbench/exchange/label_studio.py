@@ -25,7 +25,7 @@ from steelyard.workbench.exchange.external_forms import (
     entry_of,
     instructions,
     moment_in,
-    number_in,
+    numbers_by_letter,
     title,
 )
 from steelyard.workbench.exchange.external_tasks import ExternalTask, ExternalTasks, ManifestTask
@@ -119,16 +119,8 @@ def _answer(annotation: JsonObject, data: JsonObject, entry: ManifestTask, place
         source=place,
         task=entry.key,
         person=_person(annotation.get("completed_by"), place),
-        places={
-            letter: number_in(entered[f"place_{name}"], 1, len(lower), place, f"the place of {letter}")
-            for letter, name in lower.items()
-            if f"place_{name}" in entered
-        },
-        scores={
-            letter: number_in(entered[f"score_{name}"], SCORES[0], SCORES[-1], place, f"the score of {letter}")
-            for letter, name in lower.items()
-            if f"score_{name}" in entered
-        },
+        places=numbers_by_letter(entered, entry.letters, "place", (1, len(entry.letters)), place),
+        scores=numbers_by_letter(entered, entry.letters, "score", (SCORES[0], SCORES[-1]), place),
         discarded={
             letter: discards.get(entered[f"discard_{name}"], entered[f"discard_{name}"])
             for letter, name in lower.items()

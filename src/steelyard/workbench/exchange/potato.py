@@ -21,7 +21,7 @@ from steelyard.workbench.exchange.external_forms import (
     choices,
     entry_of,
     instructions,
-    number_in,
+    numbers_by_letter,
     title,
 )
 from steelyard.workbench.exchange.external_tasks import ExternalTask, ExternalTasks, ManifestTask
@@ -131,16 +131,8 @@ def _answer(
         source=place,
         task=entry.key,
         person=person,
-        places={
-            letter: number_in(entered[f"place_{name}"], 1, len(lower), place, f"the place of {letter}")
-            for letter, name in lower.items()
-            if f"place_{name}" in entered
-        },
-        scores={
-            letter: number_in(entered[f"score_{name}"], SCORES[0], SCORES[-1], place, f"the score of {letter}")
-            for letter, name in lower.items()
-            if f"score_{name}" in entered
-        },
+        places=numbers_by_letter(entered, entry.letters, "place", (1, len(entry.letters)), place),
+        scores=numbers_by_letter(entered, entry.letters, "score", (SCORES[0], SCORES[-1]), place),
         discarded={
             letter: entered[f"discard_{name}"] for letter, name in lower.items() if f"discard_{name}" in entered
         },
