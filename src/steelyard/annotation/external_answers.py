@@ -4,7 +4,7 @@ Other tools ask for places and scores and check neither against the other. What 
 whoever reads the answer says so and counts it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class ExternalAnswer(NamedTuple):
     source: Place
     task: str
     person: str
-    places: dict[str, float]
+    places: Mapping[str, float]
     scores: dict[str, int]
     discarded: dict[str, str]
     spans: dict[str, tuple[Span, ...]]

@@ -99,7 +99,7 @@ def number_in(value: Any, low: float, high: float, place: Place, what: str) -> i
 
 
 def numbers_by_letter(
-    entered: Mapping[str, Any], letters: Sequence[str], question: str, bounds: tuple[float, float], place: Place
+    entered: Mapping[str, object], letters: Sequence[str], question: str, bounds: tuple[float, float], place: Place
 ) -> dict[str, int]:
     """Return what was entered for each letter in questions named ``place_a`` or ``score_a``; others are absent.
 
