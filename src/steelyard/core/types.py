@@ -19,6 +19,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The base of every value written to disk: frozen, keyword-only, strict about its keys."""
 
 
+def prepare_records() -> None:
+    """Let msgspec describe every record that is imported, before threads read or write any.
+
+    It describes a type when it first meets it, and two threads that do so at once can crash the process
+    (msgspec 0.22: a segmentation fault in half of the tries).
+    """
+    known = msgspec.Struct.__subclasses__()
+    for record in known:
+        known += record.__subclasses__()
+        msgspec.json.Decoder(record)
+
+
 class Message(Record, frozen=True, kw_only=True):
     """One turn of a conversation. ``role`` is ``system``, ``user`` or ``assistant`` (tools keep their own names)."""
 

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steelyard.core.errors import FileError, OutputError
+from steelyard.core.types import prepare_records
 from steelyard.evaluation.tables import Sentence
 from steelyard.viewing.pages import PageError, Pages
 from steelyard.viewing.runs import RunList
@@ -166,6 +167,7 @@ def url_of(host: str, listener: socket.socket) -> str:
 
 
 def _server(folder: Path, host: str) -> uvicorn.Server:
+    prepare_records()
     config = uvicorn.Config(
         application(folder, host=host),
         log_level="warning",

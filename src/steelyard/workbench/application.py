@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
-from steelyard.core.types import JsonObject
+from steelyard.core.types import JsonObject, prepare_records
 from steelyard.io.progress import log
 from steelyard.workbench.database import Database, NoRoomError
 from steelyard.workbench.fit_keeper import FitKeeper
@@ -91,6 +91,7 @@ class Options(NamedTuple):
 
 def application(database: Database, options: Options | None = None) -> FastAPI:
     """Return the application over a database that is migrated already."""
+    prepare_records()
     options = options or Options()
     database.write(make_key)
     database.write(count_what_is_stored)
