@@ -46,7 +46,7 @@ VERBS = {
     "merge": "merge sim/cases.jsonl sim/llm.jsonl --out {}",
     "debias": "debias sim/gold.jsonl --out {}",
     "score": "score small.jsonl --model rm --out {}",
-    "supervise": "supervise few/cases.jsonl --model rm --min-margin 0.0 --out {}",
+    "supervise": "supervise few/cases.jsonl --model rm --min-margin 0.0 --set any_language=true --out {}",
     "evaluate": "evaluate --bench new.jsonl --model rm --out {} --set num_resamples=200",
     "judge": "judge parallel.jsonl --chat openai_compatible --out {} --set chat.base_url=URL --set chat.model=served",
     "judged bench": "evaluate --bench parallel.jsonl --model llm_judge --out {} --set model.chat.kind=openai_compatible"
@@ -151,7 +151,9 @@ def content(path):
         return SECONDS_AND_HASHES.sub("", path.read_text("utf-8")).replace("whole", "killed")
     if path.name == "replies.sqlite":
         return "a ledger: its replies stand in the cases"
-    return without_times(json.loads(path.read_bytes())) if path.name == "run.json" else path.read_bytes()
+    if path.name == "run.json":
+        return without_times(json.loads(path.read_bytes().replace(b"whole/", b"killed/")))
+    return path.read_bytes()
 
 
 def without_times(record):
