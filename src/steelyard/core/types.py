@@ -4,6 +4,7 @@ Every collection is a tuple and every value is frozen: raw evidence is never edi
 Absent optional keys mean null. Unknown keys are errors; fields of a foreign format are stored in the nearest ``meta``.
 """
 
+from contextlib import suppress
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -23,12 +24,14 @@ def prepare_records() -> None:
     """Let msgspec describe every record that is imported, before threads read or write any.
 
     It describes a type when it first meets it, and two threads that do so at once can crash the process
-    (msgspec 0.22: a segmentation fault in half of the tries).
+    (msgspec 0.22: a segmentation fault in half of the tries). Whatever starts threads that read records calls this.
     """
     known = msgspec.Struct.__subclasses__()
     for record in known:
         known += record.__subclasses__()
-        msgspec.json.Decoder(record)
+        # Another library's record may be one that msgspec cannot describe, and then nobody reads it.
+        with suppress(Exception):
+            msgspec.json.Decoder(record)
 
 
 class Message(Record, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from threadpoolctl import threadpool_limits
 
 from steelyard.core.numerics import Floats, Integers
-from steelyard.core.types import Case, JsonObject, Meta, Record, Scores
+from steelyard.core.types import Case, JsonObject, Meta, Record, Scores, prepare_records
 from steelyard.evaluation.bench_pairs import (
     BenchPairs,
     PairValues,
@@ -162,6 +162,7 @@ def headline_columns(
 
 def summarise(evaluation: Evaluation) -> EvaluationSummary:
     """Compute the summary except the names of model and bench; baselines and measures run in threads."""
+    prepare_records()
     # One thread for linear algebra: products are small, and results must not depend on the number of cores.
     with threadpool_limits(1), ThreadPoolExecutor(num_cores()) as pool:
         return _summarise(evaluation, pool)

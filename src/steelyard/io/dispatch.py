@@ -19,7 +19,7 @@ from steelyard.core.errors import UserError
 from steelyard.io.connections import Connections, RequestLimits
 from steelyard.io.http import Attempt, HttpReply, retry_wait
 from steelyard.io.pacing import RequestPace
-from steelyard.io.threads import outcome_of
+from steelyard.io.threads import outcome_of, start_thread
 
 Job = TypeVar("Job")
 _SECONDS_TO_STOP = 0.5
@@ -139,9 +139,7 @@ class _Dispatcher(Generic[Job]):
         self.num_running += 1
         if len(self.threads) < self.num_running:
             # Daemons: a look-up of a host name cannot be ended, and must not hold the program.
-            thread = threading.Thread(target=self._work, daemon=True, name=f"request {len(self.threads)}")
-            self.threads.append(thread)
-            thread.start()
+            self.threads.append(start_thread(self._work, f"request {len(self.threads)}"))
         self.inbox.put(under)
 
     def _work(self) -> None:

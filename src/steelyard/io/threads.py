@@ -10,6 +10,8 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
+from steelyard.core.types import prepare_records
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -38,7 +40,7 @@ def map_unordered(
                 tasks.put(item)
                 num_running += 1
             while num_threads < num_running:
-                threading.Thread(target=run, name="steelyard-request", daemon=True).start()
+                start_thread(run, f"request {num_threads}")
                 num_threads += 1
             if not num_running:
                 return
@@ -49,6 +51,14 @@ def map_unordered(
         is_stopped.set()
         for _ in range(num_threads):
             tasks.put(_End())
+
+
+def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
+    """Start a thread that does not hold the program, once every record that it may read is described."""
+    prepare_records()
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def outcome_of(work: Callable[[], Result]) -> Callable[[], Result]:
