@@ -66,23 +66,58 @@ class RatioSums(NamedTuple):
     product: float
     below_squared: float
 
-    def estimate(self) -> Estimate:
-        """Return the share with its interval; n is the denominator."""
+    def estimate(self, *, design_effect: float = 1.0) -> Estimate:
+        """Return the share with its interval; n is the denominator. ``design_effect``: see `design_effects`."""
         if self.below <= 0:
             return Estimate(None, None, None, 0)
         share = self.above / self.below
         residual = self.above_squared - 2 * share * self.product + share**2 * self.below_squared
         variance = self.num_units / max(self.num_units - 1, 1) * max(residual, 0.0) / self.below**2
         evidence = Evidence(self.below**2 / self.below_squared, float(self.num_units) - 1)
-        low, high = score_interval(share, variance, evidence)
+        low, high = score_interval(share, variance * design_effect, _fewer_units(evidence, design_effect))
         return Estimate(share, min(low, share), max(high, share), round(self.below))
 
 
-def mean_of_sums(number: int, total: float, squares: float, *, low: float, high: float) -> Estimate:
-    """Return the mean of values between ``low`` and ``high`` with its interval, from their number, sum and squares."""
+def mean_of_sums(
+    number: int, total: float, squares: float, *, low: float, high: float, design_effect: float = 1.0
+) -> Estimate:
+    """Return the mean of values between ``low`` and ``high`` with its interval, from their number, sum and squares.
+
+    ``design_effect``: see `design_effects`.
+    """
     if not number:
         return Estimate(None, None, None, 0)
     mean, width = total / number, high - low
-    variance = max(squares / number - mean**2, 0.0) / max(number - 1, 1)
-    ends = score_interval((mean - low) / width, variance / width**2, one_sample(number))
+    variance = max(squares / number - mean**2, 0.0) / max(number - 1, 1) * design_effect
+    evidence = _fewer_units(one_sample(number), design_effect)
+    ends = score_interval((mean - low) / width, variance / width**2, evidence)
     return Estimate(mean, min(low + width * ends[0], mean), max(low + width * ends[1], mean), number)
+
+
+def design_effects(
+    group: Integers, cluster: Integers, numerator: Floats, denominator: Floats, num_groups: int
+) -> Floats:
+    """Return by how much rows of one cluster resemble each other: the variance of a ratio over that of free rows.
+
+    Every array has shape (row,); the result has shape (group,). 1 where rows are independent, about the size of the
+    clusters where all rows of one are equal (Kish, 1965, section 5.4), and never below 1: with few clusters a smaller
+    value is noise. 1 for a group without rows, with a single cluster, or without any variance.
+    """
+    effects = np.ones(num_groups)
+    used = denominator > 0
+    if not used.any():
+        return effects
+    names, place = np.unique(group[used], return_inverse=True)
+    rows, above, below = np.arange(int(used.sum())), numerator[used], denominator[used]
+    clustered = group_ratios(place, cluster[used], above, below, len(names))
+    free = group_ratios(place, rows, above, below, len(names))
+    for name, clusters, units in zip(names, clustered, free, strict=True):
+        if clusters.num_units > 1 and units.variance > 0:
+            effects[name] = max(1.0, clusters.variance / units.variance)
+    return effects
+
+
+def _fewer_units(evidence: Evidence, design_effect: float) -> Evidence:
+    """Return the evidence of units that resemble each other: as of fewer ones."""
+    freedom = max((evidence.freedom + 1) / design_effect - 1, min(evidence.freedom, 1.0))
+    return evidence._replace(units=evidence.units / design_effect, freedom=freedom)

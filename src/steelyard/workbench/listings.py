@@ -39,7 +39,10 @@ class ListedItem(NamedTuple):
 
 
 class ListedAnswer(NamedTuple):
-    """An answer with its task, signed by a pseudonym. ``content``: a `TaskAnswer`."""
+    """An answer with its task, signed by a pseudonym. ``content``: a `TaskAnswer`.
+
+    ``gold``: the task checks people; ``retired``: it was taken back, or its truth was.
+    """
 
     id: int
     item: int
@@ -49,6 +52,8 @@ class ListedAnswer(NamedTuple):
     task: int
     kind: str
     responses: Sequence[str]
+    gold: bool
+    retired: bool
     person: str
     stage: str
     content: Any
@@ -111,6 +116,8 @@ def answer_page(session: Session, project: int, *, after: int = 0, size: int = P
         StoredTask.number,
         StoredTask.kind,
         StoredTask.responses,
+        StoredTask.is_gold,
+        StoredTask.is_retired,
         StoredPerson.pseudonym,
         StoredAnswer.stage,
         StoredAnswer.content,

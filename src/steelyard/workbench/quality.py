@@ -6,7 +6,7 @@ item as their unit, those of people and pairs of people the task: a person rarel
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Integer, cast, func, select
 from sqlalchemy.orm import Session
@@ -20,6 +20,7 @@ from steelyard.core.types import Record
 from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
+from steelyard.workbench.agreement_clusters import agreement_effects, task_numbers
 from steelyard.workbench.dashboards import review_counts, week_of, week_start
 from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
 from steelyard.workbench.label_coincidences import several_coincidences
@@ -43,6 +44,7 @@ class AgreementRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The agreement of a group: the share of equal verdicts, kappa and alpha beyond chance, and the mean of tau-b.
 
     Kappa is of a person and the others, or of two people; null where people have no order. ``people``: their numbers.
+    ``num_tasks``: those that two people or more have answered.
     """
 
     name: str
@@ -124,7 +126,9 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     """Return the figures of agreement, gate and reviews of a project."""
     pairs, gates = _pair_sums(session, project.id), _gate_sums(session, project.id)
     names = _names(session)
-    several = several_coincidences(session, project)
+    several, alike = several_coincidences(session, project), agreement_effects(session, project.id)
+    # With two people a task is one comparison, and the sums have their number.
+    numbers = None if several is None else task_numbers(session, project.id)
     categories = sorted({category for category, *_ in pairs}, key=natural_order)
     by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
@@ -135,11 +139,19 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
     reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
     return AgreementFigures(
-        overall=_row("", (), pairs.values(), _ratio(gates), None if several is None else several.total),
+        overall=_row(
+            _Group("", tau_effect=alike.tau, num_tasks=None if numbers is None else sum(numbers.categories.values())),
+            pairs.values(),
+            _ratio(gates),
+            None if several is None else several.total,
+        ),
         categories=tuple(
             _row(
-                category,
-                (),
+                _Group(
+                    category,
+                    tau_effect=alike.tau_of_category.get(category, 1.0),
+                    num_tasks=None if numbers is None else numbers.categories.get(category, 0),
+                ),
                 [sums for key, sums in pairs.items() if key[0] == category],
                 _ratio([row for row in gates if row[0] == category]),
                 None if several is None else several.of(category),
@@ -147,11 +159,20 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
             for category in categories
         ),
         people=tuple(
-            _row(names.get(person, ""), (person,), by_person[person])
+            _row(
+                _Group(
+                    names.get(person, ""),
+                    (person,),
+                    same_effect=alike.same_of_person.get(person, 1.0),
+                    tau_effect=alike.tau_of_person.get(person, 1.0),
+                    num_tasks=None if numbers is None else numbers.people.get(person, 0),
+                ),
+                by_person[person],
+            )
             for person in sorted(by_person, key=lambda person: (natural_order(names.get(person, "")), person))
         ),
         pairs=tuple(
-            _row(f"{names.get(first, '')} – {names.get(second, '')}", (first, second), by_pair[first, second])
+            _row(_Group(f"{names.get(first, '')} – {names.get(second, '')}", (first, second)), by_pair[first, second])
             for first, second in most
         ),
         gate=_share([(row[2], row[3]) for row in gates]),
@@ -243,9 +264,18 @@ def _ratio(gates: Sequence[Sequence[Any]]) -> RatioSums:
     return RatioSums(sum(row[3] for row in gates), same, judged, same_squared, product, judged_squared)
 
 
+class _Group(NamedTuple):
+    """What a row is about, with its design effects. ``num_tasks``: null where the sums have their number."""
+
+    name: str
+    people: tuple[int, ...] = ()
+    same_effect: float = 1.0
+    tau_effect: float = 1.0
+    num_tasks: int | None = None
+
+
 def _row(
-    name: str,
-    people: tuple[int, ...],
+    group: _Group,
     parts: Iterable[Mapping[str, float]],
     items: RatioSums | None = None,
     several: Floats | None = None,
@@ -260,19 +290,25 @@ def _row(
         for key, value in part.items():
             sums[key] += value
     ratio = items or ratio_sums(sums)
-    same, cells = ratio.estimate(), confusion(sums)
+    same, cells = ratio.estimate(design_effect=group.same_effect), confusion(sums)
     matrix = cells.reshape(NUM_LABELS, NUM_LABELS)
     coincidences = (matrix + matrix.T).reshape(-1) if several is None else several
+    units = ratio.num_units if items or group.num_tasks is None else group.num_tasks
     return AgreementRow(
-        name=name,
-        people=people,
-        num_tasks=round(sums["num_tasks"]),
+        name=group.name,
+        people=group.people,
+        num_tasks=round(sums["num_tasks"]) if group.num_tasks is None else group.num_tasks,
         same=same,
-        kappa=beyond_chance(same, float(kappa(cells)), cells, ratio.num_units) if people and cells.sum() else None,
-        alpha=beyond_chance(
-            same, float(alpha(coincidences)) if coincidences.sum() else float("nan"), cells, ratio.num_units
+        kappa=beyond_chance(same, float(kappa(cells)), cells, units) if group.people and cells.sum() else None,
+        alpha=beyond_chance(same, float(alpha(coincidences)) if coincidences.sum() else float("nan"), cells, units),
+        tau=mean_of_sums(
+            round(sums["num_taus"]),
+            sums["sum_tau"],
+            sums["tau_squared"],
+            low=-1.0,
+            high=1.0,
+            design_effect=group.tau_effect,
         ),
-        tau=mean_of_sums(round(sums["num_taus"]), sums["sum_tau"], sums["tau_squared"], low=-1.0, high=1.0),
     )
 
 

@@ -85,7 +85,10 @@ class ItemsNote(BaseModel):
 
 
 class AnswerNote(BaseModel):
-    """An answer, signed by a pseudonym. ``item`` is the number of the item, ``task`` that of the task within it."""
+    """An answer, signed by a pseudonym. ``item`` is the number of the item, ``task`` that of the task within it.
+
+    ``gold``: the task checks people; ``retired``: it was taken back, or its truth was.
+    """
 
     id: int
     item: int
@@ -95,6 +98,8 @@ class AnswerNote(BaseModel):
     task: int
     kind: str
     responses: list[str]
+    gold: bool
+    retired: bool
     person: str
     stage: str
     content: JsonObject
