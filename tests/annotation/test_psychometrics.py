@@ -276,6 +276,22 @@ def test_raters_who_answer_many_tasks_of_an_item_repeat_one_view_of_it():
     assert sure > surer > fit.raters.taste / (1 + fit.raters.taste) / 2
 
 
+def test_strengths_do_not_depend_on_where_the_steps_begin():
+    # Raters who hardly err, of different views: whole steps go to and fro by 0.07 and end on either side.
+    raters, rng = Raters(np.full(3, 6.0), np.full(3, 0.5), 0.5), np.random.default_rng(11)
+    answers = [
+        RankingAnswer(item, rater, [[place] for place in rng.permutation(shown)])
+        for item in range(20)
+        for rater in (0, 1, 2)
+        for shown in CIRCLE
+    ]
+    choices = choices_of(answers)
+    elsewhere = item_strengths(choices_of(answers[::2]), raters, num_items=20, width=5)
+    found, again = (item_strengths(choices, raters, num_items=20, width=5, start=start) for start in (None, elsewhere))
+    assert again.mean == pytest.approx(found.mean, abs=1e-3)
+    assert again.covariance == pytest.approx(found.covariance, abs=1e-3)
+
+
 def test_a_fit_goes_on_from_an_earlier_one():
     _, strength, _, choices = simulated(100, 10, 2, CIRCLE, 9)
     first = fitted(choices, strength, 10)

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from steelyard.annotation.plackett_luce import RankingAnswer
+from steelyard.annotation.plackett_luce import RankingAnswer, Raters
 from steelyard.annotation.rater_reliability import (
     FEWEST_SHARED,
     RaterParameters,
     accuracy_of,
     fit_panel,
     reliability_of,
+    ties_of,
 )
 
 
@@ -74,3 +75,31 @@ def test_an_estimate_follows_from_the_parameters_by_hand():
     logit = np.log(share / (1 - share))
     assert often.value == pytest.approx(share)
     assert often.high == pytest.approx(1 / (1 + np.exp(-(logit + 1.96 * 0.3))), rel=1e-3)
+
+
+def test_what_a_rater_sees_otherwise_than_all_counts_against_the_accuracy_and_for_fewer_ties():
+    rng = np.random.default_rng(12)
+    truth, own = (scale * rng.normal(size=400_000) * np.sqrt(2) for scale in (1, np.sqrt(0.5)))
+    likely = 1 / (1 + np.exp(-2.0 * (truth + own)))
+    expected = np.where(truth > 0, likely, 1 - likely).mean()
+    assert accuracy_of(np.array([2.0]), 0.5)[0] == pytest.approx(expected, abs=0.002)
+    tie = np.exp(-1.0)
+    rest = 2 * np.cosh(truth + own)  # exp(d x / 2) + exp(-d x / 2) with d = 2
+    assert ties_of(Raters(np.array([2.0]), np.array([-1.0]), 0.5))[0] == pytest.approx(
+        (tie / (rest + tie)).mean(), abs=0.002
+    )
+
+
+def test_the_taste_of_a_fit_goes_with_its_raters():
+    circle = [(place, (place + 1) % 5, (place + 2) % 5) for place in range(5)]
+    answers = [
+        RankingAnswer(item, rater, [[place] for place in shown])
+        for item in range(12)
+        for rater in (0, 1)
+        for shown in circle
+    ]
+    repeating = fit_panel(answers, ["one", "two"], num_items=12, width=5)
+    assert {rater.taste for rater in repeating.raters.values()} == {repeating.fit.raters.taste}
+    assert repeating.fit.raters.taste > 0
+    [once, _] = panel(simulated(20, [1.0, 1.0], 0), 2, 20).raters.values()
+    assert once.taste == 0

@@ -24,6 +24,12 @@ def test_good_raters_in_opposite_order_are_surprising_and_one_who_guesses_is_not
     assert guessing.excess < found.excess
 
 
+def test_raters_who_see_items_otherwise_are_expected_to_differ_more():
+    own = disagreement_of(opposed(0, 1), GOOD._replace(taste=0.5), seed=1)
+    assert own.num_different == 3
+    assert own.expected > disagreement_of(opposed(0, 1), GOOD, seed=1).expected + 0.2
+
+
 def test_more_evidence_is_more_surprising():
     twice = disagreement_of([*opposed(0, 1), *opposed(0, 1)], GOOD, seed=1)
     assert (twice.num_compared, twice.num_different) == (12, 12)

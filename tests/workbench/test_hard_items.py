@@ -120,6 +120,7 @@ def test_somebody_whom_the_fit_does_not_know_counts_as_an_average_person():
             tie_error=0.1,
             parameter_covariance=0.0,
             num_answers=50,
+            taste=0.5,
         )
 
     note = FitNote(fit=1, at=NOON, num_answers=100, num_items=50, num_since=0)
@@ -127,4 +128,5 @@ def test_somebody_whom_the_fit_does_not_know_counts_as_an_average_person():
     found = known_raters(panel, [2, 7])
     assert found.discrimination.tolist() == [3.0, 2.0]
     assert found.tie.tolist() == [-2.0, -1.5]
+    assert found.taste == 0.5
     assert known_raters(panel, []).tie.tolist() == []

@@ -31,6 +31,8 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What a fit knows of one rater: both parameters with their standard errors and covariance.
 
     ``num_answers`` are those to items that another rater answered, too: on others nothing can be learned of a rater.
+    ``taste`` is the variance of what a rater sees in an item around the item (`Raters`): without it many answers of one
+    rater about one item would count as many raters.
     """
 
     discrimination: float
@@ -39,6 +41,7 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     tie_error: float
     parameter_covariance: float
     num_answers: int
+    taste: float = 0.0
 
 
 class RaterReliability(NamedTuple):
@@ -77,6 +80,7 @@ def fit_panel(answers: Sequence[RankingAnswer], names: Sequence[str], *, num_ite
             tie_error=float(errors.tie[place]),
             parameter_covariance=float(fit.covariance[place, number + place]),
             num_answers=int(num_answers[place]),
+            taste=fit.raters.taste,
         )
         for place, name in enumerate(names)
     }
@@ -91,24 +95,30 @@ def reliability_of(rater: RaterParameters) -> RaterReliability:
         return RaterReliability(nothing, nothing)
     reach = _NORMAL * rater.discrimination_error
     ends = np.array([0.0, -reach, reach]) + rater.discrimination
-    value, low, high = accuracy_of(ends).tolist()
+    value, low, high = accuracy_of(ends, rater.taste).tolist()
     return RaterReliability(Estimate(value, low, high, rater.num_answers), _ties(rater))
 
 
-def accuracy_of(discrimination: Floats) -> Floats:
+def accuracy_of(discrimination: Floats, taste: float = 0.0) -> Floats:
     """Return the probability that a strict verdict on two random responses has the right direction.
 
-    The mean of sigmoid(discrimination * |difference|) over differences of two standard normal strengths: 0.5 for a
-    rater who guesses.
+    Of what the rater sees, sigmoid(discrimination * difference) over differences of two normal strengths of variance
+    1 + ``taste``; what is seen has the direction of the true strengths, of variance 1, with the probability that both
+    have one sign. 0.5 for a rater who guesses.
     """
+    from scipy.special import ndtr
+
     points, weights = _half_normal()
-    return sigmoid(np.asarray(discrimination)[..., None] * points * np.sqrt(2.0)) @ weights
+    seen = points * np.sqrt(2 * (1 + taste))
+    follows = sigmoid(np.asarray(discrimination)[..., None] * seen)
+    is_so = ndtr(seen / np.sqrt(2 * taste * (1 + taste))) if taste else np.ones_like(seen)
+    return (follows * is_so + (1 - follows) * (1 - is_so)) @ weights
 
 
 def ties_of(raters: Raters) -> Floats:
     """Return the probability of a tie between two random responses, (rater,)."""
     points, weights = _half_normal()
-    half = np.abs(raters.discrimination)[:, None] * points * np.sqrt(2.0) / 2
+    half = np.abs(raters.discrimination)[:, None] * points * np.sqrt(2 * (1 + raters.taste)) / 2
     tie = np.exp(raters.tie[:, None] - half)
     return (tie / (1 + np.exp(-2 * half) + tie)) @ weights
 
@@ -125,7 +135,7 @@ def _ties(rater: RaterParameters) -> Estimate:
     """Return the share of ties; its interval by the delta method on the logit of the share."""
     first = np.array([rater.discrimination, rater.discrimination + _STEP, rater.discrimination])
     second = np.array([rater.tie, rater.tie, rater.tie + _STEP])
-    shares = np.clip(ties_of(Raters(first, second)), 1e-12, 1 - 1e-12)
+    shares = np.clip(ties_of(Raters(first, second, rater.taste)), 1e-12, 1 - 1e-12)
     logits = np.log(shares / (1 - shares))
     slopes = (logits[1:] - logits[0]) / _STEP
     mixed = rater.parameter_covariance

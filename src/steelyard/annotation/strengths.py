@@ -23,6 +23,8 @@ _NEAR = 0.05
 """The largest move of a strength at which the steps to the mode give way to those to the closest normal."""
 _MOST_STEPS = 60
 _LONGEST_STEP = 1.5
+_LEAST_PART = 1 / 64
+_GROWTH = 1.35
 _NODES = {2: 6, 3: 3, 4: 2, 5: 2}
 """Nodes in each dimension of the differences, by the number of responses of a choice."""
 
@@ -84,19 +86,20 @@ class Views:
         self.items = start or self.items
         self.mean = self.items.mean[self.item]
         self.covariance = self.items.covariance[self.item]
+        self._part = np.ones(num_items)
+        self._before = ItemStrengths(np.zeros((num_items, width)), np.zeros((num_items, width, width)))
         self._whole = np.broadcast_to(np.eye(width), self.covariance.shape)
 
     def converge(self, raters: Raters, *, most_steps: int) -> None:
         """Take steps until items change no more, or as many as are allowed."""
         for _ in range(most_steps):
-            before = self.items
-            self._step(raters)
-            moved = np.abs(self.items.mean - before.mean).max(initial=0.0)
-            if self.is_near and max(moved, np.abs(self.items.covariance - before.covariance).max(initial=0.0)) < _CLOSE:
+            moved, changed = (np.abs(each).max(initial=0.0) for each in self._step(raters))
+            if self.is_near and max(moved, changed) < _CLOSE:
                 break
             self.is_near = self.is_near or moved < _NEAR
 
-    def _step(self, raters: Raters) -> None:
+    def _step(self, raters: Raters) -> ItemStrengths:
+        """Move each item a part of the way to where its choices pull it. Returns the whole ways."""
         num_items, width = self.items.mean.shape
         gradient, curvature = self._slopes(raters)
         shrink = np.linalg.inv(np.eye(width) + raters.taste * curvature) if raters.taste else self._whole
@@ -109,12 +112,31 @@ class Views:
         step = (covariance @ shift[..., None])[..., 0] - self.items.mean
         # Far from the mode the curvature can be nearly that of the prior: a whole step would overshoot.
         longest = np.abs(step).max(axis=1, initial=0.0, keepdims=True)
-        mean = self.items.mean + step * np.minimum(1.0, _LONGEST_STEP / np.maximum(longest, 1e-300))
+        step = step * np.minimum(1.0, _LONGEST_STEP / np.maximum(longest, 1e-300))
+        way = ItemStrengths(step, covariance - self.items.covariance)
+        part = self._parts(way)
+        mean = self.items.mean + part[:, None] * way.mean
+        covariance = self.items.covariance + part[:, None, None] * way.covariance
         self.items = ItemStrengths(mean, covariance)
-        centre = mean[self.item]
+        centre, part = mean[self.item], part[self.item]
         pull = (curvature @ (self.mean - centre)[..., None])[..., 0] + gradient
-        self.mean = centre + raters.taste * (shrink @ pull[..., None])[..., 0]
-        self.covariance = raters.taste * shrink + shrink @ covariance[self.item] @ shrink.transpose(0, 2, 1)
+        seen = centre + raters.taste * (shrink @ pull[..., None])[..., 0]
+        spread = raters.taste * shrink + shrink @ covariance[self.item] @ shrink.transpose(0, 2, 1)
+        self.mean = self.mean + part[:, None] * (seen - self.mean)
+        self.covariance = self.covariance + part[:, None, None] * (spread - self.covariance)
+        return way
+
+    def _parts(self, way: ItemStrengths) -> Floats:
+        """Return the part of its way that each item goes, (item,): half as much once it turns back, more while not.
+
+        Whole steps of raters who err little go to and fro about the result and never reach it.
+        """
+        turned = (way.mean * self._before.mean).sum(axis=1) + (way.covariance * self._before.covariance).sum((1, 2))
+        self._part = np.where(
+            turned < 0, np.maximum(self._part / 2, _LEAST_PART), np.minimum(1.0, _GROWTH * self._part)
+        )
+        self._before = way
+        return self._part
 
     def _slopes(self, raters: Raters) -> tuple[Floats, Floats]:
         """Return gradient and curvature of each view's log likelihood, (view, response) and (view, response, response).

@@ -84,7 +84,12 @@ def _simulated(answers: Sequence[RankingAnswer], raters: Raters, width: int, see
     """Return the levels of the same raters' answers to the same tasks, (simulation, answer, response)."""
     rng = generator(seed, "disagreement")
     number, size = NUM_SIMULATIONS, len(answers)
-    strength = np.repeat(rng.standard_normal((number, width)), size, axis=0)
+    strength = rng.standard_normal((number, 1, width))
+    if raters.taste:
+        # What a rater sees in the item is the same in all of the rater's answers.
+        views = np.sqrt(raters.taste) * rng.standard_normal((number, len(raters.tie), width))
+        strength = strength + views[:, [answer.rater for answer in answers]]
+    strength = np.broadcast_to(strength, (number, size, width)).reshape(-1, width)
     levels = np.zeros((number * size, width))
     firsts = []
     for block in first_choices(answers):

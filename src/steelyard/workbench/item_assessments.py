@@ -113,7 +113,8 @@ def known_raters(panel: StoredPanel, people: Sequence[int]) -> Raters:
     mean = np.mean([(each.discrimination, each.tie) for each in known], axis=0)
     chosen = [panel.raters.get(person) for person in people]
     values = np.array([mean if each is None else (each.discrimination, each.tie) for each in chosen]).reshape(-1, 2)
-    return Raters(values[:, 0], values[:, 1])
+    # All raters of a fit have one taste. Without it, what one person repeats about an item would make it sure.
+    return Raters(values[:, 0], values[:, 1], known[0].taste)
 
 
 def count_waiting(session: Session, project: int) -> int:
