@@ -32,19 +32,18 @@ RANKINGS = [
 @pytest.fixture
 def run(tmp_path):
     """Run a script that may import the page's modules, with a value as ``input``; returns what it prints as JSON."""
-    for path in (FOLDER / "static" / "annotate").glob("*.js"):
-        shutil.copy(path, tmp_path)
+    static, place = FOLDER / "static", tmp_path / "annotate"
+    shutil.copytree(static / "annotate", place)
+    shutil.copy(static / "scrolling.js", tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')
 
     def work(script, value=None):
         start = (
             'import { readFileSync } from "node:fs"; const input = JSON.parse(readFileSync("input.json", "utf8"));\n'
         )
-        (tmp_path / "input.json").write_text(json.dumps(value))
-        (tmp_path / "script.js").write_text(start + script)
-        done = subprocess.run(
-            [NODE, "script.js"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-        )
+        (place / "input.json").write_text(json.dumps(value))
+        (place / "script.js").write_text(start + script)
+        done = subprocess.run([NODE, "script.js"], cwd=place, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -109,3 +109,20 @@ def _words(question: str, language: str) -> Mapping[str, str]:
 @cache
 def _table() -> JsonObject:
     return tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def rubric_of(language: str) -> Mapping[str, object]:
+    """Return the scale, the dimensions and the lists of reasons in a language of the pages."""
+    table = tomllib.loads(Path(__file__).with_name("rubric.toml").read_text(encoding="utf-8"))
+    return {name: [_in_language(entry, language) for entry in entries] for name, entries in table.items()}
+
+
+def _in_language(entry: Mapping[str, object], language: str) -> dict[str, object]:
+    return {key: value[language] if isinstance(value, dict) else value for key, value in entry.items()}
+
+
+def reason_label(reason: str, kind: str, language: str) -> str:
+    """Return the label of a stored reason of the rubric, ``discards`` or ``cannot_judge``; any other as it is."""
+    entries = cast(Sequence[Mapping[str, str]], rubric_of(language)[kind])
+    return next((entry["label"] for entry in entries if entry["value"] == reason), reason)

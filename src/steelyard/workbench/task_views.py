@@ -3,9 +3,6 @@
 Nothing in a view tells a task whose answer is known from any other, or whose response it shows.
 """
 
-import tomllib
-from collections.abc import Mapping
-from functools import cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -18,7 +15,6 @@ from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.types import Case, Record
 from steelyard.workbench.answer_markdown import safe_markdown
 from steelyard.workbench.blinding import BlindTask, blind_task
-from steelyard.workbench.pages import FOLDER
 from steelyard.workbench.projects import ProjectSettings, case_of
 from steelyard.workbench.question_words import QuestionWords, catalogues_of, question_in_words
 from steelyard.workbench.queues import Seat, may_work, responses_shown
@@ -140,17 +136,6 @@ def own_progress(session: Session, seat: Seat, *, since: float) -> OwnProgress:
         total=session.scalar(mine) or 0,
         agreement=_agreement(session, seat).share,
     )
-
-
-@cache
-def rubric_of(language: str) -> Mapping[str, object]:
-    """Return the scale, the dimensions and the lists of reasons in a language of the pages."""
-    table = tomllib.loads((FOLDER / "rubric.toml").read_text(encoding="utf-8"))
-    return {name: [_in_language(entry, language) for entry in entries] for name, entries in table.items()}
-
-
-def _in_language(entry: Mapping[str, object], language: str) -> dict[str, object]:
-    return {key: value[language] if isinstance(value, dict) else value for key, value in entry.items()}
 
 
 class TaskOnPage(NamedTuple):

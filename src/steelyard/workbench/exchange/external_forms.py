@@ -14,7 +14,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.types import JsonObject
 from steelyard.workbench.exchange.external_tasks import ExternalTasks, ManifestTask
 from steelyard.workbench.pages import LANGUAGES
-from steelyard.workbench.task_views import rubric_of
+from steelyard.workbench.question_words import rubric_of
 
 SCORES = tuple(range(LOWEST_SCORE, HIGHEST_SCORE + 1))
 _BETWEEN = " / "

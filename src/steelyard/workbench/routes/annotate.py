@@ -24,10 +24,11 @@ from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import Annotator
 from steelyard.workbench.projects import settings_of
+from steelyard.workbench.question_words import rubric_of
 from steelyard.workbench.queues import Seat, give_back, may_work, next_assignments, release
 from steelyard.workbench.submissions import save_draft, submit
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
-from steelyard.workbench.task_views import blind_task_of, own_progress, rubric_of, view_tasks
+from steelyard.workbench.task_views import blind_task_of, own_progress, view_tasks
 
 router = APIRouter(include_in_schema=False)
 _LARGEST_ANSWER = 2**20

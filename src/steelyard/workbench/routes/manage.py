@@ -18,7 +18,7 @@ from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.database import Database
 from steelyard.workbench.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
 from steelyard.workbench.listings import ItemSelection, item_page
-from steelyard.workbench.pages import page
+from steelyard.workbench.pages import language_of, page
 from steelyard.workbench.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
 from steelyard.workbench.projects import (
     Evidence,
@@ -177,7 +177,11 @@ def guidelines_page(
         shown = session.get(StoredGuideline, version) if version else None
         if version and (shown is None or shown.project_id != project):
             raise HTTPException(404)
-    draft = NewGuideline("", "en", "") if shown is None else NewGuideline(shown.category, shown.language, shown.text)
+    draft = (
+        NewGuideline("", language_of(request, visitor), "")
+        if shown is None
+        else NewGuideline(shown.category, shown.language, shown.text)
+    )
     return _guidelines_page(request, visitor, project, draft)
 
 

@@ -1,5 +1,7 @@
 // The card of a task: prompt, responses, and what its flow puts under them. Built before it is shown, updated in place.
 
+import { watchScrolling } from "../scrolling.js";
+
 export const make = (name, attributes, ...children) => {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -34,27 +36,37 @@ const textOf = (html, language) => {
   const place = make("div", { class: "text", dir: "auto", lang: language || null });
   place.innerHTML = html;
   typeset(place);
-  for (const block of place.querySelectorAll("pre, table")) {
-    if (block.localName === "pre") block.dir = "ltr";
-    block.tabIndex = 0;
-  }
+  for (const block of place.querySelectorAll("pre")) block.dir = "ltr";
+  watchScrolling(place);
   return place;
 };
 
+// The name of a language in that of the page, from the browser's own table; a code that it does not know stays.
+const languageName = (code) => {
+  try {
+    return new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(code.replaceAll("_", "-"));
+  } catch {
+    return code;
+  }
+};
+
 const promptOf = (task, words) => {
+  // The language of a translation task is that of the translation, not of its source.
+  const isSource = task.kind === "translation_quality", language = isSource ? null : task.language;
+  const title = isSource ? words.task_source : words.task_prompt;
   const [last, ...before] = [...task.prompt].reverse();
-  const turn = ({ role, html }) => make("div", { class: `turn ${role === "assistant" ? "assistant" : "user"}` }, make("p", { class: "role" }, words[`task_role_${role}`] || role), textOf(html, task.language));
+  const turn = ({ role, html }) => make("div", { class: `turn ${role === "assistant" ? "assistant" : "user"}` }, make("p", { class: "role" }, words[`task_role_${role}`] || role), textOf(html, language));
   const body = make("div", { class: task.is_long ? "prompt-text folded" : "prompt-text" });
   if (before.length) body.append(...before.reverse().map(turn), turn(last));
-  else if (last) body.append(textOf(last.html, task.language));
+  else if (last) body.append(textOf(last.html, language));
   const unfold = make("button", { type: "button", class: "quiet unfold", "aria-expanded": "false", hidden: !task.is_long }, words.task_unfold, make("kbd", { "aria-hidden": "true" }, "e"));
   unfold.addEventListener("click", () => {
     const isFolded = body.classList.toggle("folded");
     unfold.setAttribute("aria-expanded", String(!isFolded));
     unfold.firstChild.data = isFolded ? words.task_unfold : words.task_fold;
   });
-  const facts = [task.category, task.language].filter(Boolean).map((fact) => make("span", { class: "fact" }, fact));
-  return { node: make("section", { class: "card prompt", "aria-label": words.task_prompt }, make("div", { class: "facts" }, make("h1", {}, words.task_prompt), ...facts), body, unfold), unfold };
+  const facts = [task.category, task.language && languageName(task.language)].filter(Boolean).map((fact) => make("span", { class: "fact", dir: "auto" }, fact));
+  return { node: make("section", { class: "card prompt", "aria-label": title }, make("div", { class: "facts" }, make("h1", {}, title), ...facts), body, unfold), unfold };
 };
 
 const responseOf = (task, response, flow, tools) => {

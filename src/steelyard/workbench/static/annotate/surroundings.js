@@ -1,5 +1,6 @@
 // What surrounds the card: the bar with the next step, the banner, the guideline, keys, own progress, and empty states.
 
+import { watchScrolling } from "../scrolling.js";
 import { fill, make } from "./card.js";
 import { drawRanking } from "./ranking.js";
 
@@ -37,6 +38,7 @@ export const drawGuideline = (place, guideline, words) => {
   const text = make("div", { class: "text", dir: "auto" });
   // HTML from the workbench's own renderer, as that of the responses.
   text.innerHTML = guideline.html;
+  watchScrolling(text);
   place.replaceChildren(text, make("p", { class: "muted" }, fill(words.task_guideline_version, { number: guideline.version })));
 };
 
@@ -58,7 +60,7 @@ export const drawKeys = (dialog, keys, words, end) => {
 const percent = (share) => `${Math.round(100 * share)}%`;
 export const drawProgress = (place, { today, total, agreement }, words) => {
   place.dataset.today = today;
-  const figure = (number, word) => make("span", {}, make("b", {}, String(number)), ` ${word}`);
+  const figure = (number, text) => { const [before, behind] = text.split("{number}"); return make("span", {}, before, make("b", {}, String(number)), behind); };
   place.replaceChildren(figure(today, words.task_today), figure(total, words.task_total), ...(agreement === null ? [] : [figure(percent(agreement), words.task_agreement)]));
 };
 
