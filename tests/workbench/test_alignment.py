@@ -18,9 +18,9 @@ from steelyard.workbench.alignment import (
     settle,
     tasks_to_align,
 )
+from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.item_states import lock_item, move
-from steelyard.workbench.projects import export_cases
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
 from workbench_crew import Crew, in_order, ranked
 

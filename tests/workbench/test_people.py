@@ -7,6 +7,7 @@ from sqlalchemy import select, text
 
 from steelyard.core.errors import ConfigError
 from steelyard.workbench import people
+from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.people import (
     SESSION_SECONDS,
     LoginRefused,
@@ -24,7 +25,6 @@ from steelyard.workbench.people import (
     visitor_of_cookie,
     visitor_of_token,
 )
-from steelyard.workbench.projects import export_cases
 from steelyard.workbench.submissions import move
 from steelyard.workbench.tables import (
     StoredAnswer,

@@ -10,14 +10,8 @@ from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError, EvidenceError, UserError
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
-from steelyard.workbench.projects import (
-    ProjectSettings,
-    add_project,
-    count_states,
-    export_cases,
-    import_cases,
-    settings_of,
-)
+from steelyard.workbench.case_export import export_cases
+from steelyard.workbench.projects import ProjectSettings, add_project, count_states, import_cases, settings_of
 from steelyard.workbench.submissions import move
 from steelyard.workbench.tables import (
     StoredAnswer,

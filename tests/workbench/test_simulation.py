@@ -9,16 +9,17 @@ from sqlalchemy import func, select
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import kind_names
 from steelyard.core.errors import OutputError
-from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.resolve import resolve
 from steelyard.workbench.alignment import all_items_to_align
 from steelyard.workbench.audit_log import verify
+from steelyard.workbench.case_export import BLOCK, export_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
 from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
 from steelyard.workbench.people import ROLES
-from steelyard.workbench.projects import count_states, export_cases
+from steelyard.workbench.projects import count_states
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.tables import (
     StoredAnswer,
@@ -63,6 +64,7 @@ def test_from_cases_to_a_bench_with_every_way_taken(database, material, worked, 
     check_ways(database, material, simulation, states)
     check_counts(database)
     check_sums(database)
+    check_blocks(database, simulation)
     check_bench(database, material, simulation, tmp_path)
 
 
@@ -134,6 +136,19 @@ def check_sums(database):
         assert session.scalar(select(func.count()).select_from(StoredGoldResult)) == answers - ordinary
         rounds = sum(session.scalars(select(StoredItem.round)))
         assert session.scalar(select(func.count()).select_from(StoredGateResult)) == rounds
+
+
+def check_blocks(database, simulation):
+    """What is exported is the same to the byte however many items are read at a time."""
+    with database.reading() as session:
+        project = session.get_one(StoredProject, simulation.crew.project)
+        for evidence in ("both", "aligned"):
+            whole, one, few = (
+                [encode_case(case) for case in export_cases(session, project, evidence=evidence, block=block)]
+                for block in (BLOCK, 1, 3)
+            )
+            assert whole == one == few
+            assert len(whole) == session.scalar(select(func.count()).where(StoredItem.state == "finished"))
 
 
 def check_bench(database, material, simulation, tmp_path):

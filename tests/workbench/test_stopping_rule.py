@@ -10,9 +10,9 @@ from steelyard.annotation.pipeline import PipelineRules, annotators_at_first
 from steelyard.annotation.rater_reliability import RaterParameters
 from steelyard.core.errors import ConfigError
 from steelyard.workbench import projects
+from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.dashboards import progress_figures
 from steelyard.workbench.figure_tables import StoredEarlyStop, StoredRaterFit
-from steelyard.workbench.projects import export_cases
 from steelyard.workbench.tables import StoredEvent, StoredItem, StoredProject, StoredTask
 from workbench_people import NOON, answer, answer_all, make_project, send, take
 

@@ -10,9 +10,10 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import EvidenceError
 from steelyard.io.cases import encode_case
+from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.pages import LANGUAGES
-from steelyard.workbench.projects import ProjectSettings, export_cases
+from steelyard.workbench.projects import ProjectSettings
 from steelyard.workbench.question_words import catalogues_of, question_in_words
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredTask

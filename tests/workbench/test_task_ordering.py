@@ -12,7 +12,8 @@ from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Judgment
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.resolve import resolve
-from steelyard.workbench.projects import export_cases, import_cases
+from steelyard.workbench.case_export import export_cases
+from steelyard.workbench.projects import import_cases
 from steelyard.workbench.queue_sources import key_of, read_committee
 from steelyard.workbench.queue_tables import StoredQueue, StoredQueuePlace
 from steelyard.workbench.tables import (

@@ -24,8 +24,8 @@ from steelyard.workbench.alignment import (
     tasks_to_align,
 )
 from steelyard.workbench.audit_log import verify
+from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.disputes import evidence_of
-from steelyard.workbench.projects import export_cases
 from steelyard.workbench.reviewing import Verdict, decide, decide_batch, items_to_review
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredProject, StoredTask
 from workbench_crew import Crew, in_order

@@ -23,11 +23,12 @@ from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.simulate import Config as Material
 from steelyard.stages.simulate import simulate
 from steelyard.workbench.alignment import all_items_to_align
+from steelyard.workbench.case_export import Evidence, export_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.guidelines import NewGuideline, add_guideline
 from steelyard.workbench.people import NewPerson, Role, add_person, make_key
-from steelyard.workbench.projects import Evidence, ProjectSettings, add_project, export_cases, import_cases
+from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.qualification_material import import_qualification
 from steelyard.workbench.simulation import (
     Crew,

@@ -1,7 +1,7 @@
 """Fits and assessments beside the requests: a page that needs one begins it, and shows what is stored.
 
-A fit of 20,000 answers takes seconds, the assessment of an item 2 milliseconds. A page waits for half a second: by then
-those of a small project are done.
+A fit of 20,000 answers takes a minute, one of 300 a second, the assessment of an item 2 milliseconds. A page waits for
+half a second where that may be enough: those of a small project are then done. For a large one it would wait in vain.
 """
 
 import threading
@@ -10,11 +10,13 @@ import time
 from sqlalchemy.exc import SQLAlchemyError
 
 from steelyard.workbench.database import Database
-from steelyard.workbench.item_assessments import assess_items, has_waiting
-from steelyard.workbench.rater_fits import fit_people, is_due
+from steelyard.workbench.item_assessments import assess_items, count_waiting, has_waiting
+from steelyard.workbench.rater_fits import count_answers, fit_people, is_due
 
 PATIENCE = 0.5
-"""Seconds that a page waits for what is due."""
+"""Seconds that a page waits for what is due, where it may be done by then."""
+_MOST_ANSWERS, _MOST_ITEMS = 500, 200
+"""A fit of more answers, and the assessment of more items, take longer than anybody waits for a page."""
 
 
 class FitKeeper:
@@ -26,17 +28,21 @@ class FitKeeper:
         self._running: dict[int, threading.Thread] = {}
 
     def refresh(self, project: int, *, patience: float = PATIENCE) -> None:
-        """Begin what is due of a project, and wait for it for at most ``patience`` seconds."""
+        """Begin what is due of a project, and wait for at most ``patience`` seconds where it may be done by then."""
         with self._database.reading() as session:
-            if not is_due(session, project, at=time.time()) and not has_waiting(session, project):
+            needs_fit = is_due(session, project, at=time.time())
+            if not needs_fit and not has_waiting(session, project):
                 return
+            is_long = needs_fit and count_answers(session, project) > _MOST_ANSWERS
+            is_long = is_long or count_waiting(session, project) > _MOST_ITEMS
         with self._guard:
             thread = self._running.get(project)
             if thread is None or not thread.is_alive():
                 thread = threading.Thread(target=self._fit, args=(project,), daemon=True)
                 self._running[project] = thread
                 thread.start()
-        thread.join(patience)
+        if not is_long:
+            thread.join(patience)
 
     def _fit(self, project: int) -> None:
         try:

@@ -4,6 +4,7 @@ A response has the same letter in all tasks of an item and for everybody who tal
 item, so that none belongs to a model. People are “you” and “the other”, or have numbers in the order of their answers.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -91,25 +92,18 @@ class ItemPanels(NamedTuple):
     remarks: tuple[tuple[str, str], ...]
 
 
+class _Talk(NamedTuple):
+    """What people said about items beside their answers: their number and text by item, and roles by person."""
+
+    remarks: Mapping[int, Sequence[tuple[int, str]]]
+    roles: Mapping[int, str]
+
+
 def view_item(
     session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int, catalogues: Catalogues
 ) -> ItemPanels:
     """Return the view of an item for a visitor, with those of its tasks that are handed in."""
-    case = case_of(item)
-    letters = _letters_of(item, case)
-    texts = {response.id: BlindText(response.text or "") for response in case.responses}
-    remarks = session.scalars(select(StoredRemark).where(StoredRemark.item_id == item.id).order_by(StoredRemark.id))
-    talk = [(remark.person_id, remark.text) for remark in remarks]
-    voices = _voices(session, [person for each in evidence for person in each.answers], talk, visitor)
-    return ItemPanels(
-        item=item,
-        turns=tuple((turn.role, turn.content) for turn in case.prompt.messages),
-        responses=tuple(
-            (letter, texts[response].shown, response in item.discarded) for response, letter in letters.items()
-        ),
-        panels=tuple(_panel(each, _ShownNames(letters, texts, voices), visitor, catalogues) for each in evidence),
-        remarks=tuple((voices[person], text) for person, text in talk),
-    )
+    return _view(item, evidence, _talk_about(session, {item.id: evidence}), visitor, catalogues)
 
 
 def item_panels(
@@ -118,13 +112,33 @@ def item_panels(
     """Return the views of items of a project with the tasks of their present rounds, the most disputed task first."""
     stored = session.scalars(select(StoredItem).where(StoredItem.id.in_(items))).all()
     evidence = evidence_of(session, stored)
-    catalogues = catalogues_of(settings)
+    talk, catalogues = _talk_about(session, evidence), catalogues_of(settings)
     views: dict[int, ItemPanels] = {}
     for item in stored:
-        view = view_item(session, item, evidence[item.id], visitor, catalogues)
+        view = _view(item, evidence[item.id], talk, visitor, catalogues)
         panels = tuple(sorted(view.panels, key=lambda panel: -len(panel.disputed)))
         views[item.id] = view._replace(panels=panels)
     return views
+
+
+def _view(
+    item: StoredItem, evidence: Sequence[TaskEvidence], talk: _Talk, visitor: int, catalogues: Catalogues
+) -> ItemPanels:
+    case = case_of(item)
+    letters = _letters_of(item, case)
+    texts = {response.id: BlindText(response.text or "") for response in case.responses}
+    remarks = talk.remarks.get(item.id, ())
+    people = [person for each in evidence for person in each.answers] + [person for person, _ in remarks]
+    voices = _voices(list(dict.fromkeys(people)), talk.roles, visitor)
+    return ItemPanels(
+        item=item,
+        turns=tuple((turn.role, turn.content) for turn in case.prompt.messages),
+        responses=tuple(
+            (letter, texts[response].shown, response in item.discarded) for response, letter in letters.items()
+        ),
+        panels=tuple(_panel(each, _ShownNames(letters, texts, voices), visitor, catalogues) for each in evidence),
+        remarks=tuple((voices[person], text) for person, text in remarks),
+    )
 
 
 def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
@@ -147,13 +161,23 @@ def _letter(number: int) -> str:
     return _LETTERS[number % 26] + (str(number // 26 + 1) if number >= 26 else "")
 
 
-def _voices(
-    session: Session, answering: Sequence[int], talk: Sequence[tuple[int, str]], visitor: int
-) -> Mapping[int, str]:
+def _talk_about(session: Session, evidence: Mapping[int, Sequence[TaskEvidence]]) -> _Talk:
+    """Return the remarks about items, and the roles of all who answered or remarked; ``evidence``: by item."""
+    remark = StoredRemark
+    rows = session.execute(
+        select(remark.item_id, remark.person_id, remark.text).where(remark.item_id.in_(evidence)).order_by(remark.id)
+    )
+    remarks: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for item, person, text in rows:
+        remarks[item].append((person, text))
+    people = {person for of_item in evidence.values() for each in of_item for person in each.answers}
+    people |= {person for of_item in remarks.values() for person, _ in of_item}
+    roles = session.execute(select(StoredPerson.id, StoredPerson.role).where(StoredPerson.id.in_(people)))
+    return _Talk(remarks, {person: role for person, role in roles})  # noqa: C416 - `dict` takes no rows
+
+
+def _voices(people: Sequence[int], roles: Mapping[int, str], visitor: int) -> Mapping[int, str]:
     """Return a key of the words for each person: ``you``, ``the other``, a number, or the role of a layer."""
-    people = list(dict.fromkeys([*answering, *(person for person, _ in talk)]))
-    rows = session.execute(select(StoredPerson.id, StoredPerson.role).where(StoredPerson.id.in_(people)))
-    roles = {person: role for person, role in rows}  # noqa: C416 - `dict` takes no rows
     annotators = [person for person in people if roles[person] == "annotator"]
     is_pair = visitor in annotators and len(annotators) == 2
     voices = {person: f"role {roles[person]}" for person in people}

@@ -4,7 +4,8 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.native_results import NativeResult, native_results
 from steelyard.core.types import Record
-from steelyard.workbench.projects import count_states, export_cases, settings_of
+from steelyard.workbench.case_export import export_cases
+from steelyard.workbench.projects import count_states, settings_of
 from steelyard.workbench.tables import StoredProject
 
 

@@ -1,33 +1,28 @@
-"""Projects: case files become items with tasks, and come back with every judgment and where it came from."""
+"""Projects: their settings, and case files that become items with tasks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import func, select, update
+from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.pipeline import LAYERS, PipelineRules, annotators_at_first
 from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.review import draw_for_review
-from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kind_named, kinds_of
+from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_of
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.iteration import batched
 from steelyard.core.numerics import generator
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.database import Database
-from steelyard.workbench.queue_tables import queue_notes
-from steelyard.workbench.stopping_notes import stopping_note
 from steelyard.workbench.tables import (
-    StoredAnswer,
-    StoredAssignment,
     StoredItem,
-    StoredPerson,
     StoredProject,
     StoredReview,
     StoredTask,
@@ -41,8 +36,6 @@ CALIBRATION_SHARE = 0.1
 GOLD_ANSWERS = 10**9
 """The number of answers to a task whose answer is known: everybody may get it."""
 DEFAULT_DISCARDS = ("garbled", "wrong language", "truncated", "empty", "harmful", "other")
-Evidence = Literal["both", "aligned"]
-"""What is exported: the judgments of both people and of alignment, or only what stands at the end."""
 
 
 class ProjectSettings(Config, frozen=True):
@@ -266,88 +259,27 @@ def case_of(item: StoredItem) -> Case:
     return msgspec.json.decode(item.case_json, type=Case)
 
 
-def export_cases(session: Session, project: StoredProject, *, evidence: Evidence) -> Iterator[Case]:
-    """Yield the case of every finished item with its judgments and ratings, in the order of the import.
-
-    ``both`` takes what two people wrote before they saw each other's answers, and what was aligned or settled as
-    further judgments; ``aligned`` takes for each task only the answer that stands: the latest settled one, else both.
-    """
-    after = 0
-    finished = (
-        select(StoredItem)
-        .where(StoredItem.project_id == project.id, StoredItem.state == "finished")
-        .order_by(StoredItem.id)
-    )
-    while items := session.scalars(finished.where(StoredItem.id > after).limit(_BLOCK)).all():
-        notes = queue_notes(session, items)
-        for item in items:
-            case = _with_evidence(session, item, evidence, notes.get(item.id))
-            if case is not None:
-                yield case
-        after = items[-1].id
-        session.expunge_all()
-
-
-def _with_evidence(session: Session, item: StoredItem, evidence: Evidence, queue: JsonObject | None) -> Case | None:
-    """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
-    case = case_of(item)
-    rows = session.execute(
-        select(StoredAnswer, StoredTask, StoredPerson, StoredAssignment.shown)
-        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
-        .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
-        .outerjoin(StoredAssignment, StoredAnswer.assignment_id == StoredAssignment.id)
-        .where(
-            StoredTask.item_id == item.id,
-            StoredTask.is_retired.is_(False),
-            StoredTask.round == item.round,
-            # Steps of a discussion: what came of it has a row of its own.
-            StoredAnswer.stage != "proposal",
-            # Answers to gold tasks measure people; the item had its people before.
-            StoredTask.is_gold.is_(False),
-        )
-        .order_by(StoredTask.number, StoredAnswer.id)
-    ).all()
-    settled = {task.id: answer.id for answer, task, _, _ in rows if answer.stage != "annotation"}
-    judgments, ratings = list(case.judgments), list(case.ratings)
-    standing: dict[int, tuple[TaskKind, TaskAnswer, Origin]] = {}
-    for answer, task, person, shown in rows:
-        if evidence == "aligned" and settled.get(task.id, answer.id) != answer.id:
-            continue
-        origin = Origin(
-            judge=person.pseudonym,
-            task=f"{task.round}-{task.number}" + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
-            shown=tuple(shown or task.responses),
-            batch=item.batch,
-            meta={"stage": answer.stage, "seconds": answer.seconds, "guideline": answer.guideline_id}
-            # Reports say so wherever such a judgment counts.
-            | ({"simulated": True} if person.is_simulated else {}),
-        )
-        content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(task.kind)
-        judgments += kind.judgments(content, origin)
-        ratings += kind.ratings(content, origin)
-        if settled.get(task.id) == answer.id or task.id not in standing:
-            standing[task.id] = (kind, content, origin)
-    meta = case.meta | {"agreement": item.agreement, "discarded": list(item.discarded)}
-    # Whoever counts over the cases must know which of them are a random sample.
-    meta |= {} if queue is None else {"queue": queue}
-    meta |= stopping_note(session, item)
-    exported: Case | None = msgspec.structs.replace(case, judgments=tuple(judgments), ratings=tuple(ratings), meta=meta)
-    for kind, content, origin in standing.values():
-        exported = None if exported is None else kind.revise(exported, content, origin)
-    return exported
-
-
 def set_priorities(
     session: Session, project: StoredProject, priorities: dict[str, float], *, by: int, at: float
 ) -> int:
     """Order the open tasks by a number for each prompt, highest first. Returns the number of tasks that have one."""
     num_changed = 0
-    for prompt, priority in priorities.items():
-        items = select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.prompt == prompt)
-        changed = session.execute(update(StoredTask).where(StoredTask.item_id.in_(items)).values(priority=priority))
-        num_changed += changed.rowcount  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
+    for prompts in batched(priorities, _BLOCK):
+        tasks = session.execute(
+            select(StoredTask.id, StoredItem.prompt)
+            .join(StoredItem, StoredTask.item_id == StoredItem.id)
+            .where(StoredItem.project_id == project.id, StoredItem.prompt.in_(prompts))
+            .order_by(StoredTask.id)
+        ).all()
+        if tasks:
+            changes = [{"task": task, "value": priorities[prompt]} for task, prompt in tasks]
+            session.connection().execute(_SET_PRIORITY, changes)
+        num_changed += len(tasks)
     record(session, Deed("queue ordered", "project", project.id, by, {"tasks": num_changed}), at=at)
     return num_changed
+
+
+_SET_PRIORITY = update(StoredTask).where(StoredTask.id == bindparam("task")).values(priority=bindparam("value"))
 
 
 def count_states(session: Session, project: int) -> dict[str, int]:

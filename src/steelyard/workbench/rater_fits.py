@@ -1,6 +1,6 @@
 """Fits of people's reliability: made when they are due, stored, and read by pages and decisions.
 
-A fit takes seconds for 20,000 answers, a page none: it shows the latest fit, with when it was made and on how many
+A fit takes a minute for 20,000 answers, a page none: it shows the latest fit, with when it was made and on how many
 answers. A fit is due when a share of new answers has come since the last one, or after a day with any.
 """
 
@@ -65,7 +65,7 @@ def latest_panel(session: Session, project: int) -> StoredPanel | None:
         at=row.at,
         num_answers=row.num_used,
         num_items=row.num_items,
-        num_since=max(0, _count_answers(session, project) - row.num_answers),
+        num_since=max(0, count_answers(session, project) - row.num_answers),
     )
     raters = msgspec.convert(row.raters, dict[int, RaterParameters], strict=False)
     return StoredPanel(note, raters)
@@ -73,7 +73,7 @@ def latest_panel(session: Session, project: int) -> StoredPanel | None:
 
 def is_due(session: Session, project: int, *, at: float) -> bool:
     """Tell whether a project needs a new fit: the first, or one with 5% more answers, or one that is not a day old."""
-    number = _count_answers(session, project)
+    number = count_answers(session, project)
     fit = StoredRaterFit
     latest = select(fit.at, fit.num_answers).where(fit.project_id == project).order_by(fit.id.desc()).limit(1)
     row = session.execute(latest).one_or_none()
@@ -86,9 +86,9 @@ def is_due(session: Session, project: int, *, at: float) -> bool:
 
 
 def fit_people(database: Database, project: int, *, at: float) -> None:
-    """Fit the people of a project to its latest answers and store the fit: seconds outside any transaction."""
+    """Fit the people of a project to its latest answers and store it, outside any transaction: a minute at most."""
     with database.reading() as session:
-        number, read = _count_answers(session, project), latest_answers(session, project)
+        number, read = count_answers(session, project), latest_answers(session, project)
     panel = fit_panel(read.answers, list(map(str, read.people)), num_items=len(read.items), width=read.width)
     raters = {person: msgspec.to_builtins(each) for person, each in panel.raters.items()}
 
@@ -133,7 +133,7 @@ def ranked_tiers(answer: TaskAnswer, place: dict[str, int]) -> list[list[int]]:
     return [[place.setdefault(response, len(place)) for response in tier] for tier in answer.ranking]
 
 
-def _count_answers(session: Session, project: int) -> int:
+def count_answers(session: Session, project: int) -> int:
     """Return the answers of a project to ordinary tasks."""
     number = func.sum(StoredWorkDay.num_answers - StoredWorkDay.num_gold)
     return int(session.scalar(select(number).where(StoredWorkDay.project_id == project)) or 0)

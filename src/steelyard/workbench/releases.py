@@ -20,10 +20,10 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, JsonObject, Record
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.case_export import Evidence, export_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.paper_figures import PaperFigures, paper_figures
 from steelyard.workbench.paper_pages import paper_pages, release_card
-from steelyard.workbench.projects import Evidence, export_cases
 from steelyard.workbench.release_tables import StoredRelease, StoredReleasePart
 from steelyard.workbench.tables import StoredGuideline, StoredPerson, StoredProject
 

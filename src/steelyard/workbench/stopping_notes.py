@@ -1,5 +1,6 @@
 """What the rule of stopping left out: in the exported meta of an item, and in the figures of progress."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlalchemy import func, select
@@ -17,14 +18,14 @@ class SavedAnswers(NamedTuple):
     num_answers: int
 
 
-def stopping_note(session: Session, item: StoredItem) -> JsonObject:
-    """Return ``stopping`` for the exported meta of an item whose present round stopped early; else nothing."""
-    stop = StoredEarlyStop
-    row = session.scalar(select(stop).where(stop.item_id == item.id, stop.round == item.round))
-    if row is None:
-        return {}
+def stopping_notes(session: Session, items: Sequence[StoredItem]) -> dict[int, JsonObject]:
+    """Return by item the ``stopping`` of an exported case's ``meta``; nothing where the present round did not stop."""
+    rounds = {item.id: item.round for item in items}
+    rows = session.scalars(select(StoredEarlyStop).where(StoredEarlyStop.item_id.in_(rounds))).all()
     return {
-        "stopping": {"sureness": row.sureness, "answers": row.num_answers, "saved": row.num_saved, "fit": row.fit_id}
+        row.item_id: {"sureness": row.sureness, "answers": row.num_answers, "saved": row.num_saved, "fit": row.fit_id}
+        for row in rows
+        if row.round == rounds[row.item_id]
     }
 
 

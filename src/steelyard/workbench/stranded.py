@@ -5,10 +5,10 @@ all where the team is not larger than the number of answers that a task needs. A
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import Select, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY
@@ -57,6 +57,15 @@ class _Annotator(NamedTuple):
     number: int
     skills: Collection[str]
     closed: Collection[str] = ()
+
+
+class _OpenTask(NamedTuple):
+    """A task that more people may be assigned to, without its texts."""
+
+    number: int
+    item: int
+    category: str
+    round: int
 
 
 class _Team(NamedTuple):
@@ -125,33 +134,40 @@ def _one_by_one(
     session: Session, project: int, settings: ProjectSettings, team: _Team, categories: Sequence[str]
 ) -> list[StrandedWork]:
     """Return the tasks that everybody who might take them has had, or is left out of by the rule of rework."""
-    smallest = min((len(team.skilled(category)) for category in categories), default=0)
-    handed_back = exists().where(StoredAssignment.task_id == StoredTask.id, StoredAssignment.state == "released")
-    candidates = select(StoredTask).where(*_is_open(project), StoredTask.category.in_(categories))
-    if smallest >= settings.rules.num_annotators:
-        candidates = candidates.where(or_(StoredTask.round > 1, handed_back))
-    tasks = session.scalars(candidates.order_by(StoredTask.id).limit(_MOST_TASKS)).all()
-    had, former = _people_of(session, [task.id for task in tasks]), _former_people(session, tasks)
-    stranded: dict[tuple[Reason, str], list[StoredTask]] = defaultdict(list)
+    able = {category: team.skilled(category) for category in categories}
+    is_small = min(map(len, able.values()), default=0) < settings.rules.num_annotators
+    chosen = _candidates(project, categories, are_all=is_small)
+    tasks = [_OpenTask(*row) for row in session.execute(chosen)]
+    had, former = _people_of(session, chosen), _former_people(session, chosen)
+    stranded: dict[tuple[Reason, str], list[_OpenTask]] = defaultdict(list)
     for task in tasks:
-        able = team.skilled(task.category)
-        by_rule = _by_rule(able, former.get(task.item_id, {}), task.round, settings.rules.rework)
+        by_rule = _by_rule(able[task.category], former.get(task.item, {}), task.round, settings.rules.rework)
         if not by_rule:
             stranded[
                 "rework same" if settings.rules.rework == "same people" else "rework others", task.category
             ].append(task)
-        elif by_rule <= had.get(task.id, set()):
+        elif by_rule <= had.get(task.number, set()):
             stranded["had", task.category].append(task)
     return [
         StrandedWork(
             reason=reason,
             about=category,
             number=len(of_reason),
-            examples=_prompts(session, [task.item_id for task in of_reason]),
+            examples=_prompts(session, [task.item for task in of_reason]),
             is_least=len(tasks) == _MOST_TASKS,
         )
         for (reason, category), of_reason in stranded.items()
     ]
+
+
+def _candidates(project: int, categories: Sequence[str], *, are_all: bool) -> Select:
+    """Select what an `_OpenTask` has of open tasks: of a later round and handed back ones, or ``are_all``."""
+    columns = (StoredTask.id, StoredTask.item_id, StoredTask.category, StoredTask.round)
+    chosen = select(*columns).where(*_is_open(project), StoredTask.category.in_(categories))
+    if not are_all:
+        handed_back = exists().where(StoredAssignment.task_id == StoredTask.id, StoredAssignment.state == "released")
+        chosen = chosen.where(or_(StoredTask.round > 1, handed_back))
+    return chosen.order_by(StoredTask.id).limit(_MOST_TASKS)
 
 
 def _by_rule(able: set[int], former: Mapping[int, int], round_: int, rework: str) -> set[int]:
@@ -162,20 +178,24 @@ def _by_rule(able: set[int], former: Mapping[int, int], round_: int, rework: str
     return able - earlier if rework == "others" else able & earlier
 
 
-def _people_of(session: Session, tasks: Sequence[int]) -> dict[int, set[int]]:
-    """Return who has had each task; whoever let it expire may take it again."""
-    had: dict[int, set[int]] = defaultdict(set)
-    rows = select(StoredAssignment.task_id, StoredAssignment.person_id).where(
-        StoredAssignment.task_id.in_(tasks), StoredAssignment.state != "expired"
+def _people_of(session: Session, chosen: Select) -> dict[int, set[int]]:
+    """Return who has had each of the chosen tasks; whoever let it expire may take it again."""
+    # The tasks are chosen again: their numbers, thousands of parameters, would take longer.
+    tasks, had = chosen.subquery(), defaultdict(set)
+    rows = (
+        select(StoredAssignment.task_id, StoredAssignment.person_id)
+        .join(tasks, tasks.c.id == StoredAssignment.task_id)
+        .where(StoredAssignment.state != "expired")
     )
     for task, person in session.execute(rows):
         had[task].add(person)
     return had
 
 
-def _former_people(session: Session, tasks: Iterable[StoredTask]) -> dict[int, dict[int, int]]:
-    """Return who answered tasks of each item, with the first round of each person."""
-    items = {task.item_id for task in tasks if task.round > 1}
+def _former_people(session: Session, chosen: Select) -> dict[int, dict[int, int]]:
+    """Return who answered tasks of the items of chosen tasks of later rounds, with the first round of each person."""
+    later = chosen.subquery()
+    items = select(later.c.item_id).where(later.c.round > 1)
     former: dict[int, dict[int, int]] = defaultdict(dict)
     rows = (
         select(StoredTask.item_id, StoredAssignment.person_id, func.min(StoredTask.round))

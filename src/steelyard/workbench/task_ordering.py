@@ -20,7 +20,8 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Floats, Integers, derived_seeds
 from steelyard.core.types import Case, Record
 from steelyard.workbench.audit_log import Deed, record
-from steelyard.workbench.projects import case_of, export_cases, item_name, settings_of
+from steelyard.workbench.case_export import export_cases
+from steelyard.workbench.projects import case_of, item_name, settings_of
 from steelyard.workbench.queue_sources import CaseKey, CommitteeMember, ComparedPair, key_of, verdict_counts
 from steelyard.workbench.queue_tables import StoredQueue, StoredQueuePlace
 from steelyard.workbench.tables import StoredItem, StoredProject, StoredTask

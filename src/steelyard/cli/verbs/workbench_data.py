@@ -139,7 +139,8 @@ def export_items(
     """
     from steelyard.io.cases import write_cases
     from steelyard.workbench.audit_log import Deed, record
-    from steelyard.workbench.projects import count_states, export_cases
+    from steelyard.workbench.case_export import export_cases
+    from steelyard.workbench.projects import count_states
 
     opened = open_workbench(database)
 
@@ -172,7 +173,7 @@ def print_native_results(
     Example: `steelyard workbench native --project natives`
     """
     from steelyard.annotation.native_results import native_results
-    from steelyard.workbench.projects import export_cases
+    from steelyard.workbench.case_export import export_cases
 
     with open_workbench(database).reading() as session:
         results = native_results(export_cases(session, existing_project(session, project), evidence="aligned"))

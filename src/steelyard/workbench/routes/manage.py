@@ -15,19 +15,18 @@ from steelyard.annotation.pipeline import ItemState
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
+from steelyard.workbench.case_export import Evidence, export_cases
 from steelyard.workbench.database import Database
 from steelyard.workbench.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
 from steelyard.workbench.listings import ItemSelection, item_page
 from steelyard.workbench.pages import language_of, page
 from steelyard.workbench.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
 from steelyard.workbench.projects import (
-    Evidence,
     Imported,
     ProjectSettings,
     add_project,
     change_settings,
     count_states,
-    export_cases,
     import_cases,
     settings_of,
 )

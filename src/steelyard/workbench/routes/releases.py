@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from steelyard.workbench.case_export import Evidence
 from steelyard.workbench.database import Database
 from steelyard.workbench.pages import page
 from steelyard.workbench.permissions import Exporter, RowNumber
-from steelyard.workbench.projects import Evidence, count_states
+from steelyard.workbench.projects import count_states
 from steelyard.workbench.release_tables import StoredRelease
 from steelyard.workbench.releases import CASES, files_of, make_release, release_file, releases_of
 from steelyard.workbench.routes.manage import project_of

@@ -17,12 +17,12 @@ from starlette.responses import Response, StreamingResponse
 
 from steelyard.core.config import resolve_config
 from steelyard.core.types import JsonObject
+from steelyard.workbench.case_export import Evidence
 from steelyard.workbench.database import Database
 from steelyard.workbench.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
 from steelyard.workbench.pages import page
 from steelyard.workbench.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
 from steelyard.workbench.projects import (
-    Evidence,
     ProjectSettings,
     add_project,
     count_states,

@@ -1,0 +1,97 @@
+"""Pages, figures and exports ask the database as often for many items as for few: no statement an item or a task."""
+
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import event, select
+
+from steelyard.annotation.pipeline import PipelineRules
+from steelyard.workbench.case_export import export_cases
+from steelyard.workbench.dashboards import progress_figures
+from steelyard.workbench.hard_items import disagreement_figures
+from steelyard.workbench.item_assessments import assess_items
+from steelyard.workbench.item_states import move
+from steelyard.workbench.item_views import item_panels
+from steelyard.workbench.listings import ItemSelection, answer_page, item_page
+from steelyard.workbench.paper_figures import paper_figures
+from steelyard.workbench.projects import set_priorities, settings_of
+from steelyard.workbench.quality import agreement_figures, people_figures
+from steelyard.workbench.rater_fits import fit_people
+from steelyard.workbench.tables import StoredItem, StoredProject
+from workbench_people import NOON, answer_all, make_project
+
+FEW, MANY = 4, 12
+READERS = {
+    "progress": lambda session, project, items: progress_figures(session, project, at=NOON),
+    "agreement": lambda session, project, items: agreement_figures(session, project),
+    "people": lambda session, project, items: people_figures(session, project),
+    "hard items": lambda session, project, items: disagreement_figures(session, project),
+    "panels": lambda session, project, items: item_panels(session, items, 1, settings_of(project)),
+    "paper": lambda session, project, items: paper_figures(session, project, at=NOON),
+    "export": lambda session, project, items: list(export_cases(session, project, evidence="both")),
+    "items": lambda session, project, items: item_page(session, project.id, ItemSelection()),
+    "answers": lambda session, project, items: answer_page(session, project.id),
+    "priorities": lambda session, project, items: set_priorities(
+        session, project, {f"q{number}": float(number) for number in range(len(items))}, by=1, at=NOON
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def projects(sqlite_template, tmp_path_factory):
+    """Two workbenches whose projects differ in the number of items: finished, to align, and of a second round."""
+    from steelyard.workbench.database import Database
+
+    made = {}
+    for number in (FEW, MANY):
+        path = tmp_path_factory.mktemp("project") / "workbench.db"
+        path.write_bytes(sqlite_template.read_bytes())
+        made[number] = worked(Database(f"sqlite:///{path}"), number)
+    yield made
+    for database in made.values():
+        database.close()
+
+
+def worked(database, number):
+    """A project of four people who differ in their orders, with a fit, a half of whose items are finished."""
+    rules = PipelineRules(gold_share=0, least_agreement=0.5)
+    project, people = make_project(database, number, num_people=4, rules=rules)
+    turned = {people[0]}
+    answer_all(database, project, people, order=lambda person, shown: sorted(shown, reverse=person in turned))
+    fit_people(database, project, at=NOON)
+    assess_items(database, project)
+
+    def finish(session):
+        for item in session.scalars(select(StoredItem).where(StoredItem.id % 2 == 0)).all():
+            while item.state not in ("finished", "aligning"):
+                move(session, item, "accepted", person=None, at=NOON)
+            item.state = "finished"
+
+    database.write(finish)
+    return database
+
+
+@contextmanager
+def counted(database):
+    """Count the statements that are sent to the database."""
+    sent = []
+
+    def note(connection, cursor, statement, *_):
+        sent.append(statement)
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    yield sent
+    event.remove(database.engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_more_items_are_no_more_statements(projects, name):
+    sent = {}
+    for number, database in projects.items():
+        with database.reading() as session:
+            project = session.get_one(StoredProject, 1)
+            items = list(session.scalars(select(StoredItem.id).order_by(StoredItem.id)))
+            with counted(database) as statements:
+                READERS[name](session, project, items)
+        sent[number] = statements
+    assert len(sent[MANY]) == len(sent[FEW]), sent[MANY]
