@@ -8,6 +8,7 @@ from sqlalchemy import event, select
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.dashboards import progress_figures
+from steelyard.workbench.database import Database
 from steelyard.workbench.hard_items import disagreement_figures
 from steelyard.workbench.item_assessments import assess_items
 from steelyard.workbench.item_states import move
@@ -40,8 +41,6 @@ READERS = {
 @pytest.fixture(scope="module")
 def projects(sqlite_template, tmp_path_factory):
     """Two workbenches whose projects differ in the number of items: finished, to align, and of a second round."""
-    from steelyard.workbench.database import Database
-
     made = {}
     for number in (FEW, MANY):
         path = tmp_path_factory.mktemp("project") / "workbench.db"

@@ -59,6 +59,16 @@ class _Annotator(NamedTuple):
     closed: Collection[str] = ()
 
 
+class _Group(NamedTuple):
+    """Tasks or items that wait for the same reason; ``items``: some of theirs, or all."""
+
+    reason: Reason
+    about: str
+    number: int
+    items: Sequence[int]
+    is_least: bool = False
+
+
 class _OpenTask(NamedTuple):
     """A task that more people may be assigned to, without its texts."""
 
@@ -97,14 +107,26 @@ def stranded_work(session: Session, project: StoredProject) -> tuple[StrandedWor
     settings = settings_of(project)
     team = _team(session, project, settings)
     categories = _open_tasks(session, project.id)
-    rows = [
-        StrandedWork(reason=reason, about=category, number=number, examples=_examples(session, project.id, category))
+    groups = [
+        _Group(reason, category, number, _first_items(session, project.id, category))
         for category, number in categories.items()
         if (reason := team.why_none(category)) is not None
     ]
     usable = [category for category in categories if team.why_none(category) is None]
-    rows += _one_by_one(session, project.id, settings, team, usable)
-    rows += _waiting_items(session, project.id)
+    groups += _one_by_one(session, project.id, settings, team, usable)
+    groups += _waiting_items(session, project.id)
+    examples = [sorted(set(group.items))[:_NUM_EXAMPLES] for group in groups]
+    prompts = _prompts(session, {item for items in examples for item in items})
+    rows = [
+        StrandedWork(
+            reason=group.reason,
+            about=group.about,
+            number=group.number,
+            examples=tuple(prompts[item] for item in items),
+            is_least=group.is_least,
+        )
+        for group, items in zip(groups, examples, strict=True)
+    ]
     return tuple(sorted(rows, key=lambda row: (-row.number, row.reason, natural_order(row.about))))
 
 
@@ -132,7 +154,7 @@ def _is_open(project: int) -> tuple:
 
 def _one_by_one(
     session: Session, project: int, settings: ProjectSettings, team: _Team, categories: Sequence[str]
-) -> list[StrandedWork]:
+) -> list[_Group]:
     """Return the tasks that everybody who might take them has had, or is left out of by the rule of rework."""
     able = {category: team.skilled(category) for category in categories}
     is_small = min(map(len, able.values()), default=0) < settings.rules.num_annotators
@@ -148,14 +170,9 @@ def _one_by_one(
             ].append(task)
         elif by_rule <= had.get(task.number, set()):
             stranded["had", task.category].append(task)
+    is_least = len(tasks) == _MOST_TASKS
     return [
-        StrandedWork(
-            reason=reason,
-            about=category,
-            number=len(of_reason),
-            examples=_prompts(session, [task.item for task in of_reason]),
-            is_least=len(tasks) == _MOST_TASKS,
-        )
+        _Group(reason, category, len(of_reason), [task.item for task in of_reason], is_least)
         for (reason, category), of_reason in stranded.items()
     ]
 
@@ -208,20 +225,20 @@ def _former_people(session: Session, chosen: Select) -> dict[int, dict[int, int]
     return former
 
 
-def _waiting_items(session: Session, project: int) -> list[StrandedWork]:
+def _waiting_items(session: Session, project: int) -> list[_Group]:
     """Return items that nobody may review, settle or align."""
     people: dict[str, set[int]] = defaultdict(set)
     for person, role in session.execute(
         select(StoredPerson.id, StoredPerson.role).where(StoredPerson.is_active.is_(True))
     ):
         people[role].add(person)
-    rows: list[StrandedWork] = []
+    groups: list[_Group] = []
     for state, role in _WAITING.items():
         waiting = select(StoredItem.id).where(StoredItem.project_id == project, StoredItem.state == state)
         if people[role]:
-            rows += _row(session, "reviewers worked", state, _worked_on_by_all(session, waiting, people[role]))
+            groups += _group("reviewers worked", state, _worked_on_by_all(session, waiting, people[role]))
         else:
-            rows += _row(session, "no reviewer", state, session.scalars(waiting).all())
+            groups += _group("no reviewer", state, session.scalars(waiting).all())
     other = aliased(StoredTask)
     gone = (
         select(StoredItem.id)
@@ -236,7 +253,7 @@ def _waiting_items(session: Session, project: int) -> list[StrandedWork]:
         )
         .distinct()
     )
-    return rows + _row(session, "gone", "aligning", session.scalars(gone.order_by(StoredItem.id)).all())
+    return groups + _group("gone", "aligning", session.scalars(gone.order_by(StoredItem.id)).all())
 
 
 def _worked_on_by_all(session: Session, waiting, people: Collection[int]) -> list[int]:  # noqa: ANN001 - a statement
@@ -255,17 +272,15 @@ def _worked_on_by_all(session: Session, waiting, people: Collection[int]) -> lis
     return sorted(item for item, number in worked.items() if number == len(people))
 
 
-def _row(session: Session, reason: Reason, state: str, items: Sequence[int]) -> list[StrandedWork]:
-    if not items:
-        return []
-    return [StrandedWork(reason=reason, about=state, number=len(items), examples=_prompts(session, items))]
+def _group(reason: Reason, state: str, items: Sequence[int]) -> list[_Group]:
+    return [_Group(reason, state, len(items), items)] if items else []
 
 
-def _examples(session: Session, project: int, category: str) -> tuple[str, ...]:
+def _first_items(session: Session, project: int, category: str) -> Sequence[int]:
     items = select(StoredTask.item_id).where(*_is_open(project), StoredTask.category == category)
-    return _prompts(session, session.scalars(items.order_by(StoredTask.id).limit(_NUM_EXAMPLES * 10)).all())
+    return session.scalars(items.order_by(StoredTask.id).limit(_NUM_EXAMPLES * 10)).all()
 
 
-def _prompts(session: Session, items: Sequence[int]) -> tuple[str, ...]:
-    first = sorted(set(items))[:_NUM_EXAMPLES]
-    return tuple(session.scalars(select(StoredItem.prompt).where(StoredItem.id.in_(first)).order_by(StoredItem.id)))
+def _prompts(session: Session, items: Collection[int]) -> dict[int, str]:
+    rows = session.execute(select(StoredItem.id, StoredItem.prompt).where(StoredItem.id.in_(items)))
+    return {item: prompt for item, prompt in rows}  # noqa: C416 - `dict` takes no rows
