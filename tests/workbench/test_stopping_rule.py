@@ -14,6 +14,7 @@ from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.dashboards import progress_figures
 from steelyard.workbench.figure_tables import StoredEarlyStop, StoredRaterFit
 from steelyard.workbench.tables import StoredEvent, StoredItem, StoredProject, StoredTask
+from steelyard.workbench.tallies import DAY
 from workbench_people import NOON, answer, answer_all, make_project, send, take
 
 RULES = PipelineRules(gold_share=0, num_annotators=3, fewest_annotators=2, sure_enough=0.8)
@@ -100,6 +101,29 @@ def test_without_a_fit_or_with_people_who_are_not_known_all_are_asked(database, 
     if known is not None:
         know(database, project, people, **known)
     assert answer_all(database, project, people) == 3
+
+
+def test_the_forecast_knows_of_people_who_are_not_asked_yet(database):
+    """Without a fit every task comes to ask three people: 30 tasks are 90 answers, whatever they ask for now."""
+    rules = msgspec.structs.replace(RULES, delivery_share=0.0, operations_share=0.0)
+    project, people = make_project(database, 30, num_people=3, rules=rules)
+    given = 0
+    for day in range(6):
+        for _ in range(3):
+            for person in people:
+                [(assignment, shown)] = take(database, project, person, at=NOON + day * DAY)
+                send(database, assignment, answer(shown), at=NOON + day * DAY)
+                given += 1
+
+    def accept(session):
+        for item in session.scalars(select(StoredItem).where(StoredItem.state == "validation")):
+            item.state = "finished"
+
+    database.write(accept)
+    with database.reading() as session:
+        made = progress_figures(session, session.get_one(StoredProject, project), at=NOON + 6 * DAY)
+    assert given + made.answers_left < 90
+    assert given + made.forecast.answers.median == pytest.approx(90, abs=3)
 
 
 def test_items_of_the_calibration_ask_everybody_and_the_rule_is_off_by_default():

@@ -1,6 +1,7 @@
 """Answers: written once, checked, and followed by the gate exactly when the last one of an item is there."""
 
 import threading
+from functools import partial
 
 import msgspec
 import pytest
@@ -9,9 +10,22 @@ from sqlalchemy import select
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import verify
-from steelyard.workbench.submissions import save_draft
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredItem, StoredTask
-from workbench_people import NO_GOLD, answer, content_of, make_project, send, take
+from steelyard.workbench.figure_tables import StoredGateResult
+from steelyard.workbench.paper_figures import paper_figures
+from steelyard.workbench.paper_pages import methods_paragraph
+from steelyard.workbench.quality import agreement_figures
+from steelyard.workbench.queues import assign_task
+from steelyard.workbench.submissions import save_draft, submit
+from steelyard.workbench.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredEvent,
+    StoredItem,
+    StoredProject,
+    StoredTask,
+)
+from steelyard.workbench.tallies import GATE_EVENTS, recount
+from workbench_people import NO_GOLD, NOON, answer, content_of, make_project, seat_of, send, sums_of, take
 
 ABC = ("r0", "r1", "r2")
 BAC, CBA = ("r1", "r0", "r2"), ("r2", "r1", "r0")
@@ -183,6 +197,54 @@ def test_what_nobody_could_judge_does_not_pass(database):
         send(database, number, TaskAnswer(cannot_judge="not my field"))
     (item,) = rows(database, StoredItem)
     assert (item.state, item.agreement) == ("aligning", None)
+
+
+@pytest.mark.parametrize("gate", ["item", "batch", "pair of people"])
+def test_one_answer_a_task_has_nothing_to_pass_and_counts_in_no_share(database, gate):
+    rules = msgspec.structs.replace(NO_GOLD, num_annotators=1, delivery_share=1.0, gate=gate)
+    project, people = make_project(database, 3, num_people=1, rules=rules)
+    for content in (None, None, TaskAnswer(cannot_judge="not my field")):
+        ((number, shown),) = take(database, project, people[0])
+        send(database, number, content or answer(shown))
+    # What the only person could not judge is settled by others.
+    assert sorted(item.state for item in rows(database, StoredItem)) == ["aligning", *["delivery review"] * 2]
+    events = [event.action for event in rows(database, StoredEvent) if event.action in GATE_EVENTS]
+    assert sorted(events) == ["disagreed", "uncompared", "uncompared"]
+    before = sums_of(database)
+    database.write(recount)
+    assert sums_of(database) == before
+    with database.reading() as session:
+        row = session.get_one(StoredProject, project)
+        gate, paper = agreement_figures(session, row).gate, paper_figures(session, row, at=NOON)
+    assert (gate.value, gate.n, paper.gates, paper.uncompared, paper.aligned.n) == (None, 0, 0, 3, 0)
+    assert "Each task was answered by one person." in methods_paragraph(paper, "en")
+    assert "passed the gate" not in methods_paragraph(paper, "en")
+
+
+def test_a_gate_over_a_batch_counts_complete_items_alone(database):
+    """Two people differ on the task of the first item, whose second task is open: the second item passes by itself."""
+    rules = msgspec.structs.replace(NO_GOLD, gate="batch")
+    project, people = make_project(database, 2, 4, rules=rules)
+    tasks = {(task.item_id, task.number): task.id for task in rows(database, StoredTask)}
+    assert len(tasks) > 2
+    first = min(item for item, _ in tasks)
+    for (item, number), task in tasks.items():
+        if item != first or number == 1:
+            for person in people:
+                shown = next(each.responses for each in rows(database, StoredTask) if each.id == task)
+                order = sorted(shown, reverse=item == first and person == people[0])
+                database.write(partial(answer_elsewhere, project=project, person=person, task=task, order=order))
+    states = {item.id: item.state for item in rows(database, StoredItem)}
+    assert states.pop(first) == "annotating"
+    assert not {"aligning", "annotating"} & {*states.values()}
+    (passed,) = rows(database, StoredGateResult)
+    assert passed.is_passed
+
+
+def answer_elsewhere(session, *, project, person, task, order):
+    """Answer a task as if the person had got it."""
+    assigned = assign_task(session, seat_of(session, project, person), task, order, at=NOON)
+    assert submit(session, assigned, answer(order, order), seconds=1.0, at=NOON).outcome == "stored"
 
 
 def test_one_answer_of_two_is_no_agreement_yet(database):

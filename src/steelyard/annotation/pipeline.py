@@ -24,9 +24,19 @@ ItemState = Literal[
     "dropped",
 ]
 ItemEvent = Literal[
-    "agreed", "disagreed", "settled", "unresolved", "replanned", "accepted", "not drawn", "rejected", "dropped"
+    "agreed",
+    "disagreed",
+    "uncompared",
+    "settled",
+    "unresolved",
+    "replanned",
+    "accepted",
+    "not drawn",
+    "rejected",
+    "dropped",
 ]
-"""What happens to an item. ``replanned``: people took a response out while they aligned, and further tasks are to be
+"""What happens to an item. ``uncompared``: each of its tasks has one answer, and there is nothing to agree on;
+``replanned``: people took a response out while they aligned, and further tasks are to be
 answered; ``not drawn``: it is not among the share that a layer checks."""
 Layer = Literal["delivery", "operations", "research"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
@@ -37,6 +47,7 @@ TwoLeft = Literal["compare", "drop"]
 TRANSITIONS: dict[tuple[ItemState, ItemEvent], ItemState] = {
     ("annotating", "agreed"): "delivery review",
     ("annotating", "disagreed"): "aligning",
+    ("annotating", "uncompared"): "delivery review",
     ("aligning", "settled"): "delivery review",
     ("aligning", "unresolved"): "with delivery",
     ("with delivery", "settled"): "delivery review",

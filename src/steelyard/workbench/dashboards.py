@@ -11,13 +11,13 @@ from sqlalchemy import BigInteger, Integer, cast, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, ItemState
-from steelyard.annotation.progress import ProjectForecast, WorkDone, WorkLeft, WorkPrice, forecast
+from steelyard.annotation.progress import FurtherPeople, ProjectForecast, WorkDone, WorkLeft, WorkPrice, forecast
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.figure_tables import StoredGateResult, StoredWorkDay
-from steelyard.workbench.projects import settings_of
+from steelyard.workbench.projects import CALIBRATION_SHARE, settings_of
 from steelyard.workbench.queue_figures import QueueFigures, queue_figures
 from steelyard.workbench.stopping_notes import saved_answers
 from steelyard.workbench.stranded import StrandedWork, stranded_work
@@ -67,9 +67,13 @@ class PersonPace(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class RoundCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Rounds of items: at the gate, passed, and the answers that they took; reviews accepted and rejected."""
+    """Rounds of items: at the gate, passed, and the answers that they took; reviews accepted and rejected.
+
+    ``compared``: those of the gates at which a task had two answers; the others could not pass.
+    """
 
     gates: int
+    compared: int
     passed: int
     answers: int
     wanted: int
@@ -243,8 +247,9 @@ def _pace(session: Session, project: int) -> Estimate:
 def _rounds(session: Session, project: int) -> RoundCounts:
     gate = StoredGateResult
     passed = func.sum(cast(gate.is_passed, Integer))
-    gates, num_passed, answers, wanted = session.execute(
-        select(func.count(), passed, func.sum(gate.num_answers), func.sum(gate.num_wanted)).where(
+    compared = func.sum(cast(gate.num_compared > 0, Integer))
+    gates, num_compared, num_passed, answers, wanted = session.execute(
+        select(func.count(), compared, passed, func.sum(gate.num_answers), func.sum(gate.num_wanted)).where(
             gate.project_id == project
         )
     ).one()
@@ -252,7 +257,12 @@ def _rounds(session: Session, project: int) -> RoundCounts:
     for decision, number in review_counts(session, project):
         decisions[decision] += number
     return RoundCounts(
-        gates=gates, passed=int(num_passed or 0), answers=int(answers or 0), wanted=int(wanted or 0), **decisions
+        gates=gates,
+        compared=int(num_compared or 0),
+        passed=int(num_passed or 0),
+        answers=int(answers or 0),
+        wanted=int(wanted or 0),
+        **decisions,
     )
 
 
@@ -280,7 +290,28 @@ def _left(
         num_rejected=_num_sent_back(session, project.id),
         waits=finished,
         waiting=waiting,
+        further=_further(session, project),
     )
+
+
+def _further(session: Session, project: StoredProject) -> FurtherPeople | None:
+    """Return how many people tasks ask for so far; null where they ask for all at once."""
+    rules = settings_of(project).rules
+    if rules.fewest_annotators is None:
+        return None
+    is_under_way = StoredItem.state == "annotating"
+    rows = session.execute(
+        select(is_under_way, StoredTask.num_wanted, func.count())
+        .join(StoredItem, (StoredTask.item_id == StoredItem.id) & (StoredTask.round == StoredItem.round))
+        .where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False), StoredTask.is_retired.is_(False))
+        .group_by(is_under_way, StoredTask.num_wanted)
+    ).all()
+    under_way = {people: number for is_open, people, number in rows if is_open}
+    before = {people: float(number) for is_open, people, number in rows if not is_open}
+    # Items of the calibration ask everybody from the start, whatever is known.
+    calibration = CALIBRATION_SHARE * sum(before.values())
+    before[rules.num_annotators] = max(0.0, before.get(rules.num_annotators, 0.0) - calibration)
+    return FurtherPeople(under_way, before, rules.num_annotators)
 
 
 def _forecast(project: StoredProject, days: Sequence[DayCounts], left: WorkLeft, *, at: float) -> ProjectForecast:

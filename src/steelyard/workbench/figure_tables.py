@@ -85,6 +85,7 @@ class StoredGateResult(WorkbenchTable):
     """An item at the gate of a round: the verdicts on which its people agreed, and whether it passed.
 
     ``num_answers`` are all answers of the round so far, ``num_wanted`` those that the tasks which remained asked for.
+    ``num_compared``: the tasks with two answers or more. An item without any had nothing to pass: no share counts it.
     An item that comes to the gate again in the same round, after a response was taken out, has its latest result.
     """
 
@@ -93,7 +94,7 @@ class StoredGateResult(WorkbenchTable):
         UniqueConstraint("item_id", "round"),
         Index(
             "ix_gate_results_figures", "project_id", "category", "at", "is_passed", "num_same", "num_judged",
-            "num_answers", "num_wanted",
+            "num_answers", "num_wanted", "num_compared",
         ),
     )  # fmt: skip
 
@@ -107,6 +108,7 @@ class StoredGateResult(WorkbenchTable):
     num_judged: Mapped[int]
     num_answers: Mapped[int]
     num_wanted: Mapped[int]
+    num_compared: Mapped[int]
 
 
 class StoredGoldResult(WorkbenchTable):

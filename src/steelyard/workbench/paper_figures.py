@@ -18,6 +18,7 @@ from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.dashboards import ItemCounts, ProgressFigures, progress_figures
+from steelyard.workbench.figure_tables import StoredGateResult
 from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.quality import AgreementFigures, AgreementRow, PeopleFigures, agreement_figures, people_figures
 from steelyard.workbench.tables import (
@@ -96,7 +97,9 @@ class PaperGuideline(Record, frozen=True, kw_only=True, omit_defaults=False):
 class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Everything that the methods paragraph and the tables of a project state. Times are seconds since 1970 in UTC.
 
-    ``gates`` counts rounds of items at the gate; ``aligned`` is the share of them that the annotators settled.
+    ``gates`` counts rounds of items at the gate, ``uncompared`` those beside them whose tasks had one answer each;
+    ``aligned`` is the share of the gates that the annotators settled. ``people_a_task``: the fewest and the most people
+    that a task with all its answers has; null without one.
     ``seconds`` are quartiles of the active time of an answer, null where none has a time; ``tasks`` are those with an
     answer, gold tasks excepted.
     """
@@ -114,7 +117,10 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     hours: float
     pace: Estimate
     seconds: tuple[float, float, float] | None
+    people_a_task: tuple[int, int] | None
+    answers_saved: int
     gates: int
+    uncompared: int
     gate: Estimate
     aligned: Estimate
     aligned_tasks: int
@@ -145,7 +151,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
     agreement, quality = agreement_figures(session, project), people_figures(session, project)
     seconds = _seconds_by_person(session, project.id)
     every = np.concatenate(list(seconds.values())) if seconds else np.empty(0)
-    climb = _climb(session, project.id, progress.rounds.gates)
+    climb = _climb(session, project.id, progress.rounds.compared)
     return PaperFigures(
         project=project.name,
         version=version("steelyard"),
@@ -160,7 +166,10 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         hours=sum(day.hours for day in progress.days),
         pace=progress.pace,
         seconds=_quartiles(every),
+        people_a_task=_people_a_task(session, project.id),
+        answers_saved=progress.answers_saved,
         gates=climb.gates,
+        uncompared=progress.rounds.gates - climb.gates,
         gate=agreement.gate,
         aligned=climb.share("settled", "aligning"),
         aligned_tasks=climb.settled_tasks[_ALIGNED],
@@ -208,6 +217,20 @@ def _num_answered_tasks(session: Session, project: int) -> int:
     return session.scalar(number) or 0
 
 
+def _people_a_task(session: Session, project: int) -> tuple[int, int] | None:
+    """Return the fewest and the most people of a task that has all its answers: settings may have changed since."""
+    wanted = StoredTask.num_wanted
+    least, most = session.execute(
+        select(func.min(wanted), func.max(wanted)).where(
+            StoredTask.project_id == project,
+            StoredTask.is_gold.is_(False),
+            StoredTask.is_retired.is_(False),
+            StoredTask.num_answered >= wanted,
+        )
+    ).one()
+    return None if least is None else (least, most)
+
+
 def _has_simulated_people(session: Session, people: Sequence[int]) -> bool:
     simulated = select(StoredPerson.id).where(StoredPerson.id.in_(people), StoredPerson.is_simulated.is_(True))
     return session.scalar(simulated.limit(1)) is not None
@@ -224,7 +247,15 @@ def _climb(session: Session, project: int, gates: int) -> _SettlingCounts:
             StoredEvent.action.in_(("settled", "unresolved")),
         )
     ).all()
-    rounds = {(action, detail["from"], item, detail["round"]) for action, item, detail in events}
+    # An item with one answer a task came to alignment only where the person could not judge: it had no gate to pass.
+    gate = StoredGateResult
+    bare = select(gate.item_id, gate.round).where(gate.project_id == project, gate.num_compared == 0)
+    uncompared = {(item, number) for item, number in session.execute(bare)}
+    rounds = {
+        (action, detail["from"], item, detail["round"])
+        for action, item, detail in events
+        if (item, detail["round"]) not in uncompared
+    }
     tasks = session.execute(
         select(StoredAnswer.stage, func.count())
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)

@@ -116,10 +116,18 @@ def _sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]
 def _double_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the sentences on how many people answer, the gate, and what became of items behind it."""
     rules = figures.settings.rules
-    if rules.num_annotators == 1:
+    least, most = figures.people_a_task or (rules.num_annotators, rules.num_annotators)
+    if most == 1:
         yield "single", {}
+    elif least < most:
+        yield "double range", {"least": str(least), "most": str(most)}
     else:
-        yield "double", {"number": str(rules.num_annotators)}
+        yield "double", {"number": str(most)}
+    if figures.answers_saved:
+        yield "stopping", {"sure": _setting(rules.sure_enough), "saved": _count(figures.answers_saved)}
+    if figures.uncompared and most > 1:
+        yield "uncompared", {"number": _count(figures.uncompared)}
+    if figures.gates:
         yield (
             f"gate {rules.gate}",
             {"least": _setting(rules.least_agreement), "gate": _share(figures.gate)},

@@ -252,7 +252,7 @@ def _gate_sums(session: Session, project: int) -> list[Sequence[Any]]:
     sums = (same, judged, same * same, same * judged, judged * judged)
     rows = session.execute(
         select(gate.category, week, func.sum(cast(gate.is_passed, Integer)), func.count(), *map(func.sum, sums))
-        .where(gate.project_id == project)
+        .where(gate.project_id == project, gate.num_compared > 0)
         .group_by(gate.category, week)
         .order_by(gate.category, week)
     ).all()

@@ -136,6 +136,6 @@ def _agreement(session: Session, project: int, *, is_random: bool) -> Estimate:
     row = session.execute(
         select(func.count(), *map(func.sum, sums))
         .join(StoredQueuePlace, StoredQueuePlace.item_id == gate.item_id)
-        .where(gate.project_id == project, StoredQueuePlace.is_random.is_(is_random))
+        .where(gate.project_id == project, gate.num_compared > 0, StoredQueuePlace.is_random.is_(is_random))
     ).one()
     return RatioSums(*(int(value or 0) for value in row)).estimate()

@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, case, select
+from sqlalchemy import bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
 from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.pipeline import ItemEvent
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.discards import remove_discarded
-from steelyard.workbench.disputes import settle_if_agreed
+from steelyard.workbench.disputes import evidence_of, settle_if_agreed
 from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.question_words import catalogues_of
@@ -51,6 +52,17 @@ _UNFINISHED = (
         StoredTask.round == bindparam("round"),
         StoredTask.is_retired.is_(False),
         StoredTask.num_answered < StoredTask.num_wanted,
+    )
+    .limit(1)
+)
+_COMPARED = (
+    select(StoredTask.id)
+    .where(
+        StoredTask.item_id == bindparam("item"),
+        StoredTask.round == bindparam("round"),
+        StoredTask.is_retired.is_(False),
+        StoredTask.is_gold.is_(False),
+        StoredTask.num_answered > 1,
     )
     .limit(1)
 )
@@ -144,7 +156,8 @@ def submit(
 def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, at: float) -> None:
     """Move an item on if all its tasks have their answers: to review where the people agree, else to alignment.
 
-    An item that fails in a unit larger than itself, though its people agree on it, has nothing to align: it passes.
+    An item that fails in a unit larger than itself, though its people agree on it, has nothing to align: it passes. One
+    whose tasks have one answer each has nothing to compare: it goes to review, and counts in no share of the gate.
 
     With a gate over batches, or over pairs of people, the agreement is that of all complete items of the unit so far.
     """
@@ -158,8 +171,12 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     item.agreement = counts_of_item.share
     # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
     is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
-    tally_gate(session, item, counts_of_item, is_passed=is_agreed, at=at)
-    move(session, item, "agreed" if is_agreed else "disagreed", person=None, at=at)
+    event: ItemEvent = "agreed" if is_agreed else "disagreed"
+    if not _is_compared(session, item):
+        # Where the only person could not judge, somebody has to settle the task.
+        event = "disagreed" if any(each.is_open for each in evidence_of(session, [item])[item.id]) else "uncompared"
+    tally_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
+    move(session, item, event, person=None, at=at)
     settle_if_agreed(session, item, person=None, at=at)
 
 
@@ -182,11 +199,19 @@ def _is_complete(session: Session, item: StoredItem) -> bool:
     return session.scalar(_UNFINISHED, {"item": item.id, "round": item.round}) is None
 
 
+def _is_compared(session: Session, item: StoredItem) -> bool:
+    """Tell whether any task of an item has two answers."""
+    return session.scalar(_COMPARED, {"item": item.id, "round": item.round}) is not None
+
+
 def _agreement_of_unit(
     session: Session, item: StoredItem, settings: ProjectSettings, *, only_item: bool = False
 ) -> PairCounts:
     unit = "item" if only_item else settings.rules.gate
     wanted = [StoredItem.id == item.id] if unit == "item" else [StoredItem.project_id == item.project_id]
+    if unit != "item":
+        # Of an item under way only some tasks have all answers.
+        wanted.append(or_(StoredItem.id == item.id, StoredItem.state != "annotating"))
     if unit == "batch":
         wanted.append(StoredItem.batch == item.batch)
     doubles = _double_answers(session, wanted)

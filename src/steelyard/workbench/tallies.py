@@ -39,6 +39,8 @@ from steelyard.workbench.tables import (
 )
 
 DAY = 24 * 3600.0
+GATE_EVENTS = ("agreed", "disagreed", "uncompared")
+"""What happens to an item when its last answer comes."""
 _BLOCK = 500
 _PAIR_SUMS = tuple(
     column.name for column in StoredPairAgreement.__table__.columns
@@ -120,7 +122,7 @@ def recount(session: Session) -> None:
 
 def _recount_gates(session: Session) -> None:
     """Make the results of the gate again: when and whether from the log, the verdicts from the tasks that remain."""
-    passed = select(StoredEvent).where(StoredEvent.subject == "item", StoredEvent.action.in_(("agreed", "disagreed")))
+    passed = select(StoredEvent).where(StoredEvent.subject == "item", StoredEvent.action.in_(GATE_EVENTS))
     for event in session.scalars(passed.order_by(StoredEvent.id)).all():
         item, number = session.get_one(StoredItem, event.subject_id), int(event.detail["round"])
         counts = _counts_of(session, item, number)
@@ -139,6 +141,11 @@ def _keep_gate(
         .where(*tasks, StoredAnswer.stage == "annotation")
     )
     wanted = select(func.sum(StoredTask.num_wanted)).where(*tasks, StoredTask.is_retired.is_(False))
+    compared = (
+        select(func.count())
+        .select_from(StoredTask)
+        .where(*tasks, StoredTask.is_retired.is_(False), StoredTask.num_answered > 1)
+    )
     session.execute(
         delete(StoredGateResult).where(StoredGateResult.item_id == item.id, StoredGateResult.round == number)
     )
@@ -154,6 +161,7 @@ def _keep_gate(
             num_judged=counts.num_judged,
             num_answers=session.scalar(answered) or 0,
             num_wanted=int(session.scalar(wanted) or 0),
+            num_compared=session.scalar(compared) or 0,
         )
     )
     session.flush()
