@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.core.plugins import build
-from steelyard.core.text import num_characters, num_markdown_marks, prompt_text, response_text
+from steelyard.core.text import money_text, num_characters, num_markdown_marks, prompt_text, response_text
 from steelyard.core.types import Case, Message, Response
 from steelyard.curation.debiasing import Config, survey_pairs
 from steelyard.evaluation.bench_pairs import values_of
@@ -122,3 +122,11 @@ def test_a_hostile_text_is_counted_in_linear_time(unit):
     start = time.thread_time()
     num_markdown_marks(Response(id="a", text=text))
     assert time.thread_time() - start < 10  # by far: where it grows as the square it takes many minutes
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(0, "0.00"), (1200, "1,200.00"), (0.1, "0.10"), (0.0999, "0.100"), (0.00128, "0.0013"), (-0.004, "-0.0040")],
+)
+def test_money_has_two_decimals_and_a_small_amount_two_digits(amount, text):
+    assert money_text(amount) == text

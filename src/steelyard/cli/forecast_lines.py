@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.core.text import number_of
+from steelyard.core.text import money_text, number_of
 
 if TYPE_CHECKING:
     from steelyard.judging.expected_tokens import CostRange, TokenRange
@@ -36,7 +36,7 @@ def model_lines(model: "Forecast") -> Iterator[str]:
     yield f"  {range_text(model.reply_tokens)} reply tokens (by {model.reply_from})"
     if model.cost is not None:
         saved = model.cached_saving
-        saving = f"; {saved:.2f} less if the server caches what is shared" if saved else ""
+        saving = f"; {money_text(saved)} less if the server caches what is shared" if saved else ""
         yield f"  cost {cost_text(model.cost)}{saving}"
     if model.batch_cost is not None:
         yield f"  cost {cost_text(model.batch_cost)} in batch files: --batch FOLDER"
@@ -76,8 +76,8 @@ def range_text(tokens: "TokenRange") -> str:
 
 def cost_text(cost: "CostRange") -> str:
     """Return an expected cost with the ends of its range, or the ends alone."""
-    ends = f"{cost.low:.2f} to {cost.high:.2f}"
-    return ends if cost.expected is None else f"{cost.expected:.2f} ({ends})"
+    ends = f"{money_text(cost.low)} to {money_text(cost.high)}"
+    return ends if cost.expected is None else f"{money_text(cost.expected)} ({ends})"
 
 
 def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:
@@ -88,8 +88,8 @@ def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:
         line = f"{model.model}: {model.num_done:,}{of} requests done, {model.num_failed:,} failed"
         yield f"{line}; {model.prompt_tokens:,} prompt tokens, {model.reply_tokens:,} reply tokens"
         if model.cost is not None:
-            to_come = "" if model.cost_to_come is None else f", about {model.cost_to_come:.2f} to come"
-            yield f"  cost {model.cost:.2f}{to_come}"
+            to_come = "" if model.cost_to_come is None else f", about {money_text(model.cost_to_come)} to come"
+            yield f"  cost {money_text(model.cost)}{to_come}"
     for batch in status.batches:
         yield f"{batch.name}: {batch.num_waiting:,} of {batch.num_requests:,} requests wait since {batch.since}"
     if status.ends is not None:

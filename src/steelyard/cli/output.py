@@ -18,7 +18,7 @@ import typer
 from steelyard.core.config import describe_type
 from steelyard.core.plugins import kinds
 from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys, toml_tables
-from steelyard.core.text import number_of, verb_for
+from steelyard.core.text import money_text, number_of, verb_for
 from steelyard.core.types import JsonObject, Run
 from steelyard.io.terminal_text import (
     Line,
@@ -148,7 +148,7 @@ def cost_lines(tokens: "Mapping[str, TokenUse]") -> Iterator[str]:
     """Yield what the replies of models cost together, where a price is known, and what may be billed beside it."""
     costs = [use.cost for use in tokens.values() if use.cost is not None]
     if costs:
-        yield f"cost: {sum(costs):.2f} for {number_of(len(costs), 'model')} with a price"
+        yield f"cost: {money_text(sum(costs))} for {number_of(len(costs), 'model')} with a price"
     if number := sum(use.unanswered_tries for use in tokens.values()):
         them = verb_for(number, "it is", "they are")
         yield f"{number_of(number, 'try', 'tries')} brought no answer and may be billed too: {them} in no count"

@@ -6,6 +6,7 @@ outside code; a block of code is one mark. Joining turns into one text adds line
 
 import re
 from collections.abc import Iterable
+from math import floor, log10
 
 from steelyard.core.types import Case, Response
 
@@ -31,6 +32,12 @@ _INLINE_MARK = re.compile(
 def number_of(number: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun: ``1 judgment``, ``1,200 judgments``; ``plural`` where an s is not enough."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def money_text(amount: float) -> str:
+    """Format an amount of money with two decimals, and a small one with two digits: ``1,200.00``, ``0.0013``."""
+    decimals = 2 if not amount or abs(amount) >= 0.1 else 1 - floor(log10(abs(amount)))
+    return f"{amount:,.{decimals}f}"
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:

@@ -23,6 +23,7 @@ from steelyard.core.errors import CeilingError, ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat, SlotChat
+from steelyard.core.text import money_text
 from steelyard.core.types import JsonObject, Meta, Record
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
@@ -155,7 +156,7 @@ def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
     of = "" if num_requests is None else f" of {num_requests:,}"
     number = store.num_kept + store.num_answered + store.num_repeated
     done = f"{number:,}{of} requests are answered, {store.num_failed:,} failed"
-    cost = "" if store.model.price is None else f", cost {store.budget.total(store.cost):.4g}"
+    cost = "" if store.model.price is None else f", cost {money_text(store.budget.total(store.cost))}"
     option = str(store.ceiling).partition(" ")[0]
     do = f"run the same command with a higher {option}: what is answered is not asked again"
     return CeilingError(f"{store.ceiling} is reached: {done}{cost}", where=store.model.name, do=do)

@@ -14,7 +14,7 @@ from steelyard.io.ledger import Ledger
 FEWEST_REPLIES = 20
 """Replies required before failures, or the share that was cut off, can end the run."""
 _LONGER_CONTEXT = "start the server with a longer context for each request"
-MORE_TOKENS = "say --set judge.max_tokens=N with more, or --set judge.form=letter, a form without reasons"
+MORE_TOKENS = "say --set judge.max_tokens=N with more, or --set judge.form=letter where it gives reasons"
 
 
 class RequestCounts(NamedTuple):

@@ -46,7 +46,7 @@ def test_prints_outcomes_of_each_judge(judged, tmp_path):
     assert found.stdout.startswith("recorded gave 4 verdicts: ")
     assert "recorded: tie 4" in found.stdout
     assert "inconsistent between orders: 100.0%" in found.stdout
-    assert "8,000 prompt tokens, 16 reply tokens, cost 0.01" in found.stdout
+    assert "8,000 prompt tokens, 16 reply tokens, cost 0.0081" in found.stdout
     assert "2 in, 2 used" in found.stdout
     assert sum(len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")) == 4
 

@@ -28,7 +28,7 @@ from steelyard.cli.output import (
 )
 from steelyard.cli.verb import StageVerb
 from steelyard.cli.verbs.filter_study import FILTER_STUDY
-from steelyard.core.text import number_of, verb_for
+from steelyard.core.text import money_text, number_of, verb_for
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _judge_details(run: "Run[JudgingSummary]", _: Path) -> Iterator[str]:
     if run.summary.card is not None:
         yield from card_lines(run.summary.card, is_whole=True)
     for name, used in run.summary.tokens.items():
-        cost = "" if used.cost is None else f", cost {used.cost:.2f}"
+        cost = "" if used.cost is None else f", cost {money_text(used.cost)}"
         odd = (
             f", without {number_of(used.odd_usage, 'reply', 'replies')} with impossible counts"
             if used.odd_usage

@@ -8,7 +8,7 @@ from steelyard.cli.forecast_lines import sampling_forecast_lines
 from steelyard.cli.options import BATCH_OPTIONS, CASES, SettingOption, StageOption, in_panel
 from steelyard.cli.output import TerminalTable, cost_lines, next_line
 from steelyard.cli.verb import StageVerb
-from steelyard.core.text import number_of
+from steelyard.core.text import money_text, number_of
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _sample_details(run: "Run[SamplingSummary] | SamplingForecast", _: Path) -> 
     )  # fmt: skip
     yield TerminalTable("Responses by model", heads, rows)
     for name, used in summary.tokens.items():
-        cost = "" if used.cost is None else f", cost {used.cost:.2f}"
+        cost = "" if used.cost is None else f", cost {money_text(used.cost)}"
         yield f"{name}: {used.prompt:,} prompt tokens, {used.reply:,} reply tokens{cost}"
     if (meetings := summary.meetings) is not None:
         yield f"any two models answered the same prompt {meetings.fewest:,} to {meetings.most:,} times"
