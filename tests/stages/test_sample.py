@@ -236,8 +236,10 @@ def test_cut_replies_end_the_run(tmp_path):
     with chatting(lambda _: completion("Well, ", "length", usage=(7, 2048))) as server:
         with pytest.raises(ModelError, match=r"(?s)cut off before their end.*max_truncated=1.0"):
             sample(tmp_path / "many.jsonl", planned(tmp_path, served(server)), tmp_path / "out")
+        # The remedy of the error, with the same folder: what was answered and paid for is not asked again.
         config = Config(max_truncated=1.0)
-        run = sample(tmp_path / "many.jsonl", planned(tmp_path, served(server)), tmp_path / "all", config)
+        run = sample(tmp_path / "many.jsonl", planned(tmp_path, served(server)), tmp_path / "out", config)
+        assert len(server.questions) == 30
     assert counts_of(run)["cut_off"] == 30
     assert run.counts.dropped == {"no new response": 30}
 

@@ -88,6 +88,8 @@ def sample(
     path = find_plan(plan)
     choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
     settings = msgspec.to_builtins(config) | choice.settings()
+    # It ends a run early and decides no response: after that the run goes on with a larger share, and its replies.
+    del settings["max_truncated"]
     inputs = {"cases": cases, "plan": path, **choice.inputs()}
 
     if dry_run:
