@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 import msgspec
 from sqlalchemy import select
 
-from steelyard.workbench.projects import set_priorities
+from steelyard.workbench.external_priorities import set_priorities
 from steelyard.workbench.queues import give_back, release
 from steelyard.workbench.submissions import save_draft
 from steelyard.workbench.tables import (

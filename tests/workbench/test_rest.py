@@ -116,7 +116,11 @@ def test_answers_are_signed_by_pseudonyms_and_export_says_who_took_it(visit, adm
 
 def test_priorities_order_the_tasks(visit, admin):
     path = f"{PROJECTS}/{visit.site.project}/priorities"
-    assert admin.post(path, json={"priorities": {"q4": 1.5, "unknown": 2}}).json() == {"num_tasks": 1}
+    assert admin.post(path, json={"priorities": {"q4": 1.5, "unknown": 2}}).json() == {
+        "num_tasks": 1,
+        "num_by_chance": 0,
+        "num_unknown": 1,
+    }
     with visit.database.reading() as session:
         rows = session.execute(select(StoredItem.prompt, StoredTask.priority).join(StoredTask)).all()
     assert {prompt: priority for prompt, priority in rows if priority} == {"q4": 1.5}

@@ -1,18 +1,24 @@
 """Queues by priority, on both databases: who gets what first, what is recorded of it, and files that are wrong."""
 
 import json
+import re
+import shutil
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 import pytest
 from sqlalchemy import select
+from typer.testing import CliRunner
 
+from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Judgment
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.resolve import resolve
 from steelyard.workbench.case_export import export_cases
+from steelyard.workbench.external_priorities import set_priorities
 from steelyard.workbench.projects import import_cases
 from steelyard.workbench.queue_sources import key_of, read_committee
 from steelyard.workbench.queue_tables import StoredQueue, StoredQueuePlace
@@ -129,6 +135,74 @@ def test_two_judges_who_disagree_are_asked_about(database, tmp_path):
     assert [item.prompt for item in plan.items] == ["q1", "q2", "q0"]
     assert [source.name for source in plan.sources] == ["a", "b"]
     assert work_through(database, project, ada) == ["q1", "q2", "q0"]
+
+
+def judged_file(path, judge, numbers, verdict="left"):
+    """Write a case file in which a judge has compared the first two responses of some questions."""
+    judgment = Judgment(left="r0", right="r1", verdict=verdict, judge=judge, kind="llm")
+    write_cases(path, [msgspec.structs.replace(cases(1, first=each)[0], judgments=(judgment,)) for each in numbers])
+    return path
+
+
+def test_a_judge_in_two_files_is_refused_with_a_remedy_that_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = {key_of(case): case for case in cases(4)}
+    halves = [judged_file(Path(f"{name}.jsonl"), "gpt", part) for name, part in (("one", (0, 1)), ("two", (2, 3)))]
+    with pytest.raises(ConfigError, match=r"'gpt' is in one\.jsonl and in two\.jsonl") as error:
+        read_committee([], halves, known, is_complete=False)
+    command, option = re.search(r"steelyard (.+), then --judged (\S+)", str(error.value)).groups()
+    assert CliRunner().invoke(build_app(), command.split()).exit_code == 0
+    (member,) = read_committee([], [Path(option)], known, is_complete=True)
+    assert member.name == "gpt"
+
+
+def test_a_copy_of_a_file_counts_once(tmp_path):
+    known = {key_of(case): case for case in cases(2)}
+    path = score_lines(tmp_path / "model.jsonl", {0: SURE, 1: TIED})
+    copy = shutil.copy(path, tmp_path / "copy.jsonl")
+    with pytest.raises(ConfigError, match=r"copy\.jsonl has the same lines as .*model\.jsonl"):
+        read_committee([path, copy], [], known, is_complete=True)
+    judged = judged_file(tmp_path / "judged.jsonl", "gpt", (0, 1))
+    with pytest.raises(ConfigError, match="has the same lines"):
+        read_committee([], [judged, shutil.copy(judged, tmp_path / "again.jsonl")], known, is_complete=True)
+    other = judged_file(tmp_path / "other.jsonl", "llama", (0, 1))
+    assert [member.name for member in read_committee([path], [judged, other], known, is_complete=True)] == [
+        "model",
+        "gpt",
+        "llama",
+    ]
+
+
+def test_numbers_of_a_program_replace_the_record_but_not_the_random_part(database, tmp_path):
+    project, people = make_project(database, NUM)
+    plan = order(database, project, [score_lines(tmp_path / "model.jsonl", unsure_from(8))], share=0.3)
+    ((number, shown),) = take(database, project, people[0])
+    (begun,) = prompts_of(database, [(number, shown)])
+    by_chance = {item.prompt for item in plan.items if item.is_random}
+    chosen = [item.prompt for item in plan.items if not item.is_random and item.prompt != begun]
+    sent = {prompt: float(place) for place, prompt in enumerate(sorted(chosen))} | dict.fromkeys(by_chance, 99.0)
+
+    def send_numbers(session):
+        return set_priorities(session, session.get_one(StoredProject, project), sent, by=people[0], at=NOON)
+
+    assert database.write(send_numbers) == (len(chosen), len(by_chance), 0)
+    send(database, number, answer(shown))
+    answer_all(database, project, people)
+
+    def finish(session):
+        for item in session.scalars(select(StoredItem)):
+            item.state = "finished"
+
+    database.write(finish)
+    with database.reading() as session:
+        exported = export_cases(session, session.get_one(StoredProject, project), evidence="aligned")
+        notes = {case.prompt.id: case.meta["queue"] for case in exported}
+    for prompt, note in notes.items():
+        by_program = prompt in chosen
+        assert [source["name"] for source in note["sources"]] == ["REST interface" if by_program else "model"]
+        assert note["random"] == (prompt in by_chance)
+        assert note["priority"] == (sent[prompt] if by_program else note["priority"])
+    assert [notes[prompt]["place"] for prompt in sorted(chosen)] == list(range(len(chosen), 0, -1))
 
 
 def test_what_was_begun_keeps_its_record_and_comes_first(database, tmp_path):

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, PipelineRules, annotators_at_first
@@ -14,7 +14,6 @@ from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_of
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.iteration import batched
 from steelyard.core.numerics import generator
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
@@ -257,29 +256,6 @@ def item_name(item: StoredItem) -> str:
 def case_of(item: StoredItem) -> Case:
     """Return the case of an item as it was imported."""
     return msgspec.json.decode(item.case_json, type=Case)
-
-
-def set_priorities(
-    session: Session, project: StoredProject, priorities: dict[str, float], *, by: int, at: float
-) -> int:
-    """Order the open tasks by a number for each prompt, highest first. Returns the number of tasks that have one."""
-    num_changed = 0
-    for prompts in batched(priorities, _BLOCK):
-        tasks = session.execute(
-            select(StoredTask.id, StoredItem.prompt)
-            .join(StoredItem, StoredTask.item_id == StoredItem.id)
-            .where(StoredItem.project_id == project.id, StoredItem.prompt.in_(prompts))
-            .order_by(StoredTask.id)
-        ).all()
-        if tasks:
-            changes = [{"task": task, "value": priorities[prompt]} for task, prompt in tasks]
-            session.connection().execute(_SET_PRIORITY, changes)
-        num_changed += len(tasks)
-    record(session, Deed("queue ordered", "project", project.id, by, {"tasks": num_changed}), at=at)
-    return num_changed
-
-
-_SET_PRIORITY = update(StoredTask).where(StoredTask.id == bindparam("task")).values(priority=bindparam("value"))
 
 
 def count_states(session: Session, project: int) -> dict[str, int]:

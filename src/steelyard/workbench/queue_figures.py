@@ -17,6 +17,9 @@ from steelyard.workbench.figure_tables import StoredGateResult
 from steelyard.workbench.queue_tables import StoredQueue, StoredQueuePlace
 from steelyard.workbench.tables import StoredItem
 
+_MOST_ORDERINGS = 20
+"""A program may order a queue after every answer."""
+
 
 class DecileProgress(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A tenth of the items by priority, 1 the highest, 0 without a priority.
@@ -43,7 +46,7 @@ class QueueNote(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class QueueFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The queue of a project. ``agreement``: equal verdicts at the gate on items by priority."""
+    """The queue of a project. ``orderings``: the latest 20. ``agreement``: equal verdicts at the gate by priority."""
 
     orderings: tuple[QueueNote, ...]
     deciles: tuple[DecileProgress, ...]
@@ -81,6 +84,7 @@ def _orderings(session: Session, project: int) -> tuple[QueueNote, ...]:
         .where(StoredQueue.project_id == project)
         .group_by(StoredQueue.id)
         .order_by(StoredQueue.id.desc())
+        .limit(_MOST_ORDERINGS)
     )
     return tuple(
         QueueNote(

@@ -7,6 +7,7 @@ number that is none is an error with file and line.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
@@ -52,16 +53,36 @@ def read_committee(
     """Read the members of all files. With ``is_complete`` every case needs a line in every file.
 
     Raises RecordError with file and line, EvidenceError for a file without any verdict of a model, and ConfigError for
-    a file that is given twice.
+    a file that is given twice, also as a copy, and for a judge in two files: it would count twice in the mean.
     """
     repeated = [path for path in {*scores, *judged} if [*scores, *judged].count(path) > 1]
     if repeated:
-        # It would count twice in the mean.
         raise ConfigError(f"{repeated[0]} is given twice", where="--scores, --judged", do="name each file once")
     members = [_scored(path, cases, is_complete=is_complete) for path in scores]
+    judges: dict[str, CommitteeMember] = {}
     for path in judged:
-        members += _judged(path, cases, is_complete=is_complete)
+        for member in _judged(path, cases, is_complete=is_complete):
+            known = judges.setdefault(member.name, member)
+            if known is not member and known.sha256 != member.sha256:
+                raise ConfigError(
+                    f"the judge {member.name!r} is in {known.file} and in {member.file}",
+                    where="--judged",
+                    do=f"unite the two: steelyard merge {quote(known.file)} {quote(member.file)} --out united, "
+                    "then --judged united/cases.jsonl",
+                )
+            members.append(member)
+    _check_distinct(members)
     return members
+
+
+def _check_distinct(members: Sequence[CommitteeMember]) -> None:
+    """Raise ConfigError for two files with the same content. The judges of one file have its path in common."""
+    places: dict[str, str] = {}
+    for member in members:
+        first = places.setdefault(member.sha256, member.file)
+        if first != member.file:
+            problem = f"{member.file} has the same lines as {first}"
+            raise ConfigError(problem, where="--scores, --judged", do="name it once")
 
 
 def _scored(path: Path, cases: Mapping[CaseKey, Case], *, is_complete: bool) -> CommitteeMember:

@@ -33,6 +33,7 @@ class StoredQueuePlace(WorkbenchTable):
     """The place of an item in the latest queue that ordered it. ``place`` counts from 1.
 
     ``priority``, ``uncertainty`` and ``disagreement`` are bits, null where no source says anything about the item;
+    a priority that a program sent (`external_priorities`) has the unit of that program.
     ``decile`` is 1 for the tenth of the highest priority, 0 without one. ``is_random``: the place is by chance.
     """
 

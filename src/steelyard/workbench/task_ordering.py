@@ -148,7 +148,7 @@ def store_queue(session: Session, project: StoredProject, plan: QueuePlan, *, by
     session.add(queue)
     session.flush()
     # Locked until the end: who would begin one of them now waits for its new place.
-    free = set(session.scalars(_untouched(project).with_for_update()))
+    free = set(session.scalars(untouched_items(project).with_for_update()))
     items = [item for item in plan.items if item.item in free]
     rows = [
         {"project_id": project.id, "item_id": each.item, "queue_id": queue.id}
@@ -238,7 +238,7 @@ def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _untouched(project: StoredProject):  # noqa: ANN202 - the type of a statement says less than the statement
+def untouched_items(project: StoredProject):  # noqa: ANN201 - the type of a statement says less than the statement
     """Return the statement for items of the first round without a task that is answered or in anybody's hands."""
     begun = select(StoredTask.item_id).where(StoredTask.project_id == project.id, StoredTask.num_reserved > 0)
     return (
@@ -256,7 +256,7 @@ def _untouched(project: StoredProject):  # noqa: ANN202 - the type of a statemen
 def _open_items(session: Session, project: StoredProject, batch: str | None) -> _OpenItems:
     """Return the items to be ordered, those whose tasks compare responses."""
     in_work = select(func.count()).where(StoredItem.project_id == project.id, StoredItem.state == "annotating")
-    free = select(StoredItem).where(StoredItem.id.in_(_untouched(project).order_by(None))).order_by(StoredItem.id)
+    free = select(StoredItem).where(StoredItem.id.in_(untouched_items(project).order_by(None))).order_by(StoredItem.id)
     rows = session.scalars(free if batch is None else free.where(StoredItem.batch == batch)).all()
     tasks: defaultdict[int, list[Sequence[str]]] = defaultdict(list)
     stated = select(StoredTask.item_id, StoredTask.responses).where(

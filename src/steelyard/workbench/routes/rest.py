@@ -19,6 +19,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.types import JsonObject
 from steelyard.workbench.case_export import Evidence
 from steelyard.workbench.database import Database
+from steelyard.workbench.external_priorities import set_priorities
 from steelyard.workbench.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
 from steelyard.workbench.pages import page
 from steelyard.workbench.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
@@ -27,7 +28,6 @@ from steelyard.workbench.projects import (
     add_project,
     count_states,
     import_cases,
-    set_priorities,
     settings_of,
 )
 from steelyard.workbench.routes.manage import export_stream, project_of
@@ -141,9 +141,11 @@ class PrioritiesRequest(BaseModel):
 
 
 class PrioritiesNote(BaseModel):
-    """How many tasks have a new priority."""
+    """How many open tasks have a new priority; items that came by chance and keep theirs; prompts that are unknown."""
 
     num_tasks: int
+    num_by_chance: int
+    num_unknown: int
 
 
 def errors(*statuses: int) -> dict[int | str, JsonObject]:
@@ -291,13 +293,17 @@ def list_answers(
 
 @router.post("/projects/{project}/priorities", responses=errors(400, 404, 413, 422))
 def order_queue(request: Request, visitor: Manager, project: RowNumber, order: PrioritiesRequest) -> PrioritiesNote:
-    """Order the open tasks by a number for each prompt, such as how unsure a model is about it."""
-    number = _database(request).write(
+    """Order the open tasks by a number for each prompt, such as how unsure a model is about it.
+
+    Exported cases say so in ``meta.queue`` where nobody had begun the item. Items by chance stay a random sample: they
+    keep their places.
+    """
+    outcome = _database(request).write(
         lambda session: set_priorities(
             session, project_of(session, project), order.priorities, by=visitor.person, at=time.time()
         )
     )
-    return PrioritiesNote(num_tasks=number)
+    return PrioritiesNote(**outcome._asdict())
 
 
 @description.get("/api")
