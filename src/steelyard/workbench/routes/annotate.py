@@ -71,16 +71,19 @@ def annotate_page(request: Request, visitor: Annotator, project: int | None = No
     """Show the card of the one project, or of the chosen one; several are listed first."""
     with _database(request).reading() as session:
         projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
+        has_others = len(projects) > 1
         if project is not None:
             projects = [each for each in projects if each.id == project]
             if not projects:
                 raise HTTPException(404)
         if len(projects) != 1:
             return page(request, "projects_to_annotate.html", visitor, projects=projects)
-        return _card_page(request, visitor, session, projects[0])
+        return _card_page(request, visitor, session, projects[0], has_others=has_others)
 
 
-def _card_page(request: Request, visitor: Visitor, session: Session, project: StoredProject) -> Response:
+def _card_page(
+    request: Request, visitor: Visitor, session: Session, project: StoredProject, *, has_others: bool
+) -> Response:
     language = language_of(request, visitor)
     rubric = rubric_of(language)
     words = {key: word for key, word in words_of(language).items() if key.startswith("task_")}
@@ -88,13 +91,14 @@ def _card_page(request: Request, visitor: Visitor, session: Session, project: St
     is_qualification = not may_work(session, settings, project=project.id, person=visitor.person)
     reasons = settings.discard_reasons
     setup = {"person": visitor.person, "project": project.id, "discard_reasons": reasons, "rubric": rubric}
-    setup["is_qualification"] = is_qualification
+    setup |= {"is_qualification": is_qualification, "has_others": has_others}
     text = msgspec.json.encode(setup | {"words": words}).decode()
     return page(
         request,
         "annotate.html",
         visitor,
         project=project.name,
+        has_others=has_others,
         rubric=rubric,
         setup=text,
         is_qualification=is_qualification,

@@ -29,7 +29,7 @@ export const openMarking = (dialog, response, { words, problems, severities, onS
     if (severities.length) openReasons(dialog, words.task_severity, severities, { words, onChoice: (severity) => onSpan([start, end, kind, severity]) });
     else onSpan([start, end, kind, remark.value.trim() || null]);
   };
-  const kinds = problems.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
+  const kinds = problems.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, label, " ", make("kbd", { "aria-hidden": "true" }, String(number + 1))));
   field.addEventListener("keydown", (event) => {
     const kind = problems[Number(event.key) - 1];
     if (!dialog.open || !/^[1-9]$/.test(event.key) || !kind || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -49,7 +49,7 @@ export const closing = (dialog, words) => make("p", { class: "closing" }, make("
 // Ask for one of several reasons, by digit or click, under a note on what follows. `onChoice(value)` hears of it.
 export const openReasons = (dialog, title, reasons, { words, onChoice, note = "" }) => {
   const choose = (value) => { dialog.close(); onChoice(value); };
-  const buttons = reasons.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, make("kbd", { "aria-hidden": "true" }, String(number + 1)), ` ${label}`));
+  const buttons = reasons.map(({ value, label }, number) => make("button", { type: "button", onclick: () => choose(value) }, label, " ", make("kbd", { "aria-hidden": "true" }, String(number + 1))));
   dialog.onkeydown = (event) => {
     // What was in a dialog has the focus until the next frame: a fast key after the choice is no second choice.
     const reason = dialog.open && /^[1-9]$/.test(event.key) ? reasons[Number(event.key) - 1] : null;

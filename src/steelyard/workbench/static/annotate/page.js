@@ -1,7 +1,7 @@
 // The annotator's page: what is entered goes into the answer, what follows from it onto the card and the bar.
 
 import { emptyAnswer, marked, undecided } from "./answer.js";
-import { buildCard, fill, marksOf, updateCard } from "./card.js";
+import { buildCard, fill, make, marksOf, updateCard } from "./card.js";
 import { makeClock } from "./clock.js";
 import { form } from "./form.js";
 import { belongsTo } from "./keys.js";
@@ -62,13 +62,16 @@ const focus = (active, { isScrolled = true } = {}) => {
   if (isScrolled) card.responses.get(active)?.node.scrollIntoView({ block: "nearest" });
 };
 
+const otherProjects = () => setup.has_others ? [make("p", {}, make("a", { href: "/annotate" }, words.task_other_project))] : [];
+
 const advance = () => {
   card = loader.take();
   if (!card) {
     place.replaceChildren();
     root.dataset.state = "empty";
-    if (round && round.standing === reason) drawEnd(byId("empty"), round, words);
-    else drawEmpty(byId("empty"), reason, { words, retry: () => loader.fill() });
+    window.scrollTo(0, 0);
+    if (round && round.standing === reason) drawEnd(byId("empty"), round, words, otherProjects());
+    else drawEmpty(byId("empty"), reason, { words, retry: () => loader.fill(), others: otherProjects() });
     return;
   }
   const draft = drafts.unsent(card.task.assignment) || card.task.draft;

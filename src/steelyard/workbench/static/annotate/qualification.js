@@ -15,7 +15,7 @@ export const showFeedback = (dialog, { points, num_same, reason, round }, words,
   const title = num_same === points.length ? words.task_right : num_same ? fill(words.task_partly_right, { same: num_same, all: points.length }) : words.task_wrong;
   const cell = (text, name = "") => make("td", { dir: "auto", class: name }, text);
   const rows = points.map(({ label, answer, reference, is_same }) => make("tr", { class: is_same ? "same" : "differs" }, make("th", { scope: "row" }, label), cell(`${is_same ? "✓" : "✗"} ${answer}`), cell(reference)));
-  const head = make("thead", {}, make("tr", {}, make("th", {}, ""), make("th", { scope: "col" }, words.task_yours), make("th", { scope: "col" }, words.task_reference)));
+  const head = make("thead", {}, make("tr", {}, make("td", {}), make("th", { scope: "col" }, words.task_yours), make("th", { scope: "col" }, words.task_reference)));
   let isRead = false;
   // At once by the button, whose key is for the next card from then on; by Escape when the dialog has closed.
   const goOn = () => { if (!isRead) { isRead = true; dialog.close(); onNext(); } };
@@ -32,10 +32,11 @@ export const showFeedback = (dialog, { points, num_same, reason, round }, words,
 export const drawRound = (place, round, words) => place.replaceChildren(make("span", {}, make("b", {}, String(round.num_done)), ` ${fill(words.task_qualification_of, { number: round.num_tasks })}`));
 
 // What stands in place of a card where the round has ended, or cannot begin.
-export const drawEnd = (place, round, words) => {
+// `others` is a link to other projects, where there are any.
+export const drawEnd = (place, round, words, others) => {
   const isPassed = ["passed", "not needed"].includes(round.standing);
-  if (round.standing === "no tasks") { place.replaceChildren(make("h1", {}, words.task_nothing), make("p", {}, words.task_empty_unprepared)); return; }
+  if (round.standing === "no tasks") { place.replaceChildren(make("h1", {}, words.task_nothing), make("p", {}, words.task_empty_unprepared), ...others); return; }
   const result = round.accuracy === null ? [] : [make("p", {}, resultOf(round, words))];
   const begin = make("button", { type: "button", class: "main", onclick: () => window.location.reload() }, words.task_begin);
-  place.replaceChildren(make("h1", {}, isPassed ? words.task_passed : words.task_failed), ...result, isPassed ? begin : make("p", {}, words.task_failed_why));
+  place.replaceChildren(make("h1", {}, isPassed ? words.task_passed : words.task_failed), ...result, ...(isPassed ? [begin] : [make("p", {}, words.task_failed_why), ...others]));
 };

@@ -65,9 +65,9 @@ export const drawProgress = (place, { today, total, agreement }, words) => {
 };
 
 const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "no room": "task_empty_no_room", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other skills": "task_empty_skills", "all had": "task_empty_had", "day full": "task_empty_day", record: "task_empty_record" };
-export const drawEmpty = (place, reason, { words, retry }) => {
+export const drawEmpty = (place, reason, { words, retry, others }) => {
   const today = Number(byId("own-progress").dataset.today || 0);
   const isDone = today > 0 && ["all taken", "other skills", "all had", "day full"].includes(reason);
   const again = reason === "logged out" ? make("a", { href: "/login" }, words.task_log_in) : make("button", { type: "button", onclick: retry }, words.task_retry);
-  place.replaceChildren(make("h1", {}, isDone ? words.task_done : words.task_nothing), make("p", {}, words[EMPTY[reason] || "task_empty_taken"]), ...(reason === "loading" ? [] : [again]));
+  place.replaceChildren(make("h1", {}, isDone ? words.task_done : words.task_nothing), make("p", {}, words[EMPTY[reason] || "task_empty_taken"]), ...(reason === "loading" ? [] : [make("p", {}, again), ...others]));
 };
