@@ -5,9 +5,8 @@ several, and several tasks show responses of one item: such comparisons are not 
 an interval is measured on the latest answers (`design_effects`); the figures themselves are of all answers.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +19,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.numerics import Floats, Integers
 from steelyard.statistics.linearised import design_effects
+from steelyard.workbench.listings import latest_answers_of
 from steelyard.workbench.tables import StoredAnswer, StoredTask
 
 MOST_ANSWERS = 2000
@@ -40,6 +40,18 @@ class AgreementEffects(NamedTuple):
     tau_of_category: Mapping[str, float]
     same_of_person: Mapping[int, float]
     tau_of_person: Mapping[int, float]
+
+
+class _LatestAnswer(NamedTuple):
+    """A person's answer to a task of an item."""
+
+    task: int
+    item: int
+    category: str
+    kind: str
+    responses: Sequence[str]
+    person: int
+    content: TaskAnswer
 
 
 class _Comparison(NamedTuple):
@@ -94,28 +106,29 @@ def agreement_effects(session: Session, project: int) -> AgreementEffects:
 
 
 def _comparisons(session: Session, project: int) -> list[_Comparison]:
-    latest = session.execute(
-        select(StoredAnswer.person_id, StoredAnswer.content, StoredTask)
-        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
-        .where(StoredTask.project_id == project, StoredTask.is_gold.is_(False), StoredAnswer.stage == "annotation")
-        .order_by(StoredAnswer.id.desc())
-        .limit(MOST_ANSWERS)
-    ).all()
-    by_task: defaultdict[int, list[tuple[int, TaskAnswer]]] = defaultdict(list)
-    tasks: dict[int, StoredTask] = {}
-    for person, content, task in latest:
-        by_task[task.id].append((person, msgspec.convert(content, TaskAnswer)))
-        tasks[task.id] = task
-    return [
-        _comparison(tasks[task], two) for task, answers in sorted(by_task.items()) for two in combinations(answers, 2)
-    ]
+    latest = latest_answers_of(project, MOST_ANSWERS)
+    rows = session.execute(
+        select(
+            latest.c.task_id,
+            StoredTask.item_id,
+            StoredTask.category,
+            StoredTask.kind,
+            StoredTask.responses,
+            latest.c.person_id,
+            latest.c.content,
+        )
+        .join(StoredTask, latest.c.task_id == StoredTask.id)
+        .order_by(latest.c.task_id, latest.c.id.desc())
+    )
+    answers = [_LatestAnswer._make((*values, msgspec.convert(content, TaskAnswer))) for *values, content in rows]
+    of_tasks = (list(of_task) for _, of_task in groupby(answers, lambda answer: answer.task))
+    return [_comparison(first, second) for of_task in of_tasks for first, second in combinations(of_task, 2)]
 
 
-def _comparison(task: StoredTask, two: tuple[tuple[int, TaskAnswer], tuple[int, TaskAnswer]]) -> _Comparison:
-    (first, answer), (second, partner) = two
-    counts = count_two_answers(task.responses, (answer, partner), kind_named(task.kind))
+def _comparison(first: _LatestAnswer, second: _LatestAnswer) -> _Comparison:
+    counts = count_two_answers(first.responses, (first.content, second.content), kind_named(first.kind))
     values = [float(counts.get(name, 0)) for name in ("num_same", "num_judged", "sum_tau", "num_taus")]
-    return _Comparison(task.item_id, task.id, task.category, (first, second), *values)
+    return _Comparison(first.item, first.task, first.category, (first.person, second.person), *values)
 
 
 def _taus(rows: Sequence[_Comparison]) -> tuple[Floats, Floats]:

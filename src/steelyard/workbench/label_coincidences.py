@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import TaskAnswer, outcome_of
 from steelyard.core.numerics import Floats
 from steelyard.statistics.agreement import FIRST, NUM_CELLS, SECOND, TIED, Labels, coincidences
-from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredTask
+from steelyard.workbench.listings import latest_answers_of
+from steelyard.workbench.tables import StoredProject, StoredTask
 
 MOST_ANSWERS = 20_000
 """The latest answers of a project that are counted: reading more would hold the page up."""
@@ -67,12 +68,11 @@ def several_coincidences(session: Session, project: StoredProject) -> CategoryCo
 
 
 def _labels(session: Session, project: int) -> Iterator[_Label]:
+    latest = latest_answers_of(project, MOST_ANSWERS)
     rows = session.execute(
-        select(StoredTask.category, StoredTask.id, StoredTask.responses, StoredAnswer.person_id, StoredAnswer.content)
-        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
-        .where(StoredTask.project_id == project, StoredTask.is_gold.is_(False), StoredAnswer.stage == "annotation")
-        .order_by(StoredAnswer.id.desc())
-        .limit(MOST_ANSWERS)
+        select(StoredTask.category, StoredTask.id, StoredTask.responses, latest.c.person_id, latest.c.content).join(
+            StoredTask, latest.c.task_id == StoredTask.id
+        )
     )
     for category, task, responses, person, content in rows:
         answer = msgspec.convert(content, TaskAnswer)

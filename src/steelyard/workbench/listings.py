@@ -7,8 +7,8 @@ the first one costs, and a row that is added meanwhile moves no other to another
 from collections.abc import Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, Subquery, exists, select
+from sqlalchemy.orm import Session, aliased
 
 from steelyard.workbench.tables import StoredAnswer, StoredEvent, StoredItem, StoredPerson, StoredTask
 
@@ -133,6 +133,19 @@ def answer_page(session: Session, project: int, *, after: int = 0, size: int = P
         .where(StoredTask.project_id == project, StoredAnswer.id > after)
     )
     return _page(session, statement.order_by(StoredAnswer.id), ListedAnswer, size)
+
+
+def latest_answers_of(project: int, most: int) -> Subquery:
+    """Select number, task, person and content of the latest ``most`` answers of people to ordinary tasks of a project.
+
+    Whoever reads them has to put them into an order again.
+    """
+    task = aliased(StoredTask)
+    # Not a join: SQLite, which knows nothing of the sizes of tables, would read all answers of the project, and sort.
+    is_ordinary = exists().where(task.id == StoredAnswer.task_id, task.project_id == project, task.is_gold.is_(False))
+    answer = StoredAnswer
+    latest = select(answer.id, answer.task_id, answer.person_id, answer.content).where(is_ordinary)
+    return latest.where(answer.stage == "annotation").order_by(answer.id.desc()).limit(most).subquery()
 
 
 def people_page(session: Session, *, after: int = 0, size: int = PAGE_SIZE) -> ListPage[StoredPerson]:

@@ -17,7 +17,8 @@ from steelyard.annotation.rater_reliability import FEWEST_SHARED, RaterParameter
 from steelyard.core.types import Record
 from steelyard.workbench.database import Database
 from steelyard.workbench.figure_tables import StoredRaterFit, StoredWorkDay
-from steelyard.workbench.tables import StoredAnswer, StoredTask
+from steelyard.workbench.listings import latest_answers_of
+from steelyard.workbench.tables import StoredTask
 
 MOST_ANSWERS = 20_000
 """The latest answers that a fit is made of."""
@@ -102,12 +103,11 @@ def fit_people(database: Database, project: int, *, at: float) -> None:
 
 def latest_answers(session: Session, project: int) -> PeopleAnswers:
     """Return the latest answers of a project that rank responses, gold tasks left out, of all rounds."""
+    latest = latest_answers_of(project, MOST_ANSWERS)
     rows = session.execute(
-        select(StoredTask.item_id, StoredAnswer.person_id, StoredAnswer.content)
-        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
-        .where(StoredTask.project_id == project, StoredTask.is_gold.is_(False), StoredAnswer.stage == "annotation")
-        .order_by(StoredAnswer.id.desc())
-        .limit(MOST_ANSWERS)
+        select(StoredTask.item_id, latest.c.person_id, latest.c.content)
+        .join(StoredTask, latest.c.task_id == StoredTask.id)
+        .order_by(latest.c.id.desc())
     ).all()
     read = PeopleAnswers([], [], [], 0)
     items: dict[int, int] = {}
