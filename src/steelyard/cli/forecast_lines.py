@@ -21,6 +21,8 @@ PILOT_HINT = (
 def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
     """Yield what a run would send: requests, tokens, money and hours of each model."""
     yield f"{number_of(forecast.num_used, 'prompt')} of {forecast.num_cases:,} would be judged; {_STATE}"
+    if forecast.left_out:
+        yield "  not judged: " + ", ".join(f"{reason} {number:,}" for reason, number in forecast.left_out.items())
     for model in forecast.models:
         yield from model_lines(model)
     if any(model.num_requests and model.reply_tokens.expected is None for model in forecast.models):

@@ -192,11 +192,15 @@ class Forecast(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class JudgeForecast(NamedTuple):
-    """What a run would ask: cases in all, those with comparisons, and the requests of each model."""
+    """What a run would ask: cases in all, those with comparisons, why the others have none, and each model's requests.
+
+    ``left_out`` has the number of cases for each reason.
+    """
 
     num_cases: int
     num_used: int
     models: tuple[Forecast, ...]
+    left_out: Mapping[str, int]
     kind: Literal["forecast"] = "forecast"
 
 
@@ -222,7 +226,8 @@ def forecast_panel(
         )
         for member in panel.members
     )
-    return JudgeForecast(reasons.total(), reasons[None], models)
+    left_out = {reason: number for reason, number in sorted(reasons.items(), key=str) if reason is not None}
+    return JudgeForecast(reasons.total(), reasons[None], models, left_out)
 
 
 def forecast_member(

@@ -51,6 +51,15 @@ def test_prints_outcomes_of_each_judge(judged, tmp_path):
     assert sum(len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")) == 4
 
 
+def test_the_forecast_says_why_prompts_are_left_out(judged):
+    with chatting("[[A]]") as server:
+        found = judged("--base-url", server.url, "--chat-model", "m", "--task", "triples", "--dry-run")
+    assert found.stdout.splitlines()[:2] == [
+        "1 prompt of 2 would be judged; the rest is not sent yet",
+        "  not judged: fewer than 3 responses 1",
+    ]
+
+
 def test_json_option_prints_the_run(judged, tmp_path):
     path = record(tmp_path / "r.jsonl", {"text": "[[7]]"})["path"]
     found = judged("--chat", "recorded", "--task", "ratings", "--set", f"chat.path={path}", "--json")
