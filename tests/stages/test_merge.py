@@ -12,7 +12,7 @@ from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.types import Response
 from steelyard.curation.joining import union
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.stages.merge import merge
+from steelyard.stages.merge import Config, merge
 from strategies import case, judgment
 
 
@@ -37,6 +37,25 @@ def test_what_contradicts_is_refused_naming_both_files(tmp_path):
     assert not (tmp_path / "out").exists()
     with pytest.raises(ConfigError, match="one file to merge"):
         merge([tmp_path / "a.jsonl"], tmp_path / "out")
+
+
+def test_sources_that_number_their_prompts_alike_stay_apart(tmp_path):
+    for name, texts in (("AlignBench", ("one", "two")), ("HalluQA", ("three", "four"))):
+        cases = [case(id=str(number), text=text, source=name) for number, text in enumerate(texts, 1)]
+        write_cases(tmp_path / f"{name}.jsonl", [*cases, case(id="p", text="without a source")])
+    files = [tmp_path / "AlignBench.jsonl", tmp_path / "HalluQA.jsonl"]
+    with pytest.raises(RecordError, match=r"prompt '1' has two different texts(?s:.)*do: say --ids by_source"):
+        merge(files, tmp_path / "out")
+    run = merge(files, tmp_path / "out", Config(ids="by_source"))
+    merged = [(one.prompt.id, one.prompt.messages[0].content) for one in read_cases(tmp_path / "out" / "cases.jsonl")]
+    assert merged == [
+        ("AlignBench/1", "one"),
+        ("AlignBench/2", "two"),
+        ("p", "without a source"),
+        ("HalluQA/1", "three"),
+        ("HalluQA/2", "four"),
+    ]
+    assert run.counts.noted == {"joined": 1}
 
 
 def test_the_file_that_contradicts_is_named_among_three(tmp_path):
@@ -119,7 +138,7 @@ def test_memory_does_not_hold_the_cases(tmp_path):
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from steelyard.stages.merge import merge
+from steelyard.stages.merge import Config, merge
 
 def kill(event, args):
     if event == "os.rename" and str(args[1]).endswith(sys.argv[1]):

@@ -53,7 +53,7 @@ def merge(
     *files: CasesLike,
     out: PathText | None = None,
     force: bool = False,
-    **settings: Any,
+    ids: Literal["shared", "by_source"] = "shared",
 ) -> Outcome[MergeSummary]: ...
 def split(
     cases: CasesLike,

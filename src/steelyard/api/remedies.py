@@ -20,6 +20,7 @@ _SET_NAME = re.compile(r"(?<![\w-])--set (\w+)")
 _WORDS = {
     "by": "author",
     "chat-template": "plain",
+    "ids": "by_source",
     "model": r"[a-z_]+(?= --set)",
     "only": r"\w+=\w+",
     "over-length": "unscored|left|right|refuse",

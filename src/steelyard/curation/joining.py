@@ -49,7 +49,9 @@ def union(first: Case, second: Case, warnings: Counter[str]) -> Case:
 
 def _prompt(first: Prompt, second: Prompt, warnings: Counter[str]) -> Prompt:
     if first.messages != second.messages:
-        raise RecordError(f"prompt {first.id!r} has two different texts", allowed="one text for one key")
+        has_sources = first.source and second.source and first.source != second.source
+        do = "say --ids by_source if each source has ids of its own" if has_sources else None
+        raise RecordError(f"prompt {first.id!r} has two different texts", allowed="one text for one key", do=do)
     for field in ("category", "source", "subset", "reference"):
         value, other = getattr(first, field), getattr(second, field)
         if value and other and value != other:

@@ -2,8 +2,9 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -19,11 +20,16 @@ from steelyard.io.tempfiles import LineStore, StoredLine, open_line_store
 
 
 class Config(BaseConfig, frozen=True):
-    """Nothing to set."""
+    """Which prompts are one."""
+
+    ids: Literal["shared", "by_source"] = "shared"
+    """Whether an id is one prompt in all files (shared), or in each source, whose name then goes before the id
+    (by_source)."""
 
 
 _DEFAULT = Config()
 _DIGEST_BYTES = 16
+_Read = Callable[[Path], Iterator[Case]]
 _decoder = msgspec.json.Decoder(Case)
 
 
@@ -32,16 +38,19 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
 
     ``files`` may be folders and patterns, which stand for their case files (`expand_inputs`).
 
+    With ``ids="by_source"`` prompts of different sources are different: published sets number theirs from 1.
+
     Raises RecordError, naming both files, for one key with two prompts or one response id with two texts.
     """
     paths = find_case_files(*files)
     if len(paths) < 2:
         raise ConfigError("there is one file to merge", do="name two case files or more")
+    read = _read_by_source if config.ids == "by_source" else read_cases
 
     def write(result: Result) -> None:
         warnings: Counter[str] = Counter()
         with open_line_store(out) as store:
-            shown = track(_joined(paths, store, warnings), "merge (cases written)")
+            shown = track(_joined(paths, read, store, warnings), "merge (cases written)")
             num_cases = write_cases(result.path("cases.jsonl"), shown)
         num_in = num_cases + warnings["joined"]
         result.counts = Counts(num_in=num_in, num_used=num_in, noted=dict(+warnings))
@@ -50,14 +59,22 @@ def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     return run_stage(out, "merge", Run[MergeSummary], write, config=config, inputs=case_roles(paths), force=force)
 
 
-def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:
+def _read_by_source(path: Path) -> Iterator[Case]:
+    """Yield the cases with their source before the prompt's id; a prompt without a source keeps its id."""
+    for case in read_cases(path):
+        prompt = case.prompt
+        name = f"{prompt.source}/{prompt.id}" if prompt.source else prompt.id
+        yield msgspec.structs.replace(case, prompt=msgspec.structs.replace(prompt, id=name))
+
+
+def _joined(files: Sequence[Path], read: _Read, store: LineStore, warnings: Counter[str]) -> Iterator[Case]:
     """Yield every case once, with the evidence of all files. The first pass stores the cases that repeat a key.
 
     Memory grows by one digest per key, not with the size of the cases.
     """
     pending: set[bytes] = set()
     for number, path in enumerate(files):
-        for case in read_cases(path):
+        for case in read(path):
             key = _digest(case)
             if key in pending:
                 warnings["joined"] += 1
@@ -65,14 +82,16 @@ def _joined(files: Sequence[Path], store: LineStore, warnings: Counter[str]) -> 
             pending.add(key)
     store.index()
     for path in files:
-        for case in read_cases(path):
+        for case in read(path):
             key = _digest(case)
             if key in pending:
                 pending.remove(key)
-                yield _with_later(case, store.lines(key), files, warnings)
+                yield _with_later(case, store.lines(key), files, read, warnings)
 
 
-def _with_later(case: Case, later: Sequence[StoredLine], files: Sequence[Path], warnings: Counter[str]) -> Case:
+def _with_later(
+    case: Case, later: Sequence[StoredLine], files: Sequence[Path], read: _Read, warnings: Counter[str]
+) -> Case:
     merged, is_disputed = case, False
     for stored in later:
         later_case = _decoder.decode(stored.line)
@@ -83,7 +102,7 @@ def _with_later(case: Case, later: Sequence[StoredLine], files: Sequence[Path], 
             merged = union(before, added, warnings)
         except RecordError as error:
             path = files[stored.source]
-            raise error.at(Place(f"{_other(files[: stored.source], later_case)} and {path}")) from error
+            raise error.at(Place(f"{_other(files[: stored.source], read, later_case)} and {path}")) from error
         is_disputed = is_disputed or bool(before.ranking and added.ranking and merged.ranking is None)
     return merged
 
@@ -92,10 +111,10 @@ def _digest(case: Case) -> bytes:
     return hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest()
 
 
-def _other(earlier: Sequence[Path], case: Case) -> Path:
+def _other(earlier: Sequence[Path], read: _Read, case: Case) -> Path:
     """Return the file that contradicts the case; the files are read again, since an error follows."""
     for path in earlier:
-        for known in read_cases(path):
+        for known in read(path):
             if known.key == case.key:
                 try:
                     union(known, case, Counter())

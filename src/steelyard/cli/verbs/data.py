@@ -137,13 +137,15 @@ MERGE = StageVerb(
     """Join case files about the same prompts: the responses, judgments and ratings of all.
 
     Cases are matched by prompt id and language, their contents by id. Where rankings differ, none is written and the
-    cases are counted: run `steelyard resolve` on the merged file.
+    cases are counted: run `steelyard resolve` on the merged file. Published sets number their prompts from 1: with
+    `--ids by_source` those of different sources stay apart.
 
     Example: `steelyard merge human.jsonl llm.jsonl --out merged`
     """,
     (
         StageArgument("files", "Two case files or more, folders or quoted patterns."),
         StageOption("out", "The folder for cases.jsonl."),
+        SettingOption("ids"),
     ),
     _merge_lines,
 )
