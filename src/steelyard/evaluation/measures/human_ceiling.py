@@ -47,9 +47,10 @@ TEXT = {
     "model_majority": {"en": "Model on the same pairs (majority)", "zh": "模型在相同偏好对上的准确率（多数判断）"},
     "define_people_resolved": {
         "en": "Agreement of each annotator's verdicts with the ranking of all others, on pairs that it orders: "
-        "a reference point for a model's accuracy, not an upper limit.",
+        "a reference point for a model's accuracy, not an upper limit. Prompts that contradictions leave without an "
+        "order are not in it, so that it is too high where many are.",
         "zh": "每位标注员的判断与其余标注员所成排序的一致率，只计该排序分出先后的偏好对。它是模型准确率的参照，不是上"
-        "限。",
+        "限。因标注员相互矛盾而没有排序的提示词不计在内，此类提示词多时数值偏高。",
     },
 }
 _FEWEST_PROMPTS_PER_CATEGORY = 6
@@ -197,7 +198,9 @@ def _verdict_outcomes(bench: ScoredBench) -> Callable[[Integers, Integers], Floa
 
 def lines(summary: HumanCeiling) -> Iterator[str]:
     """Yield the terminal line: leave-one-out agreement, with the model on the same pairs."""
-    remark = f"; model on the same pairs {plain_estimate(summary.resolved.model.macro)}"
+    remark = (
+        f"; model on the same pairs {plain_estimate(summary.resolved.model.macro)}; without prompts that have no order"
+    )
     yield plain_row("human ceiling", summary.resolved.human.macro, remark)
 
 
