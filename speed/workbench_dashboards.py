@@ -220,8 +220,8 @@ class Visitor:
         return {"made": made, "sent": self.stream("research", f"{address}/{msgspec.json.decode(content)['id']}")}
 
     def prioritise(self, num_items):
-        """Return the time in which a program orders all items by a number for each."""
-        numbers = {f"q{number}": random.random() for number in range(num_items)}
+        """Return the time in which a program orders the last 40,000 items by a number for each: 2 MiB hold no more."""
+        numbers = {f"q{number}": random.random() for number in range(max(0, num_items - 40_000), num_items)}
         body = msgspec.json.encode({"priorities": numbers})
         path = "/api/v1/projects/1/priorities"
         seconds, cpu, _, content = self._ask("administrator", path, "POST", body, "application/json")
