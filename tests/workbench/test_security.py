@@ -208,3 +208,19 @@ def test_texts_of_people_are_text_on_every_page(visit):
         assert 'href="javascript' not in answer.text
     for path in ("/manage", "/manage/people", "/manage/audit", "/manage/projects/1/guidelines?version=1"):
         assert "<img src=x" not in admin.get(path).text
+
+
+@pytest.mark.parametrize(
+    ("referer", "link"),
+    [
+        ("http://testserver/manage?x=1", "/manage?x=1"),
+        ("http://testserver//elsewhere.example", "/elsewhere.example"),
+        ("http://elsewhere.example/manage", None),
+        ("http://[", None),
+        ("http://testserver/nothing", None),
+    ],
+)
+def test_an_error_leads_back_to_the_page_before_and_nowhere_else(visit, referer, link):
+    page = visit.browser("administrator").get("/nothing", headers={"referer": referer}).text
+    links = [target for target in re.findall(r'<p><a href="([^"]+)"', page) if target != "/"]
+    assert links == ([] if link is None else [link])

@@ -8,6 +8,7 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -208,4 +209,17 @@ def _on_unstorable(request: Request, error: Exception) -> Response:
 def _problem(request: Request, status: int, reason: str) -> Response:
     if _wants_data(request):
         return JSONResponse({"error": reason}, status)
-    return page(request, "problem.html", visitor_of(request), status=status, number=status, reason=reason)
+    values = {"number": status, "reason": reason, "before": _page_before(request)}
+    return page(request, "problem.html", visitor_of(request), status=status, **values)
+
+
+def _page_before(request: Request) -> str | None:
+    """Return the address of the workbench's page that the request came from; null where it is not another one."""
+    try:
+        before = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return None
+    if before.netloc != request.headers.get("host") or before.path == request.url.path:
+        return None
+    # Two slashes at the beginning would lead to another host.
+    return "/" + before.path.lstrip("/") + (f"?{before.query}" if before.query else "")
