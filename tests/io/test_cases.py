@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case, Pair
 from steelyard.io.cases import decode_case, encode_case, line_end, read_cases, split_line, write_cases
+from steelyard.stages.convert import convert
 from strategies import case, cases, texts
 
 PLACE = Place("cases.jsonl", 7)
@@ -139,3 +141,22 @@ def test_what_looks_like_an_end_within_meta_is_none():
     assert kept == 0
     assert msgspec.json.decode(found)["ranking"] == [["b"], ["a", "c"]]
     assert msgspec.json.decode(found)["meta"] == msgspec.json.decode(line)["meta"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("raw.jsonl", '{"prompt": "Why?"}\n'),
+        ("raw.jsonl", '{"instruction": "Translate", "input": "one"}\n'),
+        ("raw.jsonl", '{"messages": [{"role": "user", "content": "Why?"}]}\n'),
+        ("raw.txt", "Why?\n"),
+        ("raw.csv", "prompt,language\nWhy?,en\n"),
+    ],
+)
+def test_the_remedy_for_raw_prompts_makes_a_case_file_of_them(tmp_path, monkeypatch, name, content):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(RecordError, match=rf"make a case file of it: steelyard convert {name} cases.jsonl"):
+        list(read_cases(Path(name)))
+    convert(Path(name), Path("cases.jsonl"))
+    assert len(list(read_cases(Path("cases.jsonl")))) == 1

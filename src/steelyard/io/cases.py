@@ -39,12 +39,11 @@ def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check
                 check_keys(line, msgspec.json.decode(line), place)
         return check(case)
     except msgspec.ValidationError as error:
-        raise _translated(str(error), place) from error
+        raise _translated(str(error), line, place) from error
     except msgspec.DecodeError as error:
         check_utf8(line, place)
         cut = "the line is cut off" if _TRUNCATED.search(str(error)) else f"the line is not JSON ({error})"
-        table = str(place.file).endswith((".csv", ".tsv"))
-        do = f"make a case file of the table: steelyard convert {quote(str(place.file))} cases.jsonl" if table else None
+        do = _conversion(place) if str(place.file).endswith((".csv", ".tsv", ".txt")) else None
         raise RecordError(cut, where=place, allowed="one JSON object a line", do=do) from error
     except UnicodeDecodeError as error:
         check_utf8(line, place)
@@ -237,7 +236,7 @@ def _placed_cases(path: Path) -> Iterator[tuple[Place, Case]]:
         yield place, decode_case(line, place)
 
 
-def _translated(message: str, place: Place) -> RecordError:
+def _translated(message: str, line: bytes, place: Place) -> RecordError:
     problem, _, path = message.partition(" - at `$")
     inside = path.rstrip("`").lstrip(".")
     if problem.startswith("Expected `object`, got `array`") and not inside:
@@ -246,7 +245,21 @@ def _translated(message: str, place: Place) -> RecordError:
     allowed = None
     if "Invalid enum value" in problem and inside.endswith("verdict"):
         problem, allowed = problem.replace("Invalid enum value", "unknown verdict"), "left, right, tie, none"
-    return RecordError(problem, where=place._replace(path=inside or None), allowed=allowed)
+    do = _conversion(place) if _is_foreign_row(line) else None
+    return RecordError(problem, where=place._replace(path=inside or None), allowed=allowed, do=do)
+
+
+def _conversion(place: Place) -> str:
+    return f"make a case file of it: steelyard convert {quote(str(place.file))} cases.jsonl"
+
+
+def _is_foreign_row(line: bytes) -> bool:
+    """Return whether the line is an object without a case's prompt: a row of another format."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(value, dict) and not isinstance(value.get("prompt"), dict)
 
 
 def _keep(placed: tuple[Place, Scores], waiting: dict[_Key, tuple[Place, Scores]]) -> None:
