@@ -47,9 +47,10 @@ def count_bars(about: str, bars: Sequence[CountBar], *, total: int) -> Figure:
     ]
     rows = [bar.row for bar in bars]
     y = {"field": "row", "type": "nominal", "sort": rows, "axis": {**row_axis(num_lines=1), "labelLimit": 240}}
-    # The axis goes on beyond the longest bar, which leaves room for its label.
-    domain = [0, 1.35 * max([1, *(bar.number for bar in bars)])]
-    x = {"field": "number", "type": "quantitative", "scale": {"domain": domain}, "axis": None}
+    # The axis goes on beyond the longest bar, which leaves room for its label on a page of any width.
+    most, room = max([1, *(bar.number for bar in bars)]), 12 + 7 * max([0, *(len(value["label"]) for value in values)])
+    scale = {"domainMin": 0, "domainMax": {"expr": f"{most} * width / max(width - {room}, 0.2 * width)"}}
+    x = {"field": "number", "type": "quantitative", "scale": scale, "axis": None}
     tips = [{"field": "row", "title": word("group")}, {"field": "label", "title": "n"}]
     mark = {"type": "bar", "size": 14, "cornerRadiusEnd": 2}
     text = {"type": "text", "align": "left", "dx": 6, "color": "var(--muted)", "fontSize": 12}
