@@ -2,19 +2,21 @@
 
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import func, select, text
+from sqlalchemy import event, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.schema import CreateIndex
 
 import steelyard.workbench
 from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.workbench.database import Database
+from steelyard.workbench.database_errors import UnavailableError
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.tables import StoredEvent, StoredPerson, StoredTask, WorkbenchTable
 from workbench_people import NOON
@@ -45,6 +47,14 @@ def test_migrations_make_exactly_the_tables_of_this_program(database):
             assert made.split("tasks", 2)[2] == str(CreateIndex(index)).split("tasks", 2)[2]
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address_without_tables(request, tmp_path):
+    """The address of an empty database on each of the two systems."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("empty_postgres")
+    return f"sqlite:///{tmp_path}/new.db"
+
+
 def test_versions_follow_one_another_in_one_line():
     folder = Path(steelyard.workbench.__file__).with_name("migrations")
     # Two people who each add a version to the same one would leave two heads, and no workbench that opens.
@@ -61,6 +71,82 @@ def test_a_database_that_is_migrated_stays_as_it_is(database):
     with database.engine.connect() as connection:
         assert version == connection.scalar(text("SELECT version_num FROM alembic_version"))
     assert names(database) == ["Ada"]
+
+
+def breaking_at(number):
+    """Let the connection end at a statement, counted from 1: what was not committed is gone, as after a kill."""
+    count = 0
+
+    def end(*_):
+        nonlocal count
+        count += 1
+        if count == number:
+            raise KeyboardInterrupt
+
+    return end
+
+
+@pytest.mark.parametrize("number", [9, 20, 45, 80])
+def test_a_migration_that_is_killed_leaves_the_tables_as_they_were(address_without_tables, number):
+    ended, database = Database(address_without_tables), Database(address_without_tables)
+    event.listen(ended.engine, "after_cursor_execute", breaking_at(number))
+    with pytest.raises(KeyboardInterrupt):
+        ended.migrate()
+    ended.close()
+    with database.engine.connect() as connection:
+        assert inspect(connection).get_table_names() == []
+    database.migrate()
+    assert database.write(add("Ada"))
+    database.close()
+
+
+def test_of_several_that_migrate_at_once_one_does_and_all_can_work(address_without_tables):
+    opened = [Database(address_without_tables) for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        versions = list(threads.map(Database.migrate, opened))
+    assert len(set(versions)) == 1
+    for number, database in enumerate(opened):
+        assert database.write(add(f"person {number}"))
+        database.close()
+
+
+def test_the_database_of_another_program_is_left_alone(address_without_tables):
+    database = Database(address_without_tables)
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE customers (id INTEGER)"))
+    with pytest.raises(FileError, match="tables of another program: customers") as refusal:
+        database.migrate()
+    assert "createdb workbench" in refusal.value.do
+    with database.engine.connect() as connection:
+        assert inspect(connection).get_table_names() == ["customers"]
+    database.close()
+
+
+def test_a_damaged_file_says_so_and_is_left_alone(tmp_path, sqlite_template):
+    path = tmp_path / "w.db"
+    whole = sqlite_template.read_bytes()
+    path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
+    database = Database(f"sqlite:///{path}")
+    with pytest.raises(OutputError, match="cannot be opened") as refusal:
+        database.migrate()
+    assert refusal.value.do == "the file is damaged: restore a backup, and serve that"
+    database.close()
+
+
+def test_a_server_that_is_gone_and_a_text_that_cannot_be_stored_are_told(empty_postgres):
+    database = Database(empty_postgres)
+    database.migrate()
+    with pytest.raises(ConfigError, match="characters or a length"):
+        database.write(lambda session: session.scalar(select(StoredPerson.id).where(StoredPerson.name == "A\0da")))
+
+    def lose(session):
+        session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    with pytest.raises(UnavailableError, match="what was stored before is intact") as refusal:
+        database.write(lose)
+    assert "run the same command again" in refusal.value.do
+    assert database.write(add("Ada"))
+    database.close()
 
 
 def test_the_database_of_a_newer_program_is_left_alone(database):
@@ -196,7 +282,20 @@ def test_a_server_is_copied_by_its_own_tool(empty_postgres, tmp_path):
     database.close()
 
 
-@pytest.mark.parametrize("address", ["", "w.db", "mysql://me:secret@host/w", "sqlite://", "postgresql"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "w.db",
+        "mysql://me:secret@host/w",
+        "sqlite://",
+        "postgresql",
+        "sqlite:///:memory:",
+        "sqlite:///w\0.db",
+        "sqlite:///w.db?mode=ro",
+        "postgresql://me:secret@[::bad/w",
+    ],
+)
 def test_an_address_that_is_none_is_refused_without_being_repeated(address):
     with pytest.raises(ConfigError, match="sqlite:///FILE or postgresql://") as refusal:
         Database(address)

@@ -13,7 +13,8 @@ from sqlalchemy import select, text
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.cli.main import main
 from steelyard.core.errors import OutputError
-from steelyard.workbench.database import Database, NoRoomError
+from steelyard.workbench.database import Database
+from steelyard.workbench.database_errors import NoRoomError
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.tables import StoredPerson
 from workbench_people import NOON

@@ -5,6 +5,7 @@ outside code; a block of code is one mark. Joining turns into one text adds line
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from math import floor, log10
 
@@ -32,6 +33,14 @@ _INLINE_MARK = re.compile(
 def number_of(number: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun: ``1 judgment``, ``1,200 judgments``; ``plural`` where an s is not enough."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def is_one_line(text: str) -> bool:
+    """Tell whether a text stands on one line: without control characters, line ends and halves of characters.
+
+    Joiners, which many scripts need within words, count as letters do.
+    """
+    return not any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text)
 
 
 def money_text(amount: float) -> str:

@@ -23,7 +23,8 @@ from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
 from steelyard.core.types import JsonObject, prepare_records
 from steelyard.io.progress import log
-from steelyard.workbench.database import Database, NoRoomError
+from steelyard.workbench.database import Database
+from steelyard.workbench.database_errors import NoRoomError, UnavailableError
 from steelyard.workbench.fit_keeper import FitKeeper
 from steelyard.workbench.pages import FOLDER, page
 from steelyard.workbench.people import make_key
@@ -79,6 +80,7 @@ _HEADERS = [
 ]
 
 
+_UNAVAILABLE = "the database of the workbench does not answer; tell an administrator, and send it again later"
 _NO_ROOM = "the disk of the workbench is full; tell an administrator, and send it again later"
 
 
@@ -112,6 +114,7 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
         RequestValidationError: _on_wrong_request,
         UserError: _on_user_error,
         NoRoomError: _on_no_room,
+        UnavailableError: _on_unavailable,
         TransitionRefused: _on_transition_refused,
         # Numbers and texts that no database stores: beyond 64 bits, NUL, half of a surrogate pair.
         DataError: _on_unstorable,
@@ -196,6 +199,16 @@ def _on_no_room(request: Request, error: NoRoomError) -> Response:
     # Where the database is, is for whoever runs the server.
     log(f"error: {error}")
     return _problem(request, 507, f"nothing was stored: {_NO_ROOM}")
+
+
+def _on_unavailable(request: Request, error: UnavailableError) -> Response:
+    # 503 says the same as 507: what the annotators' page holds is sent again.
+    log(f"error: {error}")
+    reason = f"nothing was stored: {_UNAVAILABLE}"
+    if _wants_data(request):
+        return JSONResponse({"error": reason}, 503)
+    # Who is logged in stands in the database, too.
+    return page(request, "problem.html", None, status=503, number=503, reason=reason)
 
 
 def _on_transition_refused(request: Request, error: TransitionRefused) -> Response:

@@ -4,7 +4,6 @@ SQLite (a file, for a person or a small team) and PostgreSQL (for a team) run th
 another one stood in the way of is run again as a whole: `Database.write` therefore takes a function.
 """
 
-import errno
 import json
 import random
 import sqlite3
@@ -22,7 +21,7 @@ from alembic import command
 from alembic.config import Config as MigrationConfig
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, DisconnectionError, NoSuchModuleError
@@ -31,6 +30,14 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from steelyard.core.errors import ConfigError, FileError, OutputError
 from steelyard.workbench.audit_log import append_recorded
+from steelyard.workbench.database_errors import (
+    first_line,
+    is_passing,
+    is_without_room,
+    no_room,
+    remedy,
+    user_error,
+)
 
 ResultT = TypeVar("ResultT")
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -40,12 +47,12 @@ _BUSY_SECONDS = 10.0
 _CONNECTIONS = 20
 _REST_SECONDS = 5.0
 """After how long without use a connection is tried before it is used: the server may have closed it."""
+_OURS = {"projects", "items", "tasks", "answers"}
+"""Tables that every version of a workbench has."""
+_MIGRATION_LOCK = 0x57656967
+"""The number of the lock under which one process at a time changes the tables of a PostgreSQL database."""
 _NUM_KEPT = 200
 """How many of the rows that it read last a transaction that writes holds on to."""
-
-
-class NoRoomError(OutputError):
-    """The disk of the database takes nothing more: what was sent is not stored, and may be sent again."""
 
 
 class Database:
@@ -65,39 +72,64 @@ class Database:
     def migrate(self) -> str:
         """Bring the tables to the version of this program, from nothing or from an older one. Returns the version.
 
-        Raises FileError for a database that a newer program has migrated, and OutputError where it cannot be opened.
+        All of it or nothing, and by one process at a time. Raises FileError for a database that a newer program has
+        migrated or that belongs to another program, and OutputError where it cannot be opened.
         """
         newest = ScriptDirectory(str(_MIGRATIONS)).get_current_head() or ""
         try:
             with self.engine.connect() as connection:
-                present = MigrationContext.configure(connection).get_current_revision()
-                if present is not None and present not in _revisions():
-                    raise FileError(
-                        f"was migrated to version {present} by a newer program",
-                        where=self.shown_address,
-                        allowed=f"version {newest} or older",
-                        do="start it with that program, or restore a backup",
-                    )
-                if present != newest:
-                    settings = MigrationConfig()
-                    settings.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-                    settings.attributes["connection"] = connection
-                    command.upgrade(settings, "head")
+                if self._checked_version(connection, newest) != newest:
+                    self._lock_whole(connection)
+                    # Another process may have been faster.
+                    if self._checked_version(connection, newest) != newest:
+                        settings = MigrationConfig()
+                        settings.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+                        settings.attributes["connection"] = connection
+                        command.upgrade(settings, "head")
                     connection.commit()
         except DatabaseError as error:
-            if _is_without_room(error):
-                raise self._no_room(error) from None
+            if is_without_room(error):
+                raise no_room(error, self.shown_address) from None
             # Also for a file that is something else, or that another program has changed.
-            raise OutputError(f"cannot be opened: {_first_line(error)}", where=self.shown_address) from None
+            problem = f"cannot be opened: {first_line(error)}"
+            raise OutputError(problem, where=self.shown_address, do=remedy(error)) from None
         return newest
+
+    def _checked_version(self, connection: Connection, newest: str) -> str | None:
+        """Return the version of the tables; null for none yet. Raises FileError for tables of another program."""
+        present = MigrationContext.configure(connection).get_current_revision()
+        tables = set(inspect(connection).get_table_names()) - {"alembic_version"}
+        if tables and not tables >= _OURS:
+            raise FileError(
+                f"has tables of another program: {', '.join(sorted(tables)[:3])}",
+                where=self.shown_address,
+                allowed="a workbench, or an empty database",
+                do="name a new file, or make a database of its own: createdb workbench",
+            )
+        if present is not None and present not in _revisions():
+            raise FileError(
+                f"was migrated to version {present} by a newer program",
+                where=self.shown_address,
+                allowed=f"version {newest} or older",
+                do="start it with that program, or restore a backup",
+            )
+        return present
+
+    def _lock_whole(self, connection: Connection) -> None:
+        """Begin a transaction that keeps other processes from migrating, and in which SQLite changes tables, too."""
+        if self.is_sqlite:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Give a session that reads one state of the database; what it would change is undone.
 
-        What it has read stays readable afterwards. Raises NoRoomError where sorting needs a full disk.
+        What it has read stays readable afterwards. Raises NoRoomError where sorting needs a full disk, and
+        UnavailableError for a database that does not answer or is damaged.
         """
-        with self._told_of_no_room(), Session(self.engine, expire_on_commit=False) as session:
+        with self._reporting(), Session(self.engine, expire_on_commit=False) as session:
             if self.is_sqlite:
                 session.connection().exec_driver_sql("BEGIN")
             else:
@@ -110,7 +142,7 @@ class Database:
         """Run ``work`` in one transaction and return its result; nothing is kept if it raises.
 
         ``work`` is run again, in a fresh session, where the database was busy or undid it for another transaction: it
-        must have no effect besides the session. Raises NoRoomError where the disk is full.
+        must have no effect besides the session. Raises as `reading`, and ConfigError for a value that cannot be stored.
         """
         for number in range(1, _TRIES + 1):
             try:
@@ -123,10 +155,8 @@ class Database:
                     session.commit()
                     return result
             except DBAPIError as error:
-                if _is_without_room(error):
-                    raise self._no_room(error) from error
-                if number == _TRIES or not _is_passing(error):
-                    raise
+                if number == _TRIES or not is_passing(error):
+                    raise (user_error(error, self.shown_address) or error) from error
             time.sleep(random.uniform(0, 0.02 * 2**number))
         raise AssertionError("the last try returns or raises")
 
@@ -153,7 +183,7 @@ class Database:
             unfinished.replace(path)
         except (sqlite3.Error, OSError) as error:
             unfinished.unlink(missing_ok=True)
-            do = "free some space there, or name a file on another disk" if _is_without_room(error) else None
+            do = "free some space there, or name a file on another disk" if is_without_room(error) else None
             raise OutputError(f"cannot be written: {error}", where=str(path), do=do) from None
 
     def close(self) -> None:
@@ -161,18 +191,11 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
-    def _told_of_no_room(self) -> Iterator[None]:
+    def _reporting(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
-            if _is_without_room(error):
-                raise self._no_room(error) from error
-            raise
-
-    def _no_room(self, error: DBAPIError) -> NoRoomError:
-        problem = f"nothing more can be stored ({_first_line(error)}); what was stored before is intact"
-        do = "free some space on the disk of the database, and do the same again"
-        return NoRoomError(problem, where=self.shown_address, do=do)
+            raise (user_error(error, self.shown_address) or error) from error
 
 
 class _WritingSession(Session):
@@ -228,13 +251,16 @@ class FairTurn:
 def _engine(address: str) -> Engine:
     try:
         url = make_url(address)
+        if "\0" in address or url.database == ":memory:":
+            # What is in memory is gone when the command ends.
+            url = url.set(drivername="")
         if url.get_backend_name() == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
             engine = create_engine(url, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, json_deserializer=_decoded)
             event.listen(engine, "checkin", _note_use)
             event.listen(engine, "checkout", _try_rested)
             return engine
-        if url.get_backend_name() == "sqlite" and url.database:
+        if url.get_backend_name() == "sqlite" and url.database and not url.query:
             if not Path(url.database).parent.is_dir():
                 raise OutputError("is not a folder", where=str(Path(url.database).parent), do="create it first")
             engine = create_engine(
@@ -242,7 +268,7 @@ def _engine(address: str) -> Engine:
             )
             event.listen(engine, "connect", _prepare_sqlite)
             return engine
-    except (ArgumentError, NoSuchModuleError):
+    except (ArgumentError, NoSuchModuleError, ValueError):
         pass
     except ModuleNotFoundError as error:
         raise ConfigError(
@@ -291,30 +317,5 @@ def _try_rested(connection: DBAPIConnection, entry: ConnectionPoolEntry, _: obje
         raise DisconnectionError from error
 
 
-def _is_passing(error: DBAPIError) -> bool:
-    """Tell whether the same transaction may succeed later: busy files, deadlocks, serialisation, a lost connection."""
-    if error.connection_invalidated:
-        return True
-    state = getattr(error.orig, "sqlstate", None)
-    # 40001 serialisation failure, 40P01 deadlock, 55P03 lock not available (PostgreSQL, appendix A).
-    return state in ("40001", "40P01", "55P03") or "database is locked" in str(error.orig)
-
-
-def _is_without_room(error: Exception) -> bool:
-    """Tell whether the disk is full: 53100 and 53400 of PostgreSQL, and of SQLite also a file over its allowed size."""
-    original = error.orig if isinstance(error, DBAPIError) else error
-    if getattr(original, "sqlstate", None) in ("53100", "53400"):
-        return True
-    if isinstance(original, OSError):
-        return original.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    # The lowest byte is the kind of error: SQLITE_IOERR_WRITE is one of SQLITE_IOERR.
-    code = getattr(original, "sqlite_errorcode", None) or 0
-    return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-
-
 def _revisions() -> set[str]:
     return {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
-
-
-def _first_line(error: DBAPIError) -> str:
-    return str(error.orig).strip().partition("\n")[0]

@@ -8,6 +8,7 @@ No key opens everything.
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.text import is_one_line
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.database import Database
 from steelyard.workbench.tables import StoredApiToken, StoredKey, StoredLoginAttempt, StoredLoginSession, StoredPerson
@@ -95,12 +97,12 @@ def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -
         raise ConfigError(f"{new.role!r} is not a role", where="role", allowed=", ".join(ROLES))
     person = StoredPerson(
         name=name,
-        display_name=new.display_name or name,
+        display_name=_checked_words(new.display_name, "display name") or name,
         pseudonym=f"P-{''.join(secrets.choice(_ALPHABET) for _ in range(8))}",
         password_hash="" if new.password is None else _hash_password(new.password),
         role=new.role,
         language=new.language,
-        skills=list(new.skills),
+        skills=_checked_skills(new.skills),
         is_simulated=new.is_simulated,
         created_at=at,
     )
@@ -152,7 +154,7 @@ def change_account(
         if not session.scalar(others):
             raise ConfigError("nobody else is an administrator", where="role", do="make another administrator first")
     detail = {"role": role, "is_active": is_active, "skills": list(skills), "was": person.role}
-    person.role, person.is_active, person.skills = role, is_active, list(skills)
+    person.role, person.is_active, person.skills = role, is_active, _checked_skills(skills)
     if not is_active:
         session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
     record(session, Deed("account changed", "person", person.id, by, detail), at=at)
@@ -304,6 +306,21 @@ def _seconds_to_wait(session: Session, name: str, address: str, at: float) -> fl
         if len(failed) == most:
             waits.append(failed[-1] + _WINDOW - at)
     return max(waits)
+
+
+def _checked_skills(skills: Sequence[str]) -> list[str]:
+    checked = [_checked_words(each, "skill") for each in skills]
+    if "" in checked:
+        raise ConfigError("a category without a name", where="skill", do="omit it: without any a person gets all tasks")
+    return checked
+
+
+def _checked_words(words: str, where: str) -> str:
+    """Return a display name or a category without spaces around it. Raises ConfigError for a name of no page."""
+    stripped = words.strip()
+    if len(stripped) > 200 or not is_one_line(stripped):
+        raise ConfigError(f"{words[:50]!r} cannot be shown", where=where, allowed="200 characters on one line")
+    return stripped
 
 
 def _checked_name(name: str) -> str:

@@ -15,7 +15,7 @@ from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_o
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import generator
-from steelyard.core.text import number_of
+from steelyard.core.text import is_one_line, number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
@@ -30,6 +30,8 @@ from steelyard.workbench.work_limits import WorkLimits
 
 _BLOCK = 500
 _HIGHEST_PRICE = 1e9
+_LONGEST = {"prompt": 500, "language": 40, "category": 200, "batch": 200}
+"""The characters that columns of `StoredItem` hold: SQLite would take more, and could not move to PostgreSQL."""
 CALIBRATION_SHARE = 0.1
 """The share of items that all people answer, however sure their order is: by them raters are known."""
 GOLD_ANSWERS = 10**9
@@ -69,8 +71,9 @@ def add_project(
 ) -> StoredProject:
     """Make a project. Raises ConfigError for a name that is taken or empty."""
     stripped = name.strip()
-    if not stripped or len(stripped) > 200:
-        raise ConfigError(f"{name[:50]!r} is not a name of a project", where="name", allowed="1 to 200 characters")
+    if not stripped or len(stripped) > 200 or not is_one_line(stripped):
+        problem = f"{name[:50]!r} is not a name of a project"
+        raise ConfigError(problem, where="name", allowed="1 to 200 characters on one line")
     if session.scalar(select(StoredProject.id).where(StoredProject.name == stripped)) is not None:
         raise ConfigError(f"there is a project {stripped!r} already", where="name", do="choose another name")
     project = StoredProject(
@@ -123,6 +126,9 @@ def import_cases(
     project has already.
     """
     settings = settings_of(project)
+    if not batch.strip() or len(batch) > _LONGEST["batch"] or not is_one_line(batch):
+        problem = f"{batch[:50]!r} is not a name of a batch"
+        raise ConfigError(problem, where="batch", allowed="1 to 200 characters on one line")
     if session.scalar(
         select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.batch == batch).limit(1)
     ):
@@ -278,7 +284,24 @@ def _item(project: StoredProject, case: Case, batch: str, at: float) -> StoredIt
     )
 
 
+def _check_storable(case: Case) -> None:
+    """Raise EvidenceError for a name of a case that a database cannot keep in its column."""
+    prompt = case.prompt
+    names = {"prompt": prompt.id, "language": prompt.language or "", "category": (*(prompt.category or ()), "")[0]}
+    for what, name in names.items():
+        if len(name) > _LONGEST[what] or "\0" in name:
+            length = "with a NUL character" if "\0" in name else f"of {len(name):,} characters"
+            raise EvidenceError(
+                f"prompt {prompt.id[:50]!r} has {'an id' if what == 'prompt' else f'a {what}'} {length}",
+                where="cases",
+                allowed=f"at most {_LONGEST[what]} characters, without NUL",
+                do="give it a shorter name",
+            )
+
+
 def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) -> None:
+    for case in cases:
+        _check_storable(case)
     known = session.execute(
         select(StoredItem.prompt, StoredItem.language).where(
             StoredItem.project_id == project.id, StoredItem.prompt.in_([case.prompt.id for case in cases])

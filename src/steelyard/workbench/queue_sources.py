@@ -100,6 +100,8 @@ def _scored(path: Path, cases: Mapping[CaseKey, Case], *, is_complete: bool) -> 
         lines[key] = place
         scores[key] = checked_line(case, line, place).scores
     _check_complete(path, scores.keys(), cases, is_complete=is_complete)
+    if not any(score is not None for of_case in scores.values() for score in of_case.values()):
+        raise EvidenceError("has no score", where=str(path), do="let a model score the cases: steelyard score")
 
     def probabilities(pairs: Sequence[ComparedPair], label: Floats) -> MemberProbabilities:
         margins = [_margin(scores.get(pair.key, {}), pair) for pair in pairs]
