@@ -14,7 +14,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.cli.main import main
 from steelyard.core.errors import OutputError
 from steelyard.workbench.database import Database
-from steelyard.workbench.database_errors import NoRoomError
+from steelyard.workbench.database_errors import NoRoomError, UnavailableError
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.tables import StoredPerson
 from workbench_people import NOON
@@ -119,3 +119,22 @@ def test_a_new_workbench_without_room_is_made_with_room(tmp_path):
     database.write(add("Ada"))
     assert names(database) == ["Ada"]
     database.close()
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [("en", "The database of the workbench does not answer: nothing was stored."), ("zh", "标注台的数据库没有响应")],
+)
+def test_a_database_that_does_not_answer_is_told_on_a_page_and_to_programs(visit, language, sentence, monkeypatch):
+    def fail(*_):
+        raise UnavailableError("the database cannot be used", where="postgresql://***@secret/w")
+
+    browser = visit.browser("annotator")
+    monkeypatch.setattr(type(visit.database), "reading", fail)
+    monkeypatch.setattr(type(visit.database), "write", fail)
+    reply = browser.get("/", headers={"accept-language": language})
+    assert reply.status_code == 503
+    assert sentence in reply.text
+    assert "secret" not in reply.text
+    program = browser.get("/api/v1/projects")
+    assert (program.status_code, "nothing was stored" in program.json()["error"]) == (503, True)

@@ -208,7 +208,7 @@ def _on_unavailable(request: Request, error: UnavailableError) -> Response:
     if _wants_data(request):
         return JSONResponse({"error": reason}, 503)
     # Who is logged in stands in the database, too.
-    return page(request, "problem.html", None, status=503, number=503, reason=reason)
+    return page(request, "problem.html", None, status=503, number=503, reason=reason, before=None)
 
 
 def _on_transition_refused(request: Request, error: TransitionRefused) -> Response:

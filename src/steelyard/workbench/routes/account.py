@@ -148,7 +148,7 @@ def end_token(request: Request, visitor: Anyone, number: RowNumber) -> Response:
         return token is not None
 
     if not _database(request).write(revoke):
-        return page(request, "problem.html", visitor, status=404, number=404, reason="")
+        return page(request, "problem.html", visitor, status=404, number=404, reason="", before=None)
     return RedirectResponse("/account", 303)
 
 
