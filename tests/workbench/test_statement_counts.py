@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 from sqlalchemy import event, select
 
@@ -9,17 +10,19 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.dashboards import progress_figures
 from steelyard.workbench.database import Database
+from steelyard.workbench.external_priorities import set_priorities
 from steelyard.workbench.hard_items import disagreement_figures
 from steelyard.workbench.item_assessments import assess_items
 from steelyard.workbench.item_states import move
 from steelyard.workbench.item_views import item_panels
 from steelyard.workbench.listings import ItemSelection, answer_page, item_page
 from steelyard.workbench.paper_figures import paper_figures
-from steelyard.workbench.projects import set_priorities, settings_of
+from steelyard.workbench.projects import settings_of
 from steelyard.workbench.quality import agreement_figures, people_figures
+from steelyard.workbench.queues import next_assignments
 from steelyard.workbench.rater_fits import fit_people
 from steelyard.workbench.tables import StoredItem, StoredProject
-from workbench_people import NOON, answer_all, make_project
+from workbench_people import NOON, answer_all, make_project, seat_of
 
 FEW, MANY = 4, 12
 READERS = {
@@ -75,8 +78,8 @@ def counted(database):
     """Count the statements that are sent to the database."""
     sent = []
 
-    def note(connection, cursor, statement, *_):
-        sent.append(statement)
+    def note(connection, cursor, statement, parameters, *_):
+        sent.append((statement, parameters))
 
     event.listen(database.engine, "before_cursor_execute", note)
     yield sent
@@ -94,3 +97,23 @@ def test_more_items_are_no_more_statements(projects, name):
                 READERS[name](session, project, items)
         sent[number] = statements
     assert len(sent[MANY]) == len(sent[FEW]), sent[MANY]
+
+
+@pytest.mark.parametrize("rework", ["anyone", "others", "same people"])
+def test_what_a_person_has_had_is_looked_up_by_task(projects, rework):
+    """Who has had 5,000 tasks gets the next one as fast as a newcomer: nothing reads all that a person has had."""
+    database = projects[FEW]
+    with database.reading() as session:
+        seat = seat_of(session, 1, 1)
+        rules = msgspec.structs.replace(seat.settings.rules, rework=rework)
+        seat = seat._replace(settings=msgspec.structs.replace(seat.settings, rules=rules))
+        with counted(database) as statements:
+            next_assignments(session, seat, number=1, at=NOON)
+        candidates = [(text, values) for text, values in statements if "NOT (EXISTS" in text]
+        plans = [
+            row[3]
+            for text, values in candidates
+            for row in session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)
+        ]
+    assert candidates
+    assert not [step for step in plans if "person_id=?" in step and "task_id=?" not in step]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
@@ -268,10 +268,10 @@ def _free_tasks(
     free += _rework_rule(rework)
     other = aliased(StoredTask)
     same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id
-    had = and_(StoredAssignment.person_id == bindparam("person"), StoredAssignment.task_id == other.id, same)
+    had = exists().where(same, _is_of_person(other))
     return (
         select(StoredTask.id, StoredTask.priority)
-        .where(*free, ~exists().where(had))
+        .where(*free, ~had)
         .order_by(StoredTask.priority.desc(), StoredTask.id)
         .limit(_CANDIDATES)
     )
@@ -286,14 +286,18 @@ def _rework_rule(rework: str) -> list[ColumnElement[bool]]:
     if rework == "anyone":
         return []
     former = aliased(StoredTask)
-    annotated = exists().where(
-        former.item_id == StoredTask.item_id,
-        former.round < StoredTask.round,
-        StoredAssignment.task_id == former.id,
-        StoredAssignment.person_id == bindparam("person"),
-        StoredAssignment.state == "answered",
-    )
+    is_answered = _is_of_person(former, StoredAssignment.state == "answered")
+    annotated = exists().where(former.item_id == StoredTask.item_id, former.round < StoredTask.round, is_answered)
     return [~annotated] if rework == "others" else [or_(StoredTask.round == 1, annotated)]
+
+
+def _is_of_person(task: type[StoredTask], *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Return the condition that the person of a seat has had a task.
+
+    It stands inside that on the task: joined to it, SQLite reads for every candidate all that the person has had.
+    """
+    assignment = StoredAssignment
+    return exists().where(assignment.task_id == task.id, assignment.person_id == bindparam("person"), *conditions)
 
 
 def _take_place(session: Session, task: int) -> bool:
