@@ -29,9 +29,10 @@ def test_nothing_is_known_without_answers():
 
 def test_the_sureness_of_a_task_is_that_of_its_pairs():
     sure = sureness(strengths([RankingAnswer(0, 0, [[0], [1]])], width=4))
-    assert sure.of_task((0, 1), 4) == pytest.approx(sure.of_pairs[:, 0])
-    assert sure.of_task((2, 3), 4) == pytest.approx(0.5)
-    assert sure.of_task((0, 1, 2), 4) == pytest.approx(sure.of_pairs[:, [0, 1, 3]].mean(axis=1))
+    for places, pairs in (((0, 1), [0]), ((2, 3), [5]), ((0, 1, 2), [0, 1, 3]), ((3, 0, 2), [1, 2, 5])):
+        [found] = sure.of_tasks(np.zeros(1, np.int64), np.array([places]))
+        assert found == pytest.approx(sure.of_pairs[0, pairs].mean())
+    assert sure.of_pairs[0, 5] == pytest.approx(0.5)
 
 
 def test_a_good_rater_tells_more_and_a_task_that_is_settled_less():

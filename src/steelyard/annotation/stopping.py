@@ -5,13 +5,14 @@ answer is worth the error that it is expected to take away: over the answers tha
 approximation (the preposterior analysis of Raiffa and Schlaifer, 1961).
 """
 
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.annotation.plackett_luce import Choices, Raters, strength_slopes
 from steelyard.annotation.strengths import ItemStrengths, pair_beliefs
-from steelyard.core.numerics import Floats
+from steelyard.core.numerics import Floats, Integers
 
 _NODES = 9
 _TINY = 1e-12
@@ -25,11 +26,17 @@ class Sureness(NamedTuple):
 
     of_pairs: Floats
 
-    def of_task(self, places: tuple[int, ...], width: int) -> Floats:
-        """Return the mean over the pairs among the responses at ``places``, (item,); an item has ``width``."""
-        first, second = np.triu_indices(width, 1)
-        among = np.isin(first, places) & np.isin(second, places)
-        return self.of_pairs[:, among].mean(axis=1)
+    def of_tasks(self, item: Integers, places: Integers) -> Floats:
+        """Return the mean over the pairs of the responses that each task shows, (task,).
+
+        ``item`` (task,), and ``places`` (task, shown) of its responses.
+        """
+        # An item of n responses has n (n - 1) / 2 pairs.
+        width = (1 + isqrt(1 + 8 * self.of_pairs.shape[1])) // 2
+        first, second = np.triu_indices(places.shape[1], 1)
+        low, high = np.sort(np.stack([places[:, first], places[:, second]]), axis=0)
+        number = low * (2 * width - low - 1) // 2 + high - low - 1
+        return self.of_pairs[item[:, None], number].mean(axis=1)
 
 
 def sureness(items: ItemStrengths) -> Sureness:

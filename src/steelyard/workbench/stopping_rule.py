@@ -10,6 +10,7 @@ the fit knows by fewer than `FEWEST_SHARED` answers, nothing is sure.
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
@@ -98,5 +99,7 @@ def _sureness(session: Session, tasks: Sequence[StoredTask], panel: StoredPanel 
     sure = sureness(items)
     shown = {task.id: tuple(places[name] for name in task.responses if name in places) for task in tasks}
     return unknown | {
-        task: float(sure.of_task(ranked, len(places))[0]) for task, ranked in shown.items() if len(ranked) > 1
+        task: float(sure.of_tasks(np.zeros(1, np.int64), np.array([ranked]))[0])
+        for task, ranked in shown.items()
+        if len(ranked) > 1
     }
