@@ -64,6 +64,26 @@ def test_two_people_align_on_their_pages(site):
     assert one.get(f"/align/{item}").status_code == 404
 
 
+def test_a_second_click_does_nothing_twice_and_says_so(site):
+    crew, _ = site
+    one, other = (browser(site, f"annotator {number}") for number in (0, 1))
+    item, task = crew.item().id, crew.evidence()[0].task.id
+    for _ in range(2):
+        assert one.post(f"/align/{item}/remarks", data={"text": "look"}).status_code == 200
+    other.post(f"/align/{item}/remarks", data={"text": "look"})
+    one.post(f"/align/{item}/remarks", data={"text": "look"})
+    assert len(crew.events("remarked")) == 3
+    for client in (one, one, other):
+        assert client.post(f"/align/{item}/tasks/{task}", data=form()).status_code == 200
+    # The item has moved on by the first click: the second one is told so, and is no page that does not exist.
+    for path, sent in ((f"tasks/{task}", form()), ("unresolved", {"reason": "we differ"}), ("remarks", {"text": "x"})):
+        late = other.post(f"/align/{item}/{path}", data=sent)
+        assert late.status_code == 409
+        assert "this was done already" in late.text
+    assert browser(site, "annotator 2").post(f"/align/{item}/remarks", data={"text": "x"}).status_code == 404
+    assert [event.detail["to"] for event in crew.events("settled")] == ["delivery review"]
+
+
 def test_a_form_that_contradicts_itself_is_said_on_the_page(site):
     crew, _ = site
     client = browser(site, "annotator 0")

@@ -128,6 +128,9 @@ def test_items_that_nobody_may_review_or_align(database):
     account(database, people[0], role="researcher")
     assert found(database, project) == [("reviewers worked", "validation", 2)]
     put("aligning")
+    # Researchers align nothing: the item of the one who was an annotator waits for nobody.
+    assert found(database, project) == [("gone", "aligning", 2)]
+    account(database, people[0], role="annotator")
     assert found(database, project) == []
     account(database, people[1], is_active=False)
     assert found(database, project) == [("gone", "aligning", 2)]

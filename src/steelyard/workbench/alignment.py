@@ -108,6 +108,12 @@ def tasks_to_align(session: Session, item: int, person: int) -> list[TaskEvidenc
     return tasks or None
 
 
+def has_moved_on(session: Session, item: int, person: int) -> bool:
+    """Tell whether an item that a person worked on has left alignment: it was settled, or passed on."""
+    moved = select(StoredItem.id).where(StoredItem.id == item, StoredItem.state != "aligning", has_worked_on(person))
+    return session.scalar(moved) is not None
+
+
 def items_to_settle(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
     """Return the items that wait for the decision of a layer, oldest first, but none that the person annotated."""
     return waiting_items(session, _STATE_OF[layer], person, wanted)
@@ -196,8 +202,17 @@ def pass_on(session: Session, item: int, reason: str, *, state: str, person: int
 
 
 def add_remark(session: Session, item: StoredItem, text: str, *, person: int, at: float) -> None:
-    """Keep a remark of the discussion of an item. Raises ConfigError for an empty or overlong one."""
-    session.add(StoredRemark(item_id=item.id, person_id=person, text=_checked(text, "remark"), at=at))
+    """Keep a remark of the discussion of an item. Raises ConfigError for an empty or overlong one.
+
+    The latest remark sent once more, by a second click or a connection that broke, is the same remark.
+    """
+    checked = _checked(text, "remark")
+    latest = session.scalar(
+        select(StoredRemark).where(StoredRemark.item_id == item.id).order_by(StoredRemark.id.desc()).limit(1)
+    )
+    if latest is not None and (latest.person_id, latest.text) == (person, checked):
+        return
+    session.add(StoredRemark(item_id=item.id, person_id=person, text=checked, at=at))
     record(session, Deed("remarked", "item", item.id, person, {}), at=at)
 
 

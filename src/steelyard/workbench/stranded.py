@@ -32,8 +32,8 @@ Reason = Literal[
 ]  # fmt: skip
 """Why work is stranded: nobody annotates; nobody is qualified; none has the category; the record of all who have it is
 too low there (`work_limits`); the rule of rework leaves out everybody, in one way or the other; everybody who may has
-had the task. Of items: no account has the role that decides; all of that role have worked on the item; an account of
-somebody who has to align is closed."""
+had the task. Of items: no account has the role that decides; all of that role have worked on the item; somebody who
+has to align has a closed account, or another role by now."""
 _ROLE_OF = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _WAITING = {state: _ROLE_OF[layer] for state, layer in (REVIEWED_BY | SETTLED_BY).items()}
 _MOST_TASKS = 5000
@@ -249,7 +249,7 @@ def _waiting_items(session: Session, project: int) -> list[_Group]:
             StoredItem.project_id == project,
             StoredItem.state == "aligning",
             StoredAnswer.stage == "annotation",
-            StoredPerson.is_active.is_(False),
+            or_(StoredPerson.is_active.is_(False), StoredPerson.role != "annotator"),
         )
         .distinct()
     )

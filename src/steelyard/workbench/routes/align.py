@@ -13,7 +13,15 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import QueuePage, add_remark, items_to_align, pass_on, propose, tasks_to_align
+from steelyard.workbench.alignment import (
+    QueuePage,
+    add_remark,
+    has_moved_on,
+    items_to_align,
+    pass_on,
+    propose,
+    tasks_to_align,
+)
 from steelyard.workbench.database import Database
 from steelyard.workbench.disputes import TaskEvidence
 from steelyard.workbench.item_states import lock_item
@@ -106,12 +114,15 @@ def _changed(
 ) -> Response:
     """Run ``work`` on the visitor's tasks of an item and show the item again, or the queue once it has moved on.
 
-    404 for an item that is not the visitor's to align. What cannot be done is said on the item's page.
+    404 for an item that was never the visitor's to align, 409 for one that has moved on since. What else cannot be done
+    is said on the item's page.
     """
 
     def run(session: Session) -> None:
         tasks = tasks_to_align(session, item, visitor.person)
         if tasks is None:
+            if has_moved_on(session, item, visitor.person):
+                raise TransitionRefused("the item is no longer in alignment")
             raise HTTPException(404)
         work(session, tasks)
 
@@ -120,6 +131,10 @@ def _changed(
     except ConfigError as error:
         return _item_page(request, visitor, item, refusal=str(error), status=400)
     except TransitionRefused:
+        with _database(request).reading() as session:
+            if tasks_to_align(session, item, visitor.person) is None:
+                # Settled by this person's first click, or by the other meanwhile: a page of its own says so.
+                raise
         return _item_page(request, visitor, item, is_late=True, status=409)
     with _database(request).reading() as session:
         is_left = tasks_to_align(session, item, visitor.person) is None
