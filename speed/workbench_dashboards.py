@@ -94,6 +94,8 @@ def measured(address, settings):
         figures["pages_with_queue"] = [visitor.times("research", f"/progress/1{each}") for each in ("", "/agreement")]
         figures["erase_ms"] = visitor.erase(database)
         figures["peak_mib"] = visitor.peak_mib()
+    # Should one of the verbs end badly.
+    print(msgspec.json.encode(figures).decode(), file=sys.stderr)
     figures["verbs"] = [verb_times(address, *verb) for verb in (
         ("workbench", "export", "--project", "Simulated project", "--out", "bench.jsonl"),
         ("workbench", "paper", "--project", "Simulated project", "--out", "paper"),
@@ -113,15 +115,21 @@ def first_people(database):
 
 
 FOLDER = tempfile.TemporaryDirectory()
+MOST_SECONDS = 300
 
 
 def verb_times(address, *verb):
-    """Run a verb in a folder of its own; returns its seconds with the start of Python, and those of the processor."""
+    """Run a verb in a folder of its own; returns its seconds with the start of Python, and those of the processor.
+
+    Both are null for a verb that was ended after `MOST_SECONDS`.
+    """
     before, started = os.times(), time.perf_counter()
     database = ["--database", address] if verb[0] == "workbench" else []
-    subprocess.run(
-        [sys.executable, "-m", "steelyard", *verb, *database], check=True, cwd=FOLDER.name, stdout=subprocess.DEVNULL
-    )
+    command = [sys.executable, "-m", "steelyard", *verb, *database]
+    try:
+        subprocess.run(command, check=True, cwd=FOLDER.name, stdout=subprocess.DEVNULL, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"verb": " ".join(verb[:2]), "s": None, "cpu_s": None}
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return {"verb": " ".join(verb[:2]), "s": round(time.perf_counter() - started, 1), "cpu_s": round(cpu, 1)}
