@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
-from rater_replay import DIGITS, RESAMPLES, SHARES, SLACK, Snapshot, share_needed
+from rater_replay import RESAMPLES, SHARES, SLACK, Snapshot, share_needed
 
 from steelyard.annotation.task_priority import consensus, item_means, queue_order
 from steelyard.core.numerics import Floats, Integers, generator
@@ -26,6 +26,8 @@ from steelyard.workbench.queue_sources import CommitteeMember, ComparedPair, key
 
 APP = typer.Typer(help=__doc__, add_completion=False)
 TEST_SHARE = 0.3
+DIGITS = 6
+"""Digits of a committee's sum within which it has no order."""
 SHOWN = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 ORDERS = {"random order": (1.0, 0.0), "by priority, 20% by chance": (0.2, 0.0), "by priority alone": (0.0, 0.0),
           "10% by chance, then fitted to them": (0.0, 0.1)}  # fmt: skip
