@@ -55,3 +55,12 @@ def test_right_to_left_names_are_isolated_and_zeros_have_no_sign():
     assert pair_name("a", "b") == "a – b"
     assert pair_name("a", "b", separator="\n") == "a\n– b"
     assert (decimal(-0.0001), percent(-0.0001), percent(-0.014)) == ("0.000", "0.0%", "−1.4%")
+
+
+def test_a_decimal_of_a_thousand_has_its_comma_as_a_count_does():
+    assert (decimal(1015.05, 2), decimal(-12345.678, 1), decimal(-0.0001), decimal(None)) == (
+        "1,015.05",
+        "\N{MINUS SIGN}12,345.7",
+        "0.000",
+        "–",
+    )

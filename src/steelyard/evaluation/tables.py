@@ -152,8 +152,8 @@ def count(number: int | None) -> str:
 
 
 def decimal(value: float | None, places: int = 3) -> str:
-    """Format a number with ``places`` decimals, without the sign of a zero; a dash for null."""
-    return DASH if value is None else f"{value:z.{places}f}".replace("-", MINUS)
+    """Format a number with ``places`` decimals and commas, without the sign of a zero; a dash for null."""
+    return DASH if value is None else f"{value:z,.{places}f}".replace("-", MINUS)
 
 
 def decimal_interval(estimate: Estimate) -> str:
