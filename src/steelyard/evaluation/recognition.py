@@ -10,6 +10,7 @@ from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format, Row
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.rows import read_rows
+from steelyard.prompts.taxonomy import read_data
 
 _ROWS_LOOKED_AT = 20
 _NAME_COLUMNS = (
@@ -48,7 +49,10 @@ def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format]) -> 
     if not num_known:
         return None
     kinds_read = [kind for kind, number in num_known.items() if number == max(num_known.values())]
-    return f"say --from {' or --from '.join(kinds_read)} if these are prompts without answers to compare"
+    # The format of a published set names its source and its language: it is not for any table of questions.
+    is_published = {*kinds_read} <= read_data("prompt_sources.toml").keys()
+    what = "the prompts of that published set" if is_published else "prompts without answers to compare"
+    return f"say --from {' or --from '.join(kinds_read)} if these are {what}"
 
 
 def _reads(reader: Format, rows: Sequence[JsonObject]) -> bool:
