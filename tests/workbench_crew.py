@@ -10,7 +10,7 @@ from steelyard.workbench.disputes import evidence_of
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
 from steelyard.workbench.queues import Seat, next_assignments
-from steelyard.workbench.submissions import submit
+from steelyard.workbench.submissions import lock_assignment, submit
 from steelyard.workbench.tables import (
     StoredAssignment,
     StoredEvent,
@@ -88,11 +88,13 @@ class Crew:
 
     def submit(self, assignment, answer):
         """Submit an answer to an assignment."""
-        return self.database.write(
-            lambda session: submit(
-                session, session.get_one(StoredAssignment, assignment), answer, seconds=10.0, at=self.now()
-            )
-        )
+
+        def work(session):
+            person = session.get_one(StoredAssignment, assignment).person_id
+            locked = lock_assignment(session, assignment, person=person)
+            return submit(session, locked, answer, seconds=10.0, at=self.now())
+
+        return self.database.write(work)
 
     def annotate(self, choose, people=None):
         """Let people take turns until no task is left; ``choose(person, responses)`` gives their answers."""

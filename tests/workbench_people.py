@@ -11,7 +11,7 @@ from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
 from steelyard.workbench.queues import Seat, next_assignments
-from steelyard.workbench.submissions import submit
+from steelyard.workbench.submissions import lock_assignment, submit
 from steelyard.workbench.tables import StoredAssignment, StoredPerson, StoredProject
 
 NOON = 1_700_000_000.0
@@ -85,9 +85,12 @@ def answer(shown, order=None):
 
 def send(database, assignment, content, *, seconds=3.0, at=NOON):
     """Submit an answer; returns what became of it."""
-    return database.write(
-        lambda session: submit(session, session.get_one(StoredAssignment, assignment), content, seconds=seconds, at=at)
-    )
+
+    def work(session):
+        person = session.get_one(StoredAssignment, assignment).person_id
+        return submit(session, lock_assignment(session, assignment, person=person), content, seconds=seconds, at=at)
+
+    return database.write(work)
 
 
 def answer_all(database, project, people, *, order=None, at=NOON):

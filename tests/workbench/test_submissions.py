@@ -15,7 +15,7 @@ from steelyard.workbench.paper_figures import paper_figures
 from steelyard.workbench.paper_pages import methods_paragraph
 from steelyard.workbench.quality import agreement_figures
 from steelyard.workbench.queues import assign_task
-from steelyard.workbench.submissions import save_draft, submit
+from steelyard.workbench.submissions import lock_assignment, save_draft, submit
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -244,7 +244,8 @@ def test_a_gate_over_a_batch_counts_complete_items_alone(database):
 def answer_elsewhere(session, *, project, person, task, order):
     """Answer a task as if the person had got it."""
     assigned = assign_task(session, seat_of(session, project, person), task, order, at=NOON)
-    assert submit(session, assigned, answer(order, order), seconds=1.0, at=NOON).outcome == "stored"
+    locked = lock_assignment(session, assigned.id, person=assigned.person_id)
+    assert submit(session, locked, answer(order, order), seconds=1.0, at=NOON).outcome == "stored"
 
 
 def test_one_answer_of_two_is_no_agreement_yet(database):

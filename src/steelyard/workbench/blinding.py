@@ -26,7 +26,11 @@ class BlindText:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._names = installed_phrases().own_names(text)
+
+    @cached_property
+    def _names(self) -> tuple[tuple[int, int], ...]:
+        # Most answers have no spans: they are stored without a look at the texts.
+        return installed_phrases().own_names(self._text)
 
     @property
     def stored(self) -> str:

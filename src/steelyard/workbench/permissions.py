@@ -58,7 +58,7 @@ def visitor_of(request: Request) -> Visitor | None:
     """Return who sends a request, by the session's cookie or an API token; null for nobody."""
     database: Database = request.app.state.database
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    with database.reading() as session:
+    with database.looking_up() as session:
         if scheme.lower() == "bearer":
             return visitor_of_token(session, token.strip())
         cookie = request.cookies.get(COOKIE)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, exists, func, or_, select, update
+from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
@@ -49,17 +49,23 @@ _EXPIRED = (
     .order_by(StoredAssignment.id)
     .limit(_CANDIDATES)
 )
-_NUM_HAD = (
-    select(func.count())
-    .select_from(StoredAssignment)
-    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
-    .where(*_OF_SEAT)
-)
 _LATE = (
     select(StoredAssignment.id, StoredAssignment.task_id)
     .where(StoredAssignment.state == "open", StoredAssignment.expires_at < bindparam("at"))
     .limit(_MOST_EXPIRED)
 )
+_NUM_UNANSWERED = (
+    select(func.count())
+    .select_from(StoredAssignment)
+    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .where(*_OF_SEAT, StoredAssignment.state.in_(("open", "expired", "released")))
+)
+_NUM_ANSWERED = select(func.coalesce(func.sum(StoredWorkDay.num_answers), 0)).where(
+    StoredWorkDay.project_id == bindparam("project"), StoredWorkDay.person_id == bindparam("person")
+)
+# Whether anybody is late, and how many tasks a person has had: answers are summed by days, there are thousands of them.
+_NUM_HAD = _NUM_UNANSWERED.scalar_subquery() + _NUM_ANSWERED.scalar_subquery()
+_STANDING = select(_LATE.exists(), cast(_NUM_HAD, BigInteger))
 _TASK = (
     select(StoredTask, StoredItem)
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
@@ -107,16 +113,19 @@ def next_assignments(session: Session, seat: Seat, *, number: int, at: float) ->
 
     None before the person has passed the qualification of the project; no new ones once the answers of a day are given.
     """
-    _release_expired(session, at)
+    is_anybody_late, num_had = session.execute(_STANDING, _parameters(seat) | {"at": at}).one()
+    if is_anybody_late:
+        _release_expired(session, at)
     if not may_work(session, seat.settings, project=seat.project.id, person=seat.person.id):
         return []
     mine = _open_assignments(session, seat, at)
     if is_day_full(session, seat.settings.limits, project=seat.project.id, person=seat.person.id, at=at):
         return mine
-    while len(mine) < min(number, _MOST_OPEN):
-        reserved = _reserve(session, seat, at)
-        if reserved is None:
-            break
+    room = min(number, _MOST_OPEN)
+    while len(mine) < room and (reserved := _reserve(session, seat, num_had, at)) is not None:
+        mine.append(reserved)
+        num_had += 1
+    while len(mine) < room and (reserved := _take_expired(session, seat, at)) is not None:
         mine.append(reserved)
     return mine
 
@@ -193,16 +202,17 @@ def _open_assignments(session: Session, seat: Seat, at: float) -> list[StoredAss
     return mine
 
 
-def _reserve(session: Session, seat: Seat, at: float) -> StoredAssignment | None:
-    """Reserve the best free task for a person: gold where its turn has come, else the first of the queue."""
-    wants_gold = _is_gold_turn(session, seat)
+def _reserve(session: Session, seat: Seat, num_had: int, at: float) -> StoredAssignment | None:
+    """Reserve the best task that is new to a person: gold where its turn has come, else the first of the queue."""
+    rules, seed = seat.settings.rules, seat.settings.seed
+    wants_gold = is_gold_place(num_had, share=rules.gold_share, person=seat.person.id, seed=seed)
     for is_gold in (True, False) if wants_gold else (False,):
         # A gold task of an item that the person knows would test memory.
         for avoids_items in (True,) if is_gold else (True, False):
             for candidate in _candidates(session, seat, is_gold=is_gold, avoids_items=avoids_items):
                 if _take_place(session, candidate):
                     return _assign(session, seat, candidate, is_gold=is_gold, at=at)
-    return _take_expired(session, seat, at)
+    return None
 
 
 def _take_expired(session: Session, seat: Seat, at: float) -> StoredAssignment | None:
@@ -212,15 +222,6 @@ def _take_expired(session: Session, seat: Seat, at: float) -> StoredAssignment |
         if take_again(session, assignment, expires_at=expires_at):
             return assignment
     return None
-
-
-def _is_gold_turn(session: Session, seat: Seat) -> bool:
-    """Tell whether the person's next task is one whose answer is known."""
-    share, seed = seat.settings.rules.gold_share, seat.settings.seed
-    if share == 0:
-        return False
-    number = session.scalar(_NUM_HAD, _parameters(seat))
-    return is_gold_place(number or 0, share=share, person=seat.person.id, seed=seed)
 
 
 def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bool) -> Sequence[int]:

@@ -29,7 +29,7 @@ from steelyard.workbench.qualification import answer_task, decide_qualification,
 from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.queues import Seat, may_work, next_assignments
 from steelyard.workbench.reviewing import Verdict, decide, items_to_review
-from steelyard.workbench.submissions import submit
+from steelyard.workbench.submissions import lock_assignment, submit
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 
 _STATES: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
@@ -156,7 +156,9 @@ def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
     rng = generator(simulation.seed, "answer", person, mine[0].task_id)
     seconds = simulation.habits.seconds * float(np.exp(rng.normal(0, 0.6)))
     answer = _look_at_task(simulation, session, task, rng, shown=mine[0].shown)
-    submit(session, mine[0], answer, seconds=seconds, at=at)
+    locked = lock_assignment(session, mine[0].id, person=person)
+    assert locked is not None, "assigned in this transaction"
+    submit(session, locked, answer, seconds=seconds, at=at)
     return True
 
 

@@ -5,10 +5,10 @@ so; one that comes after somebody else has taken the place is kept as a draft an
 """
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, case, or_, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
@@ -19,7 +19,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.discards import remove_discarded
 from steelyard.workbench.disputes import evidence_of, settle_if_agreed
-from steelyard.workbench.item_states import lock_item, move
+from steelyard.workbench.item_states import move
 from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.queues import responses_shown, take_again
@@ -39,11 +39,39 @@ _LONGEST_PAUSE = 120.0
 """Seconds between two signs of life of a page beyond which the time between them was a pause."""
 
 
+def _best_first(category: SQLColumnExpression[str], language: SQLColumnExpression[str]) -> tuple[ColumnElement, ...]:
+    """Return the order of guidelines of a task: those of its category and of the person's language come first."""
+    return (
+        case((StoredGuideline.category == category, 0), else_=1),
+        case((StoredGuideline.language == language, 0), else_=1),
+        StoredGuideline.version.desc(),
+    )
+
+
 # Statements of every answer are built once: building one takes longer than running it.
-_HELD = (
-    select(StoredAssignment, StoredTask)
+_LOCKED_ITEM = (
+    select(StoredItem)
+    .join(StoredTask, StoredTask.item_id == StoredItem.id)
+    .join(StoredAssignment, StoredAssignment.task_id == StoredTask.id)
+    .where(StoredAssignment.id == bindparam("assignment"), StoredAssignment.person_id == bindparam("person"))
+    .with_for_update(of=StoredItem)
+)
+_GUIDELINES_OF_TASK = and_(
+    StoredGuideline.project_id == StoredTask.project_id,
+    or_(StoredGuideline.category == StoredTask.category, StoredGuideline.category == ""),
+)
+_LATEST = (
+    select(StoredAssignment, StoredTask, StoredProject, StoredGuideline.id)
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .join(StoredProject, StoredTask.project_id == StoredProject.id)
+    .join(StoredPerson, StoredAssignment.person_id == StoredPerson.id)
+    .outerjoin(StoredGuideline, _GUIDELINES_OF_TASK)
     .where(StoredAssignment.id == bindparam("assignment"))
+    .order_by(
+        case((StoredGuideline.id == bindparam("guideline"), 0), else_=1),
+        *_best_first(StoredTask.category, StoredPerson.language),
+    )
+    .limit(1)
 )
 _UNFINISHED = (
     select(StoredTask.id)
@@ -66,19 +94,29 @@ _COMPARED = (
     )
     .limit(1)
 )
-_GUIDELINES = (
+_GUIDELINE = (
     select(StoredGuideline)
     .where(
         StoredGuideline.project_id == bindparam("project"),
         StoredGuideline.category.in_((bindparam("category"), "")),
     )
-    .order_by(
-        case((StoredGuideline.category == bindparam("category"), 0), else_=1),
-        case((StoredGuideline.language == bindparam("language"), 0), else_=1),
-        StoredGuideline.version.desc(),
-    )
+    .order_by(*_best_first(bindparam("category"), bindparam("language")))
     .limit(1)
 )
+_POPULATE: dict[str, Any] = {"populate_existing": True}
+
+
+class LockedAssignment(NamedTuple):
+    """An assignment whose item is locked until the end of the transaction, with all that an answer to it concerns.
+
+    ``guideline`` is the version that the answer is filed under; null where there is none.
+    """
+
+    assignment: StoredAssignment
+    task: StoredTask
+    item: StoredItem
+    project: StoredProject
+    guideline: int | None
 
 
 class Submitted(NamedTuple):
@@ -96,35 +134,33 @@ def save_draft(session: Session, assignment: StoredAssignment, draft: TaskAnswer
     assignment.seconds += max(0.0, min(seconds, _LONGEST_PAUSE))
 
 
-def submit(
-    session: Session,
-    assignment: StoredAssignment,
-    answer: TaskAnswer,
-    *,
-    seconds: float,
-    at: float,
-    guideline: int | None = None,
-) -> Submitted:
-    """Store an answer and, after the last one of an item, decide whether it passes the gate.
+def lock_assignment(
+    session: Session, assignment: int, *, person: int, guideline: int | None = None
+) -> LockedAssignment | None:
+    """Lock the item of a person's assignment, and read what an answer concerns; null for an assignment of others.
 
     ``guideline`` is the version that the person had on the page; null for the latest.
+    """
+    # One answer of an item after another: what is read behind the lock has all others, and changes for nobody else.
+    key = {"assignment": assignment, "person": person}
+    item = session.scalar(_LOCKED_ITEM, key, execution_options=_POPULATE)
+    if item is None:
+        return None
+    wanted = {"assignment": assignment, "guideline": guideline}
+    row, task, project, filed = session.execute(_LATEST, wanted, execution_options=_POPULATE).one()
+    return LockedAssignment(row, task, item, project, filed)
+
+
+def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, seconds: float, at: float) -> Submitted:
+    """Store an answer and, after the last one of an item, decide whether it passes the gate.
+
     Raises ConfigError for an answer that is not complete or contradicts itself: no page of ours sends one.
     """
-    # One answer of an item after another: the last one must see all others.
-    item = lock_item(session, session.get_one(StoredTask, assignment.task_id).item_id)
-    content = msgspec.to_builtins(answer)
-    # The same answer may have been stored by another request since the assignment was read.
-    latest = session.execute(_HELD, {"assignment": assignment.id}, execution_options={"populate_existing": True})
-    assignment, task = latest.one()
+    assignment, task, item, project, guideline = locked
     if assignment.state == "answered":
-        stored = session.scalar(select(StoredAnswer).where(StoredAnswer.assignment_id == assignment.id))
-        assert stored is not None, "an answered assignment has its answer"
-        if msgspec.convert(stored.content, TaskAnswer) == answer:
-            return Submitted("stored before", item.state)
-        raise ConfigError("this task is answered already", where="answer", do="open the next task")
-    settings, shown = settings_of(session.get_one(StoredProject, task.project_id)), responses_shown(session, assignment)
+        return _repeated(session, locked, answer)
+    settings, shown = settings_of(project), responses_shown(session, assignment)
     check_answer(task.kind, answer, shown, settings)
-    version = filed_guideline(session, task, assignment.person_id, guideline)
     save_draft(session, assignment, answer, seconds=seconds)
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
         record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
@@ -133,15 +169,14 @@ def submit(
         task_id=task.id,
         person_id=assignment.person_id,
         assignment_id=assignment.id,
-        content=content,
+        content=msgspec.to_builtins(answer),
         seconds=assignment.seconds,
-        guideline_id=version,
+        guideline_id=guideline,
         at=at,
     )
     session.add(stored)
     assignment.state = "answered"
-    # Counted by the database: another person's answer may be stored at the same time.
-    task.num_answered = StoredTask.num_answered + 1
+    task.num_answered += 1
     session.flush()
     tally_answer(session, stored, list(shown), task, item)
     record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
@@ -149,8 +184,18 @@ def submit(
         # A response leaves by the last of the answers that discard it.
         if answer.discarded:
             remove_discarded(session, item, settings, person=assignment.person_id, at=at)
-        pass_gate(session, item, settings, at=at)
+        if task.num_answered >= task.num_wanted:
+            pass_gate(session, item, settings, at=at)
     return Submitted("stored", item.state)
+
+
+def _repeated(session: Session, locked: LockedAssignment, answer: TaskAnswer) -> Submitted:
+    """Return what became of an answer that was sent before. Raises ConfigError where another one is stored."""
+    content = session.scalar(select(StoredAnswer.content).where(StoredAnswer.assignment_id == locked.assignment.id))
+    assert content is not None, "an answered assignment has its answer"
+    if msgspec.convert(content, TaskAnswer) == answer:
+        return Submitted("stored before", locked.item.state)
+    raise ConfigError("this task is answered already", where="answer", do="open the next task")
 
 
 def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, at: float) -> None:
@@ -272,13 +317,11 @@ def guideline_of(session: Session, project: int, category: str, language: str) -
     Where there is none in the language, the one in another.
     """
     wanted = {"project": project, "category": category, "language": language}
-    return session.scalar(_GUIDELINES, wanted)
+    return session.scalar(_GUIDELINE, wanted)
 
 
-def filed_guideline(session: Session, task: StoredTask, person: int, shown: int | None = None) -> int | None:
-    """Return the version that an answer is filed under: what the page showed, if it is one of the task's."""
-    row = None if shown is None else session.get(StoredGuideline, shown)
-    if row is None or row.project_id != task.project_id or row.category not in (task.category, ""):
-        language = session.get_one(StoredPerson, person).language
-        row = guideline_of(session, task.project_id, task.category, language)
-    return None if row is None else row.id
+def filed_guideline(session: Session, task: StoredTask, person: int) -> int | None:
+    """Return the version that what a person says of a task now is filed under; null where there is none."""
+    language = session.get_one(StoredPerson, person).language
+    guideline = guideline_of(session, task.project_id, task.category, language)
+    return None if guideline is None else guideline.id

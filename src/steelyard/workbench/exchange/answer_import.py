@@ -27,7 +27,7 @@ from steelyard.workbench.permissions import ALLOWED
 from steelyard.workbench.projects import case_of, settings_of
 from steelyard.workbench.question_words import catalogues_of
 from steelyard.workbench.queues import Seat, assign_task, may_work
-from steelyard.workbench.submissions import submit
+from steelyard.workbench.submissions import lock_assignment, submit
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -291,7 +291,9 @@ def _store(session: Session, project: int, block: Sequence[_ReadyAnswer], at: fl
 def _submit(session: Session, assignment: StoredAssignment, each: _ReadyAnswer, at: float) -> bool:
     # The whole time is known: nothing is added between two signs of life of a page.
     assignment.seconds = each.external.seconds or 0.0
-    return submit(session, assignment, each.content, seconds=0.0, at=at).outcome != "too late"
+    locked = lock_assignment(session, assignment.id, person=each.person)
+    assert locked is not None, "assigned in this transaction"
+    return submit(session, locked, each.content, seconds=0.0, at=at).outcome != "too late"
 
 
 def _left_out(external: ExternalAnswer, reason: str) -> LeftOut:

@@ -23,10 +23,10 @@ from steelyard.workbench.fit_keeper import FitKeeper
 from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import Annotator
-from steelyard.workbench.projects import settings_of
+from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.question_words import rubric_of
 from steelyard.workbench.queues import Seat, give_back, may_work, next_assignments, release
-from steelyard.workbench.submissions import save_draft, submit
+from steelyard.workbench.submissions import lock_assignment, save_draft, submit
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.task_views import blind_task_of, own_progress, view_tasks
 
@@ -34,13 +34,11 @@ router = APIRouter(include_in_schema=False)
 _LARGEST_ANSWER = 2**20
 _MOST_LOADED = 10
 _DAY = 24 * 3600.0
-# An assignment of a person with all that an answer to it concerns, and a person's place: one statement each.
+# An assignment of a person with what its view shows, and a person's place: one statement each.
 _HELD = (
-    select(StoredAssignment, StoredTask, StoredItem, StoredProject, StoredPerson)
+    select(StoredAssignment, StoredTask, StoredItem)
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
-    .join(StoredProject, StoredTask.project_id == StoredProject.id)
-    .join(StoredPerson, StoredAssignment.person_id == StoredPerson.id)
     .where(StoredAssignment.id == bindparam("assignment"), StoredAssignment.person_id == bindparam("person"))
 )
 _SEAT = (
@@ -156,22 +154,23 @@ def answer(
 ) -> Response:
     """Store an answer: once, however often it is sent."""
     now = time.time()
-    stopping: list[int] = []
 
-    def store(session: Session, row: StoredAssignment) -> str:
-        project = session.get_one(StoredProject, session.get_one(StoredTask, row.task_id).project_id)
-        if settings_of(project).rules.fewest_annotators is not None:
-            stopping.append(project.id)
-        stored = blind_task_of(session, row).stored(answer)
-        _check_reasons(session, row, stored)
-        return submit(session, row, stored, seconds=seconds, at=now, guideline=guideline).outcome
+    def store(session: Session) -> tuple[str, int | None]:
+        locked = lock_assignment(session, assignment, person=visitor.person, guideline=guideline)
+        if locked is None:
+            raise HTTPException(404)
+        settings = settings_of(locked.project)
+        stored = blind_task_of(session, locked.assignment).stored(answer)
+        _check_reasons(settings, stored)
+        outcome = submit(session, locked, stored, seconds=seconds, at=now).outcome
+        return outcome, None if settings.rules.fewest_annotators is None else locked.project.id
 
-    sent = _answered(request, visitor.person, assignment, store)
-    if stopping:
+    outcome, stopping = _database(request).write(store)
+    if stopping is not None:
         # The next decisions stand on a fit that knows more; nobody waits for it.
         keeper: FitKeeper = request.app.state.fits
-        keeper.refresh(stopping[0], patience=0)
-    return sent
+        keeper.refresh(stopping, patience=0)
+    return _outcome(outcome)
 
 
 @router.post("/annotate/{assignment}/release")
@@ -208,7 +207,10 @@ def _answered(
             raise HTTPException(404)
         return work(session, rows[0])
 
-    outcome = _database(request).write(run)
+    return _outcome(_database(request).write(run))
+
+
+def _outcome(outcome: str) -> Response:
     return Response(msgspec.json.encode({"outcome": outcome}), media_type="application/json")
 
 
@@ -220,10 +222,9 @@ def seat_in(session: Session, person: int, project: int) -> Seat:
     return Seat(rows[0], rows[1], settings_of(rows[1]))
 
 
-def _check_reasons(session: Session, assignment: StoredAssignment, answer: TaskAnswer) -> None:
+def _check_reasons(settings: ProjectSettings, answer: TaskAnswer) -> None:
     """Raise ConfigError for a response that is discarded for a reason that the project does not have."""
-    task = session.get_one(StoredTask, assignment.task_id)
-    allowed = settings_of(session.get_one(StoredProject, task.project_id)).discard_reasons
+    allowed = settings.discard_reasons
     for reason in answer.discarded.values():
         if reason not in allowed:
             raise ConfigError(f"{reason[:50]!r} is not a reason", where="answer", allowed=", ".join(allowed))
