@@ -143,7 +143,7 @@ class Database:
     @contextmanager
     def looking_up(self) -> Iterator[Session]:
         """Give a session whose statements read without a transaction: one round trip where `reading` has three."""
-        with self._told_of_no_room(), Session(self._single) as session:
+        with self._reporting(), Session(self._single) as session:
             yield session
 
     def write(self, work: Callable[[Session], ResultT]) -> ResultT:
