@@ -5,7 +5,7 @@ so; one that comes after somebody else has taken the place is kept as a draft an
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, SQLColumnExpression, and_, bindparam, case, or_, select
@@ -103,7 +103,7 @@ _GUIDELINE = (
     .order_by(*_best_first(bindparam("category"), bindparam("language")))
     .limit(1)
 )
-_POPULATE: dict[str, Any] = {"populate_existing": True}
+_AS_STORED = {"populate_existing": True}
 
 
 class LockedAssignment(NamedTuple):
@@ -143,11 +143,11 @@ def lock_assignment(
     """
     # One answer of an item after another: what is read behind the lock has all others, and changes for nobody else.
     key = {"assignment": assignment, "person": person}
-    item = session.scalar(_LOCKED_ITEM, key, execution_options=_POPULATE)
+    item = session.scalar(_LOCKED_ITEM, key, execution_options=_AS_STORED)
     if item is None:
         return None
     wanted = {"assignment": assignment, "guideline": guideline}
-    row, task, project, filed = session.execute(_LATEST, wanted, execution_options=_POPULATE).one()
+    row, task, project, filed = session.execute(_LATEST, wanted, execution_options=_AS_STORED).one()
     return LockedAssignment(row, task, item, project, filed)
 
 
