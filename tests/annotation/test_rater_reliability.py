@@ -9,6 +9,7 @@ from steelyard.annotation.rater_reliability import (
     RaterParameters,
     accuracy_of,
     fit_panel,
+    one_answer_each,
     reliability_of,
     ties_of,
 )
@@ -48,6 +49,33 @@ def test_raters_who_hardly_err_are_not_made_worse_by_items_with_two_answers():
     z = (np.array([rater.discrimination for rater in found]) - truth) / errors
     assert np.abs(z).max() < 2
     assert np.mean([rater.discrimination for rater in found][-2:]) > 2.3
+
+
+def test_several_answers_to_an_item_do_not_bend_the_accuracy_or_make_it_too_sure():
+    """Five triples of an item by each of two raters, whose views of it differ not at all, or much."""
+    truth = np.array([0.8, 1.6, 2.0, 3.0])
+    for taste in (0.0, 1.5):
+        rng = np.random.default_rng(5)
+        answers = []
+        for item in range(200):
+            strengths = rng.normal(size=5)
+            for rater in rng.permutation(4)[:2].tolist():
+                seen = truth[rater] * (strengths + np.sqrt(taste) * rng.normal(size=5))
+                for first in range(5):
+                    shown = [(first + place) % 5 for place in range(3)]
+                    noisy = seen[shown] + rng.gumbel(size=3)
+                    answers.append(RankingAnswer(item, rater, [[shown[place]] for place in np.argsort(-noisy)]))
+        made = fit_panel(answers, ["a", "b", "c", "d"], num_items=200, width=5)
+        found = [reliability_of(rater).accuracy for rater in made.raters.values()]
+        wanted = accuracy_of(truth, taste)
+        assert np.abs(np.mean([each.value for each in found] - wanted)) < 0.03
+        assert all(each.low <= value <= each.high for each, value in zip(found, wanted, strict=True))
+        assert all(each.n < 200 for each in found)
+
+
+def test_one_answer_of_each_rater_is_about_the_responses_that_most_ranked():
+    few = [RankingAnswer(0, 0, [[0], [1]]), RankingAnswer(0, 0, [[2], [1]]), RankingAnswer(0, 1, [[1], [2]])]
+    assert one_answer_each([*few, RankingAnswer(1, 2, [[0], [1]])]) == [few[1], few[2], RankingAnswer(1, 2, [[0], [1]])]
 
 
 def test_the_number_of_a_rater_is_that_of_answers_to_shared_items():
