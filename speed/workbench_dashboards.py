@@ -96,10 +96,11 @@ def measured(address, settings):
         figures["peak_mib"] = visitor.peak_mib()
     # Should one of the verbs end badly.
     print(msgspec.json.encode(figures).decode(), file=sys.stderr)
-    figures["verbs"] = [verb_times(address, *verb) for verb in (
-        ("workbench", "export", "--project", "Simulated project", "--out", "bench.jsonl"),
-        ("workbench", "paper", "--project", "Simulated project", "--out", "paper"),
-        ("raters", "bench.jsonl", "--out", "raters"))]  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        figures["verbs"] = [verb_times(address, folder, *verb) for verb in (
+            ("workbench", "export", "--project", "Simulated project", "--out", "bench.jsonl"),
+            ("workbench", "paper", "--project", "Simulated project", "--out", "paper"),
+            ("raters", "bench.jsonl", "--out", "raters"))]  # fmt: skip
     database.close()
     return figures
 
@@ -114,12 +115,11 @@ def first_people(database):
     return {name: numbers[role] for name, role in ROLES.items()}
 
 
-FOLDER = tempfile.TemporaryDirectory()
 MOST_SECONDS = 300
 
 
-def verb_times(address, *verb):
-    """Run a verb in a folder of its own; returns its seconds with the start of Python, and those of the processor.
+def verb_times(address, folder, *verb):
+    """Run a verb in the folder; returns its seconds with the start of Python, and those of the processor.
 
     Both are null for a verb that was ended after `MOST_SECONDS`.
     """
@@ -127,7 +127,7 @@ def verb_times(address, *verb):
     database = ["--database", address] if verb[0] == "workbench" else []
     command = [sys.executable, "-m", "steelyard", *verb, *database]
     try:
-        subprocess.run(command, check=True, cwd=FOLDER.name, stdout=subprocess.DEVNULL, timeout=MOST_SECONDS)
+        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:
         return {"verb": " ".join(verb[:2]), "s": None, "cpu_s": None}
     after = os.times()

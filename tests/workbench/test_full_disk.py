@@ -130,8 +130,8 @@ def test_a_database_that_does_not_answer_is_told_on_a_page_and_to_programs(visit
         raise UnavailableError("the database cannot be used", where="postgresql://***@secret/w")
 
     browser = visit.browser("annotator")
-    monkeypatch.setattr(type(visit.database), "reading", fail)
-    monkeypatch.setattr(type(visit.database), "write", fail)
+    for name in ("reading", "looking_up", "write"):
+        monkeypatch.setattr(type(visit.database), name, fail)
     reply = browser.get("/", headers={"accept-language": language})
     assert reply.status_code == 503
     assert sentence in reply.text

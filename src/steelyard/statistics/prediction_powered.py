@@ -11,7 +11,8 @@ variance is hardly known. Therefore:
 - the variance is multiplied by f / (f - 1) for the fitted λ, with f degrees of freedom of the human labels;
 - one prompt is added on which the judge knows nothing: its residual is that of the human label, and it shrinks λ;
 - the interval is the one of `intervals`, with Student's t, and for shares the score interval;
-- without a gain in variance λ is 0, and the interval is that of the human labels alone.
+- without a gain in variance λ is 0, and the interval is that of the human labels alone; so it is where the score
+  interval of a share nearer to one half would be wider in spite of a gain.
 
 Coverage on real labels is in docs/log/prediction_powered.md.
 """
@@ -198,7 +199,7 @@ def powered_estimate(sources: LabelSources, sample: HumanSample, scale: Scale = 
     if scale.high is not None:
         value = min(value, scale.high)
     estimate = interval_of(value, powered.drawn.resampled, sample.n, sample.evidence, scale)
-    return _record(sources, powered, estimate, alone)
+    return _narrower(_record(sources, powered, estimate, alone))
 
 
 def powered_difference(
@@ -208,13 +209,14 @@ def powered_difference(
 
     ``p`` belongs to the combined estimate.
     """
-    alone = difference(*sources.human, sample.n, sample.evidence, discordance=discordance, largest=largest).estimate
+    alone = difference(*sources.human, sample.n, sample.evidence, discordance=discordance, largest=largest)
     powered = power(sources, sample.evidence)
     value = min(max(powered.drawn.point, -largest), largest)
     tested = difference(
         value, powered.drawn.resampled, sample.n, sample.evidence, discordance=discordance, largest=largest
     )
-    return replace(_record(sources, powered, tested.estimate, alone), p=tested.p)
+    combined = _record(sources, powered, tested.estimate, alone.estimate)
+    return _narrower(replace(combined, p=tested.p), p_alone=alone.p)
 
 
 def _record(sources: LabelSources, powered: Powered, estimate: Estimate, alone: Estimate) -> PoweredEstimate:
@@ -227,6 +229,14 @@ def _record(sources: LabelSources, powered: Powered, estimate: Estimate, alone: 
         weight=powered.weight,
         worth=powered.worth,
     )
+
+
+def _narrower(combined: PoweredEstimate, *, p_alone: float | None = None) -> PoweredEstimate:
+    """Return the estimate, or that of the human labels alone (with its ``p_alone``) where its interval is narrower."""
+    width, width_alone = _width(combined.estimate), _width(combined.human_only)
+    if width is None or width_alone is None or width <= width_alone:
+        return combined
+    return replace(combined, estimate=combined.human_only, weight=0.0, worth=1.0, p=p_alone)
 
 
 def labels_needed(estimate: PoweredEstimate, width: float, *, num_labelled: int, num_judged: int) -> PoweredEstimate:
