@@ -33,7 +33,7 @@ class PrioritiesSet(NamedTuple):
     num_unknown: int
 
 
-class _OpenTask(NamedTuple):
+class _OrderedTask(NamedTuple):
     task: int
     item: int
     prompt: str
@@ -72,7 +72,7 @@ def _known_prompts(session: Session, project: StoredProject, prompts: Sequence[s
     return set(session.scalars(of_project))
 
 
-def _open_tasks(session: Session, project: StoredProject, prompts: Sequence[str]) -> list[_OpenTask]:
+def _open_tasks(session: Session, project: StoredProject, prompts: Sequence[str]) -> list[_OrderedTask]:
     """Return the tasks of prompts that people may get, gold tasks left out: their place depends on no queue."""
     rows = session.execute(
         select(StoredTask.id, StoredItem.id, StoredItem.prompt, StoredQueuePlace.is_random)
@@ -88,7 +88,7 @@ def _open_tasks(session: Session, project: StoredProject, prompts: Sequence[str]
         )
         .order_by(StoredTask.id)
     )
-    return [_OpenTask(*row) for row in rows]
+    return [_OrderedTask(*row) for row in rows]
 
 
 def _record_places(

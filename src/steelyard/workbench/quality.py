@@ -135,14 +135,14 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
     return AgreementFigures(
         overall=_row(
-            _Group("", tau_effect=alike.tau, num_tasks=None if numbers is None else sum(numbers.categories.values())),
+            _Subject("", tau_effect=alike.tau, num_tasks=None if numbers is None else sum(numbers.categories.values())),
             pairs.values(),
             _ratio(gates),
             None if several is None else several.total,
         ),
         categories=tuple(
             _row(
-                _Group(
+                _Subject(
                     category,
                     tau_effect=alike.tau_of_category.get(category, 1.0),
                     num_tasks=None if numbers is None else numbers.categories.get(category, 0),
@@ -155,7 +155,7 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
         ),
         people=tuple(
             _row(
-                _Group(
+                _Subject(
                     names.get(person, ""),
                     (person,),
                     same_effect=alike.same_of_person.get(person, 1.0),
@@ -167,7 +167,7 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
             for person in sorted(by_person, key=lambda person: (natural_order(names.get(person, "")), person))
         ),
         pairs=tuple(
-            _row(_Group(f"{names.get(first, '')} – {names.get(second, '')}", (first, second)), by_pair[first, second])
+            _row(_Subject(f"{names.get(first, '')} – {names.get(second, '')}", (first, second)), by_pair[first, second])
             for first, second in most
         ),
         gate=_share([(row[2], row[3]) for row in gates]),
@@ -272,7 +272,7 @@ def _ratio(gates: Sequence[Sequence[Any]]) -> RatioSums:
     return RatioSums(sum(row[3] for row in gates), same, judged, same_squared, product, judged_squared)
 
 
-class _Group(NamedTuple):
+class _Subject(NamedTuple):
     """What a row is about, with its design effects. ``num_tasks``: null where the sums have their number."""
 
     name: str
@@ -283,7 +283,7 @@ class _Group(NamedTuple):
 
 
 def _row(
-    group: _Group,
+    group: _Subject,
     parts: Iterable[Mapping[str, float]],
     items: RatioSums | None = None,
     several: Floats | None = None,

@@ -59,7 +59,7 @@ class _Annotator(NamedTuple):
     closed: Collection[str] = ()
 
 
-class _Group(NamedTuple):
+class _StrandedGroup(NamedTuple):
     """Tasks or items that wait for the same reason; ``items``: some of theirs, or all."""
 
     reason: Reason
@@ -108,7 +108,7 @@ def stranded_work(session: Session, project: StoredProject) -> tuple[StrandedWor
     team = _team(session, project, settings)
     categories = _open_tasks(session, project.id)
     groups = [
-        _Group(reason, category, number, _first_items(session, project.id, category))
+        _StrandedGroup(reason, category, number, _first_items(session, project.id, category))
         for category, number in categories.items()
         if (reason := team.why_none(category)) is not None
     ]
@@ -154,7 +154,7 @@ def _is_open(project: int) -> tuple:
 
 def _one_by_one(
     session: Session, project: int, settings: ProjectSettings, team: _Team, categories: Sequence[str]
-) -> list[_Group]:
+) -> list[_StrandedGroup]:
     """Return the tasks that everybody who might take them has had, or is left out of by the rule of rework."""
     able = {category: team.skilled(category) for category in categories}
     is_small = min(map(len, able.values()), default=0) < settings.rules.num_annotators
@@ -172,7 +172,7 @@ def _one_by_one(
             stranded["had", task.category].append(task)
     is_least = len(tasks) == _MOST_TASKS
     return [
-        _Group(reason, category, len(of_reason), [task.item for task in of_reason], is_least)
+        _StrandedGroup(reason, category, len(of_reason), [task.item for task in of_reason], is_least)
         for (reason, category), of_reason in stranded.items()
     ]
 
@@ -225,14 +225,14 @@ def _former_people(session: Session, chosen: Select) -> dict[int, dict[int, int]
     return former
 
 
-def _waiting_items(session: Session, project: int) -> list[_Group]:
+def _waiting_items(session: Session, project: int) -> list[_StrandedGroup]:
     """Return items that nobody may review, settle or align."""
     people: dict[str, set[int]] = defaultdict(set)
     for person, role in session.execute(
         select(StoredPerson.id, StoredPerson.role).where(StoredPerson.is_active.is_(True))
     ):
         people[role].add(person)
-    groups: list[_Group] = []
+    groups: list[_StrandedGroup] = []
     for state, role in _WAITING.items():
         waiting = select(StoredItem.id).where(StoredItem.project_id == project, StoredItem.state == state)
         if people[role]:
@@ -272,8 +272,8 @@ def _worked_on_by_all(session: Session, waiting, people: Collection[int]) -> lis
     return sorted(item for item, number in worked.items() if number == len(people))
 
 
-def _group(reason: Reason, state: str, items: Sequence[int]) -> list[_Group]:
-    return [_Group(reason, state, len(items), items)] if items else []
+def _group(reason: Reason, state: str, items: Sequence[int]) -> list[_StrandedGroup]:
+    return [_StrandedGroup(reason, state, len(items), items)] if items else []
 
 
 def _first_items(session: Session, project: int, category: str) -> Sequence[int]:
