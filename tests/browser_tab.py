@@ -1,153 +1,105 @@
-"""A tab of Chromium that a test drives: opens addresses, presses keys, clicks, evaluates, takes pictures.
+"""A tab of Chromium that a test drives through Playwright: opens addresses, presses keys, evaluates, takes pictures.
 
-It speaks the browser's own protocol over a pipe: no port, no driver, no package.
+Playwright's interface for tests without ``async`` keeps an event loop running in its thread, where nothing else could
+start one. Every tab therefore has a thread of its own, which also lets a test have several.
 """
 
-import base64
-import fcntl
-import json
-import os
-import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
+
+from playwright.sync_api import Error, sync_playwright
 
 from browser import CHROMIUM, environment_of
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--remote-debugging-pipe",
-]
+FLAGS = ["--disable-gpu", "--disable-quic", "--hide-scrollbars"]
 LONGEST_WAIT = 60.0
-CODES = {"Enter": (13, "\r"), "Backspace": (8, ""), "Escape": (27, ""), "ArrowLeft": (37, ""), "ArrowUp": (38, "")}
-CODES |= {"ArrowRight": (39, ""), "ArrowDown": (40, ""), "Tab": (9, "")}
+MODIFIERS = {1: "Alt", 2: "Control", 4: "Meta", 8: "Shift"}
 
 
 class Tab:
     """One tab. ``complaints`` are what the console and the page's errors said."""
 
     def __init__(self, profile, *, width=1280, height=900):
-        to_browser, self._write = os.pipe()
-        self._read, from_browser = os.pipe()
-        # The browser reads from descriptor 3 and writes to 4; high numbers, for none may be in another's way.
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (to_browser, from_browser)]
-        command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}", "about:blank"]
-        join = f'exec "$@" 3<&{ends[0]} 4>&{ends[1]}'
-        self._process = subprocess.Popen(
-            ["bash", "-c", join, "bash", *command],
-            pass_fds=ends,
+        self.complaints = []
+        self._thread = ThreadPoolExecutor(1, "browser tab")
+        try:
+            self._in_thread(self._start, profile)
+            self.resize(width, height)
+        except BaseException:
+            self._thread.shutdown()
+            raise
+
+    def _start(self, profile):
+        self._playwright = sync_playwright().start()
+        self._context = self._playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=CHROMIUM,
+            args=FLAGS,
+            chromium_sandbox=False,
             env=environment_of(profile),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            no_viewport=True,
         )
-        for end in ends:
-            os.close(end)
-        os.close(to_browser)
-        os.close(from_browser)
-        self._number, self._left, self.complaints = 0, b"", []
-        target = self._call("Target.createTarget", {"url": "about:blank"}, session=None)["targetId"]
-        attached = self._call("Target.attachToTarget", {"targetId": target, "flatten": True}, session=None)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self._call(f"{domain}.enable")
-        self.resize(width, height)
+        self._context.set_default_timeout(1000 * LONGEST_WAIT)
+        self._page = self._context.pages[0]
+        self._page.on("pageerror", lambda error: self.complaints.append(error.stack or error.message))
+        self._page.on("console", self._listen)
+        self._devtools = self._context.new_cdp_session(self._page)
+        self._devtools.send("Network.enable")
+
+    def _listen(self, message):
+        if message.type == "error":
+            self.complaints.append(f"{message.text} {message.location['url']}")
+
+    def _in_thread(self, action, *arguments, **more):
+        return self._thread.submit(action, *arguments, **more).result()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        os.close(self._write)
-        os.close(self._read)
-        self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._in_thread(self._context.close)
+        self._in_thread(self._playwright.stop)
+        self._thread.shutdown()
 
-    def _message(self):
-        while b"\0" not in self._left:
-            part = os.read(self._read, 2**16)
-            if not part:
-                raise RuntimeError("the browser has ended")
-            self._left += part
-        line, self._left = self._left.split(b"\0", 1)
-        return json.loads(line)
-
-    def _call(self, method, params=None, *, session=""):
-        self._number += 1
-        number = self._number
-        message = {"id": number, "method": method, "params": params or {}}
-        if session is not None:
-            message["sessionId"] = self._session
-        os.write(self._write, json.dumps(message).encode() + b"\0")
-        while True:
-            reply = self._message()
-            if reply.get("id") == number:
-                if "error" in reply:
-                    raise RuntimeError(f"{method}: {reply['error']['message']}")
-                return reply["result"]
-            self._listen(reply)
-
-    def _listen(self, event):
-        params = event.get("params", {})
-        if event.get("method") == "Runtime.exceptionThrown":
-            details = params["exceptionDetails"]
-            self.complaints.append(details.get("exception", {}).get("description", details["text"]))
-        elif event.get("method") == "Log.entryAdded" and params["entry"]["level"] == "error":
-            self.complaints.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
+    def protocol(self, method, **parameters):
+        """Send a command of the browser's own protocol, for what Playwright has no call for."""
+        return self._in_thread(self._devtools.send, method, parameters)
 
     def resize(self, width, height, *, is_phone=False):
         """Set the size of the page in pixels."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
-        self._call("Emulation.setDeviceMetricsOverride", size)
+        self.protocol("Emulation.setDeviceMetricsOverride", **size)
 
     def prefer(self, scheme):
         """Prefer ``light`` or ``dark``."""
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self._call("Emulation.setEmulatedMedia", {"features": features})
+        self._in_thread(self._page.emulate_media, color_scheme=scheme)
 
     def disconnect(self, is_offline):
         """Take the network away, or bring it back."""
-        self._network(offline=is_offline)
+        self._in_thread(self._context.set_offline, is_offline)
 
     def delay(self, milliseconds):
         """Let every request take longer; 0 for none."""
-        self._network(latency=milliseconds)
-
-    def _network(self, *, offline=False, latency=0):
-        conditions = {"offline": offline, "latency": latency, "downloadThroughput": -1, "uploadThroughput": -1}
-        self._call("Network.emulateNetworkConditions", conditions)
+        conditions = {"offline": False, "latency": milliseconds, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.protocol("Network.emulateNetworkConditions", **conditions)
 
     def set_cookie(self, origin, name, value):
         """Keep a cookie, as after logging in."""
-        self._call("Network.setCookie", {"url": origin, "name": name, "value": value, "sameSite": "Strict"})
+        self._in_thread(
+            self._context.add_cookies, [{"url": origin, "name": name, "value": value, "sameSite": "Strict"}]
+        )
 
     def forget(self, origin):
         """Empty what pages of an origin stored in the browser."""
-        self._call("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
+        self.protocol("Storage.clearDataForOrigin", origin=origin, storageTypes="local_storage")
 
     def open(self, address):
         """Open an address and wait until its scripts ran."""
-        # A mark on the page that is left: the one that follows does not have it.
-        self.value("window.isLeft = true")
-        self._call("Page.navigate", {"url": address})
-        self.wait("!window.isLeft && document.readyState === 'complete'")
+        self._in_thread(self._page.goto, address)
 
     def value(self, expression):
         """Return the value of an expression; promises are awaited."""
-        params = {"expression": expression, "returnByValue": True, "awaitPromise": True}
-        result = self._call("Runtime.evaluate", params)
-        if "exceptionDetails" in result:
-            details = result["exceptionDetails"]
-            raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
-        return result["result"].get("value")
+        return self._in_thread(self._page.evaluate, expression)
 
     def wait(self, condition):
         """Wait until an expression is true, however slow the machine is."""
@@ -156,7 +108,7 @@ class Tab:
             try:
                 if self.value(f"Boolean({condition})"):
                     return
-            except RuntimeError as error:
+            except Error as error:
                 # Between two pages there is nothing to ask.
                 if "context" not in str(error) and "navigat" not in str(error):
                     raise
@@ -166,46 +118,38 @@ class Tab:
 
     def press(self, key, *, modifiers=0):
         """Press a key and let it go. Modifiers: 1 Alt, 2 Ctrl, 4 Command, 8 Shift."""
-        code, text = CODES.get(key, (ord(key.upper()) if len(key) == 1 else 0, key if len(key) == 1 else ""))
-        event = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
-        shown = {} if modifiers & 7 else {"text": text}
-        self._call("Input.dispatchKeyEvent", {"type": "keyDown" if text else "rawKeyDown", **event, **shown})
-        self._call("Input.dispatchKeyEvent", {"type": "keyUp", **event})
+        held = [name for bit, name in MODIFIERS.items() if modifiers & bit]
+        self._in_thread(self._page.keyboard.press, "+".join([*held, key]))
 
     def type(self, text):
         """Enter a text where the focus is."""
-        self._call("Input.insertText", {"text": text})
+        self._in_thread(self._page.keyboard.insert_text, text)
 
     def place(self, selector):
         """Return the middle of an element on the screen."""
-        return self.value(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+        return self._in_thread(
+            self._page.evaluate,
+            "(selector) => { const e = document.querySelector(selector);"
             " if (!e.closest('#bar')) e.scrollIntoView({block: 'center'});"
-            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }",
+            selector,
         )
-
-    def _mouse(self, kind, place, **more):
-        self._call("Input.dispatchMouseEvent", {"type": kind, "x": place[0], "y": place[1], **more})
 
     def click(self, selector):
         """Click on the middle of an element."""
-        place = self.place(selector)
-        self._mouse("mouseMoved", place)
-        self._mouse("mousePressed", place, button="left", clickCount=1)
-        self._mouse("mouseReleased", place, button="left", clickCount=1)
+        self._in_thread(self._page.mouse.click, *self.place(selector))
 
     def drag(self, selector, target):
         """Drag the middle of an element to that of another, in steps as a hand does."""
         start, end = self.place(selector), self.place(target)
-        self._mouse("mouseMoved", start)
-        self._mouse("mousePressed", start, button="left", clickCount=1)
+        self._in_thread(self._page.mouse.move, *start)
+        self._in_thread(self._page.mouse.down)
         for step in range(1, 11):
             place = [first + (last - first) * step / 10 for first, last in zip(start, end, strict=True)]
-            self._mouse("mouseMoved", place, button="left", buttons=1)
+            self._in_thread(self._page.mouse.move, *place)
             self.value("new Promise(requestAnimationFrame)")
-        self._mouse("mouseReleased", end, button="left", clickCount=1)
+        self._in_thread(self._page.mouse.up)
 
     def picture(self, path):
         """Write a picture of what is on the screen."""
-        data = self._call("Page.captureScreenshot", {"format": "png"})["data"]
-        path.write_bytes(base64.b64decode(data))
+        self._in_thread(self._page.screenshot, path=path)
