@@ -34,7 +34,8 @@ def run(tmp_path):
     """Run a script that may import the page's modules, with a value as ``input``; returns what it prints as JSON."""
     static, place = FOLDER / "static", tmp_path / "annotate"
     shutil.copytree(static / "annotate", place)
-    shutil.copy(static / "scrolling.js", tmp_path)
+    for shared in ("scrolling.js", "languages.js"):
+        shutil.copy(static / shared, tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')
 
     def work(script, value=None):

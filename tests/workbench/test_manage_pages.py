@@ -140,3 +140,23 @@ def test_the_audit_log_is_filtered(browser):
     assert rows.count("<tr>") == 1
     assert "person erased" in rows
     assert browser.get("/manage/audit?number=x").status_code == 400
+
+
+def test_categories_have_the_names_of_the_reader_and_are_stored_as_items_have_them(visit, post, browser):
+    def give(session):
+        for prompt, category in (("q0", "mathematics"), ("q1", "数学")):
+            session.scalars(select(StoredItem).where(StoredItem.prompt == prompt)).one().category = category
+
+    visit.database.write(give)
+    post("/account/language", language="zh")
+    address, number = "/manage/projects/1/items", visit.site.people["other"]
+    rows = {name: browser.get(f"{address}?category={name}").text.partition("<tbody>")[2] for name in ("数学", "code")}
+    assert (rows["数学"].count("<tr>"), "mathematics" in rows["数学"]) == (2, False)
+    assert words_of("zh")["nothing_listed"] in rows["code"]
+    # A name that items have themselves stays; one of another category becomes its key.
+    post(f"/manage/people/{number}", role="annotator", skills="数学、代码，自己的类别", is_active="true")
+    assert visit.person(number).skills == ["mathematics", "code", "自己的类别"]
+    assert "数学、代码、自己的类别" in browser.get(f"/manage/people?after={number - 1}").text
+    post("/manage/projects/1/guidelines", text="# 规范", category="代码", language="zh")
+    with visit.database.reading() as session:
+        assert session.scalars(select(StoredGuideline.category)).all() == ["code"]

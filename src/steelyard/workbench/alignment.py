@@ -20,6 +20,7 @@ from steelyard.workbench.discards import remove_discarded
 from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of, settle_if_agreed
 from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.projects import case_of, settings_of
+from steelyard.workbench.question_words import category_spellings
 from steelyard.workbench.submissions import check_answer, filed_guideline
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
 
@@ -130,13 +131,13 @@ def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) 
 
 
 def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage, person: int) -> list[StoredItem]:
-    for column, value in (
-        (StoredItem.batch, wanted.batch),
-        (StoredItem.category, wanted.category),
-        (StoredItem.language, wanted.language),
+    for column, values in (
+        (StoredItem.batch, (wanted.batch,)),
+        (StoredItem.category, category_spellings(wanted.category)),
+        (StoredItem.language, (wanted.language,)),
     ):
-        if value:
-            statement = statement.where(column == value)
+        if any(values):
+            statement = statement.where(column.in_(values))
     if wanted.after:
         moment, _, number = wanted.after.partition(":")
         try:

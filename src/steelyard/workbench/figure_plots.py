@@ -10,6 +10,7 @@ from steelyard.annotation.native_results import NativeResult
 from steelyard.workbench.dashboards import ProgressFigures
 from steelyard.workbench.plots import DayColumn, PlotPart, ValueDot, day_columns, dots, stacked_bar
 from steelyard.workbench.quality import AgreementFigures, PeopleFigures
+from steelyard.workbench.question_words import category_name
 from steelyard.workbench.queue_figures import QueueFigures
 
 _MOST_COLUMNS = 120
@@ -100,9 +101,11 @@ class AgreementPlots(NamedTuple):
     gate: Markup
 
 
-def agreement_plots(figures: AgreementFigures, words: Mapping[str, str], least: float) -> AgreementPlots:
+def agreement_plots(
+    figures: AgreementFigures, words: Mapping[str, str], *, language: str, least: float
+) -> AgreementPlots:
     """Return the plots of agreement; ``least`` is what the gate asks for."""
-    groups = [ValueDot(row.name or words["no_name"], row.same) for row in figures.categories]
+    groups = [ValueDot(category_name(row.name, language) or words["no_name"], row.same) for row in figures.categories]
     people = [ValueDot(row.name, row.same) for row in figures.people[:_MOST_ROWS]]
     weeks = [ValueDot(day_label(row.at or 0.0), row.share) for row in figures.gate_weeks[-_MOST_ROWS:]]
     return AgreementPlots(

@@ -12,6 +12,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.text import natural_order
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.pages import LANGUAGES
+from steelyard.workbench.question_words import category_spellings
 from steelyard.workbench.tables import StoredGuideline, StoredItem, StoredProject
 
 _MOST_CHARACTERS = 200_000
@@ -76,6 +77,13 @@ def latest_guidelines(session: Session, project: int) -> list[StoredGuideline]:
     )
     statement = select(StoredGuideline).where(StoredGuideline.id.in_(newest))
     return sorted(session.scalars(statement), key=lambda each: (natural_order(each.category), each.language))
+
+
+def stored_category(session: Session, text: str) -> str:
+    """Return the category that an entered name means: its key where items have it or nothing of that name, else it."""
+    *names, key = category_spellings(text.strip())
+    used = set(session.scalars(select(StoredItem.category).where(StoredItem.category.in_((*names, key))).distinct()))
+    return next((name for name in (key, *names) if name in used), key)
 
 
 def categories_of(session: Session, project: int) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from sqlalchemy import Select, Subquery, exists, select
 from sqlalchemy.orm import Session, aliased
 
+from steelyard.workbench.question_words import category_spellings
 from steelyard.workbench.tables import StoredAnswer, StoredEvent, StoredItem, StoredPerson, StoredTask
 
 PAGE_SIZE = 50
@@ -101,7 +102,8 @@ def item_page(
     statement = select(*columns).where(StoredItem.project_id == project, StoredItem.id > after)
     for name, value in wanted._asdict().items():
         if value:
-            statement = statement.where(getattr(StoredItem, name) == value)
+            values = category_spellings(value) if name == "category" else (value,)
+            statement = statement.where(getattr(StoredItem, name).in_(values))
     return _page(session, statement.order_by(StoredItem.id), ListedItem, size)
 
 

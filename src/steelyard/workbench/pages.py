@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse
 from steelyard.workbench.answer_markdown import safe_markdown
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import ALLOWED
-from steelyard.workbench.question_words import choice_label, label_of, question_in_words, reason_label
+from steelyard.workbench.question_words import category_name, choice_label, label_of, question_in_words, reason_label
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "zh")
@@ -87,5 +87,6 @@ def _environment() -> Environment:
     environment.filters["question"] = label_of
     environment.filters["reason"] = reason_label
     environment.filters["choice"] = lambda value, question, language: choice_label(question, value, language)
+    environment.filters["category"] = category_name
     environment.filters["in_words"] = lambda question, letters, language: question_in_words(question, language, letters)
     return environment

@@ -87,6 +87,17 @@ def choice_label(question: str, value: str, language: str) -> str:
     return " / ".join(tree.names(tiers, known)) if tree.find(tiers) is not None else value
 
 
+def category_name(category: str, language: str) -> str:
+    """Return the name of a category of items: the taxonomy's in this language for a key of it, else as it is."""
+    return " / ".join(taxonomy().names(tuple(category.split("/")), _known(language)))
+
+
+def category_spellings(text: str) -> tuple[str, ...]:
+    """Return what an entered category may be stored as: the text itself, and the key of the category so named."""
+    tiers = taxonomy().read_path(text) if text else None
+    return (text,) if tiers is None else tuple(dict.fromkeys((text, "/".join(tiers))))
+
+
 def _choices(question: TaskQuestion, values: tuple[str, ...], language: str) -> tuple[ChoiceWords, ...]:
     keys: tuple[str | None, ...] = question.keys if len(question.keys) == len(values) else tuple(_DIGITS)
     if len(values) > len(keys):

@@ -16,7 +16,7 @@ from steelyard.core.types import Case, Record
 from steelyard.workbench.answer_markdown import safe_markdown
 from steelyard.workbench.blinding import BlindTask, blind_task
 from steelyard.workbench.projects import ProjectSettings, case_of
-from steelyard.workbench.question_words import QuestionWords, catalogues_of, question_in_words
+from steelyard.workbench.question_words import QuestionWords, catalogues_of, category_name, question_in_words
 from steelyard.workbench.queues import Seat, may_work, responses_shown
 from steelyard.workbench.submissions import guideline_of
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredGuideline, StoredItem, StoredTask
@@ -52,6 +52,7 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``questions`` are what a person enters, in words; empty for triples, which have an order of their own.
     ``prompt_text`` is the last turn as it was written, where a question asks for a text.
+    ``category`` is its name in the language of the page.
     ``until``: when the task goes to somebody else, in seconds since 1970.
     """
 
@@ -160,7 +161,7 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
         until=shown.until,
         kind=shown.kind,
         language=shown.case.prompt.language or "",
-        category=shown.category,
+        category=category_name(shown.category, language),
         # A text that is entered begins as the last turn: only then is it needed as it was written.
         prompt_text=turns[-1].content if turns and any(each.input == "text" for each in questions) else "",
         prompt=tuple(TurnView(role=turn.role, html=str(safe_markdown(turn.content))) for turn in turns),

@@ -18,7 +18,13 @@ from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.case_export import Evidence, export_cases
 from steelyard.workbench.database import Database
-from steelyard.workbench.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
+from steelyard.workbench.guidelines import (
+    NewGuideline,
+    add_guideline,
+    categories_of,
+    latest_guidelines,
+    stored_category,
+)
 from steelyard.workbench.listings import ItemSelection, item_page
 from steelyard.workbench.pages import language_of, page
 from steelyard.workbench.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
@@ -204,10 +210,14 @@ def write_guideline(
     if step == "preview":
         with _database(request).reading() as session:
             project_of(session, project)
+            draft = draft._replace(category=stored_category(session, draft.category))
         return _guidelines_page(request, visitor, project, draft, is_preview=True)
-    _database(request).write(
-        lambda session: add_guideline(session, project_of(session, project), draft, by=visitor.person, at=time.time())
-    )
+
+    def add(session: Session) -> None:
+        of_items = draft._replace(category=stored_category(session, draft.category))
+        add_guideline(session, project_of(session, project), of_items, by=visitor.person, at=time.time())
+
+    _database(request).write(add)
     return RedirectResponse(f"/manage/projects/{project}/guidelines", 303)
 
 

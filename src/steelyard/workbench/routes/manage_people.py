@@ -1,5 +1,6 @@
 """Managing people, whose first password is shown once, and reading the audit log."""
 
+import re
 import time
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
 from steelyard.workbench.database import Database
+from steelyard.workbench.guidelines import stored_category
 from steelyard.workbench.listings import EventSelection, event_page, people_page
 from steelyard.workbench.pages import LANGUAGES, page
 from steelyard.workbench.people import (
@@ -55,8 +57,13 @@ def new_person(
     if language not in LANGUAGES:
         raise ConfigError(f"{language!r} is not a language of the pages", where="language", allowed="en, zh")
     password = first_password()
-    new = NewPerson(name, _role(role), password, display_name.strip()[:200], language, _skills(skills))
-    person = _database(request).write(lambda session: add_person(session, new, by=visitor.person, at=time.time()))
+
+    def add(session: Session) -> StoredPerson:
+        known = _skills(session, skills)
+        new = NewPerson(name, _role(role), password, display_name.strip()[:200], language, known)
+        return add_person(session, new, by=visitor.person, at=time.time())
+
+    person = _database(request).write(add)
     return _people_page(request, visitor, after=person.id - 1, made=person, password=password)
 
 
@@ -78,7 +85,7 @@ def change_person(
             _person(session, person),
             role=_role(role),
             is_active=is_active,
-            skills=_skills(skills),
+            skills=_skills(session, skills),
             by=visitor.person,
             at=time.time(),
         )
@@ -175,12 +182,13 @@ def _role(text: str) -> Role:
     raise ConfigError(f"{text[:50]!r} is not a role", where="role", allowed=", ".join(ROLES))
 
 
-def _skills(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.replace("，", ",").split(",") if name.strip()))
+def _skills(session: Session, text: str) -> tuple[str, ...]:
+    """Return the categories of a list with commas, as items have them. Raises ConfigError for too many."""
+    names = tuple(dict.fromkeys(name.strip() for name in re.split("[,，、]", text) if name.strip()))
     if len(names) > _MOST_SKILLS or any(len(name) > 200 for name in names):
         allowed = f"{_MOST_SKILLS} categories of 200 characters"
         raise ConfigError("too many categories, or one with too long a name", where="skills", allowed=allowed)
-    return names
+    return tuple(dict.fromkeys(stored_category(session, name) for name in names))
 
 
 def _number(text: str) -> int | None:

@@ -83,7 +83,8 @@ def agreement_page(request: Request, visitor: PeopleObserver, project: RowNumber
     with _database(request).reading() as session:
         row = project_of(session, project)
         made = agreement_figures(session, row)
-    plots = agreement_plots(made, words_of(language_of(request, visitor)), settings_of(row).rules.least_agreement)
+    language, least = language_of(request, visitor), settings_of(row).rules.least_agreement
+    plots = agreement_plots(made, words_of(language), language=language, least=least)
     return page(request, "agreement.html", visitor, project=row, figures=made, plots=plots)
 
 

@@ -1,5 +1,6 @@
 // The card of a task: prompt, responses, and what its flow puts under them. Built before it is shown, updated in place.
 
+import { languageName } from "../languages.js";
 import { watchScrolling } from "../scrolling.js";
 
 export const make = (name, attributes, ...children) => {
@@ -39,15 +40,6 @@ const textOf = (html, language) => {
   for (const block of place.querySelectorAll("pre")) block.dir = "ltr";
   watchScrolling(place);
   return place;
-};
-
-// The name of a language in that of the page, from the browser's own table; a code that it does not know stays.
-const languageName = (code) => {
-  try {
-    return new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(code.replaceAll("_", "-"));
-  } catch {
-    return code;
-  }
 };
 
 const promptOf = (task, words) => {
