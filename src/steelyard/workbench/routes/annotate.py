@@ -116,7 +116,7 @@ def tasks(
         assignments = next_assignments(session, seat, number=number, at=now)
         return msgspec.json.encode(view_tasks(session, seat, assignments, at=now))
 
-    return Response(_database(request).write(load), media_type="application/json")
+    return Response(_database(request).write(load, is_brief=True), media_type="application/json")
 
 
 @router.get("/annotate/progress")
@@ -165,7 +165,7 @@ def answer(
         outcome = submit(session, locked, stored, seconds=seconds, at=now).outcome
         return outcome, None if settings.rules.fewest_annotators is None else locked.project.id
 
-    outcome, stopping = _database(request).write(store)
+    outcome, stopping = _database(request).write(store, is_brief=True)
     if stopping is not None:
         # The next decisions stand on a fit that knows more; nobody waits for it.
         keeper: FitKeeper = request.app.state.fits
@@ -193,7 +193,7 @@ def give_back_loaded(
 ) -> None:
     """Give back what a page that is closed had loaded ahead: a form, which a browser sends after the page is gone."""
     loaded = dict(zip(assignment, until, strict=False))
-    _database(request).write(lambda session: give_back(session, visitor.person, loaded))
+    _database(request).write(lambda session: give_back(session, visitor.person, loaded), is_brief=True)
 
 
 def _answered(
@@ -207,7 +207,7 @@ def _answered(
             raise HTTPException(404)
         return work(session, rows[0])
 
-    return _outcome(_database(request).write(run))
+    return _outcome(_database(request).write(run, is_brief=True))
 
 
 def _outcome(outcome: str) -> Response:
