@@ -252,7 +252,9 @@ def test_a_page_that_is_closed_gives_back_what_it_had_loaded_ahead(served, brows
 
     def open_drafts():
         with person.database.reading() as session:
-            mine = select(StoredAssignment).where(StoredAssignment.person_id == person.person)
+            mine = select(StoredAssignment).where(
+                StoredAssignment.person_id == person.person, StoredAssignment.state == "open"
+            )
             return [each.draft is not None for each in session.scalars(mine)]
 
     end = time.monotonic() + 60

@@ -143,10 +143,13 @@ isInFront = false; run(50); isInFront = true; results.push(clock.take());
 clock.touch(); run(500); results.push(clock.take());
 clock.touch(); time += 3600000; clock.touch(); run(5); results.push(clock.take());
 clock.give(7); results.push(clock.take());
+// The clock is set back by an hour, and by days: what was counted before and after stays, and no time is less than none.
+clock.touch(); run(4); time -= 3600000; clock.tick(); run(5); results.push(clock.take());
+clock.touch(); time -= 5 * 86400000; results.push(clock.take()); run(200); results.push(clock.take());
 console.log(JSON.stringify(results));
 """
     )
-    assert seconds == [10, 0, 120, 5, 7]
+    assert seconds == [10, 0, 120, 5, 7, 9, 0, 120]
 
 
 def test_marks_are_counted_in_code_points_of_the_raw_text(run):
@@ -225,6 +228,22 @@ console.log(JSON.stringify({ left: box.size(), ...states.at(-1) }));
         {"status": status, "data": data},
     )
     assert result == {"left": left, "waiting": left, "problem": problem, "refused": refused}
+
+
+@pytest.mark.parametrize("network", [(200, {"outcome": "too late"}), (400, {"error": "no"})])
+def test_a_task_whose_answer_did_not_count_is_shown_when_it_comes_again(run, network):
+    status, data = network
+    assert run(
+        OUTBOX
+        + """
+network = input;
+const box = open(), done = [];
+box.put(entry(1)); done.push(box.isDone(1));
+await box.flush(); done.push(box.isDone(1));
+console.log(JSON.stringify(done));
+""",
+        {"status": status, "data": data},
+    ) == [True, False]
 
 
 def test_another_person_at_the_same_browser_sends_only_the_own_answers(run):

@@ -4,10 +4,11 @@ import threading
 from collections import Counter, defaultdict
 
 import msgspec
+import pytest
 from sqlalchemy import select
 
 from steelyard.workbench.external_priorities import set_priorities
-from steelyard.workbench.queues import give_back, release
+from steelyard.workbench.queues import give_back, release, take_again
 from steelyard.workbench.submissions import save_draft
 from steelyard.workbench.tables import (
     StoredAnswer,
@@ -138,7 +139,7 @@ def test_a_task_that_is_given_back_goes_to_somebody_else(database):
     assert (task.num_reserved, task.is_open) == (2, False)
 
 
-def test_what_was_loaded_and_never_shown_is_given_back_without_a_trace(database):
+def test_what_was_loaded_and_never_shown_is_given_back_and_comes_again_as_new(database):
     project, (ada, bob) = make_project(database, 3, num_people=2)
     mine = [number for number, _ in take(database, project, ada, number=3)]
     until = {each.id: each.expires_at for each in rows(database, StoredAssignment)}
@@ -149,9 +150,76 @@ def test_what_was_loaded_and_never_shown_is_given_back_without_a_trace(database)
     assert database.write(lambda session: give_back(session, ada, dict.fromkeys(mine, NOON))) == 0
     assert database.write(lambda session: give_back(session, ada, until)) == 2
     assert database.write(lambda session: give_back(session, ada, until)) == 0
-    assert [each.id for each in rows(database, StoredAssignment)] == mine[:1]
+    assert [each.state for each in rows(database, StoredAssignment)] == ["open", "unseen", "unseen"]
     assert sorted(each.num_reserved for each in rows(database, StoredTask)) == [0, 0, 1]
     assert len(take(database, project, ada, number=3)) == 3
+
+
+def test_a_page_whose_task_another_page_of_the_person_gave_back_still_sends_its_answer(database):
+    project, (ada, bob) = make_project(database, 2, num_people=2)
+    loaded = take(database, project, ada, number=2)
+    until = {each.id: each.expires_at for each in rows(database, StoredAssignment)}
+    assert database.write(lambda session: give_back(session, ada, until)) == 2
+    # The numbers are nobody else's: an answer to one would otherwise be stored under another task.
+    assert {number for number, _ in take(database, project, bob, number=2)}.isdisjoint(until)
+    for number, shown in loaded:
+        assert send(database, number, answer(shown)).outcome == "stored"
+    assert take(database, project, ada) == []
+    assert [(task.num_answered, task.num_reserved) for task in rows(database, StoredTask)] == [(1, 2), (1, 2)]
+
+
+def test_two_pages_that_take_an_expired_task_again_take_one_place(database):
+    project, (ada, bob) = make_project(database, num_people=2)
+    ((number, _),) = take(database, project, ada)
+    late = NOON + 46 * 60
+    database.write(lambda session: release(session, session.get_one(StoredAssignment, number)))
+    together = threading.Barrier(2)
+
+    def again():
+        def work(session):
+            mine = session.get_one(StoredAssignment, number)
+            if not tried:
+                tried.append(mine)
+                together.wait()
+            return take_again(session, mine, expires_at=late)
+
+        tried = []
+        database.write(work)
+
+    threads = [threading.Thread(target=again) for _ in range(2)]
+    if database.is_sqlite:
+        # One writer at a time: the pages come one after the other.
+        together = threading.Barrier(1)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (task,) = rows(database, StoredTask)
+    assert (task.num_reserved, task.is_open) == (1, True)
+    assert len(take(database, project, bob)) == 1
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+def test_who_enters_something_keeps_the_task_unless_somebody_else_has_it(database, has_other):
+    rules = msgspec.structs.replace(NO_GOLD, num_annotators=1)
+    project, (ada, bob) = make_project(database, num_people=2, rules=rules)
+    ((number, shown),) = take(database, project, ada)
+    late = NOON + 46 * 60
+    if has_other:
+        assert len(take(database, project, bob, at=late)) == 1
+
+    def enter(session):
+        row = session.get_one(StoredAssignment, number)
+        save_draft(session, row, answer(shown), seconds=1.0, expires_at=late + 60)
+        session.flush()
+        return row.state, row.expires_at
+
+    assert database.write(enter) == (("expired", NOON + 45 * 60) if has_other else ("open", late + 60))
+    # Neither a place nor an answer is lost: the one who has it gives the only answer.
+    assert len(take(database, project, bob, at=late + 30)) == has_other
+    outcome = send(database, number, answer(shown), at=late + 30).outcome
+    assert outcome == ("too late" if has_other else "stored")
+    assert rows(database, StoredTask)[0].num_reserved == 1
 
 
 def test_each_person_has_an_order_of_responses_that_stays(database):

@@ -84,6 +84,37 @@ def test_the_same_answer_sent_eight_times_at_once_is_stored_once(database):
     assert rows(database, StoredTask)[0].num_answered == 1
 
 
+def test_an_answer_at_the_moment_at_which_its_time_is_over_takes_one_place(database):
+    project, (ada, bob, cyd) = make_project(database, num_people=3)
+    ((number, shown),) = take(database, project, ada)
+    ((of_bob, shown_to_bob),) = take(database, project, bob)
+    assert take(database, project, cyd) == []
+    late, found, expired = NOON + 46 * 60, threading.Event(), threading.Event()
+
+    def expire():
+        found.wait(30)
+        take(database, project, cyd, at=late)
+        expired.set()
+
+    def answer_meanwhile(session):
+        locked = lock_assignment(session, number, person=ada)
+        found.set()
+        # Whoever takes the place now waits for this answer.
+        expired.wait(0 if database.is_sqlite else 1.5)
+        return submit(session, locked, answer(shown), seconds=3.0, at=late).outcome
+
+    other = threading.Thread(target=expire)
+    other.start()
+    outcomes = [database.write(answer_meanwhile)]
+    other.join()
+    ((of_cyd, shown_to_cyd),) = take(database, project, cyd, at=late) or [(of_bob, shown_to_bob)]
+    outcomes += [send(database, of_cyd, answer(shown_to_cyd), at=late).outcome]
+    outcomes += [send(database, of_bob, answer(shown_to_bob), at=late).outcome]
+    (task,) = rows(database, StoredTask)
+    assert (task.num_answered, task.num_reserved, task.is_open) == (2, 2, False)
+    assert sum(each == "stored" for each in outcomes) == 2 == len(rows(database, StoredAnswer))
+
+
 @pytest.mark.parametrize("round_number", range(4))
 def test_of_two_last_answers_at_the_same_time_exactly_one_closes_the_item(database, round_number):
     project, people = make_project(database, num_responses=5, num_people=2)

@@ -52,12 +52,16 @@ def no_room(error: DBAPIError, where: str) -> NoRoomError:
 
 
 def is_passing(error: DBAPIError) -> bool:
-    """Tell whether the same transaction may succeed later: busy files, deadlocks, serialisation, a lost connection."""
+    """Tell whether the same transaction may succeed later.
+
+    Busy files, deadlocks, serialisation, a row that is written twice, a lost connection.
+    """
     if error.connection_invalidated:
         return True
     state = getattr(error.orig, "sqlstate", None)
-    # 40001 serialisation failure, 40P01 deadlock, 55P03 lock not available (PostgreSQL, appendix A).
-    return state in ("40001", "40P01", "55P03") or "database is locked" in str(error.orig)
+    # 40001 serialisation failure, 40P01 deadlock, 55P03 lock not available (PostgreSQL, appendix A). 23505: somebody
+    # else has written the same row in the meantime, as a second click does; who comes again sees it.
+    return state in ("40001", "40P01", "55P03", "23505") or "database is locked" in str(error.orig)
 
 
 def is_without_room(error: Exception) -> bool:

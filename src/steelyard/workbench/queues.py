@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, cast, exists, func, or_, select, update
+from sqlalchemy import BigInteger, ColumnElement, Row, Select, bindparam, cast, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
@@ -146,7 +146,8 @@ def give_back(session: Session, person: int, loaded: Mapping[int, float]) -> int
     """Undo assignments of a person that a page loaded ahead and never showed. Returns how many.
 
     ``loaded`` has until when each was reserved, as the page knows it: one that another page has loaded since stays, and
-    so does one with a draft. They leave no trace: the person may get the same tasks another time.
+    so does one with a draft. The person may get the same tasks another time, as if they were new. Their rows stay: a
+    page that was opened before, and shows one of them, still sends its answer.
     """
     rows = session.scalars(
         select(StoredAssignment)
@@ -156,20 +157,26 @@ def give_back(session: Session, person: int, loaded: Mapping[int, float]) -> int
     ).all()
     unseen = [row for row in rows if row.draft is None and row.seconds == 0 and row.expires_at == loaded[row.id]]
     for row in unseen:
-        _close(session, row.id, row.task_id, "released")
-        session.delete(row)
-    session.flush()
+        _close(session, row.id, row.task_id, "unseen")
     return len(unseen)
 
 
 def take_again(session: Session, assignment: StoredAssignment, *, expires_at: float) -> bool:
-    """Take the place of an expired assignment again, if it is free. Returns whether the task is the person's."""
+    """Take the place of an assignment again, if it is free. Returns whether the task is the person's."""
     if assignment.state == "open":
         assignment.expires_at = max(assignment.expires_at, expires_at)
         return True
     if not _take_place(session, assignment.task_id):
         return False
-    assignment.state, assignment.expires_at = "open", expires_at
+    reopened = session.execute(
+        update(StoredAssignment)
+        .where(StoredAssignment.id == assignment.id, StoredAssignment.state.not_in(("open", "answered")))
+        .values(state="open", expires_at=expires_at)
+    )
+    if reopened.rowcount != 1:  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
+        # Another page of the same person was faster, and holds a place: this second one is nobody's.
+        _free_place(session, assignment.task_id)
+        return False
     return True
 
 
@@ -190,7 +197,7 @@ def assign_task(session: Session, seat: Seat, task: int, shown: Sequence[str], *
     allowed = select(StoredTask.id).where(StoredTask.id == task, *_rework_rule(seat.settings.rules.rework))
     if session.scalar(allowed, _parameters(seat)) is None or not _take_place(session, task):
         return None
-    assignment = _assign(session, seat, task, is_gold=False, at=at)
+    assignment = _assign(session, seat, task, None, is_gold=False, at=at)
     assignment.shown = list(shown)
     return assignment
 
@@ -210,8 +217,8 @@ def _reserve(session: Session, seat: Seat, num_had: int, at: float) -> StoredAss
         # A gold task of an item that the person knows would test memory.
         for avoids_items in (True,) if is_gold else (True, False):
             for candidate in _candidates(session, seat, is_gold=is_gold, avoids_items=avoids_items):
-                if _take_place(session, candidate):
-                    return _assign(session, seat, candidate, is_gold=is_gold, at=at)
+                if _take_place(session, candidate.id):
+                    return _assign(session, seat, candidate.id, candidate.unseen, is_gold=is_gold, at=at)
     return None
 
 
@@ -224,9 +231,10 @@ def _take_expired(session: Session, seat: Seat, at: float) -> StoredAssignment |
     return None
 
 
-def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bool) -> Sequence[int]:
+def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bool) -> Sequence[Row]:
     """Return free tasks that the person has not had, those of the highest priority begun at a random one.
 
+    Each row has the ``id`` of the task and ``unseen``: the assignment of it that the person gave back unseen, or null.
     With ``avoids_items`` no task of an item that the person has had another task of.
     """
     skills, closed = seat.person.skills, [] if is_gold else _closed(session, seat)
@@ -235,9 +243,9 @@ def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bo
     categories = ({"skills": skills} if skills else {}) | ({"closed": closed} if closed else {})
     rows = session.execute(statement, _parameters(seat) | categories).all()
     # Tasks of one priority are equally good: people who ask at once try different ones first.
-    best = [task for task, priority in rows if priority == rows[0][1]]
+    best = [row for row in rows if row.priority == rows[0].priority]
     start = random.randrange(len(best)) if best else 0
-    return [*best[start:], *best[:start], *(task for task, _ in rows[len(best) :])]
+    return [*best[start:], *best[:start], *rows[len(best) :]]
 
 
 def _closed(session: Session, seat: Seat) -> list[str]:
@@ -270,8 +278,11 @@ def _free_tasks(
     other = aliased(StoredTask)
     same = other.item_id == StoredTask.item_id if avoids_items else other.id == StoredTask.id
     had = exists().where(same, _is_of_person(other))
+    unseen = select(StoredAssignment.id).where(
+        StoredAssignment.task_id == StoredTask.id, StoredAssignment.person_id == bindparam("person")
+    )
     return (
-        select(StoredTask.id, StoredTask.priority)
+        select(StoredTask.id, StoredTask.priority, unseen.scalar_subquery().label("unseen"))
         .where(*free, ~had)
         .order_by(StoredTask.priority.desc(), StoredTask.id)
         .limit(_CANDIDATES)
@@ -293,12 +304,13 @@ def _rework_rule(rework: str) -> list[ColumnElement[bool]]:
 
 
 def _is_of_person(task: type[StoredTask], *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return the condition that the person of a seat has had a task.
+    """Return the condition that the person of a seat has had a task: seen it, as far as the workbench knows.
 
     It stands inside that on the task: joined to it, SQLite reads for every candidate all that the person has had.
     """
     assignment = StoredAssignment
-    return exists().where(assignment.task_id == task.id, assignment.person_id == bindparam("person"), *conditions)
+    of_person = assignment.task_id == task.id, assignment.person_id == bindparam("person")
+    return exists().where(*of_person, assignment.state != "unseen", *conditions)
 
 
 def _take_place(session: Session, task: int) -> bool:
@@ -307,7 +319,16 @@ def _take_place(session: Session, task: int) -> bool:
     return taken.rowcount == 1  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
 
 
-def _assign(session: Session, seat: Seat, task_id: int, *, is_gold: bool, at: float) -> StoredAssignment:
+def _assign(
+    session: Session, seat: Seat, task_id: int, unseen: int | None, *, is_gold: bool, at: float
+) -> StoredAssignment:
+    """Give a person a task, in the assignment that this person gave back unseen or, null, in a new one."""
+    expires_at = at + 60 * seat.settings.rules.lock_minutes
+    if unseen is not None:
+        former = session.get_one(StoredAssignment, unseen, with_for_update=True, populate_existing=True)
+        former.state, former.is_gold_place, former.assigned_at, former.expires_at = "open", is_gold, at, expires_at
+        session.flush()
+        return former
     task, _ = session.execute(_TASK, {"task": task_id}, execution_options={"populate_existing": True}).one()
     # Every person sees the responses in an order of their own, the same one each time, if the kind has no fixed one.
     order = range(len(task.responses))
@@ -319,7 +340,7 @@ def _assign(session: Session, seat: Seat, task_id: int, *, is_gold: bool, at: fl
         shown=[task.responses[number] for number in order],
         is_gold_place=is_gold,
         assigned_at=at,
-        expires_at=at + 60 * seat.settings.rules.lock_minutes,
+        expires_at=expires_at,
     )
     session.add(assignment)
     session.flush()
@@ -340,12 +361,16 @@ def _close(session: Session, number: int, task: int, state: str) -> bool:
     )
     if closed.rowcount != 1:  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
         return False
+    _free_place(session, task)
+    return True
+
+
+def _free_place(session: Session, task: int) -> None:
     session.execute(
         update(StoredTask)
         .where(StoredTask.id == task)
         .values(num_reserved=StoredTask.num_reserved - 1, is_open=StoredTask.is_retired.is_(False))
     )
-    return True
 
 
 def responses_shown(session: Session, assignment: StoredAssignment) -> dict[str, str]:

@@ -202,7 +202,7 @@ def _people_of(session: Session, chosen: Select) -> dict[int, set[int]]:
     rows = (
         select(StoredAssignment.task_id, StoredAssignment.person_id)
         .join(tasks, tasks.c.id == StoredAssignment.task_id)
-        .where(StoredAssignment.state != "expired")
+        .where(StoredAssignment.state.not_in(("expired", "unseen")))
     )
     for task, person in session.execute(rows):
         had[task].add(person)

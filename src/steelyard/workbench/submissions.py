@@ -67,6 +67,8 @@ _LATEST = (
     .join(StoredPerson, StoredAssignment.person_id == StoredPerson.id)
     .outerjoin(StoredGuideline, _GUIDELINES_OF_TASK)
     .where(StoredAssignment.id == bindparam("assignment"))
+    # The time of a task may be over at this very moment: who gives its place to somebody else waits, or was faster.
+    .with_for_update(of=StoredAssignment)
     .order_by(
         case((StoredGuideline.id == bindparam("guideline"), 0), else_=1),
         *_best_first(StoredTask.category, StoredPerson.language),
@@ -126,12 +128,20 @@ class Submitted(NamedTuple):
     item_state: str
 
 
-def save_draft(session: Session, assignment: StoredAssignment, draft: TaskAnswer, *, seconds: float) -> None:
-    """Keep what was entered so far, and the time spent on it: at most the longest pause since the draft before."""
+def save_draft(
+    session: Session, assignment: StoredAssignment, draft: TaskAnswer, *, seconds: float, expires_at: float = 0.0
+) -> None:
+    """Keep what was entered so far, and the time spent on it: at most the longest pause since the draft before.
+
+    Who enters something is at work: the task is this person's until ``expires_at``, also one whose time was over, as
+    long as nobody else has its place.
+    """
     if assignment.state == "answered":
         return
     assignment.draft = msgspec.to_builtins(draft)
     assignment.seconds += max(0.0, min(seconds, _LONGEST_PAUSE))
+    if expires_at and assignment.state != "released":
+        take_again(session, assignment, expires_at=expires_at)
 
 
 def lock_assignment(

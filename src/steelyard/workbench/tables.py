@@ -192,7 +192,8 @@ class StoredTask(WorkbenchTable):
 class StoredAssignment(WorkbenchTable):
     """A task in a person's hands. ``shown`` is the person's own order; ``draft`` what was entered so far.
 
-    ``state``: ``open``, ``answered``, ``expired``, ``released``. Only time with the page in front counts in
+    ``state``: ``open``, ``answered``, ``expired``, ``released``, or ``unseen``: loaded ahead, and given back before it
+    was shown. Only time with the page in front counts in
     ``seconds``.
     """
 

@@ -204,7 +204,8 @@ def _why_none(session: Session, seat: Seat, at: float) -> Reason:
     free = ordinary.where(StoredTask.is_open.is_(True))
     if session.scalar(free.limit(1)) is None:
         return "all taken"
-    had = exists().where(StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == StoredTask.id)
+    of_person = StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == StoredTask.id
+    had = exists().where(*of_person, StoredAssignment.state != "unseen")
     if session.scalar(free.where(~had).limit(1)) is None:
         return "all had"
     closed = set(closed_categories(session, limits, project=project, person=person).get(person, ()))

@@ -36,9 +36,10 @@ _MOST_LOADED = 10
 _DAY = 24 * 3600.0
 # An assignment of a person with what its view shows, and a person's place: one statement each.
 _HELD = (
-    select(StoredAssignment, StoredTask, StoredItem)
+    select(StoredAssignment, StoredTask, StoredItem, StoredProject)
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
+    .join(StoredProject, StoredTask.project_id == StoredProject.id)
     .where(StoredAssignment.id == bindparam("assignment"), StoredAssignment.person_id == bindparam("person"))
 )
 _SEAT = (
@@ -133,10 +134,13 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
 def draft(
     request: Request, visitor: Annotator, assignment: int, answer: SentAnswer, seconds: Seconds = 0.0
 ) -> Response:
-    """Keep what was entered so far."""
+    """Keep what was entered so far, and the task for the person who enters it."""
+    now = time.time()
 
-    def keep(session: Session, row: StoredAssignment) -> str:
-        save_draft(session, row, blind_task_of(session, row).stored(answer), seconds=seconds)
+    def keep(session: Session, row: StoredAssignment, project: StoredProject) -> str:
+        expires_at = now + 60 * settings_of(project).rules.lock_minutes
+        stored = blind_task_of(session, row).stored(answer)
+        save_draft(session, row, stored, seconds=seconds, expires_at=expires_at)
         return row.state
 
     return _answered(request, visitor.person, assignment, keep)
@@ -180,7 +184,7 @@ def hand_back(request: Request, visitor: Annotator, assignment: int) -> Response
         request,
         visitor.person,
         assignment,
-        lambda session, row: "released" if release(session, row) else row.state,
+        lambda session, row, _: "released" if release(session, row) else row.state,
     )
 
 
@@ -197,15 +201,18 @@ def give_back_loaded(
 
 
 def _answered(
-    request: Request, person: int, assignment: int, work: Callable[[Session, StoredAssignment], str]
+    request: Request, person: int, assignment: int, work: Callable[[Session, StoredAssignment, StoredProject], str]
 ) -> Response:
-    """Run ``work`` on an assignment of a person in one transaction and return its outcome. 404 for one of others."""
+    """Run ``work`` on an assignment of a person, with its project, in one transaction and return its outcome.
+
+    404 for an assignment of others.
+    """
 
     def run(session: Session) -> str:
         rows = session.execute(_HELD, {"assignment": assignment, "person": person}).one_or_none()
         if rows is None:
             raise HTTPException(404)
-        return work(session, rows[0])
+        return work(session, rows[0], rows[3])
 
     return _outcome(_database(request).write(run, is_brief=True))
 

@@ -9,6 +9,8 @@ export const makeClock = (now, isInFront) => {
   const tick = () => {
     const time = now(), step = time - last;
     last = time;
+    // A clock that was set back begins anew: time that is less than none would be refused, and the answer with it.
+    if (step < 0) { touched += step; return; }
     // A computer that slept ticks once, late: its sleep is no work.
     if (isInFront() && step <= LONGEST_TICK_MS && time - touched <= IDLE_MS) counted += step;
   };

@@ -31,21 +31,27 @@ export const makeOutbox = ({ store, person, send, later, onChange }) => {
   const report = () => onChange({ waiting: entries().length, problem: state.problem, refused: state.refused });
 
   const remove = (assignment) => store.set(key, entries().filter((entry) => entry.assignment !== assignment));
-  const pathOf = (entry) => `/annotate/${entry.assignment}/answer?seconds=${entry.seconds.toFixed(1)}${entry.guideline === null ? "" : `&guideline=${entry.guideline}`}`;
+  const pathOf = (entry) => `/annotate/${entry.assignment}/answer?seconds=${Math.max(0, entry.seconds).toFixed(1)}${entry.guideline === null ? "" : `&guideline=${entry.guideline}`}`;
+
+  // Forget that an answer was given here: its task is shown again where the workbench gives it to this person again.
+  const reopen = (assignment) => store.set(doneKey, (store.get(doneKey) || []).filter((each) => each !== assignment));
 
   // Send the oldest answer. Returns whether the next one may follow at once.
   const sendFirst = async (entry) => {
     const { status, data } = await send(pathOf(entry), { body: entry.answer });
     if (status >= 200 && status < 300) {
       state.problem = null;
-      if (data.outcome === "too late") state.refused.push({ assignment: entry.assignment, reason: "too late" });
+      if (data.outcome === "too late") {
+        state.refused.push({ assignment: entry.assignment, reason: "too late" });
+        reopen(entry.assignment);
+      }
       remove(entry.assignment);
       return true;
     }
     if ([400, 404, 413, 422].includes(status)) {
       // Sending it again cannot help: the person hears of it, and the task comes back if it is still open.
       state.refused.push({ assignment: entry.assignment, reason: data?.error || "" });
-      store.set(doneKey, (store.get(doneKey) || []).filter((each) => each !== entry.assignment));
+      reopen(entry.assignment);
       remove(entry.assignment);
       return true;
     }

@@ -21,7 +21,8 @@ const byId = (id) => document.getElementById(id);
 const dialog = byId("dialog"), place = byId("task");
 const store = makeStore(window.localStorage);
 const later = (run, wait) => window.setTimeout(run, wait);
-const clock = makeClock(() => Date.now(), () => document.visibilityState === "visible");
+// Not the time of day, which a person or the network may set while somebody works.
+const clock = makeClock(() => performance.now(), () => document.visibilityState === "visible");
 
 let card = null, state = { answer: emptyAnswer(), active: null, isByHand: false }, history = [], merged = null, guidelines = {}, reason = "loading", round = null;
 
