@@ -156,6 +156,17 @@ def test_answers_go_straight_to_a_case_file_as_they_were_given(bench, tool, tmp_
     result = bench.run(*words, "--cases", bench.folder / "cases.jsonl", "--out", judged)
     assert result.exit_code == 0, result.exception
     assert "8 answers of 8 added" in result.output
+    written = judged.read_bytes()
+    # Again the same; nothing else is replaced unasked, and never the cases themselves.
+    assert bench.run(*words, "--cases", bench.folder / "cases.jsonl", "--out", judged).exit_code == 0
+    assert judged.read_bytes() == written
+    own = bench.folder / "cases.jsonl"
+    assert "is the case file that is read" in str(bench.run(*words, "--cases", own, "--out", own, "--force").exception)
+    judged.write_text("another file\n")
+    assert "--force" in bench.run(*words, "--cases", own, "--out", judged).exception.do
+    assert judged.read_text() == "another file\n"
+    assert bench.run(*words, "--cases", own, "--out", judged, "--force").exit_code == 0
+    assert judged.read_bytes() == written
     assert "contradictory, written as they are: meta.contradictions says what: 1" in result.output
     read = list(read_cases(judged))
     assert [len(case.judgments) for case in read] == [2, 6, 6, 6]

@@ -6,19 +6,21 @@ and the leftovers of killed runs are detected. A file system without ``flock`` h
 """
 
 import errno
+import filecmp
 import glob
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from steelyard.core.errors import OutputError
 
+ResultT = TypeVar("ResultT")
 LOCK_FILE = ".lock"
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF)
 _FULL = "the disk is full", "free some space, and run the same command again"
@@ -56,6 +58,30 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
             unchanged = "; the previous file is unchanged" if path.is_file() else ""
             raise OutputError(f"{problem}{unchanged}", where=str(path), do=do) from error
         raise
+
+
+def write_once(path: Path, write: Callable[[Path], ResultT], *, force: bool = False) -> tuple[ResultT, bool]:
+    """Write a file by ``write(place)``; one that is there already stays if its content is equal.
+
+    Returns what ``write`` returns, and whether the file is new. Raises OutputError, and changes nothing, where the path
+    is not a regular file, and without ``force`` where it holds something else.
+    """
+    sweep_parts(path)
+    if not path.exists() or (force and path.is_file()):
+        return write(path), True
+    if not path.is_file():
+        raise OutputError("not a regular file, so it cannot be replaced", where=str(path), do="name a new file")
+    with part_folder(path) as folder:
+        again = folder / path.name
+        try:
+            result = write(again)
+        except OutputError as error:
+            # The user knows the file by its name, not by that of the one that is compared with it.
+            raise error.at(str(path)) if error.where == str(again) else error from None
+        if not filecmp.cmp(again, path, shallow=False):
+            problem = "there is a file already, and it holds something else"
+            raise OutputError(problem, where=str(path), do="name another, or say --force to replace it")
+    return result, False
 
 
 def sweep_parts(path: Path) -> None:

@@ -4,7 +4,6 @@
 has a folder, as every other stage.
 """
 
-import filecmp
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,7 @@ from steelyard.curation.conversion import ConversionSummary, ConversionTally
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
 from steelyard.evaluation.recognition import recognise
-from steelyard.io.atomic import part_folder, sweep_parts
+from steelyard.io.atomic import part_folder, write_once
 from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, write_cases
 from steelyard.io.data_files import expand_inputs
 from steelyard.io.lineage import check_dataset_name, source_datasets
@@ -97,7 +96,6 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     files = expand_inputs((source,), ROW_SUFFIXES, what="data file", do="check the path and the names")
     if out.exists() and any(file.exists() and out.samefile(file) for file in files):
         raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
-    sweep_parts(out)
     started, tally = time.monotonic(), ConversionTally()
     done = _write_once(files, source.name, out, config, tally, force=force)
     _write_record(files, out, config, done, tally, seconds=time.monotonic() - started)
@@ -135,17 +133,9 @@ def _write_once(
     files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally, *, force: bool
 ) -> Conversion:
     """Write ``out``; one with equal content stays. Raises OutputError where it holds something else."""
-    if force or not out.exists():
-        return _convert(files, name, out, config, tally)
-    if not out.is_file():
-        raise OutputError("not a file, so it cannot be replaced", where=str(out), do="name another")
-    with part_folder(out) as folder:
-        again = folder / out.name
-        done = _convert(files, name, again, config, tally)
-        if not filecmp.cmp(again, out, shallow=False):
-            problem = "there is a file already, and it holds something else"
-            raise OutputError(problem, where=str(out), do="name another, or say --force to replace it")
-    log(f"{out} is written already: equal input and settings")
+    done, is_new = write_once(out, lambda place: _convert(files, name, place, config, tally), force=force)
+    if not is_new:
+        log(f"{out} is written already: equal input and settings")
     return done
 
 

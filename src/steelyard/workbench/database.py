@@ -43,6 +43,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _TRIES = 8
 """How often a transaction is run that others stand in the way of."""
 _BUSY_SECONDS = 10.0
+_CONNECT_SECONDS = 10
 _CONNECTIONS = 20
 _BRIEF_AT_A_TIME = 3
 """How many brief transactions a process has under way on PostgreSQL."""
@@ -296,13 +297,20 @@ def _engine(address: str) -> Engine:
             url = url.set(drivername="")
         if url.get_backend_name() == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
-            engine = create_engine(url, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, json_deserializer=_decoded)
+            # An address of a machine that is off would keep the command waiting for minutes.
+            waiting = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
+            engine = create_engine(
+                url, connect_args=waiting, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, json_deserializer=_decoded
+            )
             event.listen(engine, "checkin", _note_use)
             event.listen(engine, "checkout", _try_rested)
             return engine
         if url.get_backend_name() == "sqlite" and url.database and not url.query:
-            if not Path(url.database).parent.is_dir():
-                raise OutputError("is not a folder", where=str(Path(url.database).parent), do="create it first")
+            file = Path(url.database)
+            if not file.parent.is_dir():
+                raise OutputError("is not a folder", where=str(file.parent), do="create it first")
+            if file.exists() and not file.is_file():
+                raise OutputError("is not a file", where=str(file), do="name the file of a workbench, or a new one")
             engine = create_engine(
                 url, connect_args={"timeout": _BUSY_SECONDS}, pool_size=_CONNECTIONS, json_deserializer=_decoded
             )
@@ -311,9 +319,10 @@ def _engine(address: str) -> Engine:
     except (ArgumentError, NoSuchModuleError, ValueError):
         pass
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not installed", where="--database", do="pip install psycopg[binary]"
-        ) from None
+        if error.name == "psycopg":
+            raise ConfigError(
+                "psycopg is not installed", where="--database", do="pip install psycopg[binary]"
+            ) from None
     # The address may hold a password: it is not repeated.
     raise ConfigError(
         "no address of a database",

@@ -96,6 +96,7 @@ _REMEDIES = {
     "permission denied": "let the user of the address own the database: createdb --owner USER NAME",
     "closed the connection": "start the server again, and run the same command again",
     "terminating connection": "start the server again, and run the same command again",
+    "timeout expired": "start the server, or check its host and port in the address",
     "refused": "start the server, or check its host and port in the address",
     "resolve host": "check the host in the address",
     "No such file or directory": "start the server, or add its host to the address: postgresql://USER:PASSWORD@HOST/NAME",

@@ -4,7 +4,9 @@ One process serves a team; a database server behind it allows several, which sha
 """
 
 import importlib
+import ipaddress
 import os
+import re
 import signal
 import threading
 import time
@@ -27,6 +29,9 @@ _IDLE_SECONDS = 75
 _GRACE_SECONDS = 10
 """How long requests that run may take after the stop signal: an answer on its way is stored."""
 _WATCH_SECONDS = 0.5
+_LONGEST_HOST = 253
+_HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
+_PORT = re.compile(r":[0-9]{1,5}$")
 
 
 class Reach(NamedTuple):
@@ -46,8 +51,12 @@ class Reach(NamedTuple):
 def options_of(reach: Reach, *, is_simulated: bool = False) -> Options:
     """Return the options of the application.
 
-    Raises ConfigError for a reach over which passwords would travel unprotected, and for one without a name.
+    Raises ConfigError for a reach over which passwords would travel unprotected, for one without a name, and for names
+    and addresses that are none.
     """
+    names = tuple(map(_host_name, reach.public_names))
+    if reach.proxy is not None:
+        _proxy_address(reach.proxy)
     if not is_loopback(reach.host) and reach.proxy is None and not reach.is_insecure:
         raise ConfigError(
             "passwords would travel unencrypted",
@@ -62,8 +71,45 @@ def options_of(reach: Reach, *, is_simulated: bool = False) -> Options:
             do="add --public-name NAME, the host name in the address that people open",
         )
     shown = f"[{reach.host}]" if ":" in reach.host else reach.host
-    hosts = dict.fromkeys((*_LOCAL_NAMES, *reach.public_names, *(() if reach.host in _EVERYWHERE else (shown,))))
+    hosts = dict.fromkeys((*_LOCAL_NAMES, *names, *(() if reach.host in _EVERYWHERE else (shown,))))
     return Options(tuple(hosts), is_secure=reach.proxy is not None, is_simulated=is_simulated)
+
+
+def _host_name(text: str) -> str:
+    """Return a host name as browsers send it: lower case, other scripts in ASCII, without the port.
+
+    A port says nothing about who asks, so that requests are compared without it. A wildcard would let a page of another
+    site read this one through a name that it points here (DNS rebinding).
+    """
+    name = _PORT.sub("", text.strip()).removesuffix(".").lower()
+    try:
+        name = name.encode("idna").decode()
+        if name.startswith("["):
+            return f"[{ipaddress.IPv6Address(name.strip('[]'))}]"
+    except (UnicodeError, ValueError):
+        name = ""
+    if len(name) <= _LONGEST_HOST and _HOST.fullmatch(name):
+        return name
+    raise ConfigError(
+        f"{text[:50]!r} is no host name",
+        where="--public-name",
+        allowed="a host name without https:// and path, such as label.example.org",
+        do="give the part of the address between https:// and the next slash: --public-name label.example.org",
+    )
+
+
+def _proxy_address(text: str) -> str:
+    """Return the address of a proxy, or of a network of them, in the form in which the server compares it."""
+    try:
+        network = ipaddress.ip_network(text.strip(), strict=False)
+    except ValueError:
+        raise ConfigError(
+            f"{text[:50]!r} is no address",
+            where="--proxy",
+            allowed="the IP address from which the proxy connects, or its network, such as 10.0.0.0/8",
+            do="look it up on the proxy: --proxy 192.0.2.7",
+        ) from None
+    return str(network.network_address if network.num_addresses == 1 else network)
 
 
 class _Making(NamedTuple):
@@ -120,7 +166,7 @@ def serve(
 
 
 def _settings(making: _Making, proxy: str | None, num_processes: int) -> uvicorn.Config:
-    trusted: Sequence[str] = [] if proxy is None else [proxy]
+    trusted: Sequence[str] = [] if proxy is None else [_proxy_address(proxy)]
     return uvicorn.Config(
         making,
         factory=True,

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -289,3 +290,109 @@ def test_a_demonstration_is_for_this_machine_alone(run, opened, reach):
 
 def test_several_processes_need_a_server_of_databases(run):
     assert "SQLite has one writer" in str(run("serve", "--processes", "2", "--port", "0").exception)
+
+
+def test_an_export_replaces_nothing_that_it_did_not_write(run, opened, tmp_path):
+    finish_project(opened)
+    words, out = ("export", "--project", "Simulated project", "--out"), tmp_path / "bench.jsonl"
+    out.write_text("a week of work\n")
+    refused = run(*words, out)
+    assert isinstance(refused.exception, OutputError)
+    assert out.read_text() == "a week of work\n"
+    assert [path.name for path in tmp_path.glob(".bench*")] == []
+    # Both remedies of the message.
+    assert "name another, or say --force" in refused.exception.do
+    assert run(*words, tmp_path / "another.jsonl").exit_code == 0
+    assert run(*words, out, "--force").exit_code == 0
+    exported = out.read_bytes()
+    assert exported == (tmp_path / "another.jsonl").read_bytes()
+    again = run(*words, out)
+    assert again.output.endswith("It was there, with equal content.\n")
+    assert out.read_bytes() == exported
+
+
+def finish_project(opened):
+    opened.migrate()
+    every = cases_for("pairwise", 4)
+    simulation = start_project(opened, every, seed=1, begun_at=0.0, tasks=TaskRules(kind="pairwise"))
+    import_batch(simulation, every, "b", has_reference=True)
+    work_until_finished(simulation)
+
+
+@pytest.mark.parametrize(
+    ("typed", "host"),
+    [
+        ("label.example.org", "label.example.org"),
+        ("Label.Example.org:8443", "label.example.org"),
+        ("测试.example.org.", "xn--0zwm56d.example.org"),
+        ("192.0.2.7", "192.0.2.7"),
+        ("[2001:DB8::1]:443", "[2001:db8::1]"),
+    ],
+)
+def test_a_public_name_is_compared_as_browsers_send_it(typed, host):
+    assert host in options_of(Reach(public_names=(typed,))).hosts
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "a b",
+        "a\nb",
+        "a\0b",
+        "https://a.org",
+        "a.org/x",
+        "*",
+        "*.a.org",
+        "a..b",
+        "-a",
+        "[x]",
+        "a" * 64,
+        "a," * 99,
+    ],
+)
+def test_a_public_name_that_is_none_is_refused_with_what_to_give(run, tmp_path, name):
+    refused = run("serve", "--behind-https", "--public-name", name).exception
+    assert isinstance(refused, ConfigError)
+    assert refused.where == "--public-name"
+    assert list(tmp_path.iterdir()) == []
+    # The remedy of the message.
+    option, remedy = refused.do.split()[-2:]
+    assert (option, remedy in options_of(Reach(public_names=(remedy,))).hosts) == ("--public-name", True)
+
+
+@pytest.mark.parametrize("proxy", ["", "*", "proxy.example.org", "256.1.1.1", "10.0.0.0/33", "127.0.0.1:80"])
+def test_a_proxy_is_an_address(run, tmp_path, proxy):
+    words = ("serve", "--behind-https", "--public-name", "a.org", "--proxy")
+    refused = run(*words, proxy).exception
+    assert refused.where == "--proxy"
+    assert list(tmp_path.iterdir()) == []
+    option, remedy = refused.do.split()[-2:]
+    assert option == "--proxy"
+    for address in (remedy, "10.1.2.3/8", "::1"):
+        options_of(Reach(public_names=("a.org",), proxy=address))
+
+
+@pytest.mark.parametrize(
+    ("made", "problem", "remedy"),
+    [
+        ("sqlite:///{folder}", "is not a file", "name the file of a workbench, or a new one"),
+        ("sqlite:////dev/null", "is not a file", "name the file of a workbench, or a new one"),
+        ("sqlite+aiosqlite:///{folder}/w.db", "no address of a database", None),
+        ("postgresql://u:secret@127.0.0.1:{silent}/x?connect_timeout=2", "timeout expired", "start the server"),
+        ("postgresql://u:secret@127.0.0.1:{closed}/x", "refused", "start the server"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_says_what_to_do(tmp_path, made, problem, remedy):
+    with socket.socket() as silent, socket.socket() as closed:
+        # One takes connections and says nothing, as a machine behind a firewall may; nobody listens at the other.
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        closed.bind(("127.0.0.1", 0))
+        address = made.format(folder=tmp_path, silent=silent.getsockname()[1], closed=closed.getsockname()[1])
+        words = ["workbench", "native", "--project", "p", "--database", address]
+        refused = CliRunner().invoke(build_app(), words).exception
+    assert problem in str(refused)
+    assert remedy is None or refused.do.startswith(remedy)
+    assert "secret" not in str(refused)

@@ -38,6 +38,7 @@ QueueJudged = Annotated[
     list[Path] | None,
     typer.Option("--judged", help="A case file with verdicts of models to order the items by; may be repeated."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that holds something else.")]
 RandomShare = Annotated[float, typer.Option("--random-share", help="The share of items that come by chance.")]
 
 
@@ -131,12 +132,16 @@ def export_items(
         Literal["both", "aligned"],
         typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
     ] = "both",
+    force: Force = False,
     database: DatabaseAddress = DEFAULT_DATABASE,
 ) -> None:
     """Write the finished items of a project as a case file with every judgment and where it came from.
 
+    A file that holds something else stays, unless `--force` replaces it.
+
     Example: `steelyard workbench export --project bench --out bench.jsonl`
     """
+    from steelyard.io.atomic import write_once
     from steelyard.io.cases import write_cases
     from steelyard.workbench.audit_log import Deed, record
     from steelyard.workbench.case_export import export_cases
@@ -153,9 +158,12 @@ def export_items(
     with opened.reading() as session:
         stored = existing_project(session, project)
         num_dropped = count_states(session, stored.id).get("finished", 0)
-        number = write_cases(out, export_cases(session, stored, evidence=evidence))
+        number, is_new = write_once(
+            out, lambda place: write_cases(place, export_cases(session, stored, evidence=evidence)), force=force
+        )
+    same = "" if is_new else " It was there, with equal content."
     dropped = f" {number_of(num_dropped - number, 'prompt')} dropped by review." if num_dropped > number else ""
-    print_lines([f"{number_of(number, 'finished item')} in {out}.{dropped}"])
+    print_lines([f"{number_of(number, 'finished item')} in {out}.{dropped}{same}"])
 
 
 def print_native_results(

@@ -11,6 +11,7 @@ from steelyard.cli.output import echo_record, print_lines
 from steelyard.cli.verbs.workbench_data import (
     DEFAULT_DATABASE,
     DatabaseAddress,
+    Force,
     existing_project,
     open_workbench,
 )
@@ -79,6 +80,7 @@ def read_answers(
         list[str] | None,
         typer.Option("--person", help="Who somebody of the tool is here: THERE=NAME; may be repeated."),
     ] = None,
+    force: Force = False,
     database: DatabaseAddress = DEFAULT_DATABASE,
     as_json: Annotated[bool, typer.Option("--json", help="Print what became of the answers as JSON.")] = False,
 ) -> None:
@@ -86,7 +88,8 @@ def read_answers(
 
     Into a project they go as answers of the accounts of the same name, or of --person, through the same gate. Unknown
     tasks and people and second answers are errors; answers that contradict themselves are counted and left out. The
-    same export can be read again: nothing is stored twice. Into a case file everything is written as it was given.
+    same export can be read again: nothing is stored twice. Into a case file everything is written as it was given; one
+    that holds something else stays, unless `--force` replaces it.
 
     Example: `steelyard workbench answers exported --tasks for-argilla --project bench --person 5f0c9a6e=ada`
 
@@ -98,6 +101,8 @@ def read_answers(
         raise ConfigError(
             "answers go to one place", where="--project", do="name --project NAME, or --cases CASES with --out OUT"
         )
+    if cases is not None and out is not None and out.exists() and cases.exists() and out.samefile(cases):
+        raise OutputError("is the case file that is read", where=str(out), do="name another: --out OUT")
     names = _people(people or ())
     exported = read_export(export, tasks)
     if project is not None:
@@ -110,6 +115,7 @@ def read_answers(
         )  # fmt: skip
         echo_record(made) if as_json else print_lines(_import_lines(made, project))
         return
+    from steelyard.io.atomic import write_once
     from steelyard.io.cases import read_cases, write_cases
     from steelyard.workbench.exchange.answered_cases import add_answers
 
@@ -118,7 +124,7 @@ def read_answers(
     answered = add_answers(
         read_cases(cases), exported.manifest, exported.answers, people=names, not_answers=exported.not_answers
     )
-    write_cases(out, answered.cases)
+    write_once(out, lambda place: write_cases(place, answered.cases), force=force)
     echo_record(answered.counts) if as_json else print_lines(_case_lines(answered.counts, out))
 
 
