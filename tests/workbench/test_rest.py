@@ -128,6 +128,26 @@ def test_priorities_order_the_tasks(visit, admin):
         assert admin.post(path, content=body, headers={"content-type": "application/json"}).status_code == 422
 
 
+def test_an_order_of_a_hundred_thousand_prompts_fits_a_request(admin, visit):
+    path = f"{PROJECTS}/{visit.site.project}/priorities"
+    most = {"q4": 2.0} | {f"{number:0136d}": number / 7 for number in range(99_999)}
+    body = json.dumps({"priorities": most}).encode()
+    assert 15 * 2**20 < len(body) < 16 * 2**20
+    # As curl sends it by itself, a body is no JSON.
+    assert "send Content-Type: application/json" in admin.post(path, content=body).json()["error"]
+    kind = {"content-type": "application/json"}
+    ordered = admin.post(path, content=body, headers=kind)
+    assert ordered.status_code == 200, ordered.text
+    assert ordered.json()["num_unknown"] == 99_999
+    refused = admin.post(path, content=body + b" " * 2**20, headers=kind)
+    assert (refused.status_code, refused.json()["error"]) == (
+        413, "the request is larger than 16 MiB: send the prompts in several requests"
+    )  # fmt: skip
+    assert "at most 100000 items" in admin.post(path, json={"priorities": most | {"q": 1}}).json()["error"]
+    described = admin.get("/api/openapi.json").json()["paths"]["/api/v1/projects/{project}/priorities"]["post"]
+    assert described["responses"]["413"]["description"].startswith("The request is larger than 16 MiB")
+
+
 def test_unknown_addresses_and_methods_are_answered_as_data(admin):
     for method, path, status in (
         ("GET", "/api/v1/none", 404),

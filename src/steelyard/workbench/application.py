@@ -43,12 +43,11 @@ from steelyard.workbench.routes import (
     review,
 )
 from steelyard.workbench.tallies import count_what_is_stored
-from steelyard.workbench.uploads import UPLOAD_PATHS
+from steelyard.workbench.uploads import request_limit
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
-_LARGEST_UPLOAD = 64 * 2**20
-_LARGEST_REQUEST = 2 * 2**20
-_TOO_LARGE = "the request is too large: import a large file on the server (steelyard workbench import)"
+_FORM_LIMITS = ("exceeded maximum size", "Too many f")
+"""What the parser of forms says of a field, a part or a number of them that is too large, with status 400."""
 _ROUTERS = (
     account.router,
     align.router,
@@ -147,14 +146,15 @@ class _RequestGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        num_left = _LARGEST_UPLOAD if scope["path"].endswith(UPLOAD_PATHS) else _LARGEST_REQUEST
+        limit = request_limit(scope["path"])
+        num_left = limit.num_bytes
 
         async def receive_bounded() -> Message:
             nonlocal num_left
             message = await receive()
             num_left -= len(message.get("body", b""))
             if num_left < 0:
-                raise HTTPException(413, _TOO_LARGE)
+                raise HTTPException(413, f"the request is larger than {limit.num_bytes // 2**20} MiB: {limit.do}")
             return message
 
         async def send_guarded(message: Message) -> None:
@@ -181,12 +181,16 @@ def _on_login_needed(request: Request, error: LoginNeeded) -> Response:
 
 
 def _on_http_error(request: Request, error: HTTPException) -> Response:
-    return _problem(request, error.status_code, error.detail)
+    is_too_large = error.status_code == 400 and any(words in error.detail for words in _FORM_LIMITS)
+    return _problem(request, 413 if is_too_large else error.status_code, error.detail)
 
 
 def _on_wrong_request(request: Request, error: RequestValidationError) -> Response:
     # Only places and reasons: what was sent may hold a password.
     reasons = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5])
+    is_json = "json" in request.headers.get("content-type", "")
+    if not is_json and any(each["loc"] == ("body",) and each["type"] != "missing" for each in error.errors()):
+        reasons += "; send Content-Type: application/json"
     return _problem(request, 422, reasons)
 
 

@@ -5,15 +5,32 @@ Errors name the file as the sender knows it, with the line, and not the place wh
 
 import tempfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from steelyard.core.errors import FileError, Place, UserError
 from steelyard.core.types import Case
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 
-UPLOAD_PATHS = "/import"
-"""How the addresses end that take large requests; all others take small ones only."""
 _BLOCK = 2**20
+
+
+class RequestLimit(NamedTuple):
+    """The most bytes of a request, and what to do about a larger one."""
+
+    num_bytes: int
+    do: str
+
+
+REQUESTS = RequestLimit(2 * 2**20, "send less at a time")
+UPLOADS = RequestLimit(64 * 2**20, "import a large file on the server: steelyard workbench import")
+PRIORITIES = RequestLimit(16 * 2**20, "send the prompts in several requests")
+"""The 100,000 prompts that one order may name fit with 160 bytes for each."""
+_LIMITS = {"/import": UPLOADS, "/priorities": PRIORITIES}
+
+
+def request_limit(path: str) -> RequestLimit:
+    """Return the limit of the requests to an address."""
+    return _LIMITS.get(path[path.rfind("/") :], REQUESTS)
 
 
 def read_upload(file: BinaryIO, name: str) -> list[Case]:

@@ -32,10 +32,11 @@ from steelyard.workbench.projects import (
 )
 from steelyard.workbench.routes.manage import export_stream, project_of
 from steelyard.workbench.tables import StoredProject
-from steelyard.workbench.uploads import read_upload
+from steelyard.workbench.uploads import PRIORITIES, REQUESTS, UPLOADS, RequestLimit, read_upload
 
 PREFIX = "/api/v1"
 LINES = "application/x-ndjson"
+_MOST_PRIORITIES = 100_000
 
 
 class Problem(BaseModel):
@@ -137,7 +138,9 @@ class PrioritiesRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    priorities: dict[str, FiniteFloat] = Field(min_length=1, max_length=100_000)
+    priorities: dict[str, FiniteFloat] = Field(
+        min_length=1, max_length=_MOST_PRIORITIES, description=f"At most {_MOST_PRIORITIES:,} prompts in a request."
+    )
 
 
 class PrioritiesNote(BaseModel):
@@ -148,14 +151,17 @@ class PrioritiesNote(BaseModel):
     num_unknown: int
 
 
-def errors(*statuses: int) -> dict[int | str, JsonObject]:
-    """Return the description of the refusals of a route: those that every route has, and some by status."""
+def errors(*statuses: int, limit: RequestLimit = REQUESTS) -> dict[int | str, JsonObject]:
+    """Return the description of the refusals of a route: those that every route has, and some by status.
+
+    ``limit``: that of its requests.
+    """
     reasons = {
         400: "The request cannot be carried out: what is wrong, where, and what to do.",
         401: "There is no token, or it is unknown or revoked.",
         403: "The role of the token's owner does not allow this.",
         404: "There is no such object.",
-        413: "The request is too large.",
+        413: f"The request is larger than {limit.num_bytes // 2**20} MiB: {limit.do}.",
         422: "A parameter or the body does not have the form of this description.",
     }
     return {status: {"model": Problem, "description": reasons[status]} for status in (401, 403, *statuses)}
@@ -232,7 +238,7 @@ def list_items(
 @router.post(
     "/projects/{project}/import",
     status_code=201,
-    responses=errors(400, 404, 413, 422),
+    responses=errors(400, 404, 413, 422, limit=UPLOADS),
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -291,7 +297,7 @@ def list_answers(
     return AnswersNote(answers=[AnswerNote(**row._asdict()) for row in listed.rows], next=listed.following)
 
 
-@router.post("/projects/{project}/priorities", responses=errors(400, 404, 413, 422))
+@router.post("/projects/{project}/priorities", responses=errors(400, 404, 413, 422, limit=PRIORITIES))
 def order_queue(request: Request, visitor: Manager, project: RowNumber, order: PrioritiesRequest) -> PrioritiesNote:
     """Order the open tasks by a number for each prompt, such as how unsure a model is about it.
 
