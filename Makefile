@@ -46,9 +46,9 @@ settings: $(VENV)/.dev
 	$(BIN)/python docs/settings_page.py > docs/settings.md
 
 # Published tools, each in an environment of its own: `make field` then makes their golden values again.
-peers: .peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/CheemsRM
+peers: .peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/label_studio .peers/potato .peers/CheemsRM
 
-.peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python:
+.peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/label_studio .peers/potato:
 	$(PYTHON) -m venv $@.new
 	$@.new/bin/pip --disable-pip-version-check --quiet install -r tests/golden/peers/$(@F).txt
 	mv $@.new $@

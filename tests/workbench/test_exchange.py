@@ -15,6 +15,7 @@ from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, FileError, OutputError, Place, RecordError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.workbench.database import Database
+from steelyard.workbench.exchange.external_tools import read_export
 from steelyard.workbench.people import NewPerson, add_person
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredItem, StoredPerson, StoredTask
@@ -243,6 +244,27 @@ def test_a_skipped_task_cannot_be_judged_and_marks_must_be_in_the_text(bench, tm
     path.write_text(json.dumps(tasks), encoding="utf-8")
     refused = bench.answers(path, *PEOPLE).exception
     assert f"{path}[0] at annotations[0]: a mark that is not in the text" in str(refused)
+
+
+def test_a_mark_over_lines_as_label_studio_writes_it_and_a_skip_before_an_answer(bench, tmp_path):
+    """The mark was made in Label Studio 1.23.2 by mouse: it folds spaces, and writes a line break as two characters."""
+    bench.tasks("label_studio", "--project", "bench")
+    tasks = json.loads((EXPORTS / "label_studio" / "triples_by_2.json").read_text(encoding="utf-8"))
+    response = "  \N{GRINNING FACE} Alpha line\r\n\r\n\tsecond & <i>line</i> \\n back  omega end\n"
+    shown = "Alpha line\\n\\n\\n\\nsecond & <i>line</i> \\n back omega"
+    value = {"start": 4, "end": 54, "text": shown, "labels": ["factual error / 事实错误"]}
+    mark = {"value": value, "from_name": "problems_a", "to_name": "response_a", "type": "labels", "origin": "manual"}
+    answered = tasks[0]["annotations"][0]
+    answered["result"] = [each for each in answered["result"] if each["type"] != "labels"] + [mark]
+    skipped = answered | {"result": [], "was_cancelled": True}
+    tasks[0]["data"]["response_a"] = response
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([tasks[0] | {"annotations": [skipped, answered]}]), encoding="utf-8")
+    read = read_export([path], bench.folder / "out")
+    (answer,) = read.answers
+    assert answer.spans == {"A": ((4, 54, "factual error", None),)}
+    assert response[4:54].split() == ["Alpha", "line", "second", "&", "<i>line</i>", r"\n", "back", "omega"]
+    assert read.not_answers == {"skipped, and answered as well": 1}
 
 
 def changed_state(folder, change):

@@ -1,4 +1,4 @@
-"""Tables as text, for papers and pages of repositories: Markdown, and LaTeX with the package booktabs.
+"""Tables as text, for papers and pages of repositories: Markdown, and LaTeX with the packages booktabs and graphicx.
 
 Cells come from data: names of categories, models and people. Whatever signs they have, the Markdown stays a table and
 the LaTeX compiles. Texts that are not Latin need XeLaTeX or LuaLaTeX with a font that has them (`ctex` for Chinese).
@@ -26,6 +26,8 @@ _SYMBOLS = {
     "\N{MINUS SIGN}": "$-$",
 }
 """Signs of our own texts that older engines lack."""
+_NO_WIDER = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+"""Makes a table smaller where it is wider than the page or column, and leaves others as they are."""
 _LATEX_SIGNS = re.compile(r"[\\~^<>|&%$#_{}]")
 _MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]|~<>#])")
 _WHITE_SPACE = re.compile(r"\s+")
@@ -58,12 +60,13 @@ def markdown_rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterat
 
 
 def latex_table(table: TextTable) -> str:
-    """Return a ``table`` environment with caption and label, for the package booktabs."""
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(table.caption)}}}"]
-    lines += [rf"\label{{tab:{table.label}}}", rf"\begin{{tabular}}{{l{'r' * (len(table.heads) - 1)}}}", r"\toprule"]
+    """Return a ``table*`` environment, for booktabs and graphicx: as wide as the text at most, over both columns."""
+    lines = [r"\begin{table*}", r"\centering", rf"\caption{{{escape_latex(table.caption)}}}"]
+    lines += [rf"\label{{tab:{table.label}}}", _NO_WIDER]
+    lines += [rf"\begin{{tabular}}{{l{'r' * (len(table.heads) - 1)}}}", r"\toprule"]
     lines += [latex_row(list(map(escape_latex, table.heads))), r"\midrule"]
     lines += [latex_row(list(map(escape_latex, row))) for row in table.rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table*}", ""])
 
 
 def markdown_row(cells: Sequence[str]) -> str:

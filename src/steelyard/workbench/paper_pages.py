@@ -21,8 +21,8 @@ from steelyard.workbench.pages import LANGUAGES
 from steelyard.workbench.paper_figures import PaperFigures
 
 _PACKAGES = {
-    "en": "% Needs \\usepackage{booktabs}; names in other scripts than Latin need XeLaTeX or LuaLaTeX and a font.",
-    "zh": "% Needs \\usepackage{booktabs} and \\usepackage{ctex}, and XeLaTeX or LuaLaTeX.",
+    "en": "% Needs \\usepackage{booktabs,graphicx}; names in other scripts than Latin: XeLaTeX or LuaLaTeX, and a font.",
+    "zh": "% Needs \\usepackage{booktabs,graphicx} and \\usepackage{ctex}, and XeLaTeX or LuaLaTeX.",
 }
 
 
@@ -157,7 +157,9 @@ def _quality_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str
     if figures.gold.value is None:
         yield "no gold", {}
     else:
-        yield "gold", {"share": _setting(figures.settings.rules.gold_share), "gold": _share(figures.gold)}
+        number = _count(sum(person.gold_answers for person in figures.people))
+        share = _setting(figures.settings.rules.gold_share)
+        yield "gold", {"share": share, "number": number, "gold": _share(figures.gold)}
 
 
 def _categories(figures: PaperFigures, language: str) -> TextTable:

@@ -1,9 +1,11 @@
 """Label Studio: a labelling configuration with tasks to import, and the answers of its JSON export.
 
 Places and scores are choices of one, from 1 and from 0: its Ranker shows a text in a list alone, where nothing can be
-marked, and its stars have no 0. Equal places are ties. A task that somebody skipped cannot be judged.
+marked, and its stars have no 0. Equal places are ties. A task that somebody skipped cannot be judged, unless the same
+person answered it after all. Projects of Label Studio give each task to one person: ``project.json`` says how many.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,17 +33,34 @@ from steelyard.workbench.exchange.external_forms import (
 from steelyard.workbench.exchange.external_tasks import ExternalTask, ExternalTasks, ManifestTask
 
 _SKIPPED = "skipped in Label Studio"
+_SPACE = re.compile(r"\s|\\n")
+"""What the text of a mark has in another form than the response: its pages fold spaces, and write a line break as two
+characters."""
 
 
 def _write(tasks: ExternalTasks, group: str) -> dict[str, str]:
-    """Return the configuration, the tasks and the instructions of a project of Label Studio."""
+    """Return the configuration, the tasks and the instructions of a project of Label Studio.
+
+    ``project.json`` is the request that makes the project with all of it but the tasks.
+    """
     of_group = tasks.groups()[group]
     config = _config(of_group[0].entry, tasks.manifest.discard_reasons)
     ElementTree.indent(config)
+    label_config = ElementTree.tostring(config, encoding="unicode") + "\n"
+    text = instructions(tasks, group, has_spans=True)
+    project = {
+        "title": f"Steelyard {group}",
+        "label_config": label_config,
+        "expert_instruction": text,
+        "show_instruction": True,
+        # By default a task that one person has answered is given to nobody else.
+        "maximum_annotations": max(1, of_group[0].entry.wanted),
+    }
     return {
-        "config.xml": ElementTree.tostring(config, encoding="unicode") + "\n",
+        "project.json": msgspec.json.format(msgspec.json.encode(project), indent=1).decode() + "\n",
+        "config.xml": label_config,
         "tasks.json": msgspec.json.encode([_task(task) for task in of_group]).decode() + "\n",
-        "instructions.md": instructions(tasks, group, has_spans=True),
+        "instructions.md": text,
     }
 
 
@@ -101,11 +120,18 @@ def _read(path: Path, entries: Mapping[str, ManifestTask], skipped: Counter[str]
         entry = entry_of(data.get("task"), entries, row.place)
         drafts = row.value.get("drafts")
         skipped["drafts"] += len(drafts) if isinstance(drafts, list) else 0
+        read: list[ExternalAnswer] = []
         for number, annotation in enumerate(annotations):
             place = row.at(f"annotations[{number}]")
             if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
                 raise RecordError("an annotation without a result", where=place, allowed='{"result": […]}')
-            yield _answer(annotation, data, entry, place)
+            read.append(_answer(annotation, data, entry, place))
+        answered = {answer.person for answer in read if answer.cannot_judge != _SKIPPED}
+        for answer in read:
+            if answer.cannot_judge == _SKIPPED and answer.person in answered:
+                skipped["skipped, and answered as well"] += 1
+            else:
+                yield answer
 
 
 def _answer(annotation: JsonObject, data: JsonObject, entry: ManifestTask, place: Place) -> ExternalAnswer:
@@ -163,19 +189,28 @@ def _entered(results: Sequence[Any], place: Place) -> tuple[dict[str, str], dict
 
 
 def _span(mark: JsonObject, text: str, place: Place) -> Span:
-    """Return a mark in Unicode code points. A browser counts in units of UTF-16: the marked text says which it is."""
+    """Return a mark in Unicode code points.
+
+    Label Studio 1.23 counts in them, a browser by itself in units of UTF-16: the marked text says which it is.
+    """
     start, end, label, marked = (mark.get(key) for key in ("start", "end", "labels", "text"))
     problems = {choice.text: choice.value for choice in choices("problems")}
     if isinstance(start, int) and isinstance(end, int) and isinstance(label, list) and label:
         kind = problems.get(str(label[0]), str(label[0]))
-        if not isinstance(marked, str) or text[start:end] == marked:
+        if not isinstance(marked, str) or _letters(text[start:end]) == _letters(marked):
             return start, end, kind, None
         units = text.encode("utf-16-le")
-        before, inside = units[: 2 * start], units[2 * start : 2 * end]
-        if inside.decode("utf-16-le", errors="replace") == marked:
-            first = len(before.decode("utf-16-le"))
-            return first, first + len(marked), kind, None
+        before, inside = (
+            part.decode("utf-16-le", errors="replace") for part in (units[: 2 * start], units[2 * start : 2 * end])
+        )
+        if _letters(inside) == _letters(marked):
+            return len(before), len(before) + len(inside), kind, None
     raise RecordError(f"a mark that is not in the text: {str(marked)[:40]!r}", where=place)
+
+
+def _letters(text: str) -> str:
+    """Return a text without spaces and line breaks."""
+    return _SPACE.sub("", text)
 
 
 def _person(completed_by: Any, place: Place) -> str:
