@@ -21,7 +21,7 @@ from steelyard.workbench.pages import LANGUAGES
 from steelyard.workbench.paper_figures import PaperFigures
 
 _PACKAGES = {
-    "en": "% Needs \\usepackage{booktabs,graphicx}; names in other scripts than Latin: XeLaTeX or LuaLaTeX, and a font.",
+    "en": "% Needs \\usepackage{booktabs,graphicx}; names in other scripts than Latin: XeLaTeX or LuaLaTeX and a font.",
     "zh": "% Needs \\usepackage{booktabs,graphicx} and \\usepackage{ctex}, and XeLaTeX or LuaLaTeX.",
 }
 
