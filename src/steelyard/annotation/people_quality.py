@@ -1,6 +1,7 @@
 """What a person's answers say of the person, each with its evidence and the rate at which it is wrong about good ones.
 
-- **Gold accuracy**, and whether it changed: one change of the mean, tested at every place (`change_point`).
+- **Gold accuracy**, and whether it changed: one change of the mean, tested at every place (`change_point`), at certain
+  numbers of gold answers only (`looks`): pages are opened every day, and a test repeated daily marks good people.
 - **Speed**: the mean of the logarithm of seconds, at the length of what was read, against that of all others.
 - **Sameness**: the share of ties, and of one and the same score, against those of all others; and how often the single
   best response was the one that the person saw first, against chance, which is known: responses are shuffled for each
@@ -13,14 +14,15 @@ a reason to look at answers, and no verdict.
 
 from collections.abc import Callable, Mapping, Sequence
 from math import asin, exp, sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from steelyard.annotation.answer_counts import SCORES
 from steelyard.core.types import Record
-from steelyard.statistics.change_points import ChangePoint, change_point
+from steelyard.statistics.change_points import FEWEST_VALUES, ChangePoint, change_point
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.looks import Look, latest_look
 from steelyard.statistics.significance import holm
 
 FALSE_ALARMS = 0.05
@@ -29,6 +31,7 @@ FEWEST_ANSWERS = 20
 """Answers below which nothing is said of a person."""
 FEWEST_OTHERS = 4
 """Other people below which nobody is compared with them."""
+_FIRST_LOOK = 2 * FEWEST_VALUES
 Question = Literal["fast", "ties", "one score", "first shown"]
 Sums = Mapping[str, float]
 
@@ -47,8 +50,18 @@ class BehaviourFlag(Record, frozen=True, kw_only=True, omit_defaults=False):
     is_raised: bool
 
 
+class GoldCourse(NamedTuple):
+    """The shares right of a person's latest gold answers, in their order, and how many came before these."""
+
+    shares: Sequence[float]
+    num_before: int = 0
+
+
 class Drift(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A change of a person's gold accuracy: before and after, the number of the answer, and the corrected p-value."""
+    """A change of a person's gold accuracy: before and after, the number of the answer, and the corrected p-value.
+
+    ``place``: gold answers before the change, from the person's first one on.
+    """
 
     before: Estimate
     after: Estimate
@@ -72,20 +85,31 @@ def behaviour_flags(people: Mapping[int, Sums]) -> dict[int, tuple[BehaviourFlag
     return {person: tuple(of_person) for person, of_person in flags.items()}
 
 
-def drifts(answers: Mapping[int, Sequence[float]]) -> dict[int, Drift]:
-    """Return the most likely change of each person's gold accuracy, from the shares right of answers in their order.
+def look_at_gold(num_answers: int) -> Look | None:
+    """Return the latest look at somebody who has this number of gold answers; None where they are too few."""
+    return latest_look(num_answers, first=_FIRST_LOOK)
 
-    People with too few answers for a change have none.
+
+def drifts(answers: Mapping[int, GoldCourse]) -> dict[int, Drift]:
+    """Return the most likely change of each person's gold accuracy.
+
+    Only answers up to the latest look count (`look_at_gold`). However often the page is read, the chance that anybody
+    of a team whose accuracy never changes is ever marked is at most `FALSE_ALARMS`. People with too few answers have
+    none.
     """
-    changes: dict[int, ChangePoint] = {}
-    for person, shares in answers.items():
-        change = change_point(np.array(shares, np.float64), np.arange(len(shares)))
-        if change is not None:
-            changes[person] = change
-    corrected = holm([change.p for change in changes.values()])
+    changes: dict[int, tuple[ChangePoint, int, float]] = {}
+    for person, (shares, num_before) in answers.items():
+        look = look_at_gold(num_before + len(shares))
+        seen = np.array(shares[: max(look.size - num_before, 0)] if look else (), np.float64)
+        change = change_point(seen, np.arange(len(seen)))
+        if look is not None and change is not None:
+            changes[person] = change, num_before, min(1.0, look.factor * change.p)
+    corrected = holm([p for _, _, p in changes.values()])
     return {
-        person: Drift(before=change.before, after=change.after, place=change.place, p=p, is_real=p < FALSE_ALARMS)
-        for (person, change), p in zip(changes.items(), corrected, strict=True)
+        person: Drift(
+            before=change.before, after=change.after, place=num_before + change.place, p=p, is_real=p < FALSE_ALARMS
+        )
+        for (person, (change, num_before, _)), p in zip(changes.items(), corrected, strict=True)
     }
 
 

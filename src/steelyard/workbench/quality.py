@@ -12,7 +12,14 @@ from sqlalchemy import Integer, cast, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answer_counts import confusion, ratio_sums, turned
-from steelyard.annotation.people_quality import BehaviourFlag, Drift, behaviour_flags, drifts
+from steelyard.annotation.people_quality import (
+    BehaviourFlag,
+    Drift,
+    GoldCourse,
+    behaviour_flags,
+    drifts,
+    look_at_gold,
+)
 from steelyard.annotation.rater_reliability import reliability_of
 from steelyard.core.numerics import Floats
 from steelyard.core.text import natural_order
@@ -185,7 +192,8 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
 def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
     """Return gold accuracy, reliability, speed and sameness of everybody who answered in a project."""
     sums = _person_sums(session, project.id)
-    gold, changes = _gold_sums(session, project.id), drifts(_gold_shares(session, project.id, list(sums)))
+    gold = _gold_sums(session, project.id)
+    changes = drifts(_gold_courses(session, project.id, {person: row[0] for person, row in gold.items()}))
     flags, panel = behaviour_flags(sums), latest_panel(session, project.id)
     reliable = {} if panel is None else {key: reliability_of(each) for key, each in panel.raters.items()}
     closed = closed_categories(session, settings_of(project).limits, project=project.id)
@@ -367,18 +375,23 @@ def _gold_sums(session: Session, project: int) -> dict[int, tuple[int, float, fl
     return {person: (number, float(total), float(squares)) for person, number, total, squares in rows}
 
 
-def _gold_shares(session: Session, project: int, people: Sequence[int]) -> dict[int, list[float]]:
-    """Return the shares right of the latest gold answers of each person, in their order."""
-    gold, shares = StoredGoldResult, {}
-    for person in people:
+def _gold_courses(session: Session, project: int, numbers: Mapping[int, int]) -> dict[int, GoldCourse]:
+    """Return the latest gold answers of each person that a look takes in; ``numbers``: how many each person has."""
+    gold, courses = StoredGoldResult, {}
+    for person, number in numbers.items():
+        look = look_at_gold(number)
+        if look is None:
+            continue
         latest = (
             select(gold.num_same, gold.num_judged)
             .where(gold.project_id == project, gold.person_id == person, gold.is_void.is_(False), gold.num_judged > 0)
             .order_by(gold.at.desc(), gold.id.desc())
+            .offset(number - look.size)
             .limit(_MOST_GOLD)
         )
-        shares[person] = [same / judged for same, judged in reversed(session.execute(latest).all())]
-    return shares
+        shares = [same / judged for same, judged in reversed(session.execute(latest).all())]
+        courses[person] = GoldCourse(shares, look.size - len(shares))
+    return courses
 
 
 def _names(session: Session) -> dict[int, str]:
