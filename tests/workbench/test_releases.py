@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
 from steelyard.io.cases import read_cases
+from steelyard.workbench.changed_settings import change_settings
 from steelyard.workbench.database import Database
 from steelyard.workbench.guidelines import NewGuideline, add_guideline
 from steelyard.workbench.people import erase_person
-from steelyard.workbench.projects import change_settings, settings_of
+from steelyard.workbench.projects import settings_of
 from steelyard.workbench.release_tables import StoredRelease, StoredReleasePart
 from steelyard.workbench.releases import files_of, make_release, release_file, releases_of
 from steelyard.workbench.tables import StoredEvent, StoredItem, StoredPerson, StoredProject

@@ -111,10 +111,20 @@ def test_others_do_not_see_the_item_and_a_layer_reviews_it_without_names(site):
     delivery.post(f"/review/{item}/tasks/{crew.evidence()[0].task.id}", data=form())
     assert crew.item().state == "delivery review"
     assert delivery.post(f"/review/{item}/decision", data={"verdict": "reject", "reason": " "}).status_code == 400
+    assert 'name="round" value="1"' in delivery.get(f"/review/{item}").text
     delivery.post(f"/review/{item}/decision", data={"verdict": "reject", "reason": "again"})
     assert (crew.item().state, crew.item().round) == ("annotating", 2)
-    late = browser(site, "delivery 5").post(f"/review/{item}/decision", data={"verdict": "accept"})
-    assert late.status_code == 404
+    # A form that was open in the meantime: first the item has left the queue, then it came again with other answers.
+    other, accepted = browser(site, "delivery 5"), {"verdict": "accept", "round": "1"}
+    late = other.post(f"/review/{item}/decision", data=accepted)
+    assert (late.status_code, "Somebody else was faster" in late.text) == (409, True)
+    crew.annotate(lambda person, responses: in_order(responses))
+    assert crew.item().state == "delivery review"
+    assert other.post(f"/review/{item}/decision", data=accepted).status_code == 409
+    assert crew.item().state == "delivery review"
+    other.post(f"/review/{item}/decision", data=accepted | {"round": "2"})
+    assert crew.item().state != "delivery review"
+    assert other.post(f"/review/{crew.item(0).id + 999}/decision", data=accepted).status_code == 404
 
 
 def sent(score, place, discard, remark=""):

@@ -5,9 +5,10 @@ from sqlalchemy import select
 
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.qualification import QualificationRules
+from steelyard.workbench.changed_settings import change_settings
 from steelyard.workbench.item_states import lock_item, move
 from steelyard.workbench.people import NewPerson, add_person, change_account
-from steelyard.workbench.projects import case_of, change_settings, plan_tasks, settings_of
+from steelyard.workbench.projects import case_of, plan_tasks, settings_of
 from steelyard.workbench.queues import release
 from steelyard.workbench.stranded import stranded_work
 from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask

@@ -5,8 +5,9 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.changed_settings import change_settings
 from steelyard.workbench.figure_tables import StoredGoldResult
-from steelyard.workbench.projects import change_settings, settings_of
+from steelyard.workbench.projects import settings_of
 from steelyard.workbench.quality import people_figures
 from steelyard.workbench.stranded import stranded_work
 from steelyard.workbench.tables import StoredAssignment, StoredProject, StoredTask

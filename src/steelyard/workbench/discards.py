@@ -18,7 +18,7 @@ from steelyard.workbench.tables import StoredItem, StoredTask
 
 
 def remove_discarded(
-    session: Session, item: StoredItem, settings: ProjectSettings, *, person: int, at: float
+    session: Session, item: StoredItem, settings: ProjectSettings, *, person: int | None, at: float
 ) -> dict[str, str]:
     """Take out the responses that people agree to discard. Returns those that left, with the reasons.
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from itsdangerous import BadSignature, Signer
-from sqlalchemy import Row, bindparam, delete, func, select
+from sqlalchemy import Row, bindparam, delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -23,6 +23,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.text import is_one_line
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.database import Database
+from steelyard.workbench.departures import hand_over
 from steelyard.workbench.tables import StoredApiToken, StoredKey, StoredLoginAttempt, StoredLoginSession, StoredPerson
 
 Role = Literal["annotator", "delivery", "operations", "researcher", "administrator"]
@@ -146,22 +147,30 @@ def change_account(
     by: int | None,
     at: float,
 ) -> None:
-    """Change what a person may do. Raises ConfigError where no administrator would be left."""
+    """Change what a person may do. Raises ConfigError where no administrator would be left.
+
+    What an annotator holds goes to others when the account is closed or gets another role.
+    """
     if person.role == "administrator" and (role != "administrator" or not is_active):
-        others = select(func.count()).where(
-            StoredPerson.role == "administrator", StoredPerson.is_active.is_(True), StoredPerson.id != person.id
+        # Locked: of two administrators who close each other's accounts at once, one stays.
+        administrators = select(StoredPerson.id).where(
+            StoredPerson.role == "administrator", StoredPerson.is_active.is_(True)
         )
-        if not session.scalar(others):
+        if set(session.scalars(administrators.order_by(StoredPerson.id).with_for_update())) <= {person.id}:
             raise ConfigError("nobody else is an administrator", where="role", do="make another administrator first")
     detail = {"role": role, "is_active": is_active, "skills": list(skills), "was": person.role}
     person.role, person.is_active, person.skills = role, is_active, _checked_skills(skills)
     if not is_active:
         session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
     record(session, Deed("account changed", "person", person.id, by, detail), at=at)
+    if not is_active or role != "annotator":
+        hand_over(session, person, at=at)
 
 
 def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: float) -> None:
     """Forget a person: name, password, sessions and tokens go; the judgments stay under the pseudonym.
+
+    What the person holds goes to others.
 
     The audit log names people by number only, so that nothing in it has to change.
     """
@@ -174,6 +183,7 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     for token in session.scalars(select(StoredApiToken).where(StoredApiToken.person_id == person.id)):
         token.revoked_at, token.name = token.revoked_at or at, ""
     record(session, Deed("person erased", "person", person.id, by, {}), at=at)
+    hand_over(session, person, at=at)
 
 
 def enter(database: Database, name: str, password: str, *, address: str, at: float) -> str:

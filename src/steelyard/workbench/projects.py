@@ -96,17 +96,6 @@ def settings_of(project: StoredProject) -> ProjectSettings:
     return resolve_config(ProjectSettings, project.settings, where=project.name)
 
 
-def change_settings(
-    session: Session, project: StoredProject, settings: ProjectSettings, *, by: int | None, at: float
-) -> None:
-    """Give a project other settings. Tasks and draws that exist already stay as they are."""
-    if settings == settings_of(project):
-        return
-    before, project.settings = project.settings, msgspec.to_builtins(settings)
-    detail: JsonObject = {"was": before, "now": project.settings}
-    record(session, Deed("settings changed", "project", project.id, by, detail), at=at)
-
-
 class Imported(NamedTuple):
     """What an import made, and how many cases it left out: not sampled, or with too few responses."""
 
@@ -183,8 +172,7 @@ def plan_tasks(
     if planned is None:
         return []
     kind, design = planned
-    luck = generator(settings.seed, "calibration", item.prompt, item.language).random()
-    num_wanted = annotators_at_first(settings.rules, is_calibration=luck < CALIBRATION_SHARE)
+    num_wanted = people_at_first(item, settings)
     return [
         StoredTask(
             project_id=item.project_id,
@@ -198,6 +186,12 @@ def plan_tasks(
         )
         for number, responses in enumerate(design, start=first_number)
     ]
+
+
+def people_at_first(item: StoredItem, settings: ProjectSettings) -> int:
+    """Return how many people each task of an item asks at first."""
+    luck = generator(settings.seed, "calibration", item.prompt, item.language).random()
+    return annotators_at_first(settings.rules, is_calibration=luck < CALIBRATION_SHARE)
 
 
 def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | None:

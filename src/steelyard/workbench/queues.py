@@ -137,9 +137,9 @@ def may_work(session: Session, settings: ProjectSettings, *, project: int, perso
     return bool(session.scalar(_MAY_WORK, {"project": project, "person": person}))
 
 
-def release(session: Session, assignment: StoredAssignment) -> bool:
-    """Give an open task back. Returns whether it was open."""
-    return _close(session, assignment.id, assignment.task_id, "released")
+def release(session: Session, assignment: StoredAssignment, *, state: str = "released") -> bool:
+    """Give an open task back, or end its time where ``state`` is ``expired``. Returns whether it was open."""
+    return _close(session, assignment.id, assignment.task_id, state)
 
 
 def give_back(session: Session, person: int, loaded: Mapping[int, float]) -> int:

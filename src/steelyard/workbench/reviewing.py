@@ -17,8 +17,16 @@ from steelyard.workbench.alignment import FIRST_PAGE, MOST_CHARACTERS, QueuePage
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.gold_tasks import gold_from_finished
 from steelyard.workbench.item_states import lock_item, move, retire_tasks
-from steelyard.workbench.projects import case_of, draw_reviews, item_name, plan_tasks, settings_of
-from steelyard.workbench.tables import StoredItem, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.projects import (
+    ProjectSettings,
+    case_of,
+    draw_reviews,
+    item_name,
+    people_at_first,
+    plan_tasks,
+    settings_of,
+)
+from steelyard.workbench.tables import StoredEvent, StoredItem, StoredProject, StoredReview, StoredTask
 from steelyard.workbench.tallies import void_gold
 
 STATE_OF: dict[Layer, str] = {layer: state for state, layer in REVIEWED_BY.items()}
@@ -27,11 +35,15 @@ _BLOCK = 500
 
 
 class Verdict(NamedTuple):
-    """A layer's decision on an item. ``restores_discarded``: the responses that people took out come back."""
+    """A layer's decision on an item. ``restores_discarded``: the responses that people took out come back.
+
+    ``round`` is that of the item which the reviewer saw; null for whichever it is.
+    """
 
     is_accepted: bool
     reason: str = ""
     restores_discarded: bool = False
+    round: int | None = None
 
 
 class BatchProgress(NamedTuple):
@@ -56,13 +68,25 @@ def item_for(session: Session, item: int, person: int, states: Sequence[str]) ->
     )
 
 
+def has_left(session: Session, item: int, person: int, states: Sequence[str]) -> bool:
+    """Tell whether an item that the person did not annotate was in one of the states and is not any more."""
+    stored = session.scalar(select(StoredItem).where(StoredItem.id == item, ~has_worked_on(person)))
+    if stored is None or stored.state in states:
+        return False
+    moves = select(StoredEvent.detail).where(StoredEvent.subject == "item", StoredEvent.subject_id == item)
+    return any(detail.get("from") in states for detail in session.scalars(moves))
+
+
 def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> str:
     """Store the decision of a layer on an item. Returns the item's state after it.
 
-    Raises TransitionRefused where somebody else was faster, and ConfigError for a rejection without a reason.
+    Raises TransitionRefused where somebody else was faster, or has sent the item back and it came again with other
+    answers, and ConfigError for a rejection without a reason.
     """
     _check_reason(verdict)
     locked = lock_item(session, item)
+    if verdict.round not in (None, locked.round):
+        raise TransitionRefused(f"the item is in round {locked.round} by now")
     if locked.state != STATE_OF[layer] or session.scalar(select(has_worked_on(person)).where(StoredItem.id == item)):
         raise TransitionRefused(f"the item is {locked.state!r} by now")
     _write_decision(session, locked, verdict, layer=layer, person=person, at=at)
@@ -162,20 +186,53 @@ def _begin_round(
         of_items = select(StoredTask.item_id, func.max(StoredTask.priority)).where(StoredTask.item_id.in_(numbers))
         priorities = {item: priority for item, priority in session.execute(of_items.group_by(StoredTask.item_id))}  # noqa: C416
         for item in block:
-            if verdict.restores_discarded:
-                item.discarded = []
             move(session, item, "rejected", person=person, at=at, reason=verdict.reason)
             item.agreement = None
-            tasks = plan_tasks(item, case_of(item), settings, round=item.round, discarded=item.discarded)
+            tasks = _new_tasks(session, item, settings, restores_discarded=verdict.restores_discarded)
             for task in tasks:
                 task.priority = priorities.get(item.id, 0.0)
             session.add_all(tasks)
+            if not tasks:
+                move(session, item, "dropped", person=None, at=at, reason="no responses are left for a task")
         # An answer that was rejected is no truth to check people by.
         retire_tasks(session, StoredTask.item_id.in_(numbers) & StoredTask.is_gold.is_(True))
         void_gold(session, numbers)
         session.flush()
     names = {item_name(item): item.id for item in items}
     draw_reviews(session, project, names, batch, rounds={item.id: item.round for item in items})
+
+
+def _new_tasks(
+    session: Session, item: StoredItem, settings: ProjectSettings, *, restores_discarded: bool
+) -> list[StoredTask]:
+    """Return the tasks of the new round of an item; none where there is nothing to ask.
+
+    The kind of the project's tasks may be another by now, for which the item lacks something: it then gets the tasks of
+    the round before once more.
+    """
+    discarded = [] if restores_discarded else item.discarded
+    if tasks := plan_tasks(item, case_of(item), settings, round=item.round, discarded=discarded):
+        item.discarded = discarded
+        return tasks
+    former = select(StoredTask).where(
+        StoredTask.item_id == item.id,
+        StoredTask.round == item.round - 1,
+        StoredTask.is_retired.is_(False),
+        StoredTask.is_gold.is_(False),
+    )
+    return [
+        StoredTask(
+            project_id=item.project_id,
+            item_id=item.id,
+            round=item.round,
+            number=number,
+            kind=task.kind,
+            responses=task.responses,
+            category=task.category,
+            num_wanted=people_at_first(item, settings),
+        )
+        for number, task in enumerate(session.scalars(former.order_by(StoredTask.number)).all(), start=1)
+    ]
 
 
 def _make_gold(session: Session, project: StoredProject, items: Sequence[StoredItem], *, at: float) -> None:

@@ -18,12 +18,13 @@ from starlette.responses import Response
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.changed_settings import reasons_so_far
 from steelyard.workbench.database import Database
 from steelyard.workbench.fit_keeper import FitKeeper
 from steelyard.workbench.pages import language_of, page, words_of
 from steelyard.workbench.people import Visitor
 from steelyard.workbench.permissions import Annotator
-from steelyard.workbench.projects import ProjectSettings, settings_of
+from steelyard.workbench.projects import settings_of
 from steelyard.workbench.question_words import rubric_of
 from steelyard.workbench.queues import Seat, give_back, may_work, next_assignments, release
 from steelyard.workbench.submissions import lock_assignment, save_draft, submit
@@ -165,7 +166,7 @@ def answer(
             raise HTTPException(404)
         settings = settings_of(locked.project)
         stored = blind_task_of(session, locked.assignment).stored(answer)
-        _check_reasons(settings, stored)
+        _check_reasons(session, locked.project, stored)
         outcome = submit(session, locked, stored, seconds=seconds, at=now).outcome
         return outcome, None if settings.rules.fewest_annotators is None else locked.project.id
 
@@ -229,12 +230,12 @@ def seat_in(session: Session, person: int, project: int) -> Seat:
     return Seat(rows[0], rows[1], settings_of(rows[1]))
 
 
-def _check_reasons(settings: ProjectSettings, answer: TaskAnswer) -> None:
-    """Raise ConfigError for a response that is discarded for a reason that the project does not have."""
-    allowed = settings.discard_reasons
-    for reason in answer.discarded.values():
-        if reason not in allowed:
-            raise ConfigError(f"{reason[:50]!r} is not a reason", where="answer", allowed=", ".join(allowed))
+def _check_reasons(session: Session, project: StoredProject, answer: TaskAnswer) -> None:
+    """Raise ConfigError for a response that is discarded for a reason that the project never had."""
+    allowed = settings_of(project).discard_reasons
+    unknown = set(answer.discarded.values()) - set(allowed)
+    if unknown and (unknown := sorted(unknown - reasons_so_far(session, project))):
+        raise ConfigError(f"{unknown[0][:50]!r} is not a reason", where="answer", allowed=", ".join(allowed))
 
 
 def _database(request: Request) -> Database:

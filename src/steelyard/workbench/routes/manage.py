@@ -17,6 +17,7 @@ from steelyard.core.iteration import batched
 from steelyard.io.cases import encode_case
 from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.case_export import Evidence, export_cases
+from steelyard.workbench.changed_settings import change_settings
 from steelyard.workbench.database import Database
 from steelyard.workbench.guidelines import (
     NewGuideline,
@@ -32,7 +33,6 @@ from steelyard.workbench.projects import (
     Imported,
     ProjectSettings,
     add_project,
-    change_settings,
     count_states,
     import_cases,
     settings_of,

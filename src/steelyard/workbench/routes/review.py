@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from steelyard.annotation.pipeline import SETTLED_BY, Layer
+from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.alignment import QueuePage, add_remark, items_to_settle, pass_on, settle
 from steelyard.workbench.database import Database
@@ -31,6 +31,7 @@ from steelyard.workbench.reviewing import (
     decide,
     decide_batch,
     decisions_on,
+    has_left,
     item_for,
     items_to_review,
 )
@@ -98,12 +99,13 @@ def decision(
     verdict: Decision,
     reason: Text = "",
     restores: Annotated[bool, Form()] = False,
+    round_shown: Annotated[int | None, Form(alias="round")] = None,
 ) -> Response:
-    """Accept an item, or send it back with a reason."""
+    """Accept an item, or send it back with a reason: the round of it that the page showed, no other."""
     now, layer = time.time(), _layer(visitor)
 
     def work(session: Session, stored: StoredItem) -> None:
-        chosen = Verdict(verdict == "accept", reason.strip(), restores)
+        chosen = Verdict(verdict == "accept", reason.strip(), restores, round_shown)
         decide(session, stored.id, chosen, layer=layer, person=visitor.person, at=now)
 
     return _changed(request, visitor, item, work)
@@ -166,18 +168,26 @@ def _layer(visitor: Visitor) -> Layer:
 
 
 def _item_of(session: Session, visitor: Visitor, item: int) -> StoredItem | None:
+    return item_for(session, item, visitor.person, _states(visitor))
+
+
+def _states(visitor: Visitor) -> tuple[str, str]:
+    """Return the states of the items in the queues of the visitor's layer."""
     layer = _layer(visitor)
-    return item_for(session, item, visitor.person, (STATE_OF[layer], _WAITS_WITH[layer]))
+    return STATE_OF[layer], _WAITS_WITH[layer]
 
 
 def _changed(request: Request, visitor: Visitor, item: int, work: Callable[[Session, StoredItem], None]) -> Response:
     """Run ``work`` on an item of the layer's queues and show it again, or the queues once it has moved on.
 
-    404 for an item that is in neither queue. A form that lacks something is said on the item's page.
+    404 for an item that never was in either queue, 409 for one that has left it since. A form that lacks something is
+    said on the item's page.
     """
 
     def run(session: Session) -> None:
         if _item_of(session, visitor, item) is None:
+            if has_left(session, item, visitor.person, _states(visitor)):
+                raise TransitionRefused("the item has left the queue")
             raise HTTPException(404)
         work(session, lock_item(session, item))
 
