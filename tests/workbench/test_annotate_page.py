@@ -261,3 +261,21 @@ def test_a_page_that_is_closed_gives_back_what_it_had_loaded_ahead(served, brows
     while open_drafts() != [True] and time.monotonic() < end:
         time.sleep(0.05)
     assert open_drafts() == [True]
+
+
+def test_the_ranking_is_said_and_an_empty_response_is_named(served, browser):
+    page = Annotator(served, browser, texts=("One.", " ", "Three."))
+    said = "document.querySelector('#ranking-said').textContent"
+    assert browser.value("document.querySelectorAll('.empty-response').length") == 1
+    page.press("5", "3", "1")
+    assert browser.value(said) == "Ranking: A > B > C"
+    page.press("ArrowUp")
+    assert browser.value(said) == "Ranking: A > B = C"
+    page.press("x", "1")
+    assert browser.value(said) == ""
+
+
+def test_the_scores_of_a_long_response_stay_in_sight(served, browser):
+    Annotator(served, browser, texts=("Long. " * 2000, "Short.", "Three."))
+    below = "document.querySelector('[data-response=A] .scores').getBoundingClientRect().bottom"
+    assert browser.value(f"{below} <= document.querySelector('#bar').getBoundingClientRect().top")

@@ -111,15 +111,25 @@ def test_a_prompt_is_revised_and_categorised_by_keys(served, browser):
     assert browser.complaints == []
 
 
-def test_a_long_list_of_categories_is_a_field_of_its_own(served, browser):
+def test_a_long_list_of_categories_is_narrowed_by_letters(served, browser):
     page = open_kind(served, browser, "prompt_review")
     page.press("k", "Enter")
-    browser.wait("document.activeElement.matches('select')")
-    browser.value(
-        "(() => { const field = document.activeElement; field.value = 'mathematics/algebra'; "
-        "field.dispatchEvent(new Event('change')); })()"
-    )
+    browser.wait("document.activeElement.matches('[role=combobox]')")
+    lit = "document.querySelector('[role=option][aria-selected=true]').textContent"
+    first = browser.value(lit)
+    page.press("ArrowDown")
+    assert browser.value(lit) != first
+    # Going through the list enters nothing.
+    assert browser.value(STEP) == "Which category is it?"
+    browser.type("alg")
+    browser.wait("document.querySelectorAll('[role=option]').length === 1")
+    page.press("Enter")
     browser.wait("document.querySelector('#step').textContent === 'How difficult is it?'")
+    browser.click(".question [aria-haspopup]")
+    browser.wait("document.activeElement.matches('[role=combobox]')")
+    assert browser.value(lit) == "Mathematics / Algebra and functions"
+    browser.click("[role=option]:last-child")
+    page.press("Backspace")
     page.press("3", "2", "Enter")
     (answer,) = page.answers(1)
     assert answer.entries == {

@@ -69,7 +69,7 @@ const responseOf = (task, response, flow, tools) => {
   const tool = (name, word) => make("button", { type: "button", class: "quiet", onclick: () => act({ name, response: response.id }) }, words[word]);
   const node = make("article", { class: "card response", "data-response": response.id, "aria-label": fill(words.task_response, { id: response.id }), onclick: () => act({ name: "activate", response: response.id }) },
     make("header", {}, make("h2", {}, response.id), make("span", { class: "tools" }, tool("mark", "task_key_mark"), task.has_discards ? tool("discard", "task_key_discard") : null)),
-    textOf(response.html, task.language), state, marks, ...nodes);
+    response.raw.trim() ? textOf(response.html, task.language) : make("p", { class: "text empty-response" }, words.task_empty_response), state, marks, ...nodes);
   return { node, update, marks, state };
 };
 

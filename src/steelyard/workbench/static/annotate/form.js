@@ -2,6 +2,7 @@
 
 import { fill, make } from "./card.js";
 import { applies, currentQuestion, entered, isAnswered, meaningOf, neighbour, openQuestions, takenOut, typed, valueOf } from "./entries.js";
+import { openChoices } from "./choosing.js";
 import { openReasons } from "./marking.js";
 
 const MOST_BUTTONS = 10;
@@ -36,7 +37,10 @@ const enter = ({ card, state, change }, { value, question = current(card, state)
 const ACTIONS = {
   enter,
   digit: (context, { value, question = current(context.card, context.state) }) => enter(context, { question, value: typed(valueOf(question, context.state.answer), value, question.range) }),
-  open: ({ card, state }) => card.panel.fields.get(current(card, state))?.focus(),
+  open: (context, { question = current(context.card, context.state) }) => {
+    if (question.input !== "choice") { context.card.panel.fields.get(question)?.focus(); return; }
+    openChoices(context.dialog, question.ask, question.choices, { words: context.words, value: valueOf(question, context.state.answer), onChoice: (value) => enter(context, { value, question }) });
+  },
   step: ({ card, state, focus }, { value }) => focus(neighbour(state.answer, card.task.questions, state.active, value)),
 };
 
@@ -52,7 +56,7 @@ const hintsOf = (card, state, words) => {
   const question = current(card, state), isOpen = openQuestions(state.answer, card.task.questions).length > 0;
   const keys = !question ? [] : question.input === "comparison" ? [["g ←", words.task_key_first], ["s ↓", words.task_key_same], ["b →", words.task_key_second]]
     : question.input === "number" ? [["0–9", question.label]]
-    : choicesOf(question, words).length ? choicesOf(question, words).map(({ key, label }) => [key, label]) : [["Enter", question.label], ["Esc", words.task_key_leave]];
+    : choicesOf(question, words).length ? choicesOf(question, words).map(({ key, label }) => [key, label]) : question.input === "choice" ? [["c", question.label]] : [["Enter", question.label], ["Esc", words.task_key_leave]];
   const marks = card.task.questions.some(({ input }) => input === "marks") ? [["m", words.task_key_mark]] : [];
   return [...keys, ...marks, ...(isOpen ? [["x", words.task_key_cannot]] : [["Enter", words.task_key_submit], ["⌫", words.task_key_undo]])];
 };
@@ -74,11 +78,18 @@ const rowOf = (question, { words, act, task }) => {
     const buttons = choices.map(({ value, label, key }) => make("button", { type: "button", "aria-pressed": "false", onclick: () => run(value) }, label, " ", make("kbd", { "aria-hidden": "true" }, key)));
     return { node: make("div", { class: "question", role: "group", "aria-label": question.label }, legend, make("div", { class: "choices" }, ...buttons)), field: buttons[0], show: (answer) => buttons.forEach((button, place) => button.setAttribute("aria-pressed", String(choices[place].value === valueOf(question, answer)))) };
   }
-  const field = question.input === "choice" ? make("select", { "aria-label": question.label }, make("option", { value: "" }, "–"), ...question.choices.map(({ value, label }) => make("option", { value }, label)))
-    : question.input === "number" ? make("input", { type: "text", inputmode: "numeric", "aria-label": question.label, size: "6" })
+  if (question.input === "choice") {
+    const chosen = make("span", {}), button = make("button", { type: "button", "aria-haspopup": "dialog", onclick: () => act({ name: "open", question }) }, chosen, " ", make("kbd", { "aria-hidden": "true" }, "c"));
+    const show = (answer) => {
+      const value = valueOf(question, answer);
+      button.setAttribute("aria-pressed", String(value !== null));
+      chosen.textContent = question.choices.find((each) => each.value === value)?.label ?? value ?? words.task_choose;
+    };
+    return { node: make("div", { class: "question", role: "group", "aria-label": question.label }, legend, make("div", { class: "choices" }, button)), field: button, show };
+  }
+  const field = question.input === "number" ? make("input", { type: "text", inputmode: "numeric", "aria-label": question.label, size: "6" })
     : make("textarea", { rows: "6", dir: "auto", placeholder: task.prompt_text, "aria-label": question.label });
-  if (question.input === "choice") field.addEventListener("change", () => { if (field.value) run(field.value); field.blur(); });
-  else if (question.input === "number") field.addEventListener("change", () => { const number = Number(field.value); if (/^\d+$/.test(field.value) && number >= question.range[0] && number <= question.range[1]) run(number); });
+  if (question.input === "number") field.addEventListener("change", () => { const number = Number(field.value); if (/^\d+$/.test(field.value) && number >= question.range[0] && number <= question.range[1]) run(number); });
   else {
     // The text begins as the prompt: what is revised is changed, not written anew.
     field.addEventListener("focus", () => { if (!field.value) { field.value = task.prompt_text; act({ name: "enter", value: field.value, question, merge: question.name }); } });

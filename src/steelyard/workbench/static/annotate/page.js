@@ -88,7 +88,7 @@ const advance = () => {
 };
 
 const submit = () => {
-  if (!card.flow.isComplete(card, state)) { byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
+  if (!card.flow.isComplete(card, state)) { if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
   const { assignment, guideline } = card.task;
   if (isQualification) { learn(assignment); return; }
   drafts.forget(assignment);
@@ -177,8 +177,8 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   if (!event.repeat || ["focus", "move", "step"].includes(action.name)) act(action);
 });
-// After a click the keys belong to the card again, not to the button.
-root.addEventListener("click", (event) => { const button = event.target.closest("button"); if (event.detail > 0 && button) button.blur(); });
+// After a click the keys belong to the card again, not to the button: before it opens a dialog, which gives the focus back.
+root.addEventListener("click", (event) => { const button = event.target.closest("button"); if (event.detail > 0 && button) button.blur(); }, { capture: true });
 for (const name of ["pointermove", "wheel", "touchstart", "scroll"]) window.addEventListener(name, clock.touch, { passive: true });
 window.addEventListener("online", () => { outbox.retry(); loader.fill(); });
 window.addEventListener("pagehide", () => { drafts.flush(); if (!isQualification) giveBack(loader.unseen().filter(({ assignment }) => !drafts.unsent(assignment))); });

@@ -25,6 +25,6 @@ export const drawRanking = (place, ranking, { active, scores, words, onRank, onM
   place.replaceChildren(...slots, ...(ranking.length ? [gap()] : []));
   if (!window.Sortable) return;
   for (const slot of place.querySelectorAll(".tier, .gap")) {
-    new window.Sortable(slot, { group: "ranking", draggable: "[data-chip]", animation: 120, delay: 80, delayOnTouchOnly: true, onEnd: () => window.setTimeout(() => { place.dataset.state = ""; onRank(read(place)); }) });
+    new window.Sortable(slot, { group: "ranking", draggable: "[data-chip]", animation: window.matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 120, delay: 80, delayOnTouchOnly: true, onEnd: () => window.setTimeout(() => { place.dataset.state = ""; onRank(read(place)); }) });
   }
 };

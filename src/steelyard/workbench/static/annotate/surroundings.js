@@ -4,6 +4,9 @@ import { watchScrolling } from "../scrolling.js";
 import { fill, make } from "./card.js";
 import { drawRanking } from "./ranking.js";
 
+// How high the bar is: scores of long responses stop above it.
+if (globalThis.ResizeObserver && globalThis.document?.getElementById("bar")) new ResizeObserver(([{ target }]) => document.documentElement.style.setProperty("--bar", `${target.offsetHeight}px`)).observe(document.getElementById("bar"));
+
 const byId = (id) => document.getElementById(id);
 
 // Draw the bar: what a flow says of the present step, and whether there is something to undo or to submit.
@@ -15,6 +18,8 @@ export const drawBar = ({ kind, text, hints, choices, ranking, canReset, canUndo
   byId("choices").replaceChildren(...choices.map(({ label, key, isPressed, run }) => make("button", { type: "button", "aria-pressed": isPressed === null ? null : String(isPressed), onclick: run }, label, " ", make("kbd", { "aria-hidden": "true" }, key))));
   byId("ranking-row").hidden = !ranking?.tiers.length;
   if (ranking) drawRanking(byId("ranking"), ranking.tiers, { ...ranking, words });
+  const said = ranking?.tiers.length ? `${words.task_ranking_is} ${ranking.tiers.map((tier) => tier.join(" = ")).join(" > ")}` : "";
+  if (byId("ranking-said").textContent !== said) byId("ranking-said").textContent = said;
   byId("reset").hidden = !canReset;
   byId("undo").disabled = !canUndo;
   byId("submit").disabled = !canSubmit;

@@ -87,7 +87,7 @@ const controls = (task, response, { words, rubric, act }) => {
     scores.forEach((button, value) => button.setAttribute("aria-pressed", String(value === score)));
     meaning.textContent = score === undefined ? "\u00a0" : `${rubric.scores[score].label} · ${rubric.scores[score].text}`;
   };
-  return { nodes: [make("div", { class: "scores", role: "group", "aria-label": fill(words.task_score_of, { id: response.id }) }, ...scores), meaning], update };
+  return { nodes: [make("div", { class: "verdict" }, make("div", { class: "scores", role: "group", "aria-label": fill(words.task_score_of, { id: response.id }) }, ...scores), meaning)], update };
 };
 
 export const triple = {
