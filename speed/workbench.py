@@ -156,6 +156,7 @@ def load(address, settings):
     database.migrate()
     project, tokens = _project(database, settings)
     with KillableServer(address, "--processes", str(settings.processes)) as server:
+        _wait_until_idle(server.process)
         used_before = _used(server, address)
         until = time.monotonic() + settings.seconds
         workers = [
@@ -187,6 +188,14 @@ def _used(server, address):
     if folder:
         used["database"] = _used_by(int((Path(folder) / "data" / "postmaster.pid").read_text().split()[0]))
     return used
+
+
+def _wait_until_idle(process):
+    """Wait until every process of the server has started: the port is open before the last has loaded its modules."""
+    before = -1.0
+    while (used := _used_by(process)) - before > 0.02:
+        before = used
+        time.sleep(0.5)
 
 
 def _used_by(process):

@@ -21,6 +21,7 @@ _LOCK = 7_305_194_806_130_911
 _BLOCK = 5000
 
 
+_TAKE_LOCK = text(f"SELECT pg_advisory_xact_lock({_LOCK})")
 _LAST_HASH = select(StoredEvent.hash).order_by(StoredEvent.id.desc()).limit(1)
 _APPEND = insert(StoredEvent.__table__)  # pyright: ignore[reportArgumentType] - the Table of a declared class
 _HASH = select(StoredEvent.hash).where(StoredEvent.id == bindparam("event"))
@@ -91,7 +92,7 @@ def append_recorded(session: Session) -> None:
         return
     session.flush()
     if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
+        session.execute(_TAKE_LOCK)
     session.execute(_APPEND, chained(deeds, session.scalar(_LAST_HASH) or ""))
 
 

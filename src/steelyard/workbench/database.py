@@ -11,9 +11,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from alembic import command
@@ -55,6 +56,8 @@ _OURS = {"projects", "items", "tasks", "answers"}
 """Tables that every version of a workbench has."""
 _MIGRATION_LOCK = 0x57656967
 """The number of the lock under which one process at a time changes the tables of a PostgreSQL database."""
+_NOT_SAID = (None,) * 5
+"""Sizes and precisions of a column, which nobody asks for."""
 _NUM_KEPT = 200
 """How many of the rows that it read last a transaction that writes holds on to."""
 
@@ -300,7 +303,11 @@ def _engine(address: str) -> Engine:
             # An address of a machine that is off would keep the command waiting for minutes.
             waiting = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
             engine = create_engine(
-                url, connect_args=waiting, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, json_deserializer=_decoded
+                url,
+                connect_args={"cursor_factory": _cursor_class(), **waiting},
+                pool_size=_CONNECTIONS,
+                max_overflow=_CONNECTIONS,
+                json_deserializer=_decoded,
             )
             event.listen(engine, "checkin", _note_use)
             event.listen(engine, "checkout", _try_rested)
@@ -338,6 +345,26 @@ def _decoded(text: str | bytes) -> object:
     except msgspec.DecodeError:
         # What `json` wrote and nobody else reads, half of a surrogate pair for one.
         return json.loads(text)
+
+
+@cache
+def _cursor_class() -> type:
+    """Return psycopg's cursor with a plain description of its columns: name and type, which SQLAlchemy reads.
+
+    Its own makes an object of each column of each result: a tenth of the processor time of an annotator's request.
+    """
+    from psycopg import Cursor
+
+    class PlainCursor(Cursor):
+        @property
+        def description(self) -> list[Any] | None:
+            result = self.pgresult
+            if result is None or not result.nfields:
+                return None
+            names = ((result.fname(place) or b"").decode() for place in range(result.nfields))
+            return [(name, result.ftype(place), *_NOT_SAID) for place, name in enumerate(names)]
+
+    return PlainCursor
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:

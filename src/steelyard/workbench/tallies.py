@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import msgspec
-from sqlalchemy import ColumnElement, Insert, Table, UniqueConstraint, delete, func, select, update
+from sqlalchemy import ColumnElement, Insert, Table, UniqueConstraint, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -47,6 +47,17 @@ _PAIR_SUMS = tuple(
     if column.name not in ("id", "project_id", "kind", "category", "first_id", "second_id")
 )  # fmt: skip
 
+# The answers to a task before one: built once, since every answer asks for them.
+_OTHERS = (
+    select(StoredAnswer.person_id, StoredAnswer.content)
+    .where(
+        StoredAnswer.task_id == bindparam("task"),
+        StoredAnswer.stage == "annotation",
+        StoredAnswer.id < bindparam("answer"),
+    )
+    .order_by(StoredAnswer.person_id)
+)
+
 
 def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task: StoredTask, item: StoredItem) -> None:
     """Add an answer of the stage ``annotation`` to the sums, right after it was stored."""
@@ -65,11 +76,8 @@ def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task:
     if task.is_gold:
         _tally_gold(session, answer, content, task)
         return
-    others = select(StoredAnswer.person_id, StoredAnswer.content).where(
-        StoredAnswer.task_id == task.id, StoredAnswer.stage == "annotation", StoredAnswer.id < answer.id
-    )
     # In the order of the people: whoever adds to several rows takes them in the same order as everybody else.
-    for person, other in session.execute(others.order_by(StoredAnswer.person_id)).all():
+    for person, other in session.execute(_OTHERS, {"task": task.id, "answer": answer.id}).all():
         counts = count_two_answers(task.responses, (content, msgspec.convert(other, TaskAnswer)), kind)
         first, second = answer.person_id, person
         if first > second:
