@@ -10,13 +10,14 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import EvidenceError
 from steelyard.io.cases import encode_case
+from steelyard.workbench.answer_records import answer_records, gold_records
 from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.pages import LANGUAGES
 from steelyard.workbench.projects import ProjectSettings
 from steelyard.workbench.question_words import catalogues_of, question_in_words
 from steelyard.workbench.simulation import Habits, work_until_finished
-from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredTask
+from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 from task_kind_cases import cases_for, rules_for, simulated
 from workbench_people import cases, make_project
 
@@ -50,9 +51,23 @@ def test_a_project_of_a_kind_is_finished_and_exported(database, name):
         assert Counter(number for (number,) in per_task).keys() == {2}
         project = session.get_one(StoredProject, simulation.crew.project)
         exported = list(export_cases(session, project, evidence="both"))
+        batches = {(item.prompt, item.batch) for item in session.scalars(select(StoredItem))}
+        numbers = session.scalars(select(StoredAnswer.id).order_by(StoredAnswer.id)).all()
+        answers, gold = list(answer_records(session, project, block=7)), list(gold_records(session, project, block=2))
+    assert [each.id for each in answers] == numbers
+    assert {(each.prompt, each.batch) for each in answers} == batches
+    assert {each.kind for each in answers} == {name}
+    assert all(each.simulated and each.person.startswith("P-") and each.seconds > 0 for each in answers if each.shown)
+    assert all(sorted(each.shown) == sorted(each.responses) for each in answers if each.shown is not None)
+    # The truth of a gold task is the answer that its origin names.
+    settled = {each.id: each for each in answers}
+    assert all(settled[each.origin.answer].content == each.truth for each in gold)
+    assert all(settled[each.origin.answer].task == each.origin.task != each.task for each in gold)
     assert 0 < len(exported) <= states["finished"]
     for case in exported:
         evidence = [*case.judgments, *case.ratings] or [case]
+        assert all(each.meta["batch"] == "b" and each.response in each.meta["shown"] for each in case.ratings)
+        assert all(each.batch == "b" for each in case.judgments)
         assert all((each.meta or {}).get("simulated") or "prompt_review" in case.meta for each in evidence)
         # A case file line, whatever is in it.
         assert json.loads(encode_case(case))["prompt"]["id"] == case.prompt.id

@@ -21,6 +21,7 @@ from steelyard.workbench.stopping_notes import stopping_notes
 from steelyard.workbench.tables import (
     StoredAnswer,
     StoredAssignment,
+    StoredGuideline,
     StoredItem,
     StoredPerson,
     StoredProject,
@@ -50,6 +51,7 @@ class _ExportedAnswer(NamedTuple):
     stage: str
     seconds: float
     guideline: int | None
+    guideline_version: int | None
     content: JsonObject
     pseudonym: str
     is_simulated: bool
@@ -85,6 +87,11 @@ def export_cases(session: Session, project: StoredProject, *, evidence: Evidence
         session.expunge_all()
 
 
+def task_name(round_number: int, number: int) -> str:
+    """Return how a task of an item is named outside the workbench: its round and its number."""
+    return f"{round_number}-{number}"
+
+
 def _answers_of(session: Session, items: Sequence[StoredItem]) -> dict[int, list[_ExportedAnswer]]:
     """Return the answers to the tasks of the items' present rounds, by item and in the order of the tasks."""
     rows: Any = session.execute(
@@ -99,6 +106,7 @@ def _answers_of(session: Session, items: Sequence[StoredItem]) -> dict[int, list
             StoredAnswer.stage,
             StoredAnswer.seconds,
             StoredAnswer.guideline_id,
+            StoredGuideline.version,
             StoredAnswer.content,
             StoredPerson.pseudonym,
             StoredPerson.is_simulated,
@@ -107,6 +115,7 @@ def _answers_of(session: Session, items: Sequence[StoredItem]) -> dict[int, list
         .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
         .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
         .outerjoin(StoredAssignment, StoredAnswer.assignment_id == StoredAssignment.id)
+        .outerjoin(StoredGuideline, StoredAnswer.guideline_id == StoredGuideline.id)
         .where(
             StoredTask.item_id.in_([item.id for item in items]),
             StoredTask.is_retired.is_(False),
@@ -139,7 +148,9 @@ def _with_evidence(
         origin = _origin(answer, item.batch)
         content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(answer.kind)
         judgments += kind.judgments(content, origin)
-        ratings += kind.ratings(content, origin)
+        # A rating has no fields of its own for what a judgment names: the batch and the order shown.
+        named = origin.meta | {"batch": item.batch, "shown": list(origin.shown)}
+        ratings += kind.ratings(content, origin._replace(meta=named))
         if settled.get(answer.task) == answer.id or answer.task not in standing:
             standing[answer.task] = (kind, content, origin)
     exported: Case | None = msgspec.structs.replace(
@@ -153,10 +164,11 @@ def _with_evidence(
 def _origin(answer: _ExportedAnswer, batch: str) -> Origin:
     return Origin(
         judge=answer.pseudonym,
-        task=f"{answer.round}-{answer.number}" + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
+        task=task_name(answer.round, answer.number) + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
         shown=tuple(answer.shown or answer.responses),
         batch=batch,
         meta={"stage": answer.stage, "seconds": answer.seconds, "guideline": answer.guideline}
+        | ({} if answer.guideline_version is None else {"guideline_version": answer.guideline_version})
         # Reports say so wherever such a judgment counts.
         | ({"simulated": True} if answer.is_simulated else {}),
     )

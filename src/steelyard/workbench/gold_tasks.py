@@ -18,7 +18,7 @@ from steelyard.workbench.audit_log import Deed, record
 from steelyard.workbench.projects import GOLD_ANSWERS, settings_of
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 
-_SETTLED = ("alignment", "delivery", "operations", "research")
+SETTLED = ("alignment", "delivery", "operations", "research")
 """The stages whose answers stand."""
 
 
@@ -105,7 +105,7 @@ def _settled_tasks(
             StoredTask.round == StoredItem.round,
             StoredTask.is_retired.is_(False),
             StoredTask.is_gold.is_(False),
-            StoredAnswer.stage.in_(_SETTLED),
+            StoredAnswer.stage.in_(SETTLED),
             ~is_copied,
             *of_items,
         )

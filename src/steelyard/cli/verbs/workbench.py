@@ -20,6 +20,7 @@ from steelyard.cli.verbs.workbench_data import (
 )
 from steelyard.cli.verbs.workbench_exchange import read_answers, write_tasks
 from steelyard.cli.verbs.workbench_queue import order_items
+from steelyard.cli.verbs.workbench_records import write_records
 from steelyard.cli.verbs.workbench_releases import list_releases, release_items
 from steelyard.core.errors import ConfigError
 from steelyard.io.progress import log
@@ -255,6 +256,7 @@ WORKBENCH = VerbGroup(
         FunctionVerb("queue", order_items),
         FunctionVerb("qualification", import_qualification_cases),
         FunctionVerb("export", export_items),
+        FunctionVerb("records", write_records),
         FunctionVerb("tasks", write_tasks),
         FunctionVerb("answers", read_answers),
         FunctionVerb("native", print_native_results),
