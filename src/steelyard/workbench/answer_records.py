@@ -214,12 +214,12 @@ def _origins(session: Session, items: Sequence[int]) -> dict[tuple[int, int], li
         .where(StoredTask.item_id.in_(items), StoredTask.is_gold.is_(False), StoredAnswer.stage.in_(SETTLED))
         .order_by(StoredAnswer.id.desc())
     )
-    found: dict[tuple[int, int], list[_Settled]] = defaultdict(list)
+    by_round: dict[tuple[int, int], list[_Settled]] = defaultdict(list)
     for task, answer, pseudonym in rows:
         name = task_name(task.round, task.number)
         origin = GoldOrigin(task=name, stage=answer.stage, answer=answer.id, person=pseudonym, at=answer.at)
-        found[task.item_id, task.round].append(_Settled(task.responses, answer.content, origin))
-    return found
+        by_round[task.item_id, task.round].append(_Settled(task.responses, answer.content, origin))
+    return by_round
 
 
 def _origin_of(task: StoredTask, settled: Sequence[_Settled]) -> GoldOrigin | None:
@@ -235,8 +235,8 @@ def _gold_answers(session: Session, tasks: Sequence[int]) -> dict[int, list[Gold
         .where(StoredGoldResult.task_id.in_(tasks))
         .order_by(StoredGoldResult.id)
     )
-    found: dict[int, list[GoldAnswer]] = defaultdict(list)
+    by_task: dict[int, list[GoldAnswer]] = defaultdict(list)
     for row, person in rows:
-        given = GoldAnswer(person=person, same=row.num_same, judged=row.num_judged, void=row.is_void, at=row.at)
-        found[row.task_id].append(given)
-    return found
+        result = GoldAnswer(person=person, same=row.num_same, judged=row.num_judged, void=row.is_void, at=row.at)
+        by_task[row.task_id].append(result)
+    return by_task

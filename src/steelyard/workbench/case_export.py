@@ -149,8 +149,8 @@ def _with_evidence(
         content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(answer.kind)
         judgments += kind.judgments(content, origin)
         # A rating has no fields of its own for what a judgment names: the batch and the order shown.
-        named = origin.meta | {"batch": item.batch, "shown": list(origin.shown)}
-        ratings += kind.ratings(content, origin._replace(meta=named))
+        full = origin.meta | {"batch": item.batch, "shown": list(origin.shown)}
+        ratings += kind.ratings(content, origin._replace(meta=full))
         if settled.get(answer.task) == answer.id or answer.task not in standing:
             standing[answer.task] = (kind, content, origin)
     exported: Case | None = msgspec.structs.replace(
