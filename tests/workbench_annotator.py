@@ -8,10 +8,11 @@ from sqlalchemy import select
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.workbench.people import log_in
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.tables import StoredAnswer, StoredAssignment
 from workbench_people import NOON, content_of
-from workbench_server import Login
+from workbench_server import PASSWORD, Login
 
 names = itertools.count(1)
 CARD = "document.querySelector('[data-state=task] .task')"
@@ -29,7 +30,8 @@ class Annotator:
         self.tasks = TaskRules(**tasks)
         self.tab, self.num_keys = tab, 0
         self.project = self.database.write(lambda session: self._project(session, num_cases, texts, prompt))
-        login = Login(self.database, f"person {next(names)}", language=language)
+        self.name = f"person {next(names)}"
+        login = Login(self.database, self.name, language=language)
         self.person = login.person
         tab.complaints.clear()
         tab.forget(self.server.origin)
@@ -57,6 +59,12 @@ class Annotator:
     def open(self):
         self.tab.open(f"{self.server.origin}/annotate?project={self.project}")
         self.tab.wait(CARD)
+
+    def log_in_again(self):
+        """Log in as in another tab: the cookie of the new session, which this tab has, too."""
+        now = time.time()
+        cookie = self.database.write(lambda session: log_in(session, self.name, PASSWORD, address="test", at=now))
+        self.tab.set_cookie(self.server.origin, "steelyard_workbench", cookie)
 
     def press(self, *keys, modifiers=0):
         for key in keys:

@@ -285,6 +285,35 @@ console.log(JSON.stringify(results));
     ) == [3, 5, None, 0, 6, None]
 
 
+def test_a_draft_is_sent_until_it_arrives_and_one_without_a_place_stays(run):
+    result = run(
+        OUTBOX
+        + """
+const clock = { take: () => 0, give: () => {}, counted: () => 0 }, told = [];
+const later = (run, wait) => waits.push([run, wait]), onChange = (state) => told.push(structuredClone(state));
+const drafts = makeDrafts({ store: makeStore(storage), person: 7, send, later, clock, onChange });
+for (const status of [0, 503, 507, 401, 200]) {
+  network = { status, data: null };
+  if (status === 0) drafts.save(3, entry(3).answer);
+  await drafts.flush();
+}
+const problems = told.map(({ isWaiting, isStored, problem }) => isStored ? "stored" : problem || isWaiting);
+const kept = [drafts.unsent(3)];
+// The task is somebody else's by now: what was entered stays here, and is not sent for ever.
+network = { status: 409, data: null };
+drafts.save(4, entry(4).answer); await drafts.flush(); await drafts.flush();
+kept.push(drafts.unsent(4).scores.A);
+const local = makeDrafts({ store: makeStore(storage), person: 8, send: null, later, clock });
+local.save(-5, entry(5).answer); await local.flush();
+kept.push(local.unsent(-5).scores.A);
+console.log(JSON.stringify({ problems, kept, sent: sent.map(([path]) => path), waits: waits.map(([, wait]) => wait) }));
+"""
+    )
+    assert result["problems"] == [True, "offline", "offline", "no room", "logged out", "stored"]
+    assert result["kept"] == [None, 4, 5]
+    assert result["sent"] == ["/annotate/3/draft?seconds=0.0"] * 5 + ["/annotate/4/draft?seconds=0.0"]
+
+
 def test_the_time_of_somebody_who_only_reads_is_reported(run):
     assert run(
         OUTBOX

@@ -91,32 +91,47 @@ export const makeOutbox = ({ store, person, send, later, onChange }) => {
 };
 
 const DRAFT_WAIT_MS = 700, MOST_UNSENT_SECONDS = 45;
+// The workbench does not take such a draft, however often it is sent: the task is somebody else's, or answered.
+const DRAFT_REFUSED = [400, 404, 409, 413, 422];
 
-// Drafts: in the browser's storage at once, at the workbench within a second, one request after the other.
-export const makeDrafts = ({ store, person, send, later, clock }) => {
+// Drafts: in the browser's storage at once, at the workbench within a second, one request after the other. One that does
+// not arrive is sent again until it does. Without `send` they stay in the browser. `onChange(state)` hears of every change.
+export const makeDrafts = ({ store, person, send, later, clock, onChange = () => {} }) => {
   const keyOf = (assignment) => `steelyard-draft-${person}-${assignment}`;
-  let pending = null, isSending = false, isScheduled = false;
+  let pending = null, isSending = false, isScheduled = false, wait = FIRST_WAIT_MS;
   const flush = async () => {
     if (!pending || isSending) return;
-    const { assignment, answer } = pending, seconds = clock.take();
+    const sent = pending, { assignment, answer } = sent, seconds = clock.take();
     pending = null;
     isSending = true;
     const { status } = await send(`/annotate/${assignment}/draft?seconds=${seconds.toFixed(1)}`, { body: answer, keepalive: true });
     isSending = false;
     if (status === 0) clock.give(seconds);
-    const isNewest = JSON.stringify(store.get(keyOf(assignment))) === JSON.stringify(answer);
-    if (status >= 200 && status < 300 && isNewest) store.remove(keyOf(assignment));
-    if (pending) schedule();
+    const isStored = status >= 200 && status < 300;
+    if (isStored && JSON.stringify(store.get(keyOf(assignment))) === JSON.stringify(answer)) store.remove(keyOf(assignment));
+    if (isStored || DRAFT_REFUSED.includes(status)) {
+      wait = FIRST_WAIT_MS;
+      if (!pending) onChange({ isWaiting: false, isStored, problem: null });
+      else schedule(DRAFT_WAIT_MS);
+      return;
+    }
+    // What was entered since, or forgotten because the answer is sent, comes before it.
+    if (!pending && store.get(keyOf(assignment))) pending = sent;
+    onChange({ isWaiting: pending !== null, isStored: false, problem: pending && problemOf(status) });
+    schedule(wait);
+    wait = Math.min(2 * wait, LONGEST_WAIT_MS);
   };
-  const schedule = () => {
-    if (isScheduled) return;
+  const schedule = (after) => {
+    if (isScheduled || !pending) return;
     isScheduled = true;
-    later(() => { isScheduled = false; flush(); }, DRAFT_WAIT_MS);
+    later(() => { isScheduled = false; flush(); }, after);
   };
   const save = (assignment, answer) => {
     store.set(keyOf(assignment), answer);
+    if (!send) return;
     pending = { assignment, answer };
-    schedule();
+    onChange({ isWaiting: true, isStored: false, problem: null });
+    schedule(DRAFT_WAIT_MS);
   };
   return {
     save,
@@ -127,6 +142,7 @@ export const makeDrafts = ({ store, person, send, later, clock }) => {
     forget: (assignment) => {
       store.remove(keyOf(assignment));
       if (pending?.assignment === assignment) pending = null;
+      onChange({ isWaiting: pending !== null, isStored: false, problem: null });
     },
     flush,
   };

@@ -9,7 +9,7 @@ import { makeLoader } from "./loading.js";
 import { closing, openMarking, openReasons } from "./marking.js";
 import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
 import { giveBack, send } from "./server.js";
-import { drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress } from "./surroundings.js";
+import { drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress, drawSaving } from "./surroundings.js";
 import { drawEnd, drawRound, showFeedback } from "./qualification.js";
 import { triple } from "./triple.js";
 
@@ -27,10 +27,26 @@ const clock = makeClock(() => performance.now(), () => document.visibilityState 
 let card = null, state = { answer: emptyAnswer(), active: null, isByHand: false }, history = [], merged = null, guidelines = {}, reason = "loading", round = null;
 
 const tools = { words, rubric, act: (action) => act(action) };
-const outbox = makeOutbox({ store, person: setup.person, send, later, onChange: (state) => drawBanner(byId("banner"), state, { words, retry: () => outbox.retry(), forgive: () => outbox.forgive() }) });
+// Where what was entered is: answers and drafts that wait, why, and when the workbench stored something last.
+const saving = { answers: {}, draft: {}, at: null };
+const paintSaving = () => {
+  const all = [saving.answers, saving.draft];
+  drawSaving(byId("saving"), { isWaiting: all.some(({ isWaiting }) => isWaiting), problem: all.some(({ isWaiting, problem }) => isWaiting && problem), at: saving.at }, words);
+};
+const outbox = makeOutbox({
+  store, person: setup.person, send, later,
+  onChange: (state) => {
+    drawBanner(byId("banner"), state, { words, retry: () => outbox.retry(), forgive: () => outbox.forgive() });
+    if (saving.answers.isWaiting && !state.waiting) saving.at = new Date();
+    saving.answers = { isWaiting: state.waiting > 0, problem: state.problem };
+    paintSaving();
+  },
+});
 // Drafts of a qualification stay in the browser: its tasks are nobody else's.
-const sendDraft = isQualification ? async () => ({ status: 200, data: {} }) : send;
-const drafts = makeDrafts({ store, person: setup.person, send: sendDraft, later, clock });
+const drafts = makeDrafts({
+  store, person: setup.person, send: isQualification ? null : send, later, clock,
+  onChange: (state) => { if (state.isStored) saving.at = new Date(); saving.draft = state; paintSaving(); },
+});
 const loader = makeLoader({
   path: isQualification ? "/annotate/qualification/tasks" : "/annotate/tasks", project: setup.project, outbox, send,
   prepare: (task, versions) => { Object.assign(guidelines, versions); return buildCard(task, flowOf(task), tools); },
@@ -98,6 +114,7 @@ const submit = () => {
 };
 
 // Send an answer of the qualification, and go on when what was right in it has been read.
+const LEARN_AGAIN_MS = 3000;
 let isSending = false;
 const learn = async (assignment) => {
   if (isSending) return;
@@ -106,6 +123,7 @@ const learn = async (assignment) => {
   isSending = false;
   if (status !== 200) {
     drawBanner(byId("banner"), { waiting: 1, problem: status === 0 ? "offline" : status === 401 ? "logged out" : null, refused: status > 401 || status === 400 ? [{ reason: data?.error || status }] : [] }, { words, retry: () => learn(assignment), forgive: () => { byId("banner").hidden = true; } });
+    if (status === 0 || status >= 500) later(() => { if (card?.task.assignment === assignment && !dialog.open) learn(assignment); }, LEARN_AGAIN_MS);
     return;
   }
   byId("banner").hidden = true;
@@ -180,11 +198,11 @@ document.addEventListener("keydown", (event) => {
 // After a click the keys belong to the card again, not to the button: before it opens a dialog, which gives the focus back.
 root.addEventListener("click", (event) => { const button = event.target.closest("button"); if (event.detail > 0 && button) button.blur(); }, { capture: true });
 for (const name of ["pointermove", "wheel", "touchstart", "scroll"]) window.addEventListener(name, clock.touch, { passive: true });
-window.addEventListener("online", () => { outbox.retry(); loader.fill(); });
+window.addEventListener("online", () => { outbox.retry(); drafts.flush(); loader.fill(); });
 window.addEventListener("pagehide", () => { drafts.flush(); if (!isQualification) giveBack(loader.unseen().filter(({ assignment }) => !drafts.unsent(assignment))); });
 // A page that comes back from the browser's memory has given its tasks back.
 window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
-document.addEventListener("visibilitychange", () => { clock.tick(); if (document.visibilityState === "hidden") drafts.flush(); else outbox.retry(); });
+document.addEventListener("visibilitychange", () => { clock.tick(); drafts.flush(); if (document.visibilityState !== "hidden") outbox.retry(); });
 for (const button of document.querySelectorAll("[data-action]")) button.addEventListener("click", () => act({ name: button.dataset.action }));
 window.setInterval(clock.tick, 1000);
 window.setInterval(() => { if (card) drafts.beat(card.task.assignment, state.answer); }, 30000);

@@ -1,6 +1,6 @@
 // Requests to the workbench. An answer is {status, data}; status 0 means that nothing came back in time.
 
-const LONGEST_WAIT_MS = 15000;
+const LONGEST_WAIT_MS = 15000, MOST_KEPT_ALIVE_BYTES = 60000;
 
 const tokenOfPage = () => document.querySelector('meta[name="csrf-token"]')?.content || "";
 
@@ -11,13 +11,27 @@ export const giveBack = (unseen) => {
   if (unseen.length) navigator.sendBeacon("/annotate/give-back", form);
 };
 
-export const send = async (path, { body, keepalive = false } = {}) => {
-  const token = tokenOfPage();
+// Whoever logged in again, in another tab, has another token: that of this page is refused. Returns whether there is one.
+const takeNewToken = async () => {
+  const place = document.querySelector('meta[name="csrf-token"]'), before = place.content;
+  const page = new DOMParser().parseFromString(await (await fetch(location.href, { signal: AbortSignal.timeout(LONGEST_WAIT_MS) })).text(), "text/html");
+  place.content = page.querySelector("#annotator") && page.querySelector('meta[name="csrf-token"]')?.content || before;
+  return place.content !== before;
+};
+
+const request = (path, text, keepalive) => {
   const headers = { accept: "application/json" };
-  if (body !== undefined) Object.assign(headers, { "content-type": "application/json", "x-csrf-token": token });
-  const init = { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body), keepalive, redirect: "error", signal: AbortSignal.timeout(LONGEST_WAIT_MS) };
+  if (text !== undefined) Object.assign(headers, { "content-type": "application/json", "x-csrf-token": tokenOfPage() });
+  return fetch(path, { method: text === undefined ? "GET" : "POST", headers, body: text, keepalive, redirect: "error", signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
+};
+
+export const send = async (path, { body, keepalive = false } = {}) => {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  // A browser sends no large text once the page is gone, and would refuse it now: a character has 3 bytes at most.
+  const isKeptAlive = keepalive && 3 * text.length <= MOST_KEPT_ALIVE_BYTES;
   try {
-    const reply = await fetch(path, init);
+    let reply = await request(path, text, isKeptAlive);
+    if (reply.status === 403 && text !== undefined && await takeNewToken()) reply = await request(path, text, isKeptAlive);
     return { status: reply.status, data: await reply.json() };
   } catch {
     return { status: 0, data: null };

@@ -36,6 +36,13 @@ export const drawBanner = (place, { waiting, problem, refused }, { words, retry,
   place.replaceChildren(...parts);
 };
 
+// Say where what was entered is: on its way, at the workbench since a time, or on this computer alone.
+export const drawSaving = (place, { isWaiting, problem, at }, words) => {
+  const text = problem ? words.task_kept : isWaiting ? words.task_saving : at ? fill(words.task_saved, { time: at.toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" }) }) : "";
+  if (place.textContent !== text) place.textContent = text;
+  place.classList.toggle("kept", Boolean(problem));
+};
+
 export const drawGuideline = (place, guideline, words) => {
   if (place.dataset.version === String(guideline?.html)) return;
   place.dataset.version = String(guideline?.html);
