@@ -12,9 +12,11 @@ from sqlalchemy import Double, literal, select, update
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import ItemState
 from steelyard.annotation.task_kinds import TaskRules
+from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.dashboards import ItemCounts, progress_figures, week_of, week_start
 from steelyard.workbench.figure_plots import progress_plots
 from steelyard.workbench.pages import FOLDER, LANGUAGES, words_of
+from steelyard.workbench.plots import DayColumn, PlotPart, ValueDot, day_columns, dots
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 from task_kind_cases import cases_for
@@ -138,3 +140,12 @@ def test_figures_as_json_have_the_form_of_their_description(visit):
         assert set(sent) <= set(described["components"]["schemas"][name]["properties"])
         assert set(described["components"]["schemas"][name].get("required", ())) <= set(sent)
     assert observer.get(f"{FIGURES}/progress").json()["items"]["total"] == 13
+
+
+def test_a_plot_says_its_values_and_how_many_they_rest_on():
+    plot = str(dots("Agreement", [ValueDot("数学", Estimate(0.78, 0.6, 0.9, 1024))]))
+    # Once for the desk, once for the phone.
+    assert plot.count(">78% ") == plot.count("n = 1,024") == 2
+    parts = [PlotPart(7, "a", "tone-1"), PlotPart(5, "b", "tone-2")]
+    columns = str(day_columns("Answers", [DayColumn("11-15", parts)]))
+    assert columns.count(">12</text>") == 2

@@ -14,19 +14,26 @@ from markupsafe import Markup
 from steelyard.statistics.intervals import Estimate
 
 _RIGHT = 12
+_WIDEST_COLUMN = 96
+_FEWEST_PIXELS = 34
+"""A column that is narrower has no number above it."""
 
 
 class _Frame(NamedTuple):
-    """The size of a plot in pixels. ``names``: the width of the names at the left; 0 where each is above its row."""
+    """The size of a plot in pixels. ``names``: the width of the names at the left; 0 where each is above its row.
+
+    ``values``: the width of the numbers at the right of rows.
+    """
 
     style: str
     width: int
     names: int
+    values: int
     row: int
     most_letters: int
 
 
-_FRAMES = (_Frame("on-desk", 720, 190, 30, 26), _Frame("on-phone", 340, 0, 44, 42))
+_FRAMES = (_Frame("on-desk", 720, 190, 120, 30, 26), _Frame("on-phone", 340, 0, 0, 44, 26))
 
 
 class PlotPart(NamedTuple):
@@ -89,21 +96,27 @@ def _bar(parts: Sequence[PlotPart], frame: _Frame) -> _Drawing:
 
 
 def _columns(columns: Sequence[DayColumn], frame: _Frame) -> _Drawing:
-    base = 180
+    base, head = 190, 20
     top, step = _axis(max([1.0, *(sum(part.number for part in column.parts) for column in columns)]))
-    pieces = [_level(base - (base - 10) * value / top, f"{value:g}", frame) for value in _ticks(top, step)]
-    width = (frame.width - 44 - _RIGHT) / max(len(columns), 1)
+    pieces = [_level(base - (base - head) * value / top, f"{value:g}", frame) for value in _ticks(top, step)]
+    width = min((frame.width - 44 - _RIGHT) / max(len(columns), 1), _WIDEST_COLUMN)
     shown_every = max(1, ceil(len(columns) * 62 / (frame.width - 44)))
     for place, column in enumerate(columns):
         x, y = 44 + place * width, float(base)
         for part in column.parts:
-            size = (base - 10) * part.number / top
+            size = (base - head) * part.number / top
             y -= size
             pieces.append(
                 Markup(
                     '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">'
                     "<title>{} · {}: {:,.0f}</title></rect>"
                 ).format(part.tone, x + width * 0.1, y, width * 0.8, size, column.label, part.name, part.number)
+            )
+        if width >= _FEWEST_PIXELS and y < base:
+            pieces.append(
+                Markup('<text x="{:.1f}" y="{:.1f}" class="value" text-anchor="middle">{:,.0f}</text>').format(
+                    x + width / 2, y - 5, sum(part.number for part in column.parts)
+                )
             )
         if place % shown_every == 0:
             pieces.append(
@@ -116,7 +129,7 @@ def _columns(columns: Sequence[DayColumn], frame: _Frame) -> _Drawing:
 
 def _dots(rows: Sequence[ValueDot], frame: _Frame, *, low: float, high: float, line: float | None) -> _Drawing:
     height, first = frame.row * len(rows) + 26, frame.names or 16
-    scale = (frame.width - first - 24) / (high - low)
+    scale = (frame.width - first - 24 - frame.values) / (high - low)
 
     def place(value: float) -> float:
         return first + (min(max(value, low), high) - low) * scale
@@ -148,6 +161,9 @@ def _dot(row: ValueDot, top: float, frame: _Frame, place: Callable[[float], floa
     estimate, tone = row.estimate, "alert" if row.is_marked else "tone-1"
     if estimate.value is None:
         return drawn
+    drawn += Markup(
+        '<text class="value" x="{}" y="{:.1f}" text-anchor="end">{:.0%} <tspan class="tick">n = {:,}</tspan></text>'
+    ).format(frame.width, y + 4 if is_beside else top + 16, estimate.value, estimate.n)
     if estimate.low is not None and estimate.high is not None:
         drawn += Markup('<line class="whisker {}" x1="{:.1f}" x2="{:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>').format(
             tone, place(estimate.low), place(estimate.high), y=y
