@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from author_prior import author_means, with_author_prior
 from committee_evidence import committee_of, with_evidence
 from rater_pool import pool_of
-from rater_replay import Snapshot, Stopped, Trial, chosen_by_halves, share_needed, with_stopping
+from rater_replay import Snapshot, Stopped, Trial, chosen_on_others, share_needed, with_stopping
 from stopping_bounds import by_hindsight, smallest_sets, without_hindsight
 
 from steelyard.annotation.plackett_luce import Raters
@@ -65,13 +66,13 @@ def test_stopping_asks_the_third_where_two_differ_and_counts_the_calibration():
     assert used[-1] > 2 * NUM_ITEMS
 
 
-def test_each_half_gets_what_the_other_half_chose():
+def test_each_part_gets_what_the_others_chose():
     trial = Trial(pool_of(cases_where_one_dissents(), None, 0), EQUAL, 0, np.ones(NUM_ITEMS), [])
     cheap, enough, all_of_them = (
         Stopped(np.full(NUM_ITEMS, used), np.full(NUM_ITEMS, tau)) for used, tau in ((1, 0.9), (2, 0.995), (3, 1.0))
     )
-    found, chosen = chosen_by_halves(trial, [cheap, enough, all_of_them])
-    assert chosen == [1, 1]
+    found, chosen = chosen_on_others(trial, [cheap, enough, all_of_them])
+    assert chosen == [1] * 10
     assert found.used.tolist() == [2] * NUM_ITEMS
 
 
@@ -87,3 +88,19 @@ def test_a_committee_is_evidence_of_its_probability_and_no_part_of_the_ranking(t
     nothing = np.zeros(len(pool.item), np.bool_)
     assert sureness(with_models.believed(raters, nothing)).of_pairs == pytest.approx(0.75, abs=0.03)
     assert with_models.ranked(raters, nothing).mean == pytest.approx(0)
+
+
+def test_the_mean_of_an_author_comes_from_the_items_that_were_asked():
+    strength = np.array([[1.0, -1.0], [3.0, 0.5], [9.0, 9.0]])
+    authors = np.array([[0, 1], [0, -1], [1, 0]])
+    means = author_means(strength, authors, np.array([True, True, False]))
+    assert means == pytest.approx(np.array([[2.0, -1.0], [2.0, 0.0], [-1.0, 2.0]]))
+
+
+def test_authors_order_the_items_about_which_nobody_was_asked():
+    pool = pool_of([case_of(number, dict.fromkeys(("ann", "ben", "cid"), "l")) for number in range(NUM_ITEMS)], None, 0)
+    authors = np.tile([0, 1], (NUM_ITEMS, 1))
+    is_used = pool.item < NUM_ITEMS // 2
+    items = with_author_prior(pool, EQUAL, is_used, authors).ranked(EQUAL, is_used)
+    assert (items.mean[:, 0] > items.mean[:, 1]).all()
+    assert pool.ranked(EQUAL, is_used).mean[-1] == pytest.approx(0)

@@ -24,7 +24,8 @@ DIGITS = 3
 class Pool(NamedTuple):
     """Answers to draw from: ``choices`` and ``shown`` number the answer where they have an item; arrays by answer.
 
-    ``free`` are verdicts that cost nothing (`committee_evidence`); ``reference`` (item, response) orders each item.
+    ``free`` are verdicts that cost nothing (`committee_evidence`); ``reference`` (item, response) orders each item;
+    ``prior`` (item, response) are the strengths before any answer.
     """
 
     choices: tuple[Choices, ...]
@@ -37,6 +38,7 @@ class Pool(NamedTuple):
     num_raters: int
     width: int
     reference: Floats
+    prior: Floats
 
     @property
     def sizes(self) -> Integers:
@@ -55,12 +57,16 @@ class Pool(NamedTuple):
     def ranked(self, raters: Raters, is_used: Booleans, start: ItemStrengths | None = None) -> ItemStrengths:
         """Return the strengths that the answers of people give, with known raters: the ranking that is delivered."""
         choices = self.people(is_used)
-        return item_strengths(choices, raters, num_items=self.num_items, width=self.width, start=start)
+        return item_strengths(
+            choices, raters, num_items=self.num_items, width=self.width, start=start, prior=self.prior
+        )
 
     def believed(self, raters: Raters, is_used: Booleans, start: ItemStrengths | None = None) -> ItemStrengths:
         """Return the strengths that people and free verdicts give together: what decides who is asked."""
         choices = [*self.free, *self.people(is_used)]
-        return item_strengths(choices, raters, num_items=self.num_items, width=self.width, start=start)
+        return item_strengths(
+            choices, raters, num_items=self.num_items, width=self.width, start=start, prior=self.prior
+        )
 
     def believed_after(
         self, raters: Raters, is_used: Booleans, start: ItemStrengths, changed: Integers
@@ -74,7 +80,9 @@ class Pool(NamedTuple):
         mine = [block.where(place[block.item] >= 0) for block in choices]
         mine = [block._replace(item=place[block.item]) for block in mine]
         first = ItemStrengths(start.mean[changed], start.covariance[changed])
-        found = item_strengths(mine, raters, num_items=len(changed), width=self.width, start=first)
+        found = item_strengths(
+            mine, raters, num_items=len(changed), width=self.width, start=first, prior=self.prior[changed]
+        )
         mean, covariance = start.mean.copy(), start.covariance.copy()
         mean[changed], covariance[changed] = found
         return ItemStrengths(mean, covariance)
@@ -121,6 +129,7 @@ def pool_of(cases: Sequence[Case], held_out: Sequence[str] | None, seed: int) ->
         num_raters=len(of_people.raters),
         width=of_people.width,
         reference=np.zeros((len(cases), of_people.width)),
+        prior=np.zeros((len(cases), of_people.width)),
     )
     if held_out is None:
         raters = pool.fit(pool.calibration(seed)).raters

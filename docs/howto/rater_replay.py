@@ -6,10 +6,10 @@
 The first file is that of docs/howto/wmt_mqm.md (triples of ten translations, three raters), the second that of
 docs/howto/pandalm.md (pairs, three annotators). With scores of models and verdicts of judges, as a queue by priority
 takes them, the replay has these as evidence that decides who is asked; a ranking is that of people's answers alone.
+With --authors the strength of a translation begins at the mean of its system's (`author_prior`).
 
-Raters are
-known from a tenth of the items, which get all of their answers and count. The limit of a rule is chosen on one half of
-the items, by what it loses there, and measured on the other half, and the other way round.
+Raters are known from a tenth of the items, which get all of their answers and count. Items are in ten parts: the limit
+of a rule for one part is chosen on the other nine, by what it loses there.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
+from author_prior import authors_of, with_author_prior
 from committee_evidence import Committee, committee_of, with_evidence
 from rater_pool import Pool, one_judge, pool_of
 from stopping_bounds import by_hindsight, can_enumerate, smallest_sets, turns, without_hindsight
@@ -34,6 +35,8 @@ SLACK = 0.01
 """The distance to Kendall's tau of all judgments that counts as the same."""
 SHARES = np.round(np.arange(0.05, 1.0001, 0.05), 2)
 RESAMPLES = 1000
+NUM_PARTS = 10
+"""Parts of the items: the limit for one is chosen on the others."""
 LIMITS = {
     "sureness": (0.45, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.02),
     "gain": (0.7, 0.35, 0.18, 0.1, 0.05, 0.02, 3e-3, 3e-4, 3e-5, 1e-6),
@@ -59,7 +62,8 @@ class Stopped(NamedTuple):
 class Trial(NamedTuple):
     """A pool with what its calibration says of the raters, and tau of each item by all answers.
 
-    ``context``: what is known of each item before anybody is asked.
+    ``context``: what is known of each item before anybody is asked. ``authors`` (item, response) of responses, where
+    strengths begin at their means; ``alone``: tau of each item by all answers without these means.
     """
 
     pool: Pool
@@ -67,6 +71,12 @@ class Trial(NamedTuple):
     seed: int
     total: Floats
     context: Sequence[Hashable]
+    authors: Integers | None = None
+    alone: Floats | None = None
+
+    def informed(self, is_used: Booleans) -> Pool:
+        """Return the pool with what the answers used say of authors, where these count."""
+        return self.pool if self.authors is None else with_author_prior(self.pool, self.raters, is_used, self.authors)
 
 
 def in_random_order(trial: Trial) -> Iterator[Snapshot]:
@@ -77,7 +87,7 @@ def in_random_order(trial: Trial) -> Iterator[Snapshot]:
     for share in SHARES:
         is_used = np.zeros(len(order), np.bool_)
         is_used[order[: round(share * len(order))]] = True
-        items = pool.ranked(trial.raters, is_used, items)
+        items = trial.informed(is_used).ranked(trial.raters, is_used, items)
         yield Snapshot(float(is_used.mean()), pool.taus(items))
 
 
@@ -89,15 +99,18 @@ def in_active_order(trial: Trial, rounds: int) -> Iterator[Snapshot]:
     pool = trial.pool
     luck = generator(trial.seed, "active order").random(len(pool.item))
     is_used = pool.calibration(trial.seed)
-    items = pool.believed(trial.raters, is_used)
+    items = trial.informed(is_used).believed(trial.raters, is_used)
     for share in SHARES[is_used.mean() < SHARES]:
+        if trial.authors is not None:
+            pool = trial.informed(is_used)
+            items = pool.believed(trial.raters, is_used)
         while is_used.sum() < round(share * len(is_used)):
             missing = round(share * len(is_used)) - int(is_used.sum())
             values = gains(trial, items, ~is_used, trial.raters)
             best = _best_of_items(pool, values, luck, most=min(missing, max(1, len(is_used) // rounds)))
             is_used[best] = True
             items = pool.believed_after(trial.raters, is_used, items, np.unique(pool.item[best]))
-        yield Snapshot(float(is_used.mean()), pool.taus(pool.ranked(trial.raters, is_used)))
+        yield Snapshot(float(is_used.mean()), pool.taus(trial.informed(is_used).ranked(trial.raters, is_used)))
 
 
 def _best_of_items(pool: Pool, values: Floats, luck: Floats, *, most: int) -> Integers:
@@ -135,6 +148,7 @@ def with_stopping(trial: Trial, rule: str) -> list[Stopped]:
     pool = trial.pool
     turn = turns(pool.task, generator(trial.seed, "stopping").random(len(pool.item)))
     begun = (turn < 1) | pool.calibration(trial.seed)
+    pool = trial.informed(begun)
     first = pool.believed(trial.raters, begun)
     people = slice(pool.num_raters)
     average = trial.raters._replace(
@@ -152,7 +166,8 @@ def with_stopping(trial: Trial, rule: str) -> list[Stopped]:
             is_asked = is_open & (values > limit)
             is_used = is_used | is_asked
             items = pool.believed_after(trial.raters, is_used, items, np.unique(pool.item[is_asked]))
-        final = pool.ranked(trial.raters, is_used) if pool.free else items
+        is_final = not pool.free and trial.authors is None
+        final = items if is_final else trial.informed(is_used).ranked(trial.raters, is_used)
         stopped.append(Stopped(np.bincount(pool.item[is_used], minlength=pool.num_items), pool.taus(final)))
     return stopped
 
@@ -171,14 +186,19 @@ def share_needed(snapshots: Sequence[Snapshot], target: float, weight: Floats) -
     return float(share[last] + rise * (share[last + 1] - share[last]))
 
 
-def course_share(courses: Sequence[Sequence[Snapshot]], trials: Sequence[Trial]) -> tuple[float, float, float]:
-    """Return the mean share needed over the seeds, with the 95 % bootstrap interval over the items."""
+def course_share(
+    courses: Sequence[Sequence[Snapshot]], totals: Sequence[Floats], num_items: int
+) -> tuple[float, float, float]:
+    """Return the mean share needed over the seeds, with the 95 % bootstrap interval over the items.
+
+    ``totals``: for each seed tau of each item, whose mean less the slack is the target.
+    """
 
     def mean_share(weight: Floats) -> float:
-        targets = [float(np.average(trial.total, weights=weight)) - SLACK for trial in trials]
+        targets = [float(np.average(total, weights=weight)) - SLACK for total in totals]
         return float(np.mean([share_needed(*each, weight) for each in zip(courses, targets, strict=True)]))
 
-    return resampled(mean_share, trials[0].pool.num_items)
+    return resampled(mean_share, num_items)
 
 
 def resampled(figure: Callable[[Floats], float], num_items: int) -> tuple[float, float, float]:
@@ -192,19 +212,19 @@ def resampled(figure: Callable[[Floats], float], num_items: int) -> tuple[float,
     return figure(np.ones(num_items)), low, high
 
 
-def chosen_by_halves(trial: Trial, outcomes: Sequence[Stopped]) -> tuple[Stopped, list[int]]:
-    """Return what each half of the items gets by the limit that the other half chose, and the two limits' numbers.
+def chosen_on_others(trial: Trial, outcomes: Sequence[Stopped]) -> tuple[Stopped, list[int]]:
+    """Return what each part of the items gets by the limit that the other parts chose, and these limits' numbers.
 
     The limit with the fewest answers of those that lose less than `SLACK`; the last one where none does.
     """
     number = len(trial.total)
-    is_first = generator(trial.seed, "halves").permutation(number) < number // 2
+    part = generator(trial.seed, "parts").permutation(number) % NUM_PARTS
     used, taus, chosen = np.zeros(number, np.int64), np.zeros(number), []
-    for half in (is_first, ~is_first):
-        losses = [(trial.total - each.taus)[~half].mean() for each in outcomes]
+    for mine in (part == each for each in range(NUM_PARTS)):
+        losses = [(trial.total - each.taus)[~mine].mean() for each in outcomes]
         enough = [place for place, loss in enumerate(losses) if loss <= SLACK] or [len(outcomes) - 1]
-        best = min(enough, key=lambda place: outcomes[place].used[~half].sum())
-        used[half], taus[half] = outcomes[best].used[half], outcomes[best].taus[half]
+        best = min(enough, key=lambda place: outcomes[place].used[~mine].sum())
+        used[mine], taus[mine] = outcomes[best].used[mine], outcomes[best].taus[mine]
         chosen.append(best)
     return Stopped(used, taus), chosen
 
@@ -216,12 +236,19 @@ def replay(
     judged: Annotated[list[Path] | None, typer.Option(help="Cases with verdicts of models; may be repeated.")] = None,
     seeds: int = 5,
     rounds: Annotated[int, typer.Option(help="Rounds in which active order takes all answers.")] = 100,
+    authors: Annotated[bool, typer.Option("--authors", help="Strengths begin at the means of authors.")] = False,
 ) -> None:
-    """Print the shares of judgments needed, against a person held out and against the consensus of all."""
+    """Print the shares of judgments needed, against a person held out and against the consensus of all.
+
+    With --authors against a person held out alone: the consensus is a ranking of each item by itself.
+    """
     cases = list(read_cases(path))
     committee = committee_of(cases, scores or [], judged or [])
-    for name, is_held_out in (("a person held out", True), ("the consensus of all", False)):
+    references = {"a person held out": True} if authors else {"a person held out": True, "the consensus of all": False}
+    for name, is_held_out in references.items():
         trials = [trial_of(cases, committee, seed, is_held_out=is_held_out) for seed in range(seeds)]
+        if authors:
+            trials = [with_authors(trial, cases) for trial in trials]
         report(name, trials, rounds)
 
 
@@ -238,6 +265,14 @@ def trial_of(cases: Sequence[Case], committee: Committee | None, seed: int, *, i
     return Trial(pool, raters, seed, total, committee.verdicts(probability))
 
 
+def with_authors(trial: Trial, cases: Sequence[Case]) -> Trial:
+    """Return the trial in which strengths begin at the means of authors."""
+    pooled = trial._replace(authors=authors_of(cases, trial.pool.width), alone=trial.total)
+    everything = np.ones(len(trial.pool.item), np.bool_)
+    total = trial.pool.taus(pooled.informed(everything).ranked(trial.raters, everything))
+    return pooled._replace(total=total)
+
+
 def report(name: str, trials: Sequence[Trial], rounds: int) -> None:
     """Print one comparison: tau of all answers, and the shares needed by orders, by rules and by who knows more."""
     pool = trials[0].pool
@@ -246,12 +281,17 @@ def report(name: str, trials: Sequence[Trial], rounds: int) -> None:
     orders = {"random": in_random_order, "active": lambda trial: in_active_order(trial, rounds)}
     for label, order in orders.items():
         courses = [[*order(trial), Snapshot(1.0, trial.total)] for trial in trials]
-        value, low, high = course_share(courses, trials)
+        value, low, high = course_share(courses, [trial.total for trial in trials], pool.num_items)
         shown = " ".join(
             f"{course[0].share:.0%} {np.mean([one.taus.mean() for one in course]):.3f}"
             for course in list(zip(*courses, strict=True))[1::2]
         )
         print(f"  {label} order: {value:.1%} [{low:.1%}, {high:.1%}]\n    tau at {shown}", flush=True)
+        alone = [trial.alone for trial in trials if trial.alone is not None]
+        if alone:
+            value, low, high = course_share(courses, alone, pool.num_items)
+            level = np.mean([each.mean() for each in alone])
+            print(f"    to tau without authors, {level:.4f}: {value:.1%} [{low:.1%}, {high:.1%}]", flush=True)
     for rule in LIMITS:
         _report_rule(trials, rule)
     bounds = {"the best moment of each item": [by_hindsight(*_known(trial)) for trial in trials]}
@@ -269,7 +309,8 @@ def _target(trial: Trial) -> float:
 
 
 def _known(trial: Trial) -> tuple[Pool, Raters, int, float]:
-    return trial.pool, trial.raters, trial.seed, _target(trial)
+    everything = np.ones(len(trial.pool.item), np.bool_)
+    return trial.informed(everything), trial.raters, trial.seed, _target(trial)
 
 
 def _report_rule(trials: Sequence[Trial], rule: str) -> None:
@@ -281,23 +322,23 @@ def _report_rule(trials: Sequence[Trial], rule: str) -> None:
         share = np.mean([each[place].used.sum() / sizes.sum() for each in outcomes])
         gain = np.mean([each[place].taus.mean() - one.total.mean() for each, one in zip(outcomes, trials, strict=True)])
         print(f"    above {limit}: {share:.1%} of the answers, tau {gain:+.4f}", flush=True)
-    halves = [chosen_by_halves(*each) for each in zip(trials, outcomes, strict=True)]
+    parts = [chosen_on_others(*each) for each in zip(trials, outcomes, strict=True)]
     share = resampled(
-        lambda weight: float(np.mean([(each.used @ weight) / (sizes @ weight) for each, _ in halves])), len(sizes)
+        lambda weight: float(np.mean([(each.used @ weight) / (sizes @ weight) for each, _ in parts])), len(sizes)
     )
     gain = resampled(
         lambda weight: float(
             np.mean(
                 [
                     np.average(each.taus - one.total, weights=weight)
-                    for (each, _), one in zip(halves, trials, strict=True)
+                    for (each, _), one in zip(parts, trials, strict=True)
                 ]
             )
         ),
         len(sizes),
     )
-    limits = sorted({LIMITS[rule][place] for _, chosen in halves for place in chosen})
-    print("    chosen on the other half: {:.1%} [{:.1%}, {:.1%}]".format(*share), end="", flush=True)
+    limits = sorted({LIMITS[rule][place] for _, chosen in parts for place in chosen})
+    print("    chosen on the other items: {:.1%} [{:.1%}, {:.1%}]".format(*share), end="", flush=True)
     print(", tau {:+.4f} [{:+.4f}, {:+.4f}]".format(*gain), f"by limits {limits}", flush=True)
 
 

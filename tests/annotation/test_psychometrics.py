@@ -171,6 +171,19 @@ def test_strengths_of_two_responses_are_those_of_the_exact_posterior(tiers, answ
     assert belief.deviation[0, 0] == pytest.approx(np.sqrt((density * (grid - mean) ** 2).sum()), rel=0.08)
 
 
+def test_a_prior_moves_the_exact_posterior():
+    raters, prior = Raters(np.array([2.0]), np.array([-0.7])), np.array([[0.5, -0.5], [0.5, -0.5]])
+    # The first item has an answer against its prior, the second none.
+    items = item_strengths(one_answer([[1], [0]]), raters, num_items=2, width=2, prior=prior)
+    assert items.mean[1] == pytest.approx(prior[1])
+    # The difference has the prior mean 1 and variance 2; the choice lists the second response first.
+    grid = np.linspace(-12, 12, 6001)
+    strength = np.stack([-grid / 2, grid / 2], axis=-1)[:, None]
+    density = np.exp(log_likelihood(one_answer([[1], [0]])[0], strength, raters)[:, 0] - (grid - 1) ** 2 / 4)
+    mean = (density * grid).sum() / density.sum()
+    assert items.mean[0, 0] - items.mean[0, 1] == pytest.approx(mean, abs=0.06)
+
+
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=10, deadline=None)
 def test_strengths_depend_neither_on_the_order_of_answers_nor_of_responses(seed: int):

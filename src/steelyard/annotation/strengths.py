@@ -46,14 +46,16 @@ def item_strengths(
     num_items: int,
     width: int,
     start: ItemStrengths | None = None,
+    prior: Floats | None = None,
     most_steps: int = _MOST_STEPS,
 ) -> ItemStrengths:
     """Return the strengths of items, given the raters: Newton steps for all items together.
 
-    ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices.
+    ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices;
+    ``prior`` (item, response) the means of the strengths before any answer, 0 by default.
     An item with ten answers takes a few milliseconds.
     """
-    views = Views(choices, raters, num_items, width, start)
+    views = Views(choices, raters, num_items, width, start, prior=prior)
     views.converge(raters, most_steps=most_steps)
     return views.items
 
@@ -73,6 +75,8 @@ class Views:
         num_items: int,
         width: int,
         start: ItemStrengths | None,
+        *,
+        prior: Floats | None = None,
     ) -> None:
         self.choices, self.num_raters = [block for block in choices if len(block.item)], len(raters.tie)
         # Without taste all raters have one view of an item: that of the item.
@@ -80,7 +84,8 @@ class Views:
         codes = [block.item * self.num_raters + by_rater * block.rater for block in self.choices]
         keys = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
         self.item, self.view = keys // self.num_raters, [np.searchsorted(keys, code) for code in codes]
-        self.items = ItemStrengths(np.zeros((num_items, width)), np.tile(np.eye(width), (num_items, 1, 1)))
+        self._prior = np.zeros((num_items, width)) if prior is None else prior
+        self.items = ItemStrengths(self._prior, np.tile(np.eye(width), (num_items, 1, 1)))
         # Where steps begin at nothing they go to the mode first: from there the average is a short way.
         self.is_near = start is not None
         self.items = start or self.items
@@ -105,7 +110,7 @@ class Views:
         shrink = np.linalg.inv(np.eye(width) + raters.taste * curvature) if raters.taste else self._whole
         precision = np.tile(np.eye(width), (num_items, 1, 1))
         np.add.at(precision, self.item, curvature @ shrink)
-        shift = np.zeros((num_items, width))
+        shift = self._prior.copy()
         pull = (curvature @ self.mean[..., None])[..., 0] + gradient
         np.add.at(shift, self.item, (shrink.transpose(0, 2, 1) @ pull[..., None])[..., 0])
         covariance = np.asarray(np.linalg.inv(precision), np.float64)
