@@ -77,11 +77,17 @@ class Annotator:
             mine = select(StoredAssignment).where(
                 StoredAssignment.person_id == self.person, StoredAssignment.state == "open"
             )
-            return dict(zip("ABC", session.scalars(mine.order_by(StoredAssignment.id)).first().shown, strict=False))
+            return dict(
+                zip(
+                    "ABC",
+                    session.scalars(mine.order_by(StoredAssignment.assigned_at, StoredAssignment.id)).first().shown,
+                    strict=False,
+                )
+            )
 
     def answers(self, number):
         """Wait until the workbench has a number of answers; return them, the oldest first."""
-        mine = select(StoredAnswer).where(StoredAnswer.person_id == self.person).order_by(StoredAnswer.assignment_id)
+        mine = select(StoredAnswer).where(StoredAnswer.person_id == self.person).order_by(StoredAnswer.id)
         end = time.monotonic() + 60
         while True:
             with self.database.reading() as session:

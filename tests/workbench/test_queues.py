@@ -139,6 +139,17 @@ def test_a_task_that_is_given_back_goes_to_somebody_else(database):
     assert (task.num_reserved, task.is_open) == (2, False)
 
 
+def test_tasks_stand_in_the_same_order_on_a_page_that_is_opened_again(database):
+    project, (ada, _) = make_project(database, 3, num_people=2)
+    for turn in range(12):
+        at = NOON + turn
+        loaded = take(database, project, ada, number=3, at=at)
+        assert len(loaded) == 3
+        assert take(database, project, ada, number=3, at=at) == loaded
+        until = {each.id: each.expires_at for each in rows(database, StoredAssignment)}
+        assert database.write(lambda session, until=until: give_back(session, ada, until)) == 3
+
+
 def test_what_was_loaded_and_never_shown_is_given_back_and_comes_again_as_new(database):
     project, (ada, bob) = make_project(database, 3, num_people=2)
     mine = [number for number, _ in take(database, project, ada, number=3)]

@@ -40,7 +40,7 @@ _MINE = (
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
     .where(*_OF_SEAT, StoredAssignment.state == "open", StoredTask.is_retired.is_(False))
-    .order_by(StoredAssignment.id)
+    .order_by(StoredAssignment.assigned_at, StoredAssignment.id)
 )
 _EXPIRED = (
     select(StoredAssignment)
@@ -127,7 +127,8 @@ def next_assignments(session: Session, seat: Seat, *, number: int, at: float) ->
         num_had += 1
     while len(mine) < room and (reserved := _take_expired(session, seat, at)) is not None:
         mine.append(reserved)
-    return mine
+    # A task that was given back unseen keeps its row, and its number tells nothing of when it was reserved again.
+    return sorted(mine, key=lambda each: (each.assigned_at, each.id))
 
 
 def may_work(session: Session, settings: ProjectSettings, *, project: int, person: int) -> bool:
