@@ -162,9 +162,9 @@ def mark_and_submit(tab):
     """Mark from Alpha to omega as a factual error by mouse, and submit."""
 
     def press(place):
-        tab._mouse("mouseMoved", place)
-        tab._mouse("mousePressed", place, button="left", clickCount=1)
-        tab._mouse("mouseReleased", place, button="left", clickCount=1)
+        mouse(tab, "mouseMoved", place)
+        mouse(tab, "mousePressed", place, button="left", clickCount=1)
+        mouse(tab, "mouseReleased", place, button="left", clickCount=1)
 
     tab.wait(f"{BOXES}('factual error').length && {BOXES}('omega').length && {BOXES}('Submit').length")
     for _ in range(10):
@@ -178,12 +178,17 @@ def mark_and_submit(tab):
     tab.wait(f"{BOXES}('Update').length")
 
 
+def mouse(tab, kind, place, **more):
+    """Move or press the mouse at a place of the page."""
+    tab.protocol("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], **more)
+
+
 def drag(tab, start, end):
     """Select from one place to another by mouse."""
-    tab._mouse("mouseMoved", start)
-    tab._mouse("mousePressed", start, button="left", clickCount=1)
+    mouse(tab, "mouseMoved", start)
+    mouse(tab, "mousePressed", start, button="left", clickCount=1)
     for step in range(1, 11):
         place = [first + (last - first) * step / 10 for first, last in zip(start, end, strict=True)]
-        tab._mouse("mouseMoved", place, button="left", buttons=1)
+        mouse(tab, "mouseMoved", place, button="left", buttons=1)
         tab.value("new Promise(requestAnimationFrame)")
-    tab._mouse("mouseReleased", end, button="left", clickCount=1)
+    mouse(tab, "mouseReleased", end, button="left", clickCount=1)

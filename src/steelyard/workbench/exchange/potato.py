@@ -1,8 +1,9 @@
 """Potato 2: a configuration with a data file, and the answers that it keeps for each person in ``user_state.json``.
 
 Places and scores are choices of one, from 1 and from 0: its ranking has no ties. Equal places are ties. A choice once
-made cannot be unmade there, so reasons have a choice that says none. Nothing is marked in texts: Potato counts a mark
-in the page's text after its own rendering, which need not be the text that was written.
+made cannot be unmade there, so reasons have a choice that says none. Nothing is marked in texts: Potato 2.12
+stores the places of a mark in what its page shows, where line breaks are left out, and not the marked words, so that
+nobody could tell which words of the text were meant.
 """
 
 from collections import Counter
