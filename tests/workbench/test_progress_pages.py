@@ -147,5 +147,5 @@ def test_a_plot_says_its_values_and_how_many_they_rest_on():
     # Once for the desk, once for the phone.
     assert plot.count(">78% ") == plot.count("n = 1,024") == 2
     parts = [PlotPart(7, "a", "tone-1"), PlotPart(5, "b", "tone-2")]
-    columns = str(day_columns("Answers", [DayColumn("11-15", parts)]))
+    columns = str(day_columns("Answers", [DayColumn("11-15", parts)], up="Answers", across="Day"))
     assert columns.count(">12</text>") == 2

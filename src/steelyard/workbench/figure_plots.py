@@ -70,7 +70,7 @@ def progress_plots(figures: ProgressFigures, words: Mapping[str, str]) -> Progre
     return ProgressPlots(
         stacked_bar(words["progress_by_state"], parts),
         marks,
-        day_columns(words["progress_by_day"], columns),
+        day_columns(words["progress_by_day"], columns, up=words["progress_answers"], across=words["day_utc"]),
         Markup("") if figures.queue is None else _queue_plot(figures.queue, words),
     )
 
@@ -90,6 +90,8 @@ def _queue_plot(figures: QueueFigures, words: Mapping[str, str]) -> Markup:
             )
             for each in figures.deciles
         ],
+        up=words["all_items"],
+        across=words["queue_decile_axis"],
     )
 
 

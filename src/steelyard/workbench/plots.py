@@ -64,9 +64,9 @@ def stacked_bar(label: str, parts: Sequence[PlotPart]) -> Markup:
     return _both(label, lambda frame: _bar(parts, frame))
 
 
-def day_columns(label: str, columns: Sequence[DayColumn]) -> Markup:
-    """Return columns side by side, with an axis of numbers. A phone shows the latest, as many as fit."""
-    return _both(label, lambda frame: _columns(columns[-(frame.width // 6) :], frame))
+def day_columns(label: str, columns: Sequence[DayColumn], *, up: str, across: str) -> Markup:
+    """Return columns side by side. A phone shows the latest, as many as fit. ``up`` and ``across`` name the axes."""
+    return _both(label, lambda frame: _columns(columns[-(frame.width // 6) :], frame, up=up, across=across))
 
 
 def dots(
@@ -95,8 +95,8 @@ def _bar(parts: Sequence[PlotPart], frame: _Frame) -> _Drawing:
     return _Drawing(22, pieces)
 
 
-def _columns(columns: Sequence[DayColumn], frame: _Frame) -> _Drawing:
-    base, head = 190, 20
+def _columns(columns: Sequence[DayColumn], frame: _Frame, *, up: str, across: str) -> _Drawing:
+    base, head = 208, 38
     top, step = _axis(max([1.0, *(sum(part.number for part in column.parts) for column in columns)]))
     pieces = [_level(base - (base - head) * value / top, f"{value:g}", frame) for value in _ticks(top, step)]
     width = min((frame.width - 44 - _RIGHT) / max(len(columns), 1), _WIDEST_COLUMN)
@@ -124,7 +124,14 @@ def _columns(columns: Sequence[DayColumn], frame: _Frame) -> _Drawing:
                     x + width / 2, base + 18, column.label
                 )
             )
-    return _Drawing(base + 30, pieces)
+    pieces.append(Markup('<text x="0" y="12" class="tick">{}</text>').format(up))
+    end = min(44 + width * len(columns), frame.width - _RIGHT)
+    pieces.append(
+        Markup('<text x="{:.1f}" y="{}" class="tick" text-anchor="middle">{}</text>').format(
+            (44 + end) / 2, base + 38, across
+        )
+    )
+    return _Drawing(base + 44, pieces)
 
 
 def _dots(rows: Sequence[ValueDot], frame: _Frame, *, low: float, high: float, line: float | None) -> _Drawing:
