@@ -19,22 +19,22 @@ MODIFIERS = {1: "Alt", 2: "Control", 4: "Meta", 8: "Shift"}
 class Tab:
     """One tab. ``complaints`` are what the console and the page's errors said."""
 
-    def __init__(self, profile, *, width=1280, height=900):
+    def __init__(self, profile, *, width=1280, height=900, flags=()):
         self.complaints = []
         self._thread = ThreadPoolExecutor(1, "browser tab")
         try:
-            self._in_thread(self._start, profile)
+            self._in_thread(self._start, profile, [*FLAGS, *flags])
             self.resize(width, height)
         except BaseException:
             self._thread.shutdown()
             raise
 
-    def _start(self, profile):
+    def _start(self, profile, flags):
         self._playwright = sync_playwright().start()
         self._context = self._playwright.chromium.launch_persistent_context(
             profile,
             executable_path=CHROMIUM,
-            args=FLAGS,
+            args=flags,
             chromium_sandbox=False,
             env=environment_of(profile),
             no_viewport=True,
