@@ -267,6 +267,8 @@ def test_the_ranking_is_said_and_an_empty_response_is_named(served, browser):
     page = Annotator(served, browser, texts=("One.", " ", "Three."))
     said = "document.querySelector('#ranking-said').textContent"
     assert browser.value("document.querySelectorAll('.empty-response').length") == 1
+    tool = "document.querySelector('[data-response=B] .tools button').getAttribute('aria-label')"
+    assert browser.value(tool) == "mark a problem, Response B"
     page.press("5", "3", "1")
     assert browser.value(said) == "Ranking: A > B > C"
     page.press("ArrowUp")

@@ -187,3 +187,13 @@ def test_nothing_keeps_anybody_out_of_questions(served, browser, scheme):
         )
         assert browser.value(look) == []
     browser.prefer("light")
+
+
+def test_enter_submits_after_a_list_that_was_opened_by_mouse(served, browser):
+    page = Annotator(served, browser, texts=PAIR)
+    browser.click("[data-response=B] .tools button:last-child")
+    browser.wait("document.querySelector('#dialog').open")
+    page.press("Escape")
+    browser.wait("!document.querySelector('#dialog').open")
+    page.press("g", "Enter")
+    assert len(page.answers(1)) == 1

@@ -66,7 +66,7 @@ const responseOf = (task, response, flow, tools) => {
   const { nodes, update } = flow.controls(task, response, tools);
   const marks = make("ul", { class: "marks", hidden: true, "aria-label": words.task_marks });
   const state = make("p", { class: "discarded", hidden: true });
-  const tool = (name, word) => make("button", { type: "button", class: "quiet", onclick: () => act({ name, response: response.id }) }, words[word]);
+  const tool = (name, word) => make("button", { type: "button", class: "quiet", "aria-label": `${words[word]}, ${fill(words.task_response, { id: response.id })}`, onclick: () => act({ name, response: response.id }) }, words[word]);
   const node = make("article", { class: "card response", "data-response": response.id, "aria-label": fill(words.task_response, { id: response.id }), onclick: () => act({ name: "activate", response: response.id }) },
     make("header", {}, make("h2", {}, response.id), make("span", { class: "tools" }, tool("mark", "task_key_mark"), task.has_discards ? tool("discard", "task_key_discard") : null)),
     response.raw.trim() ? textOf(response.html, task.language) : make("p", { class: "text empty-response" }, words.task_empty_response), state, marks, ...nodes);
