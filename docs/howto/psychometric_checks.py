@@ -30,6 +30,7 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 
 APP = typer.Typer(help=__doc__, add_completion=False)
+FLAGS = ("fast", "ties", "first shown")
 LEVEL = 0.05
 """The p-value from which the page counts an item as hard."""
 
@@ -199,39 +200,51 @@ def is_marked_by_one_test(answers: Floats) -> bool:
 
 @APP.command()
 def behaviour(teams: int = 1000) -> None:
-    """Print the share of teams of honest people in which anybody is marked as fast or for ties, once and ever."""
+    """Print the share of teams of honest people in which anybody is marked with a flag, at the end and ever."""
     for size in (6, 12, 30):
-        once, ever = np.zeros((teams, 2)), np.zeros((teams, 2))
+        once, ever = np.zeros((teams, 3)), np.zeros((teams, 3))
         for seed in range(teams):
             for flags in honest_days(size, generator(seed, "behaviour", size)):
                 once[seed] = flags
                 ever[seed] = np.maximum(ever[seed], flags)
-        print(
-            f"{size} people: fast {once[:, 0].mean():.1%} at the end, {ever[:, 0].mean():.1%} on any of 30 days; "
-            f"ties {once[:, 1].mean():.1%}, {ever[:, 1].mean():.1%}",
-            flush=True,
+        shown = (
+            f"{name} {at_end:.1%} at the end, {on_any:.1%} on any of 30 days"
+            for name, at_end, on_any in zip(FLAGS, once.mean(axis=0), ever.mean(axis=0), strict=True)
         )
+        print(f"{size} people: {'; '.join(shown)}", flush=True)
 
 
-def honest_days(size: int, rng: np.random.Generator) -> list[tuple[bool, bool]]:
-    """Return for each of 30 days whether anybody is marked as fast, and for ties: 20 answers a day, one pair each.
+def honest_days(size: int, rng: np.random.Generator) -> list[list[bool]]:
+    """Return for each of 30 days whether anybody has each of the flags: 20 answers a day, one pair each.
 
-    People differ in pace by a fifth, and call 10 to 20% of the pairs equal.
+    The best response was shown first in a third of the answers, as by chance in triples. People differ in pace by a
+    fifth, and call 10 to 20% of the pairs equal.
     """
     pace, ties = rng.normal(0.0, 0.2, size), rng.uniform(0.1, 0.2, size)
-    names = ("num_answers", "sum_length", "sum_time", "length_squared", "length_time", "num_pairs", "num_tied")
-    sums = {person: dict.fromkeys((*names, "num_best", *SCORES), 0.0) for person in range(size)}
+    names = (
+        "num_answers",
+        "sum_length",
+        "sum_time",
+        "length_squared",
+        "length_time",
+        "num_pairs",
+        "num_tied",
+        "num_best",
+        "num_first_best",
+        "first_chance",
+    )
+    sums = {person: dict.fromkeys((*names, *SCORES), 0.0) for person in range(size)}
     days = []
     for _ in range(30):
         for person, mine in sums.items():
             length = np.log(rng.integers(200, 5000, 20))
             time = 3.0 + pace[person] + length / 2 + rng.normal(0.0, 0.5, 20)
             parts = (20, length.sum(), time.sum(), (length**2).sum(), (length * time).sum(), 20)
-            for name, part in zip(names, (*parts, rng.binomial(20, ties[person])), strict=True):
+            counts = (rng.binomial(20, ties[person]), 20, rng.binomial(20, 1 / 3), 20 / 3)
+            for name, part in zip(names, (*parts, *counts), strict=True):
                 mine[name] += float(part)
         raised = [flag for flags in behaviour_flags(sums).values() for flag in flags if flag.is_raised]
-        questions = {flag.question for flag in raised}
-        days.append(("fast" in questions, "ties" in questions))
+        days.append([any(flag.question == name for flag in raised) for name in FLAGS])
     return days
 
 

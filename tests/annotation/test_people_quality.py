@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.annotation.answer_counts import SCORES, AnswerFacts, count_answer
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.annotation.people_quality import FEWEST_ANSWERS, GoldCourse, behaviour_flags, drifts
+from steelyard.annotation.people_quality import FEWEST_ANSWERS, GoldCourse, always_valid_p, behaviour_flags, drifts
 
 SHOWN = ("a", "b", "c")
 
@@ -112,3 +112,17 @@ def test_a_daily_look_marks_hardly_anybody_whose_accuracy_never_changes():
     }
     # At most five are expected; more than 11 have a probability below 1 %.
     assert len(marked) <= 11
+
+
+def test_an_always_valid_p_is_that_of_hand():
+    # Two hits of two by a chance of 1/2: the integral of p ** 2 from 1/2 to 1 is 7/24; over 1/2 * 1/4 it is 7/3.
+    assert always_valid_p(2, 2, 0.5) == pytest.approx(3 / 7)
+    assert always_valid_p(0, 2, 0.5) == 1.0
+    assert always_valid_p(900, 1000, 1 / 3) < 1e-100
+
+
+def test_a_p_value_that_is_read_daily_rarely_falls_below_its_level():
+    hits = (np.random.default_rng(6).random((200, 600)) < 1 / 3).cumsum(axis=1)
+    ever = [min(always_valid_p(int(row[n - 1]), n, 1 / 3) for n in range(20, 601, 20)) < 0.05 for row in hits]
+    # At most ten are expected; more than 18 have a probability below 1 %.
+    assert sum(ever) <= 18

@@ -5,7 +5,7 @@
 - **Speed**: the mean of the logarithm of seconds, at the length of what was read, against that of all others.
 - **Sameness**: the share of ties, and of one and the same score, against those of all others; and how often the single
   best response was the one that the person saw first, against chance, which is known: responses are shuffled for each
-  person.
+  person. Its p-value holds however often it is read (`always_valid_p`).
 
 A person is compared with the others by the t of a new observation among theirs. p-values of one question are corrected
 for the number of people (Holm, 1979): where all work alike, the chance that anybody at all is flagged is 5%. A flag is
@@ -13,7 +13,7 @@ a reason to look at answers, and no verdict.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import asin, exp, sqrt
+from math import asin, exp, log, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -155,15 +155,11 @@ def _compare(
 
 
 def _ask_first_shown(flags: dict[int, list[BehaviourFlag]], people: Mapping[int, Sums]) -> None:
-    """Add the flag of those whose best response was shown first too often: the binomial distribution of the shuffle."""
-    from scipy.special import bdtrc
-
+    """Add the flag of those whose best response was shown first too often, by chance known from the shuffle."""
     counted = {person: sums for person, sums in people.items() if sums["num_best"]}
     shares = {person: sums["first_chance"] / sums["num_best"] for person, sums in counted.items()}
     p_values = [
-        float(bdtrc(sums["num_first_best"] - 1, round(sums["num_best"]), shares[person]))
-        if sums["num_first_best"]
-        else 1.0
+        always_valid_p(round(sums["num_first_best"]), round(sums["num_best"]), shares[person])
         for person, sums in counted.items()
     ]
     for (person, sums), p in zip(counted.items(), holm(p_values), strict=True):
@@ -176,6 +172,23 @@ def _ask_first_shown(flags: dict[int, list[BehaviourFlag]], people: Mapping[int,
                 is_raised=p < FALSE_ALARMS,
             )
         )
+
+
+def always_valid_p(num_hits: int, number: int, chance: float) -> float:
+    """Return a p-value for more hits than by chance that holds however often it is read while the number grows.
+
+    One over the likelihood ratio of all larger probabilities, equally weighted, and chance (Robbins, 1970): the
+    probability that it ever falls below a level is at most that level (Ville's inequality). ``chance`` is the mean of
+    the tasks where it differs between them.
+    """
+    from scipy.special import betaincc, betaln
+
+    first, second = num_hits + 1, number - num_hits + 1
+    share = float(betaincc(first, second, chance))
+    if not 0 < chance < 1 or share <= 0:
+        return 1.0
+    log_ratio = betaln(first, second) + log(share) - num_hits * log(chance) - second * log(1 - chance)
+    return min(1.0, exp(-min(float(log_ratio), 700.0)))
 
 
 def _tied(sums: Sums) -> tuple[float, float]:
