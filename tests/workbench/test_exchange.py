@@ -334,6 +334,13 @@ def test_a_task_that_has_its_answers_by_now_takes_no_more(bench):
     assert "too late, left out: 7" in bench.answers(EXPORTS / "argilla", *PEOPLE).output
 
 
+def test_what_a_killed_command_left_is_removed_by_the_next(bench):
+    left = bench.folder / ".out.killed.part"
+    (left / "whole").mkdir(parents=True)
+    bench.tasks("argilla", "--project", "bench")
+    assert not left.exists()
+
+
 def test_tasks_and_answers_of_the_wrong_place_are_refused(bench, tmp_path):
     out = bench.tasks("argilla", "--project", "bench")
     assert isinstance(bench.answers(out / "manifest.json").exception, FileError)

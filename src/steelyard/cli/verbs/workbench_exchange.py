@@ -157,10 +157,11 @@ def _write_folder(made: "ExternalTasks", tool: str, out: Path) -> dict[str, int]
     """Write the folder whole or not at all. Returns the number of tasks in each group's folder."""
     import msgspec
 
-    from steelyard.io.atomic import part_folder, write_text
+    from steelyard.io.atomic import part_folder, sweep_parts, write_text
     from steelyard.workbench.exchange.external_tasks import MANIFEST
     from steelyard.workbench.exchange.external_tools import TOOLS
 
+    sweep_parts(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutputError("exists already", where=str(out), do="name a new folder: --out DIR")
     groups = made.groups()

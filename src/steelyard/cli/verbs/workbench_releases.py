@@ -104,9 +104,10 @@ def list_releases(
 
 def _write(session: "Session", release: "StoredRelease", out: Path) -> None:
     """Write all files of a release, checked, or none."""
-    from steelyard.io.atomic import part_folder
+    from steelyard.io.atomic import part_folder, sweep_parts
     from steelyard.workbench.releases import files_of, release_file
 
+    sweep_parts(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutputError("exists already", where=str(out), do="name a new folder: --out DIR")
     with part_folder(out) as folder:
