@@ -7,18 +7,22 @@ from typing import NamedTuple, get_args
 
 import msgspec
 import pytest
-from sqlalchemy import Double, literal, select, update
+from sqlalchemy import Double, func, literal, select, update
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import ItemState
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.statistics.intervals import Estimate
+from steelyard.workbench import label_coincidences
 from steelyard.workbench.dashboards import ItemCounts, progress_figures, week_of, week_start
 from steelyard.workbench.figure_plots import progress_plots
 from steelyard.workbench.pages import FOLDER, LANGUAGES, words_of
+from steelyard.workbench.paper_figures import paper_figures
+from steelyard.workbench.paper_pages import methods_paragraph
 from steelyard.workbench.plots import DayColumn, PlotPart, ValueDot, day_columns, dots
 from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
+from steelyard.workbench.tallies import recount
 from task_kind_cases import cases_for
 from workbench_people import NO_GOLD, NOON, answer_all, make_project
 
@@ -48,6 +52,30 @@ def test_a_page_of_figures_has_words_and_no_object_of_the_program(visit, address
     # Every plot has a label, and no script or style of its own.
     assert all('role="img" aria-label="' in plot for plot in re.findall("<svg[^>]*>", answer.text))
     assert not re.search(r"<script(?![^>]*\bsrc=)|\sstyle=", answer.text)
+
+
+def test_alpha_of_a_large_project_says_how_many_answers_it_stands_on(visit, monkeypatch):
+    answer_all(visit.database, 1, [visit.site.people["annotator"], visit.site.people["other"]])
+    # The site has answers that came past the sums.
+    visit.database.write(recount)
+    visit.database.write(lambda session: session.execute(update(StoredTask).values(num_wanted=3)))
+    researcher, program = visit.browser("researcher"), visit.program(visit.site.tokens["researcher"])
+    assert program.get(f"{FIGURES}/agreement").json()["alpha_sample"] is None
+    assert "latest" not in researcher.get("/progress/1/agreement").text
+    with visit.database.reading() as session:
+        ordinary = StoredTask.is_gold.is_(False), StoredTask.project_id == 1, StoredAnswer.stage == "annotation"
+        answers = select(func.count()).select_from(StoredAnswer).join(StoredTask).where(*ordinary)
+        number = session.scalar(answers)
+    assert number > 3
+    monkeypatch.setattr(label_coincidences, "MOST_ANSWERS", 3)
+    assert program.get(f"{FIGURES}/agreement").json()["alpha_sample"] == {"num_read": 3, "num_answers": number}
+    with visit.database.reading() as session:
+        paper = paper_figures(session, session.get_one(StoredProject, 1), at=NOON)
+    said = {"en": f"the latest 3 of {number} answers", "zh": f"全部 {number} 个答案中最近的 3 个"}
+    for language, words in said.items():
+        researcher.post("/account/language", data={"language": language, "csrf": visit.csrf("researcher")})
+        assert words in researcher.get("/progress/1/agreement").text
+        assert words in methods_paragraph(paper, language)
 
 
 def test_native_speakers_have_a_page_and_the_same_figures_as_json(visit):

@@ -16,8 +16,10 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer, outcome_of
 from steelyard.core.numerics import Floats
+from steelyard.core.types import Record
 from steelyard.statistics.agreement import FIRST, NUM_CELLS, SECOND, TIED, Labels, coincidences
 from steelyard.workbench.listings import latest_answers_of
+from steelyard.workbench.rater_fits import count_answers
 from steelyard.workbench.tables import StoredProject, StoredTask
 
 MOST_ANSWERS = 20_000
@@ -25,10 +27,18 @@ MOST_ANSWERS = 20_000
 _LABELS = {"left": FIRST, "right": SECOND, "tie": TIED}
 
 
+class AnswerSample(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The answers to ordinary tasks that a figure stands on: the latest ``num_read`` of ``num_answers``."""
+
+    num_read: int
+    num_answers: int
+
+
 class CategoryCoincidences(NamedTuple):
-    """The coincidence matrices of the categories, flattened (cell,)."""
+    """The coincidence matrices of the categories, flattened (cell,). ``sample`` is null where all answers count."""
 
     by_category: Mapping[str, Floats]
+    sample: AnswerSample | None = None
 
     @property
     def total(self) -> Floats:
@@ -64,7 +74,9 @@ def several_coincidences(session: Session, project: StoredProject) -> CategoryCo
     place = {name: number for number, name in enumerate(names)}
     group = np.array([place[each.category] for each in labels], np.int64)
     cells = coincidences(columns, group, len(names)) if labels else np.zeros((0, NUM_CELLS))
-    return CategoryCoincidences({name: cells[number] for name, number in place.items()})
+    number = count_answers(session, project.id)
+    sample = AnswerSample(num_read=MOST_ANSWERS, num_answers=number) if number > MOST_ANSWERS else None
+    return CategoryCoincidences({name: cells[place[name]] for name in names}, sample)
 
 
 def _labels(session: Session, project: int) -> Iterator[_Label]:

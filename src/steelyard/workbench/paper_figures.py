@@ -19,6 +19,7 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.dashboards import ItemCounts, ProgressFigures, progress_figures
 from steelyard.workbench.figure_tables import StoredGateResult
+from steelyard.workbench.label_coincidences import AnswerSample
 from steelyard.workbench.projects import ProjectSettings, settings_of
 from steelyard.workbench.quality import AgreementFigures, AgreementRow, PeopleFigures, agreement_figures, people_figures
 from steelyard.workbench.tables import (
@@ -125,6 +126,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     aligned: Estimate
     aligned_tasks: int
     agreement: AgreementRow
+    alpha_sample: AnswerSample | None
     gold: Estimate
     layers: tuple[PaperLayer, ...]
     categories: tuple[PaperCategory, ...]
@@ -174,6 +176,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         aligned=climb.share("settled", "aligning"),
         aligned_tasks=climb.settled_tasks[_ALIGNED],
         agreement=agreement.overall,
+        alpha_sample=agreement.alpha_sample,
         gold=quality.gold,
         layers=_layers(session, project, agreement, climb),
         categories=_categories(progress, agreement),

@@ -148,6 +148,8 @@ def _quality_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str
     row = figures.agreement
     if row.tau.value is not None:
         yield "agreement", {"same": _share(row.same), "alpha": _decimal(row.alpha), "tau": _decimal(row.tau)}
+        if sample := figures.alpha_sample:
+            yield "alpha sample", {"read": _count(sample.num_read), "answers": _count(sample.num_answers)}
     elif row.same.value is not None:
         yield "agreement without order", {"same": _share(row.same)}
     kappas = [row.kappa.value for row in figures.people if row.kappa is not None and row.kappa.value is not None]

@@ -30,7 +30,7 @@ from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.agreement_clusters import agreement_effects, task_numbers
 from steelyard.workbench.dashboards import review_counts, week_of, week_start
 from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
-from steelyard.workbench.label_coincidences import several_coincidences
+from steelyard.workbench.label_coincidences import AnswerSample, several_coincidences
 from steelyard.workbench.projects import settings_of
 from steelyard.workbench.queue_figures import QueueFigures, queue_figures
 from steelyard.workbench.rater_fits import FitNote, latest_panel
@@ -75,9 +75,11 @@ class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Agreement in all, by category, person and pair of people; the gate and the reviews by layer, person and week.
 
     With a ``queue`` the items are not a random sample: it has the agreement over those that came by chance.
+    ``alpha_sample``: what alpha stands on where it is not all answers, in large projects with three answers a task.
     """
 
     overall: AgreementRow
+    alpha_sample: AnswerSample | None
     categories: tuple[AgreementRow, ...]
     people: tuple[AgreementRow, ...]
     pairs: tuple[AgreementRow, ...]
@@ -136,17 +138,14 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     several, alike = several_coincidences(session, project), agreement_effects(session, project.id)
     # With two people a task is one comparison, and the sums have their number.
     numbers = None if several is None else task_numbers(session, project.id)
+    whole = _Subject("", tau_effect=alike.tau, num_tasks=numbers and sum(numbers.categories.values()))
     categories = sorted({category for category, *_ in pairs}, key=natural_order)
     by_person, by_pair = _by_people(pairs)
     most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
     reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
     return AgreementFigures(
-        overall=_row(
-            _Subject("", tau_effect=alike.tau, num_tasks=None if numbers is None else sum(numbers.categories.values())),
-            pairs.values(),
-            _ratio(gates),
-            None if several is None else several.total,
-        ),
+        overall=_row(whole, pairs.values(), _ratio(gates), several and several.total),
+        alpha_sample=several and several.sample,
         categories=tuple(
             _row(
                 _Subject(
