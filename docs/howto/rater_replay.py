@@ -232,6 +232,7 @@ def chosen_on_others(trial: Trial, outcomes: Sequence[Stopped]) -> tuple[Stopped
 @APP.command()
 def replay(
     path: Path,
+    *,
     scores: Annotated[list[Path] | None, typer.Option(help="Scores of a model; may be repeated.")] = None,
     judged: Annotated[list[Path] | None, typer.Option(help="Cases with verdicts of models; may be repeated.")] = None,
     seeds: int = 5,
