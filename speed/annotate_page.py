@@ -23,9 +23,9 @@ from browser_tab import Tab
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.workbench.database import Database
-from steelyard.workbench.people import make_key
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.accounts.people import make_key
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.storage.database import Database
 from workbench_server import Login, ServedWorkbench
 
 RESULTS = Path(__file__).parent / "results" / "annotate_page.json"

@@ -24,8 +24,8 @@ OF_ITEM = f"item_id + copy * {NUM_WORKED}"
 
 def fill(database, num_items):
     """Fill an empty workbench; returns the seconds of the import."""
-    from steelyard.workbench.item_assessments import assess_items
-    from steelyard.workbench.rater_fits import fit_people
+    from steelyard.workbench.pipeline.item_assessments import assess_items
+    from steelyard.workbench.pipeline.rater_fits import fit_people
 
     simulation, import_seconds = imported(database, num_items)
     print(f"imported in {import_seconds:.0f} s", file=sys.stderr)
@@ -96,7 +96,7 @@ class Copies:
     """Copies of the rows of the items that people worked on, for the items behind them."""
 
     def __init__(self, database, num_copies, num_items):
-        from steelyard.workbench import tables
+        from steelyard.workbench.storage import tables
 
         self._database, self._num, self._num_items, self._spans = database, num_copies, num_items, {}
         self._tables = tables.WorkbenchTable.metadata.tables
@@ -172,7 +172,7 @@ class Copies:
         )
 
     def _continue_log(self):
-        from steelyard.workbench.audit_log import Deed, chained
+        from steelyard.workbench.storage.audit_log import Deed, chained
 
         events = self._tables["events"]
         every = list(self._connection.execute(select(events).order_by(events.c.id)).mappings())

@@ -97,8 +97,8 @@ def _project(database, settings):
 
     from steelyard.core.numerics import generator
     from steelyard.core.types import Case, Message, Prompt, Response
-    from steelyard.workbench.people import NewPerson, add_person
-    from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+    from steelyard.workbench.accounts.people import NewPerson, add_person
+    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
     from workbench_clients import tokens_of
 
     random, at = generator(0, "workbench"), time.time()
@@ -122,7 +122,7 @@ def _project(database, settings):
 
 def requests(address, settings):
     """Return the processor time and the time of serving a task, of a draft and of an answer, one at a time."""
-    from steelyard.workbench.database import Database
+    from steelyard.workbench.storage.database import Database
     from workbench_clients import KillableServer, RequestsOfOne
 
     database = Database(address)
@@ -149,7 +149,7 @@ def requests(address, settings):
 
 def load(address, settings):
     """Let people work for a time and return the times of requests, and the counts afterwards."""
-    from steelyard.workbench.database import Database
+    from steelyard.workbench.storage.database import Database
     from workbench_clients import Annotator, KillableServer
 
     database = Database(address)
@@ -207,8 +207,8 @@ def _used_by(process):
 
 
 def _counts(database, num_acknowledged):
-    from steelyard.workbench.audit_log import verify
-    from steelyard.workbench.tables import StoredAnswer, StoredTask
+    from steelyard.workbench.storage.audit_log import verify
+    from steelyard.workbench.storage.tables import StoredAnswer, StoredTask
 
     with database.reading() as session:
         by_task = select(func.count().label("number")).select_from(StoredAnswer).group_by(StoredAnswer.task_id)
@@ -230,8 +230,8 @@ def _counts(database, num_acknowledged):
 
 def large(address, settings):
     """Return the times of the common requests in a large project."""
-    from steelyard.workbench.database import Database
-    from steelyard.workbench.projects import count_states
+    from steelyard.workbench.pipeline.projects import count_states
+    from steelyard.workbench.storage.database import Database
     from workbench_people import answer, make_project, send, take
 
     database = Database(address)

@@ -69,7 +69,7 @@ def measured(address, settings):
     """Fill the workbench, unless it is, and return its size, and the times of every page."""
     from filled_workbench import fill
 
-    from steelyard.workbench.database import Database
+    from steelyard.workbench.storage.database import Database
     from workbench_clients import KillableServer, tokens_of
 
     database = Database(address)
@@ -107,7 +107,7 @@ def measured(address, settings):
 
 def first_people(database):
     """The first person of each role, by number."""
-    from steelyard.workbench.tables import StoredPerson
+    from steelyard.workbench.storage.tables import StoredPerson
 
     with database.reading() as session:
         first = select(StoredPerson.role, func.min(StoredPerson.id)).where(StoredPerson.erased_at.is_(None))
@@ -137,7 +137,7 @@ def verb_times(address, folder, *verb):
 
 def sizes(database):
     """The number of rows of the tables that grow."""
-    from steelyard.workbench.tables import WorkbenchTable
+    from steelyard.workbench.storage.tables import WorkbenchTable
 
     names = ("items", "tasks", "answers", "events", "reviews", "work_days", "pair_agreements")
     tables = WorkbenchTable.metadata.tables
@@ -237,7 +237,7 @@ class Visitor:
 
     def erase(self, database):
         """Return the time of the deletion of the last annotator's name, in milliseconds."""
-        from steelyard.workbench.tables import StoredPerson
+        from steelyard.workbench.storage.tables import StoredPerson
 
         there = select(StoredPerson).where(StoredPerson.role == "annotator", StoredPerson.erased_at.is_(None))
         with database.reading() as session:

@@ -8,9 +8,9 @@ from sqlalchemy import select
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.workbench.people import log_in
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment
+from steelyard.workbench.accounts.people import log_in
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment
 from workbench_people import NOON, content_of
 from workbench_server import PASSWORD, Login
 

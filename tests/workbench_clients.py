@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from steelyard.workbench.people import issue_token
-from steelyard.workbench.tables import StoredPerson
+from steelyard.workbench.accounts.people import issue_token
+from steelyard.workbench.storage.tables import StoredPerson
 from workbench_people import NOON
 
 _SERVE = '"$@" & server=$!; read -r _; kill -9 $server; wait $server 2>/dev/null'

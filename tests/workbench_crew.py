@@ -6,12 +6,12 @@ from sqlalchemy import select
 
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
-from steelyard.workbench.disputes import evidence_of
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
-from steelyard.workbench.queues import Seat, next_assignments
-from steelyard.workbench.submissions import lock_assignment, submit
-from steelyard.workbench.tables import (
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.pipeline.disputes import evidence_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.pipeline.queues import Seat, next_assignments
+from steelyard.workbench.pipeline.submissions import lock_assignment, submit
+from steelyard.workbench.storage.tables import (
     StoredAssignment,
     StoredEvent,
     StoredItem,

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from sqlalchemy import select
 
-from steelyard.workbench.audit_log import verify
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredTask
+from steelyard.workbench.storage.audit_log import verify
+from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredTask
 from workbench_clients import Annotator, KillableServer, tokens_of
 from workbench_people import content_of, make_project
 

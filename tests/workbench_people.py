@@ -7,12 +7,17 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
-from steelyard.workbench.queues import Seat, next_assignments
-from steelyard.workbench.submissions import lock_assignment, submit
-from steelyard.workbench.tables import StoredAssignment, StoredPerson, StoredProject
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.pipeline.queues import Seat, next_assignments
+from steelyard.workbench.pipeline.submissions import lock_assignment, submit
+from steelyard.workbench.storage.figure_tables import (
+    StoredGateResult,
+    StoredGoldResult,
+    StoredPairAgreement,
+    StoredWorkDay,
+)
+from steelyard.workbench.storage.tables import StoredAssignment, StoredPerson, StoredProject
 
 NOON = 1_700_000_000.0
 NO_GOLD = PipelineRules(gold_share=0)

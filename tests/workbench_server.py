@@ -11,13 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-from steelyard.workbench.people import NewPerson, add_person, log_in, visitor_of_cookie
-from steelyard.workbench.permissions import COOKIE
+from steelyard.workbench.accounts.people import NewPerson, add_person, log_in, visitor_of_cookie
+from steelyard.workbench.accounts.permissions import COOKIE
 
 SERVE = """
 import sys, uvicorn
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.database import Database
+from steelyard.workbench.storage.database import Database
 address, host, port = sys.argv[1:]
 app = application(Database(address), Options(hosts=(host,)))
 uvicorn.run(app, host=host, port=int(port), log_level="error", lifespan="off", ws="none")

@@ -9,13 +9,21 @@ import msgspec
 from sqlalchemy import insert, select
 from starlette.testclient import TestClient
 
+from steelyard.workbench.accounts.people import (
+    ROLES,
+    NewPerson,
+    add_person,
+    erase_person,
+    issue_token,
+    log_in,
+    revoke_token,
+)
+from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.database import Database
-from steelyard.workbench.people import ROLES, NewPerson, add_person, erase_person, issue_token, log_in, revoke_token
-from steelyard.workbench.permissions import COOKIE
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.queues import next_assignments
-from steelyard.workbench.tables import (
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.queues import next_assignments
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredApiToken,
     StoredItem,

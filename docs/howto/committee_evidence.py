@@ -16,7 +16,7 @@ from steelyard.annotation.plackett_luce import RankingAnswer, Raters, choices_of
 from steelyard.annotation.rater_reliability import accuracy_of
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case
-from steelyard.workbench.queue_sources import CommitteeMember, ComparedPair, key_of, read_committee
+from steelyard.workbench.pipeline.queue_sources import CommitteeMember, ComparedPair, key_of, read_committee
 
 _DISCRIMINATIONS = np.linspace(0.0, 12.0, 600)
 _NEVER_TIES = -30.0

@@ -22,7 +22,13 @@ from steelyard.core.text import response_text
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
 from steelyard.plugins.models.ngram import Config, fit_ngrams
-from steelyard.workbench.queue_sources import CommitteeMember, ComparedPair, key_of, read_committee, verdict_counts
+from steelyard.workbench.pipeline.queue_sources import (
+    CommitteeMember,
+    ComparedPair,
+    key_of,
+    read_committee,
+    verdict_counts,
+)
 
 APP = typer.Typer(help=__doc__, add_completion=False)
 TEST_SHARE = 0.3

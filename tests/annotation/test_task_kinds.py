@@ -12,8 +12,8 @@ from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.questions import shared_marks
 from steelyard.annotation.task_kinds import TaskRules, kind_named, kind_names
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.projects import ProjectSettings
-from steelyard.workbench.question_words import catalogues_of
+from steelyard.workbench.pipeline.projects import ProjectSettings
+from steelyard.workbench.pipeline.question_words import catalogues_of
 from task_kind_cases import cases_for, rules_for, simulated
 
 CATALOGUES = catalogues_of(ProjectSettings())

@@ -9,6 +9,10 @@ PACKAGES = (
     "plugins", "training", "evaluation", "report", "stages", "viewing", "workbench", "recipes", "integrations",
     "api", "cli",
 )  # fmt: skip
+WORKBENCH = (
+    "storage", "pipeline", "accounts", "qualification", "figures", "views", "results", "exchange", "routes",
+)  # fmt: skip
+"""The packages of the workbench, in the order in which they import each other. Its own modules stand above them."""
 PURE = PACKAGES[: PACKAGES.index("io")]
 EFFECTS = {
     "asyncio", "datetime", "http", "io", "logging", "multiprocessing", "os", "pathlib", "random", "requests",
@@ -58,6 +62,23 @@ def test_imports_go_up_the_list_only():
         if target != "steelyard" and place(target) > place(source.module)
     }
     assert upward == set()
+
+
+def level(module: str) -> int:
+    parts = module.split(".")
+    return WORKBENCH.index(parts[2]) if len(parts) > 2 and parts[2] in WORKBENCH else len(WORKBENCH)
+
+
+def test_packages_of_the_workbench_import_from_those_before_them():
+    upward = {
+        (source.module, target)
+        for source in package
+        if source.module.startswith("steelyard.workbench.")
+        for target in targets(source)
+        if target.startswith("steelyard.workbench.") and level(target) > level(source.module)
+    }
+    assert upward == set()
+    assert all(any(source.parts[:2] == ("workbench", name) for source in package) for name in WORKBENCH)
 
 
 def test_there_are_no_cycles():

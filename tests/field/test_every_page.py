@@ -13,10 +13,10 @@ from sqlalchemy import update
 
 from browser import CHROMIUM
 from browser_tab import Tab
+from steelyard.workbench.accounts.people import log_in
+from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.demo import PASSWORD, open_demo
-from steelyard.workbench.people import log_in
-from steelyard.workbench.permissions import COOKIE
-from steelyard.workbench.tables import StoredPerson
+from steelyard.workbench.storage.tables import StoredPerson
 from workbench_server import ServedWorkbench
 
 pytestmark = [pytest.mark.field, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]

@@ -7,12 +7,12 @@ import subprocess
 import msgspec
 import pytest
 
-from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, start_project
-from steelyard.workbench.paper_figures import paper_figures
-from steelyard.workbench.paper_pages import paper_pages
+from steelyard.workbench.results.paper_figures import paper_figures
+from steelyard.workbench.results.paper_pages import paper_pages
 from steelyard.workbench.simulation import work_until_finished
-from steelyard.workbench.tables import StoredProject
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredProject
 from workbench_people import NOON
 
 XELATEX = shutil.which("xelatex")

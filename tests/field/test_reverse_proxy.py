@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import pytest
 
 from browser_tab import Tab
-from steelyard.workbench.database import Database
-from steelyard.workbench.people import NewPerson, add_person
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.storage.database import Database
 from workbench_clients import KillableServer
 from workbench_server import PASSWORD
 from workbench_site import case_lines

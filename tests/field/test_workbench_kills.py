@@ -3,7 +3,7 @@
 import pytest
 
 from postgres_server import postgres_serving, run_statement
-from steelyard.workbench.database import Database
+from steelyard.workbench.storage.database import Database
 from workbench_kills import check_whole, work_and_kill
 
 pytestmark = pytest.mark.field

@@ -52,7 +52,7 @@ UNPREPARED = {
     "integrations/inspect_scorer.py": "reads with a lock held",
     "networks/pretrained.py": "opens a socket, reads no record",
     "plugins/engines/local.py": "waits for the parent process, reads no record",
-    "workbench/fit_keeper.py": "is started by the application, which has described them",
+    "workbench/figures/fit_keeper.py": "is started by the application, which has described them",
     "workbench/serving.py": "waits for the parent process, imports scipy",
 }
 

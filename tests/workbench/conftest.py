@@ -10,8 +10,8 @@ from argon2 import PasswordHasher
 from browser_tab import Tab
 from memory_folder import new_folder
 from postgres_server import postgres_serving, run_statement
-from steelyard.workbench import people
-from steelyard.workbench.database import Database
+from steelyard.workbench.accounts import people
+from steelyard.workbench.storage.database import Database
 from workbench_server import ServedWorkbench
 from workbench_site import Visit, copy_sqlite, make_site
 

@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import (
+from steelyard.workbench.pipeline.alignment import (
     QueuePage,
     add_remark,
     all_items_to_align,
@@ -18,10 +18,10 @@ from steelyard.workbench.alignment import (
     settle,
     tasks_to_align,
 )
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.database import Database
-from steelyard.workbench.item_states import lock_item, move
-from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.item_states import lock_item, move
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
 from workbench_crew import Crew, in_order, ranked
 
 

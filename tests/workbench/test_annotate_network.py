@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from faulty_network import Fault, FaultyNetwork
-from steelyard.workbench.tables import StoredAnswer
+from steelyard.workbench.storage.tables import StoredAnswer
 from workbench_annotator import CARD, Annotator
 
 SAVING = "document.querySelector('#saving').textContent"

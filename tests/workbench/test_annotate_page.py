@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from browser import CHROMIUM
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredTask
+from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredTask
 from workbench_annotator import CARD, STEP, SUBMIT, Annotator
 
 pytestmark = [

@@ -12,9 +12,9 @@ import pytest
 from steelyard.annotation.answers import BucketComparison, TaskAnswer, contradictions, implied_ranking
 from steelyard.annotation.questions import open_questions
 from steelyard.annotation.task_kinds import kind_named, kind_names
-from steelyard.workbench.pages import FOLDER, words_of
-from steelyard.workbench.projects import ProjectSettings
-from steelyard.workbench.question_words import catalogues_of
+from steelyard.workbench.pipeline.projects import ProjectSettings
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.views.pages import FOLDER, words_of
 from task_kind_cases import simulated
 
 NODE = shutil.which("node")

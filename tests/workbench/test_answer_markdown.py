@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.workbench.answer_markdown import safe_markdown
+from steelyard.workbench.views.answer_markdown import safe_markdown
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError
 
-from steelyard.workbench.audit_log import (
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.storage.audit_log import (
     BEGINNING,
     Deed,
     check_log,
@@ -15,8 +16,7 @@ from steelyard.workbench.audit_log import (
     record_check,
     verify,
 )
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.tables import StoredEvent, StoredPerson
+from steelyard.workbench.storage.tables import StoredEvent, StoredPerson
 from workbench_people import NOON
 
 TRIGGERS = {

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from postgres_server import programs, run_statement
 from steelyard.cli.main import build_app
-from steelyard.workbench.audit_log import verify
-from steelyard.workbench.database import Database
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredTask
-from steelyard.workbench.tallies import recount
+from steelyard.workbench.pipeline.tallies import recount
+from steelyard.workbench.storage.audit_log import verify
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredTask
 from workbench_clients import Annotator, tokens_of
 from workbench_people import make_project, sums_of
 from workbench_server import ServedWorkbench

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.blinding import BlindText, blind_task
+from steelyard.workbench.views.blinding import BlindText, blind_task
 
 SENTENCES = (
     "I am ChatGPT, made by OpenAI. ",

@@ -15,10 +15,10 @@ from sqlalchemy.schema import CreateIndex
 
 import steelyard.workbench
 from steelyard.core.errors import ConfigError, FileError, OutputError
-from steelyard.workbench.database import Database
-from steelyard.workbench.database_errors import UnavailableError
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.tables import StoredEvent, StoredPerson, StoredTask, WorkbenchTable
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.database_errors import UnavailableError
+from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredTask, WorkbenchTable
 from workbench_people import NOON
 
 
@@ -56,7 +56,7 @@ def address_without_tables(request, tmp_path):
 
 
 def test_versions_follow_one_another_in_one_line():
-    folder = Path(steelyard.workbench.__file__).with_name("migrations")
+    folder = Path(steelyard.workbench.__file__).parent / "storage" / "migrations"
     # Two people who each add a version to the same one would leave two heads, and no workbench that opens.
     versions = list(ScriptDirectory(str(folder)).walk_revisions())
     names = {version.path.rsplit("/", 1)[1].split("_")[0]: version.revision for version in versions}

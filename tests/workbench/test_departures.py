@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import all_items_to_align, items_to_settle, propose
-from steelyard.workbench.people import NewPerson, add_person, change_account, erase_person
-from steelyard.workbench.reviewing import Verdict, decide
-from steelyard.workbench.tables import StoredAssignment, StoredPerson
+from steelyard.workbench.accounts.people import NewPerson, add_person, change_account, erase_person
+from steelyard.workbench.pipeline.alignment import all_items_to_align, items_to_settle, propose
+from steelyard.workbench.pipeline.reviewing import Verdict, decide
+from steelyard.workbench.storage.tables import StoredAssignment, StoredPerson
 from workbench_crew import Crew, in_order
 
 

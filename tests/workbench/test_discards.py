@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import select
 
-from steelyard.workbench.alignment import propose
-from steelyard.workbench.queues import next_assignments
-from steelyard.workbench.tables import StoredAssignment
+from steelyard.workbench.pipeline.alignment import propose
+from steelyard.workbench.pipeline.queues import next_assignments
+from steelyard.workbench.storage.tables import StoredAssignment
 from workbench_crew import Crew, in_order, ranked
 
 

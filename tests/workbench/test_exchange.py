@@ -14,11 +14,18 @@ from steelyard.annotation.external_answers import ExternalAnswer, missing_parts,
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, FileError, OutputError, Place, RecordError
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.workbench.database import Database
+from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.exchange.external_tools import read_export
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredItem, StoredPerson, StoredTask
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredEvent,
+    StoredItem,
+    StoredPerson,
+    StoredTask,
+)
 
 TOOLS = ("argilla", "label_studio", "potato")
 PEOPLE = ("--person", f"{ADA}=ada", "--person", f"{BOB}=bob")

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from steelyard.workbench.database import FairTurn
+from steelyard.workbench.storage.database import FairTurn
 
 
 def test_threads_go_in_the_order_in_which_they_came():

@@ -13,14 +13,15 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.annotation.pipeline import PipelineRules
-from steelyard.workbench.dashboards import progress_figures
-from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, start_project
-from steelyard.workbench.listings import LARGEST_PAGE, ListedAnswer, answer_page
-from steelyard.workbench.paper_figures import paper_figures
-from steelyard.workbench.quality import agreement_figures, people_figures
+from steelyard.workbench.figures.agreement_figures import agreement_figures
+from steelyard.workbench.figures.dashboards import progress_figures
+from steelyard.workbench.figures.people_figures import people_figures
+from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ListedAnswer, answer_page
+from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.simulation import Habits, work_until_finished
-from steelyard.workbench.tables import StoredPerson, StoredProject
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredPerson, StoredProject
 from workbench_people import NOON
 from workbench_site import copy_sqlite
 

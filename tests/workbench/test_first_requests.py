@@ -9,7 +9,7 @@ import pytest
 AT_ONCE = """
 import sys, threading
 from steelyard.workbench.application import application
-from steelyard.workbench.database import Database
+from steelyard.workbench.storage.database import Database
 database = Database("sqlite:///" + sys.argv[1])
 database.migrate()
 application(database)

@@ -13,10 +13,10 @@ from sqlalchemy import select, text
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.cli.main import main
 from steelyard.core.errors import OutputError
-from steelyard.workbench.database import Database
-from steelyard.workbench.database_errors import NoRoomError, UnavailableError
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.tables import StoredPerson
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
+from steelyard.workbench.storage.tables import StoredPerson
 from workbench_people import NOON
 
 ROOM = 100

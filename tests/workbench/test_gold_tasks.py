@@ -5,13 +5,13 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.gold_tasks import add_gold_tasks
-from steelyard.workbench.item_states import move
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.projects import import_cases
-from steelyard.workbench.reviewing import Verdict, decide, decide_batch
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredItem, StoredProject, StoredTask
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.gold_tasks import add_gold_tasks
+from steelyard.workbench.pipeline.item_states import move
+from steelyard.workbench.pipeline.projects import import_cases
+from steelyard.workbench.pipeline.reviewing import Verdict, decide, decide_batch
+from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredItem, StoredProject, StoredTask
 from workbench_people import NO_GOLD, NOON, answer, cases, make_project, send, take
 
 ABC, BAC, CBA = ("r0", "r1", "r2"), ("r1", "r0", "r2"), ("r2", "r1", "r0")

@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import func, select, update
 
 from steelyard.annotation.rater_reliability import RaterParameters
-from steelyard.workbench.figure_tables import StoredDisagreement
-from steelyard.workbench.hard_items import PAGE_SIZE, disagreement_figures
-from steelyard.workbench.item_assessments import assess_items, has_waiting, known_raters
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.rater_fits import FitNote, StoredPanel, fit_people
-from steelyard.workbench.tables import StoredProject, StoredTask
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.figures.hard_items import PAGE_SIZE, disagreement_figures
+from steelyard.workbench.pipeline.item_assessments import assess_items, has_waiting, known_raters
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.rater_fits import FitNote, StoredPanel, fit_people
+from steelyard.workbench.storage.figure_tables import StoredDisagreement
+from steelyard.workbench.storage.tables import StoredProject, StoredTask
 from workbench_people import NO_GOLD, NOON, answer_all, cases
 
 NUM_CASES = 24

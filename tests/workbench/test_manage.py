@@ -8,12 +8,19 @@ from sqlalchemy import func, select
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
-from steelyard.workbench.listings import EventSelection, ItemSelection, answer_page, event_page, item_page, people_page
-from steelyard.workbench.people import LoginRefused, first_password, log_in
-from steelyard.workbench.projects import ProjectSettings, settings_of
-from steelyard.workbench.settings_form import setting_fields, settings_from
-from steelyard.workbench.tables import StoredEvent, StoredGuideline, StoredPerson, StoredProject
+from steelyard.workbench.accounts.people import LoginRefused, first_password, log_in
+from steelyard.workbench.pipeline.listings import (
+    EventSelection,
+    ItemSelection,
+    answer_page,
+    event_page,
+    item_page,
+    people_page,
+)
+from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
+from steelyard.workbench.storage.tables import StoredEvent, StoredGuideline, StoredPerson, StoredProject
+from steelyard.workbench.views.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
+from steelyard.workbench.views.settings_form import setting_fields, settings_from
 from workbench_people import NOON, answer_all, make_project
 from workbench_site import case_lines
 

@@ -8,10 +8,10 @@ from sqlalchemy import func, select
 
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
-from steelyard.workbench.pages import LANGUAGES, words_of
-from steelyard.workbench.projects import ProjectSettings
-from steelyard.workbench.settings_form import setting_fields
-from steelyard.workbench.tables import StoredEvent, StoredGuideline, StoredItem
+from steelyard.workbench.pipeline.projects import ProjectSettings
+from steelyard.workbench.storage.tables import StoredEvent, StoredGuideline, StoredItem
+from steelyard.workbench.views.pages import LANGUAGES, words_of
+from steelyard.workbench.views.settings_form import setting_fields
 from workbench_site import case_lines
 
 PAGES = (

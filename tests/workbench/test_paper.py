@@ -13,13 +13,20 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.cli.main import build_app
 from steelyard.core.errors import OutputError
 from steelyard.report.text_tables import TextTable, latex_table, markdown_table
-from steelyard.workbench.database import Database
 from steelyard.workbench.demo import add_guidelines, demo_cases, import_batch, start_project
-from steelyard.workbench.figure_tables import StoredGateResult
-from steelyard.workbench.paper_figures import paper_figures
-from steelyard.workbench.paper_pages import methods_paragraph, paper_pages, paper_tables
+from steelyard.workbench.results.paper_figures import paper_figures
+from steelyard.workbench.results.paper_pages import methods_paragraph, paper_pages, paper_tables
 from steelyard.workbench.simulation import Habits, work_until_finished
-from steelyard.workbench.tables import StoredAnswer, StoredEvent, StoredPerson, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.figure_tables import StoredGateResult
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredEvent,
+    StoredPerson,
+    StoredProject,
+    StoredReview,
+    StoredTask,
+)
 from workbench_people import NOON, answer_all, make_project
 
 HOSTILE = "R&D 50% #1_{x}\\ ^~ 中文\x07 | <b>"

@@ -6,9 +6,8 @@ from argon2.profiles import RFC_9106_LOW_MEMORY
 from sqlalchemy import select, text
 
 from steelyard.core.errors import ConfigError
-from steelyard.workbench import people
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.people import (
+from steelyard.workbench.accounts import people
+from steelyard.workbench.accounts.people import (
     SESSION_SECONDS,
     LoginRefused,
     NewPerson,
@@ -25,8 +24,9 @@ from steelyard.workbench.people import (
     visitor_of_cookie,
     visitor_of_token,
 )
-from steelyard.workbench.submissions import move
-from steelyard.workbench.tables import (
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.submissions import move
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredApiToken,
     StoredEvent,

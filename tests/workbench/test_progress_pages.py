@@ -13,16 +13,16 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import ItemState
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.statistics.intervals import Estimate
-from steelyard.workbench import label_coincidences
-from steelyard.workbench.dashboards import ItemCounts, progress_figures, week_of, week_start
-from steelyard.workbench.figure_plots import progress_plots
-from steelyard.workbench.pages import FOLDER, LANGUAGES, words_of
-from steelyard.workbench.paper_figures import paper_figures
-from steelyard.workbench.paper_pages import methods_paragraph
-from steelyard.workbench.plots import DayColumn, PlotPart, ValueDot, day_columns, dots
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
-from steelyard.workbench.tallies import recount
+from steelyard.workbench.figures import label_coincidences
+from steelyard.workbench.figures.dashboards import ItemCounts, progress_figures, week_of, week_start
+from steelyard.workbench.figures.figure_plots import progress_plots
+from steelyard.workbench.figures.plots import DayColumn, PlotPart, ValueDot, day_columns, dots
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.tallies import recount
+from steelyard.workbench.results.paper_figures import paper_figures
+from steelyard.workbench.results.paper_pages import methods_paragraph
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
+from steelyard.workbench.views.pages import FOLDER, LANGUAGES, words_of
 from task_kind_cases import cases_for
 from workbench_people import NO_GOLD, NOON, answer_all, make_project
 

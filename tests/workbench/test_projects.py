@@ -10,10 +10,10 @@ from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError, EvidenceError, UserError
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.projects import ProjectSettings, add_project, count_states, import_cases, settings_of
-from steelyard.workbench.submissions import move
-from steelyard.workbench.tables import (
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, count_states, import_cases, settings_of
+from steelyard.workbench.pipeline.submissions import move
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
     StoredItem,

@@ -8,15 +8,15 @@ from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.qualification import QualificationRules, accuracy_of, reference_answer, score_answer
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.workbench.pages import words_of
-from steelyard.workbench.people import NewPerson, add_person
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases, settings_of
-from steelyard.workbench.qualification import answer_task, decide_qualification, next_tasks, progress_of
-from steelyard.workbench.qualification_material import import_qualification, take_gold
-from steelyard.workbench.qualification_results import qualification_figures
-from steelyard.workbench.qualification_views import view_feedback
-from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.tables import StoredEvent, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.qualification.material import import_qualification, take_gold
+from steelyard.workbench.qualification.results import qualification_figures
+from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks, progress_of
+from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.views.pages import words_of
+from steelyard.workbench.views.qualification_views import view_feedback
 from task_kind_cases import cases_for, simulated
 from workbench_people import NO_GOLD, NOON, answer, cases, cases_with_reference, seat_of, send, take
 

@@ -4,8 +4,8 @@ import pytest
 
 from browser import CHROMIUM
 from steelyard.annotation.qualification import QualificationRules
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.qualification_material import import_qualification
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.qualification.material import import_qualification
 from workbench_annotator import CARD, STEP
 from workbench_people import NO_GOLD, NOON, cases, cases_with_reference
 from workbench_server import Login

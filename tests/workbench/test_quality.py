@@ -11,12 +11,13 @@ from sqlalchemy import select
 from steelyard.annotation.answers import TaskAnswer, outcome_of
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.statistics.agreement import alpha, coincidences, unique_labels
-from steelyard.workbench.database import Database
 from steelyard.workbench.demo import demo_cases, import_batch, start_project
-from steelyard.workbench.label_coincidences import several_coincidences
-from steelyard.workbench.quality import agreement_figures, people_figures
+from steelyard.workbench.figures.agreement_figures import agreement_figures
+from steelyard.workbench.figures.label_coincidences import several_coincidences
+from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.simulation import Habits, work_until_finished
-from steelyard.workbench.tables import StoredAnswer, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredAnswer, StoredProject, StoredReview, StoredTask
 from workbench_people import NOON, answer, answer_all, make_project
 from workbench_site import copy_rows, copy_sqlite
 

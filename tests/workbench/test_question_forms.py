@@ -12,16 +12,16 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.simulated_annotators import Noise
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.accounts.people import log_in
+from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.demo import PASSWORD, import_batch, start_project
-from steelyard.workbench.disputes import evidence_of
-from steelyard.workbench.people import log_in
-from steelyard.workbench.permissions import COOKIE
-from steelyard.workbench.projects import ProjectSettings
-from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.settling_forms import EnteredForm, answer_of_questions, question_fields
+from steelyard.workbench.pipeline.disputes import evidence_of
+from steelyard.workbench.pipeline.projects import ProjectSettings
+from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.simulation import Habits, annotate
-from steelyard.workbench.tables import StoredItem, StoredPerson
+from steelyard.workbench.storage.tables import StoredItem, StoredPerson
+from steelyard.workbench.views.settling_forms import EnteredForm, answer_of_questions, question_fields
 from task_kind_cases import cases_for, rules_for, simulated
 
 CATALOGUES = catalogues_of(ProjectSettings())

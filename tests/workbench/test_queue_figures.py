@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from steelyard.workbench.pages import LANGUAGES
-from steelyard.workbench.queue_figures import queue_figures
-from steelyard.workbench.queue_sources import read_committee
-from steelyard.workbench.tables import StoredProject
-from steelyard.workbench.task_ordering import cases_of, plan_queue, store_queue
+from steelyard.workbench.figures.queue_figures import queue_figures
+from steelyard.workbench.pipeline.queue_sources import read_committee
+from steelyard.workbench.pipeline.task_ordering import cases_of, plan_queue, store_queue
+from steelyard.workbench.storage.tables import StoredProject
+from steelyard.workbench.views.pages import LANGUAGES
 from workbench_people import NOON, answer, answer_all, make_project, send, take
 
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from steelyard.workbench.external_priorities import set_priorities
-from steelyard.workbench.queues import give_back, release, take_again
-from steelyard.workbench.submissions import save_draft
-from steelyard.workbench.tables import (
+from steelyard.workbench.pipeline.external_priorities import set_priorities
+from steelyard.workbench.pipeline.queues import give_back, release, take_again
+from steelyard.workbench.pipeline.submissions import save_draft
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
     StoredItem,

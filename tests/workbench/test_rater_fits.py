@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import func, select
 
 from steelyard.statistics.intervals import Estimate
-from steelyard.workbench import fit_keeper
-from steelyard.workbench.figure_tables import StoredRaterFit
-from steelyard.workbench.fit_keeper import FitKeeper
-from steelyard.workbench.quality import people_figures
-from steelyard.workbench.rater_fits import fit_people, is_due, latest_answers, latest_panel
-from steelyard.workbench.tables import StoredAnswer, StoredProject
+from steelyard.workbench.figures import fit_keeper
+from steelyard.workbench.figures.fit_keeper import FitKeeper
+from steelyard.workbench.figures.people_figures import people_figures
+from steelyard.workbench.pipeline.rater_fits import fit_people, is_due, latest_answers, latest_panel
+from steelyard.workbench.storage.figure_tables import StoredRaterFit
+from steelyard.workbench.storage.tables import StoredAnswer, StoredProject
 from workbench_people import NOON, answer, answer_all, make_project, send, take
 
 
@@ -71,7 +71,7 @@ def test_a_fit_is_due_at_first_after_new_answers_and_after_a_day(one_guesses):
 
 def make_project_again(database, people):
     """Make a second project in which one answer was given."""
-    from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
+    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
     from workbench_people import NO_GOLD, cases
 
     def make(session):

@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
 from steelyard.io.cases import read_cases
-from steelyard.workbench.changed_settings import change_settings
-from steelyard.workbench.database import Database
-from steelyard.workbench.guidelines import NewGuideline, add_guideline
-from steelyard.workbench.people import erase_person
-from steelyard.workbench.projects import settings_of
-from steelyard.workbench.release_tables import StoredRelease, StoredReleasePart
-from steelyard.workbench.releases import files_of, make_release, release_file, releases_of
-from steelyard.workbench.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
+from steelyard.workbench.accounts.people import erase_person
+from steelyard.workbench.pipeline.changed_settings import change_settings
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.results.releases import files_of, make_release, release_file, releases_of
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.release_tables import StoredRelease, StoredReleasePart
+from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
+from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 from workbench_people import NOON, answer_all, make_project
 
 FILES = {

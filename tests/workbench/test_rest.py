@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.core.types import Case
-from steelyard.workbench.tables import StoredEvent, StoredItem, StoredTask
+from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredTask
 from workbench_people import NOON, answer_all
 from workbench_site import case_lines
 

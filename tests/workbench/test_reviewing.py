@@ -9,8 +9,8 @@ from sqlalchemy import select, update
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import QueuePage
-from steelyard.workbench.reviewing import (
+from steelyard.workbench.pipeline.alignment import QueuePage
+from steelyard.workbench.pipeline.reviewing import (
     Verdict,
     batches_of,
     decide,
@@ -19,7 +19,7 @@ from steelyard.workbench.reviewing import (
     item_for,
     items_to_review,
 )
-from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredReview, StoredTask
 from workbench_crew import Crew, in_order
 from workbench_people import NOON, make_project
 

@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.workbench.people import ROLES
+from steelyard.workbench.accounts.people import ROLES
 from workbench_site import ABSENT, case_lines, reference_lines
 
 HOLDERS = {

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from steelyard.workbench.accounts.people import SESSION_SECONDS
+from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.people import SESSION_SECONDS
-from steelyard.workbench.permissions import COOKIE
 from workbench_site import PASSWORD
 
 SECRETS = re.compile(r"Traceback|sqlalchemy|sqlite|site\.db|File \"|/site-packages/|argon2", re.IGNORECASE)

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import delete, select
 
 from browser import CHROMIUM
-from steelyard.workbench.people import log_in
-from steelyard.workbench.tables import StoredItem, StoredLoginSession, StoredRemark
+from steelyard.workbench.accounts.people import log_in
+from steelyard.workbench.storage.tables import StoredItem, StoredLoginSession, StoredRemark
 from workbench_people import answer, make_project, send, take
 from workbench_server import PASSWORD, Login
 

@@ -8,10 +8,10 @@ from starlette.testclient import TestClient
 
 from steelyard.annotation.answers import TaskAnswer, contradictions
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.accounts.people import log_in
+from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.people import log_in
-from steelyard.workbench.permissions import COOKIE
-from steelyard.workbench.settling_forms import EnteredForm, ranked_answer
+from steelyard.workbench.views.settling_forms import EnteredForm, ranked_answer
 from workbench_crew import Crew, in_order
 
 PASSWORD = "a long password"

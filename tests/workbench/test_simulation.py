@@ -12,16 +12,22 @@ from steelyard.core.errors import OutputError
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.resolve import resolve
-from steelyard.workbench.alignment import all_items_to_align
-from steelyard.workbench.audit_log import verify
-from steelyard.workbench.case_export import BLOCK, export_cases
-from steelyard.workbench.database import Database
+from steelyard.workbench.accounts.people import ROLES
 from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
-from steelyard.workbench.figure_tables import StoredGateResult, StoredGoldResult, StoredPairAgreement, StoredWorkDay
-from steelyard.workbench.people import ROLES
-from steelyard.workbench.projects import count_states
+from steelyard.workbench.pipeline.alignment import all_items_to_align
+from steelyard.workbench.pipeline.case_export import BLOCK, export_cases
+from steelyard.workbench.pipeline.projects import count_states
+from steelyard.workbench.pipeline.tallies import recount
 from steelyard.workbench.simulation import Habits, work_until_finished
-from steelyard.workbench.tables import (
+from steelyard.workbench.storage.audit_log import verify
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.figure_tables import (
+    StoredGateResult,
+    StoredGoldResult,
+    StoredPairAgreement,
+    StoredWorkDay,
+)
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
     StoredEvent,
@@ -32,7 +38,6 @@ from steelyard.workbench.tables import (
     StoredReview,
     StoredTask,
 )
-from steelyard.workbench.tallies import recount
 from workbench_people import NOON, sums_of
 
 RULES = PipelineRules(gold_share=0.25)

@@ -7,21 +7,22 @@ import pytest
 from sqlalchemy import event, select
 
 from steelyard.annotation.pipeline import PipelineRules
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.dashboards import progress_figures
-from steelyard.workbench.database import Database
-from steelyard.workbench.external_priorities import set_priorities
-from steelyard.workbench.hard_items import disagreement_figures
-from steelyard.workbench.item_assessments import assess_items
-from steelyard.workbench.item_states import move
-from steelyard.workbench.item_views import item_panels
-from steelyard.workbench.listings import ItemSelection, answer_page, item_page
-from steelyard.workbench.paper_figures import paper_figures
-from steelyard.workbench.projects import settings_of
-from steelyard.workbench.quality import agreement_figures, people_figures
-from steelyard.workbench.queues import next_assignments
-from steelyard.workbench.rater_fits import fit_people
-from steelyard.workbench.tables import StoredItem, StoredProject
+from steelyard.workbench.figures.agreement_figures import agreement_figures
+from steelyard.workbench.figures.dashboards import progress_figures
+from steelyard.workbench.figures.hard_items import disagreement_figures
+from steelyard.workbench.figures.people_figures import people_figures
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.external_priorities import set_priorities
+from steelyard.workbench.pipeline.item_assessments import assess_items
+from steelyard.workbench.pipeline.item_states import move
+from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.pipeline.queues import next_assignments
+from steelyard.workbench.pipeline.rater_fits import fit_people
+from steelyard.workbench.results.paper_figures import paper_figures
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredItem, StoredProject
+from steelyard.workbench.views.item_views import item_panels
 from workbench_people import NOON, answer_all, make_project, seat_of
 
 FEW, MANY = 4, 12

@@ -9,12 +9,12 @@ from sqlalchemy import select
 from steelyard.annotation.pipeline import PipelineRules, annotators_at_first
 from steelyard.annotation.rater_reliability import RaterParameters
 from steelyard.core.errors import ConfigError
-from steelyard.workbench import projects
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.dashboards import progress_figures
-from steelyard.workbench.figure_tables import StoredEarlyStop, StoredRaterFit
-from steelyard.workbench.tables import StoredEvent, StoredItem, StoredProject, StoredTask
-from steelyard.workbench.tallies import DAY
+from steelyard.workbench.figures.dashboards import progress_figures
+from steelyard.workbench.pipeline import projects
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.tallies import DAY
+from steelyard.workbench.storage.figure_tables import StoredEarlyStop, StoredRaterFit
+from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredProject, StoredTask
 from workbench_people import NOON, answer, answer_all, make_project, send, take
 
 RULES = PipelineRules(gold_share=0, num_annotators=3, fewest_annotators=2, sure_enough=0.8)

@@ -5,13 +5,13 @@ from sqlalchemy import select
 
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.qualification import QualificationRules
-from steelyard.workbench.changed_settings import change_settings
-from steelyard.workbench.item_states import lock_item, move
-from steelyard.workbench.people import NewPerson, add_person, change_account
-from steelyard.workbench.projects import case_of, plan_tasks, settings_of
-from steelyard.workbench.queues import release
-from steelyard.workbench.stranded import stranded_work
-from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.accounts.people import NewPerson, add_person, change_account
+from steelyard.workbench.pipeline.changed_settings import change_settings
+from steelyard.workbench.pipeline.item_states import lock_item, move
+from steelyard.workbench.pipeline.projects import case_of, plan_tasks, settings_of
+from steelyard.workbench.pipeline.queues import release
+from steelyard.workbench.pipeline.stranded import stranded_work
+from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 from workbench_people import NOON, answer, answer_all, make_project, send, take
 
 

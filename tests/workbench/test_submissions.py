@@ -9,14 +9,15 @@ from sqlalchemy import select
 
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.audit_log import verify
-from steelyard.workbench.figure_tables import StoredGateResult
-from steelyard.workbench.paper_figures import paper_figures
-from steelyard.workbench.paper_pages import methods_paragraph
-from steelyard.workbench.quality import agreement_figures
-from steelyard.workbench.queues import assign_task
-from steelyard.workbench.submissions import lock_assignment, save_draft, submit
-from steelyard.workbench.tables import (
+from steelyard.workbench.figures.agreement_figures import agreement_figures
+from steelyard.workbench.pipeline.queues import assign_task
+from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
+from steelyard.workbench.pipeline.tallies import GATE_EVENTS, recount
+from steelyard.workbench.results.paper_figures import paper_figures
+from steelyard.workbench.results.paper_pages import methods_paragraph
+from steelyard.workbench.storage.audit_log import verify
+from steelyard.workbench.storage.figure_tables import StoredGateResult
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
     StoredEvent,
@@ -24,7 +25,6 @@ from steelyard.workbench.tables import (
     StoredProject,
     StoredTask,
 )
-from steelyard.workbench.tallies import GATE_EVENTS, recount
 from workbench_people import NO_GOLD, NOON, answer, content_of, make_project, seat_of, send, sums_of, take
 
 ABC = ("r0", "r1", "r2")

@@ -10,14 +10,14 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import EvidenceError
 from steelyard.io.cases import encode_case
-from steelyard.workbench.answer_records import answer_records, gold_records
-from steelyard.workbench.case_export import export_cases
 from steelyard.workbench.demo import import_batch, start_project
-from steelyard.workbench.pages import LANGUAGES
-from steelyard.workbench.projects import ProjectSettings
-from steelyard.workbench.question_words import catalogues_of, question_in_words
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings
+from steelyard.workbench.pipeline.question_words import catalogues_of, question_in_words
+from steelyard.workbench.results.answer_records import answer_records, gold_records
 from steelyard.workbench.simulation import Habits, work_until_finished
-from steelyard.workbench.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
+from steelyard.workbench.views.pages import LANGUAGES
 from task_kind_cases import cases_for, rules_for, simulated
 from workbench_people import cases, make_project
 

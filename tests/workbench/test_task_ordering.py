@@ -17,12 +17,13 @@ from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Judgment
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.resolve import resolve
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.external_priorities import set_priorities
-from steelyard.workbench.projects import import_cases
-from steelyard.workbench.queue_sources import key_of, read_committee
-from steelyard.workbench.queue_tables import StoredQueue, StoredQueuePlace
-from steelyard.workbench.tables import (
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.external_priorities import set_priorities
+from steelyard.workbench.pipeline.projects import import_cases
+from steelyard.workbench.pipeline.queue_sources import key_of, read_committee
+from steelyard.workbench.pipeline.task_ordering import cases_of, plan_queue, store_queue
+from steelyard.workbench.storage.queue_tables import StoredQueue, StoredQueuePlace
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
     StoredEvent,
@@ -30,7 +31,6 @@ from steelyard.workbench.tables import (
     StoredProject,
     StoredTask,
 )
-from steelyard.workbench.task_ordering import cases_of, plan_queue, store_queue
 from workbench_people import NOON, answer, answer_all, cases, make_project, send, take
 
 NUM = 12

@@ -2,10 +2,10 @@
 
 import pytest
 
-from steelyard.workbench.question_words import rubric_of
-from steelyard.workbench.queues import next_assignments
-from steelyard.workbench.tables import StoredGuideline, StoredPerson, StoredTask
-from steelyard.workbench.task_views import own_progress, view_tasks
+from steelyard.workbench.pipeline.question_words import rubric_of
+from steelyard.workbench.pipeline.queues import next_assignments
+from steelyard.workbench.storage.tables import StoredGuideline, StoredPerson, StoredTask
+from steelyard.workbench.views.task_views import own_progress, view_tasks
 from workbench_people import NOON, answer, answer_all, make_project, seat_of, send, take
 
 

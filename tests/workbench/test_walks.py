@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY, TRANSITIONS, ItemState, Layer, TransitionRefused
-from steelyard.workbench.alignment import (
+from steelyard.workbench.pipeline.alignment import (
     all_items_to_align,
     items_to_settle,
     pass_on,
@@ -23,11 +23,11 @@ from steelyard.workbench.alignment import (
     settle,
     tasks_to_align,
 )
-from steelyard.workbench.audit_log import verify
-from steelyard.workbench.case_export import export_cases
-from steelyard.workbench.disputes import evidence_of
-from steelyard.workbench.reviewing import Verdict, decide, decide_batch, items_to_review
-from steelyard.workbench.tables import StoredAnswer, StoredAssignment, StoredProject, StoredTask
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.disputes import evidence_of
+from steelyard.workbench.pipeline.reviewing import Verdict, decide, decide_batch, items_to_review
+from steelyard.workbench.storage.audit_log import verify
+from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredProject, StoredTask
 from workbench_crew import Crew, in_order
 
 LAYERS: dict[Layer, str] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from steelyard.workbench.pages import FOLDER, words_of
+from steelyard.workbench.views.pages import FOLDER, words_of
 
 # Terms that the glossary (docs/words.zh.md) replaces: response, verdict, and a prompt cut short.
 _OTHER_TERMS = re.compile(r"回复|裁决|提示(?!词)|大模型|[\u4e00-\u9fff][,:;?!()]")
@@ -28,5 +28,6 @@ def test_chinese_words_are_those_of_the_glossary(name):
         elif isinstance(value, list):
             yield from (text for each in value for text in texts(each))
 
-    table = tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
+    (path,) = FOLDER.rglob(name)
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
     assert [text for text in texts(table) if _OTHER_TERMS.search(text)] == []

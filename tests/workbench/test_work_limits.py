@@ -5,14 +5,14 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.changed_settings import change_settings
-from steelyard.workbench.figure_tables import StoredGoldResult
-from steelyard.workbench.projects import settings_of
-from steelyard.workbench.quality import people_figures
-from steelyard.workbench.stranded import stranded_work
-from steelyard.workbench.tables import StoredAssignment, StoredProject, StoredTask
-from steelyard.workbench.task_views import view_tasks
-from steelyard.workbench.work_limits import WorkLimits
+from steelyard.workbench.figures.people_figures import people_figures
+from steelyard.workbench.pipeline.changed_settings import change_settings
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.pipeline.stranded import stranded_work
+from steelyard.workbench.pipeline.work_limits import WorkLimits
+from steelyard.workbench.storage.figure_tables import StoredGoldResult
+from steelyard.workbench.storage.tables import StoredAssignment, StoredProject, StoredTask
+from steelyard.workbench.views.task_views import view_tasks
 from workbench_people import NOON, answer, make_project, seat_of, send, take
 
 DAY = 86_400.0

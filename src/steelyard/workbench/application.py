@@ -23,12 +23,10 @@ from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import UserError
 from steelyard.core.types import JsonObject, prepare_records
 from steelyard.io.progress import log
-from steelyard.workbench.database import Database
-from steelyard.workbench.database_errors import NoRoomError, UnavailableError
-from steelyard.workbench.fit_keeper import FitKeeper
-from steelyard.workbench.pages import FOLDER, page
-from steelyard.workbench.people import make_key
-from steelyard.workbench.permissions import LoginNeeded, visitor_of
+from steelyard.workbench.accounts.people import make_key
+from steelyard.workbench.accounts.permissions import LoginNeeded, visitor_of
+from steelyard.workbench.figures.fit_keeper import FitKeeper
+from steelyard.workbench.pipeline.tallies import count_what_is_stored
 from steelyard.workbench.routes import (
     account,
     align,
@@ -42,8 +40,10 @@ from steelyard.workbench.routes import (
     rest,
     review,
 )
-from steelyard.workbench.tallies import count_what_is_stored
-from steelyard.workbench.uploads import request_limit
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
+from steelyard.workbench.views.pages import FOLDER, page
+from steelyard.workbench.views.uploads import request_limit
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
 _FORM_LIMITS = ("exceeded maximum size", "Too many f")

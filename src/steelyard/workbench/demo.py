@@ -22,14 +22,12 @@ from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.simulate import Config as Material
 from steelyard.stages.simulate import simulate
-from steelyard.workbench.alignment import all_items_to_align
-from steelyard.workbench.case_export import Evidence, export_cases
-from steelyard.workbench.database import Database
+from steelyard.workbench.accounts.people import NewPerson, Role, add_person, make_key
 from steelyard.workbench.demo_kinds import add_kinds
-from steelyard.workbench.guidelines import NewGuideline, add_guideline
-from steelyard.workbench.people import NewPerson, Role, add_person, make_key
-from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.qualification_material import import_qualification
+from steelyard.workbench.pipeline.alignment import all_items_to_align
+from steelyard.workbench.pipeline.case_export import Evidence, export_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.simulation import (
     Crew,
     Habits,
@@ -41,7 +39,9 @@ from steelyard.workbench.simulation import (
     settle_layers,
     work_until_finished,
 )
-from steelyard.workbench.tables import StoredPerson, StoredProject
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredPerson, StoredProject
+from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 
 PASSWORD = "simulated people"
 NUM_ANNOTATORS = 29

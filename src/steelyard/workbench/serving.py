@@ -20,7 +20,7 @@ from uvicorn.supervisors import Multiprocess
 from steelyard.core.errors import ConfigError
 from steelyard.viewing.server import is_loopback, listening, url_of
 from steelyard.workbench.application import Options, application
-from steelyard.workbench.database import Database
+from steelyard.workbench.storage.database import Database
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _EVERYWHERE = ("0.0.0.0", "::")

@@ -21,16 +21,23 @@ from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.config import Config
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Case
-from steelyard.workbench.alignment import all_items_to_align, items_to_settle, pass_on, propose, settle, tasks_to_align
-from steelyard.workbench.database import Database
-from steelyard.workbench.disputes import TaskEvidence, are_alike, evidence_of
-from steelyard.workbench.projects import ProjectSettings, case_of, count_states, settings_of
-from steelyard.workbench.qualification import answer_task, decide_qualification, next_tasks
-from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.queues import Seat, may_work, next_assignments
-from steelyard.workbench.reviewing import Verdict, decide, items_to_review
-from steelyard.workbench.submissions import lock_assignment, submit
-from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.pipeline.alignment import (
+    all_items_to_align,
+    items_to_settle,
+    pass_on,
+    propose,
+    settle,
+    tasks_to_align,
+)
+from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, count_states, settings_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.queues import Seat, may_work, next_assignments
+from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
+from steelyard.workbench.pipeline.submissions import lock_assignment, submit
+from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 
 _STATES: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
 _MOST_ROUNDS = 100

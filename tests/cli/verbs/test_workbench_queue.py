@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, RecordError
 from steelyard.io.cases import write_cases
-from steelyard.workbench.database import Database
-from steelyard.workbench.queue_tables import StoredQueuePlace
-from steelyard.workbench.tables import StoredItem, StoredProject
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.queue_tables import StoredQueuePlace
+from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from workbench_people import cases
 
 

@@ -28,8 +28,8 @@ from steelyard.io.progress import log
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from steelyard.workbench.database import Database
-    from steelyard.workbench.tables import StoredPerson
+    from steelyard.workbench.storage.database import Database
+    from steelyard.workbench.storage.tables import StoredPerson
 
 _ABOUT = """Annotate with people: tasks, alignment, review and gold questions in the browser, for one person or a team.
 
@@ -68,8 +68,8 @@ def _serve(
     Example: `steelyard workbench serve --behind-https --public-name label.example.org`
     """
     from steelyard.viewing.server import is_loopback
-    from steelyard.workbench.people import has_public_passwords
-    from steelyard.workbench.projects import is_simulated
+    from steelyard.workbench.accounts.people import has_public_passwords
+    from steelyard.workbench.pipeline.projects import is_simulated
     from steelyard.workbench.serving import Reach, options_of
 
     reach = Reach(host, port, tuple(public_names or ()), proxy if is_behind_https else None, is_insecure)
@@ -108,7 +108,7 @@ def _add_person(
 
     Example: `steelyard workbench add-person ada --role administrator`
     """
-    from steelyard.workbench.people import NewPerson, add_person, first_password
+    from steelyard.workbench.accounts.people import NewPerson, add_person, first_password
 
     password = first_password()
     new = NewPerson(name, role, password, display_name, language, tuple(skills or ()))
@@ -143,7 +143,7 @@ def _erase(
 
     Example: `steelyard workbench erase ada --yes`
     """
-    from steelyard.workbench.people import erase_person
+    from steelyard.workbench.accounts.people import erase_person
 
     opened = open_workbench(database)
 
@@ -226,7 +226,7 @@ def _run_server(database: "Database", reach: object, *, is_simulated: bool, num_
 def _has_administrator(session: "Session") -> bool:
     from sqlalchemy import select
 
-    from steelyard.workbench.tables import StoredPerson
+    from steelyard.workbench.storage.tables import StoredPerson
 
     administrators = select(StoredPerson.id).where(
         StoredPerson.role == "administrator", StoredPerson.is_active.is_(True)
@@ -237,7 +237,7 @@ def _has_administrator(session: "Session") -> bool:
 def _person(session: "Session", name: str) -> "StoredPerson":
     from sqlalchemy import select
 
-    from steelyard.workbench.tables import StoredPerson
+    from steelyard.workbench.storage.tables import StoredPerson
 
     person = session.scalar(select(StoredPerson).where(StoredPerson.name == name.strip()))
     if person is None or person.erased_at is not None:

@@ -15,9 +15,9 @@ from steelyard.core.text import number_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from steelyard.workbench.database import Database
-    from steelyard.workbench.tables import StoredProject
-    from steelyard.workbench.task_ordering import QueuePlan
+    from steelyard.workbench.pipeline.task_ordering import QueuePlan
+    from steelyard.workbench.storage.database import Database
+    from steelyard.workbench.storage.tables import StoredProject
 
 DEFAULT_DATABASE = "sqlite:///workbench.db"
 DatabaseAddress = Annotated[
@@ -65,9 +65,9 @@ def import_cases_of_file(
     Example: `steelyard workbench import cases.jsonl --project bench --scores scored/scores.jsonl --judged judged.jsonl`
     """
     from steelyard.io.cases import read_cases
-    from steelyard.workbench.projects import ProjectSettings, add_project, import_cases
-    from steelyard.workbench.queue_sources import key_of, read_committee
-    from steelyard.workbench.task_ordering import check_share, plan_queue, store_queue
+    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+    from steelyard.workbench.pipeline.queue_sources import key_of, read_committee
+    from steelyard.workbench.pipeline.task_ordering import check_share, plan_queue, store_queue
 
     read = list(read_cases(cases))
     check_share(random_share)
@@ -109,8 +109,8 @@ def import_qualification_cases(
     Example: `steelyard workbench qualification reference.jsonl --project bench`
     """
     from steelyard.io.cases import read_cases
-    from steelyard.workbench.projects import settings_of
-    from steelyard.workbench.qualification_material import import_qualification
+    from steelyard.workbench.pipeline.projects import settings_of
+    from steelyard.workbench.qualification.material import import_qualification
 
     read = list(read_cases(cases))
 
@@ -143,9 +143,9 @@ def export_items(
     """
     from steelyard.io.atomic import write_once
     from steelyard.io.cases import write_cases
-    from steelyard.workbench.audit_log import Deed, record
-    from steelyard.workbench.case_export import export_cases
-    from steelyard.workbench.projects import count_states
+    from steelyard.workbench.pipeline.case_export import export_cases
+    from steelyard.workbench.pipeline.projects import count_states
+    from steelyard.workbench.storage.audit_log import Deed, record
 
     opened = open_workbench(database)
 
@@ -181,7 +181,7 @@ def print_native_results(
     Example: `steelyard workbench native --project natives`
     """
     from steelyard.annotation.native_results import native_results
-    from steelyard.workbench.case_export import export_cases
+    from steelyard.workbench.pipeline.case_export import export_cases
 
     with open_workbench(database).reading() as session:
         results = native_results(export_cases(session, existing_project(session, project), evidence="aligned"))
@@ -219,8 +219,8 @@ def write_paper(
     Example: `steelyard workbench paper --project bench --out paper`
     """
     from steelyard.io.atomic import write_text
-    from steelyard.workbench.paper_figures import paper_figures
-    from steelyard.workbench.paper_pages import paper_pages
+    from steelyard.workbench.results.paper_figures import paper_figures
+    from steelyard.workbench.results.paper_pages import paper_pages
 
     with open_workbench(database).reading() as session:
         made = paper_figures(session, existing_project(session, project), at=time.time())
@@ -241,7 +241,7 @@ def listed_members(plan: "QueuePlan") -> str:
 
 def open_workbench(address: str, *, is_made: bool = False) -> "Database":
     """Open a workbench and bring it to this version. Raises FileError for a file that is not there."""
-    from steelyard.workbench.database import Database
+    from steelyard.workbench.storage.database import Database
 
     database = Database(address)
     file = database.engine.url.database
@@ -254,7 +254,7 @@ def open_workbench(address: str, *, is_made: bool = False) -> "Database":
 def _project(session: "Session", name: str) -> "StoredProject | None":
     from sqlalchemy import select
 
-    from steelyard.workbench.tables import StoredProject
+    from steelyard.workbench.storage.tables import StoredProject
 
     return session.scalar(select(StoredProject).where(StoredProject.name == name.strip()))
 
@@ -263,7 +263,7 @@ def existing_project(session: "Session", name: str) -> "StoredProject":
     """Return the project of a name. Raises ConfigError with the names that there are."""
     from sqlalchemy import select
 
-    from steelyard.workbench.tables import StoredProject
+    from steelyard.workbench.storage.tables import StoredProject
 
     project = _project(session, name)
     if project is None:

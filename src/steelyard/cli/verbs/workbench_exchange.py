@@ -137,8 +137,8 @@ def _tasks_of_cases(cases: Path, tool: str, seed: int, num_people: int) -> "Exte
 
 
 def _tasks_of_project(project: str, tool: str, seed: int, database: str) -> "ExternalTasks":
-    from steelyard.workbench.audit_log import Deed, record
     from steelyard.workbench.exchange.external_tasks import tasks_of_project
+    from steelyard.workbench.storage.audit_log import Deed, record
 
     opened = open_workbench(database)
     with opened.reading() as session:

@@ -23,7 +23,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
-    from steelyard.workbench.task_ordering import QueueItem, QueuePlan
+    from steelyard.workbench.pipeline.task_ordering import QueueItem, QueuePlan
 
 _NUM_EXAMPLES = 10
 
@@ -49,8 +49,8 @@ def order_items(
 
     Example: `steelyard workbench queue --project bench --scores scored/scores.jsonl --judged judged.jsonl --dry-run`
     """
-    from steelyard.workbench.queue_sources import read_committee
-    from steelyard.workbench.task_ordering import cases_of, check_share, plan_queue, store_queue
+    from steelyard.workbench.pipeline.queue_sources import read_committee
+    from steelyard.workbench.pipeline.task_ordering import cases_of, check_share, plan_queue, store_queue
 
     if not scores and not judged:
         raise ConfigError("nothing to order by", where="--scores, --judged", do="name a file: --scores scores.jsonl")

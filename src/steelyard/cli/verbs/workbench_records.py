@@ -23,7 +23,7 @@ from steelyard.core.types import Record
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from steelyard.workbench.quality import PeopleFigures
+    from steelyard.workbench.figures.people_figures import PeopleFigures
 
 
 def write_records(
@@ -45,9 +45,9 @@ def write_records(
     Example: `steelyard workbench records --project bench --gold --out gold.jsonl`
     """
     from steelyard.io.atomic import write_once
-    from steelyard.workbench.answer_records import answer_records, gold_records
-    from steelyard.workbench.audit_log import Deed, record
-    from steelyard.workbench.quality import people_figures
+    from steelyard.workbench.figures.people_figures import people_figures
+    from steelyard.workbench.results.answer_records import answer_records, gold_records
+    from steelyard.workbench.storage.audit_log import Deed, record
 
     if out.suffix != ".jsonl":
         raise ConfigError(f"{out.name!r} does not end in .jsonl", where="--out", do="name a file of JSON lines")

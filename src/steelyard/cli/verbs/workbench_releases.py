@@ -19,7 +19,7 @@ from steelyard.core.text import number_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from steelyard.workbench.release_tables import StoredRelease
+    from steelyard.workbench.storage.release_tables import StoredRelease
 
 _Project = Annotated[str, typer.Option("--project", help="The name of the project.")]
 
@@ -40,7 +40,7 @@ def release_items(
 
     Example: `steelyard workbench release 1.0 --project bench`
     """
-    from steelyard.workbench.releases import make_release
+    from steelyard.workbench.results.releases import make_release
 
     opened = open_workbench(database)
     with opened.reading() as session:
@@ -69,7 +69,7 @@ def list_releases(
 
     Example: `steelyard workbench releases --project bench --name 1.0 --out bench-1.0`
     """
-    from steelyard.workbench.releases import releases_of
+    from steelyard.workbench.results.releases import releases_of
 
     if (name is None) != (out is None):
         raise ConfigError("--name and --out belong together", where="--name", do="give both, or neither for a list")
@@ -105,7 +105,7 @@ def list_releases(
 def _write(session: "Session", release: "StoredRelease", out: Path) -> None:
     """Write all files of a release, checked, or none."""
     from steelyard.io.atomic import part_folder, sweep_parts
-    from steelyard.workbench.releases import files_of, release_file
+    from steelyard.workbench.results.releases import files_of, release_file
 
     sweep_parts(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):

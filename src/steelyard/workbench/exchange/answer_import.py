@@ -19,16 +19,15 @@ from steelyard.annotation.external_answers import ExternalAnswer, missing_parts,
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Record
-from steelyard.workbench.audit_log import Deed, record
-from steelyard.workbench.blinding import BlindTask
-from steelyard.workbench.database import Database
+from steelyard.workbench.accounts.permissions import ALLOWED
 from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
-from steelyard.workbench.permissions import ALLOWED
-from steelyard.workbench.projects import case_of, settings_of
-from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.queues import Seat, assign_task, may_work
-from steelyard.workbench.submissions import lock_assignment, submit
-from steelyard.workbench.tables import (
+from steelyard.workbench.pipeline.projects import case_of, settings_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.queues import Seat, assign_task, may_work
+from steelyard.workbench.pipeline.submissions import lock_assignment, submit
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
     StoredItem,
@@ -36,6 +35,7 @@ from steelyard.workbench.tables import (
     StoredProject,
     StoredTask,
 )
+from steelyard.workbench.views.blinding import BlindTask
 
 _BLOCK = 100
 """Answers of one transaction: people who work meanwhile wait for one block at most."""

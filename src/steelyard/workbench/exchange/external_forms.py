@@ -13,8 +13,8 @@ from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.types import JsonObject
 from steelyard.workbench.exchange.external_tasks import ExternalTasks, ManifestTask
-from steelyard.workbench.pages import LANGUAGES
-from steelyard.workbench.question_words import rubric_of
+from steelyard.workbench.pipeline.question_words import rubric_of
+from steelyard.workbench.views.pages import LANGUAGES
 
 SCORES = tuple(range(LOWEST_SCORE, HIGHEST_SCORE + 1))
 _BETWEEN = " / "

@@ -17,10 +17,10 @@ from steelyard.core.errors import ConfigError, FileError
 from steelyard.core.numerics import generator
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, Message, Record
-from steelyard.workbench.blinding import BlindTask, blind_task
-from steelyard.workbench.guidelines import latest_guidelines
-from steelyard.workbench.projects import DEFAULT_DISCARDS, case_of, settings_of
-from steelyard.workbench.tables import StoredItem, StoredProject, StoredTask
+from steelyard.workbench.pipeline.projects import DEFAULT_DISCARDS, case_of, settings_of
+from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
+from steelyard.workbench.views.blinding import BlindTask, blind_task
+from steelyard.workbench.views.guidelines import latest_guidelines
 
 MANIFEST = "manifest.json"
 _RANKED_KINDS = ("triple", "pairwise")

@@ -9,9 +9,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.database import Database
-from steelyard.workbench.pages import LANGUAGES, page
-from steelyard.workbench.people import (
+from steelyard.workbench.accounts.people import (
     SESSION_SECONDS,
     LoginRefused,
     Role,
@@ -23,8 +21,10 @@ from steelyard.workbench.people import (
     revoke_token,
     set_password,
 )
-from steelyard.workbench.permissions import COOKIE, Anyone, RowNumber, visitor_of
-from steelyard.workbench.tables import StoredApiToken, StoredPerson
+from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, visitor_of
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
+from steelyard.workbench.views.pages import LANGUAGES, page
 
 router = APIRouter(include_in_schema=False)
 _HOME: dict[Role, str] = {

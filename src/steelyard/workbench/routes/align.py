@@ -13,7 +13,9 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import (
+from steelyard.workbench.accounts.people import Visitor
+from steelyard.workbench.accounts.permissions import needs
+from steelyard.workbench.pipeline.alignment import (
     QueuePage,
     add_remark,
     has_moved_on,
@@ -22,17 +24,15 @@ from steelyard.workbench.alignment import (
     propose,
     tasks_to_align,
 )
-from steelyard.workbench.database import Database
-from steelyard.workbench.disputes import TaskEvidence
-from steelyard.workbench.item_states import lock_item
-from steelyard.workbench.item_views import form_order, view_item
-from steelyard.workbench.pages import page
-from steelyard.workbench.people import Visitor
-from steelyard.workbench.permissions import needs
-from steelyard.workbench.projects import settings_of
-from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.settling_forms import EnteredForm, answer_of_questions, ranked_answer
-from steelyard.workbench.tables import StoredItem, StoredProject
+from steelyard.workbench.pipeline.disputes import TaskEvidence
+from steelyard.workbench.pipeline.item_states import lock_item
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredItem, StoredProject
+from steelyard.workbench.views.item_views import form_order, view_item
+from steelyard.workbench.views.pages import page
+from steelyard.workbench.views.settling_forms import EnteredForm, answer_of_questions, ranked_answer
 
 router = APIRouter(include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]

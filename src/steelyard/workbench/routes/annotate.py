@@ -18,18 +18,18 @@ from starlette.responses import Response
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.changed_settings import reasons_so_far
-from steelyard.workbench.database import Database
-from steelyard.workbench.fit_keeper import FitKeeper
-from steelyard.workbench.pages import language_of, page, words_of
-from steelyard.workbench.people import Visitor
-from steelyard.workbench.permissions import Annotator
-from steelyard.workbench.projects import settings_of
-from steelyard.workbench.question_words import rubric_of
-from steelyard.workbench.queues import Seat, give_back, may_work, next_assignments, release
-from steelyard.workbench.submissions import lock_assignment, save_draft, submit
-from steelyard.workbench.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
-from steelyard.workbench.task_views import blind_task_of, own_progress, view_tasks
+from steelyard.workbench.accounts.people import Visitor
+from steelyard.workbench.accounts.permissions import Annotator
+from steelyard.workbench.figures.fit_keeper import FitKeeper
+from steelyard.workbench.pipeline.changed_settings import reasons_so_far
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.pipeline.question_words import rubric_of
+from steelyard.workbench.pipeline.queues import Seat, give_back, may_work, next_assignments, release
+from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
+from steelyard.workbench.views.pages import language_of, page, words_of
+from steelyard.workbench.views.task_views import blind_task_of, own_progress, view_tasks
 
 router = APIRouter(include_in_schema=False)
 _LARGEST_ANSWER = 2**20

@@ -15,21 +15,11 @@ from steelyard.annotation.pipeline import ItemState
 from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
 from steelyard.io.cases import encode_case
-from steelyard.workbench.audit_log import Deed, record
-from steelyard.workbench.case_export import Evidence, export_cases
-from steelyard.workbench.changed_settings import change_settings
-from steelyard.workbench.database import Database
-from steelyard.workbench.guidelines import (
-    NewGuideline,
-    add_guideline,
-    categories_of,
-    latest_guidelines,
-    stored_category,
-)
-from steelyard.workbench.listings import ItemSelection, item_page
-from steelyard.workbench.pages import language_of, page
-from steelyard.workbench.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
-from steelyard.workbench.projects import (
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
+from steelyard.workbench.pipeline.case_export import Evidence, export_cases
+from steelyard.workbench.pipeline.changed_settings import change_settings
+from steelyard.workbench.pipeline.listings import ItemSelection, item_page
+from steelyard.workbench.pipeline.projects import (
     Imported,
     ProjectSettings,
     add_project,
@@ -37,9 +27,19 @@ from steelyard.workbench.projects import (
     import_cases,
     settings_of,
 )
-from steelyard.workbench.settings_form import setting_fields, settings_from
-from steelyard.workbench.tables import StoredGuideline, StoredProject
-from steelyard.workbench.uploads import read_upload
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredGuideline, StoredProject
+from steelyard.workbench.views.guidelines import (
+    NewGuideline,
+    add_guideline,
+    categories_of,
+    latest_guidelines,
+    stored_category,
+)
+from steelyard.workbench.views.pages import language_of, page
+from steelyard.workbench.views.settings_form import setting_fields, settings_from
+from steelyard.workbench.views.uploads import read_upload
 
 router = APIRouter(include_in_schema=False)
 Text = Annotated[str, Form()]

@@ -10,12 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
-from steelyard.workbench.database import Database
-from steelyard.workbench.guidelines import stored_category
-from steelyard.workbench.listings import EventSelection, event_page, people_page
-from steelyard.workbench.pages import LANGUAGES, page
-from steelyard.workbench.people import (
+from steelyard.workbench.accounts.people import (
     ROLES,
     NewPerson,
     Role,
@@ -26,8 +21,13 @@ from steelyard.workbench.people import (
     first_password,
     set_password,
 )
-from steelyard.workbench.permissions import LARGEST_NUMBER, Auditor, PeopleManager, RowNumber
-from steelyard.workbench.tables import StoredPerson
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Auditor, PeopleManager, RowNumber
+from steelyard.workbench.pipeline.listings import EventSelection, event_page, people_page
+from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredPerson
+from steelyard.workbench.views.guidelines import stored_category
+from steelyard.workbench.views.pages import LANGUAGES, page
 
 router = APIRouter(include_in_schema=False)
 Text = Annotated[str, Form()]

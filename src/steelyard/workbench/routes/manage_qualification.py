@@ -12,16 +12,16 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case
-from steelyard.workbench.database import Database
-from steelyard.workbench.pages import page
-from steelyard.workbench.permissions import Manager, PeopleObserver, RowNumber
-from steelyard.workbench.qualification import decide_qualification
-from steelyard.workbench.qualification_material import import_qualification, take_gold
-from steelyard.workbench.qualification_results import QualificationFigures, qualification_figures
+from steelyard.workbench.accounts.permissions import Manager, PeopleObserver, RowNumber
+from steelyard.workbench.qualification.material import import_qualification, take_gold
+from steelyard.workbench.qualification.results import QualificationFigures, qualification_figures
+from steelyard.workbench.qualification.rounds import decide_qualification
 from steelyard.workbench.routes.manage import Uploaded, project_of
 from steelyard.workbench.routes.progress import documented
 from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors, request_body
-from steelyard.workbench.uploads import read_upload
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.views.pages import page
+from steelyard.workbench.views.uploads import read_upload
 
 router = APIRouter(include_in_schema=False)
 figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])

@@ -14,21 +14,28 @@ from starlette.responses import RedirectResponse, Response
 from steelyard.annotation.people_quality import FALSE_ALARMS, FEWEST_ANSWERS, FEWEST_OTHERS
 from steelyard.annotation.rater_reliability import FEWEST_SHARED
 from steelyard.core.types import JsonObject
-from steelyard.workbench.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
-from steelyard.workbench.database import Database
-from steelyard.workbench.figure_plots import agreement_plots, gold_plot, native_plot, progress_plots, reliability_plot
-from steelyard.workbench.fit_keeper import FitKeeper
-from steelyard.workbench.hard_items import FEWEST_ITEMS, LEVEL, DisagreementFigures, disagreement_figures
-from steelyard.workbench.item_views import item_panels
-from steelyard.workbench.native_figures import NativeFigures, is_native_check, native_figures
-from steelyard.workbench.pages import language_of, page, words_of
-from steelyard.workbench.permissions import LARGEST_NUMBER, Observer, PeopleObserver, RowNumber
-from steelyard.workbench.projects import settings_of
-from steelyard.workbench.qualification_results import QualificationFigures
-from steelyard.workbench.quality import AgreementFigures, PeopleFigures, agreement_figures, people_figures
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Observer, PeopleObserver, RowNumber
+from steelyard.workbench.figures.agreement_figures import AgreementFigures, agreement_figures
+from steelyard.workbench.figures.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
+from steelyard.workbench.figures.figure_plots import (
+    agreement_plots,
+    gold_plot,
+    native_plot,
+    progress_plots,
+    reliability_plot,
+)
+from steelyard.workbench.figures.fit_keeper import FitKeeper
+from steelyard.workbench.figures.hard_items import FEWEST_ITEMS, LEVEL, DisagreementFigures, disagreement_figures
+from steelyard.workbench.figures.native_figures import NativeFigures, is_native_check, native_figures
+from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.qualification.results import QualificationFigures
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
-from steelyard.workbench.tables import StoredItem, StoredProject
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredItem, StoredProject
+from steelyard.workbench.views.item_views import item_panels
+from steelyard.workbench.views.pages import language_of, page, words_of
 
 router = APIRouter(include_in_schema=False)
 figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])

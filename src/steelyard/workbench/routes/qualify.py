@@ -10,13 +10,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.database import Database
-from steelyard.workbench.pages import language_of, words_of
-from steelyard.workbench.permissions import Annotator, RowNumber
-from steelyard.workbench.qualification import answer_task, next_tasks
-from steelyard.workbench.qualification_tables import StoredQualificationTask
-from steelyard.workbench.qualification_views import blind_round_task, view_feedback, view_round_tasks
+from steelyard.workbench.accounts.permissions import Annotator, RowNumber
+from steelyard.workbench.qualification.rounds import answer_task, next_tasks
 from steelyard.workbench.routes.annotate import Seconds, SentAnswer, seat_in
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
+from steelyard.workbench.views.pages import language_of, words_of
+from steelyard.workbench.views.qualification_views import blind_round_task, view_feedback, view_round_tasks
 
 router = APIRouter(include_in_schema=False)
 

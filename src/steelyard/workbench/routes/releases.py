@@ -9,15 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from steelyard.workbench.case_export import Evidence
-from steelyard.workbench.database import Database
-from steelyard.workbench.pages import page
-from steelyard.workbench.permissions import Exporter, RowNumber
-from steelyard.workbench.projects import count_states
-from steelyard.workbench.release_tables import StoredRelease
-from steelyard.workbench.releases import CASES, files_of, make_release, release_file, releases_of
+from steelyard.workbench.accounts.permissions import Exporter, RowNumber
+from steelyard.workbench.pipeline.case_export import Evidence
+from steelyard.workbench.pipeline.projects import count_states
+from steelyard.workbench.results.releases import CASES, files_of, make_release, release_file, releases_of
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.release_tables import StoredRelease
+from steelyard.workbench.views.pages import page
 
 router = APIRouter(include_in_schema=False)
 figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])

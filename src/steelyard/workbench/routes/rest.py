@@ -17,13 +17,11 @@ from starlette.responses import Response, StreamingResponse
 
 from steelyard.core.config import resolve_config
 from steelyard.core.types import JsonObject
-from steelyard.workbench.case_export import Evidence
-from steelyard.workbench.database import Database
-from steelyard.workbench.external_priorities import set_priorities
-from steelyard.workbench.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
-from steelyard.workbench.pages import page
-from steelyard.workbench.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
-from steelyard.workbench.projects import (
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
+from steelyard.workbench.pipeline.case_export import Evidence
+from steelyard.workbench.pipeline.external_priorities import set_priorities
+from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
+from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
     add_project,
     count_states,
@@ -31,8 +29,10 @@ from steelyard.workbench.projects import (
     settings_of,
 )
 from steelyard.workbench.routes.manage import export_stream, project_of
-from steelyard.workbench.tables import StoredProject
-from steelyard.workbench.uploads import PRIORITIES, REQUESTS, UPLOADS, RequestLimit, read_upload
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredProject
+from steelyard.workbench.views.pages import page
+from steelyard.workbench.views.uploads import PRIORITIES, REQUESTS, UPLOADS, RequestLimit, read_upload
 
 PREFIX = "/api/v1"
 LINES = "application/x-ndjson"

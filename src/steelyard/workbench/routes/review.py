@@ -14,17 +14,14 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.alignment import QueuePage, add_remark, items_to_settle, pass_on, settle
-from steelyard.workbench.database import Database
-from steelyard.workbench.disputes import evidence_of
-from steelyard.workbench.item_states import lock_item
-from steelyard.workbench.item_views import view_item
-from steelyard.workbench.pages import page
-from steelyard.workbench.people import Visitor
-from steelyard.workbench.permissions import ALLOWED, Permission, needs
-from steelyard.workbench.projects import settings_of
-from steelyard.workbench.question_words import catalogues_of
-from steelyard.workbench.reviewing import (
+from steelyard.workbench.accounts.people import Visitor
+from steelyard.workbench.accounts.permissions import ALLOWED, Permission, needs
+from steelyard.workbench.pipeline.alignment import QueuePage, add_remark, items_to_settle, pass_on, settle
+from steelyard.workbench.pipeline.disputes import evidence_of
+from steelyard.workbench.pipeline.item_states import lock_item
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.reviewing import (
     STATE_OF,
     Verdict,
     batches_of,
@@ -36,7 +33,10 @@ from steelyard.workbench.reviewing import (
     items_to_review,
 )
 from steelyard.workbench.routes.align import SentForm, entered_answer
-from steelyard.workbench.tables import StoredItem, StoredProject
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredItem, StoredProject
+from steelyard.workbench.views.item_views import view_item
+from steelyard.workbench.views.pages import page
 
 router = APIRouter(include_in_schema=False)
 Reviewer = Annotated[Visitor, Depends(needs("settle"))]

@@ -1,0 +1,382 @@
+"""People and how they are known: accounts, passwords, browsers that are logged in, tokens of the REST interface.
+
+Passwords are stored as Argon2id hashes, session and API tokens as SHA-256: a copy of the database opens no account. A
+cookie is signed, so that a forged one costs no look-up; the token against forged forms (CSRF) follows from the session.
+No key opens everything.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+from weakref import WeakKeyDictionary
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from itsdangerous import BadSignature, Signer
+from sqlalchemy import Row, bindparam, delete, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from steelyard.core.errors import ConfigError
+from steelyard.core.text import is_one_line
+from steelyard.workbench.pipeline.departures import hand_over
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import (
+    StoredApiToken,
+    StoredKey,
+    StoredLoginAttempt,
+    StoredLoginSession,
+    StoredPerson,
+)
+
+Role = Literal["annotator", "delivery", "operations", "researcher", "administrator"]
+"""From who labels, over the three layers of review, to who manages accounts and projects."""
+ROLES: tuple[Role, ...] = get_args(Role)
+SESSION_SECONDS = 12 * 3600.0
+_FEWEST_CHARACTERS = 10
+_MOST_CHARACTERS = 1000
+_WINDOW = 15 * 60.0
+_MOST_BY_NAME = 8
+_MOST_BY_ADDRESS = 60
+# Letters and digits that no font confuses.
+_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+# Every request asks this: the statements are built once, and only what a visitor needs is read.
+_ACTIVE = select(
+    StoredPerson.id, StoredPerson.display_name, StoredPerson.role, StoredPerson.language, StoredPerson.pseudonym
+).where(StoredPerson.is_active.is_(True))
+_OF_SESSION = _ACTIVE.join(StoredLoginSession, StoredLoginSession.person_id == StoredPerson.id).where(
+    StoredLoginSession.token_hash == bindparam("hash"), StoredLoginSession.expires_at > bindparam("at")
+)
+_OF_TOKEN = _ACTIVE.join(StoredApiToken, StoredApiToken.person_id == StoredPerson.id).where(
+    StoredApiToken.token_hash == bindparam("hash"), StoredApiToken.revoked_at.is_(None)
+)
+_keys: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
+"""The key of each database that is open. It is made once in the life of a workbench."""
+_hasher = PasswordHasher()
+# Checked for an unknown name, too, so that the time of an answer does not tell which names exist.
+_NOBODY = _hasher.hash("nobody")
+
+
+class Visitor(NamedTuple):
+    """Who sends a request. ``csrf`` is the token that forms of this session carry; null for API tokens."""
+
+    person: int
+    name: str
+    role: Role
+    language: str
+    pseudonym: str
+    csrf: str | None
+
+
+class LoginRefused(Exception):  # noqa: N818 - a refusal is an answer to the person, not a fault
+    """A login that is not let in. ``wait`` is in seconds where too many failed before; null for a wrong password."""
+
+    def __init__(self, wait: float | None = None) -> None:
+        super().__init__("too many failed logins" if wait else "name or password is wrong")
+        self.wait = wait
+
+
+class NewPerson(NamedTuple):
+    """An account to be made. Without a password nobody can log in to it."""
+
+    name: str
+    role: Role
+    password: str | None = None
+    display_name: str = ""
+    language: str = "en"
+    skills: tuple[str, ...] = ()
+    is_simulated: bool = False
+
+
+def make_key(session: Session) -> None:
+    """Make the key that cookies are signed with, once in the life of a workbench."""
+    if session.scalar(select(StoredKey.id).where(StoredKey.name == "cookies")) is None:
+        session.add(StoredKey(name="cookies", value=secrets.token_hex(32)))
+
+
+def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -> StoredPerson:
+    """Make an account. Raises ConfigError for a name that is taken or empty, and for a password that is too short."""
+    name = _checked_name(new.name)
+    if new.role not in ROLES:
+        raise ConfigError(f"{new.role!r} is not a role", where="role", allowed=", ".join(ROLES))
+    person = StoredPerson(
+        name=name,
+        display_name=_checked_words(new.display_name, "display name") or name,
+        pseudonym=f"P-{''.join(secrets.choice(_ALPHABET) for _ in range(8))}",
+        password_hash="" if new.password is None else _hash_password(new.password),
+        role=new.role,
+        language=new.language,
+        skills=_checked_skills(new.skills),
+        is_simulated=new.is_simulated,
+        created_at=at,
+    )
+    session.add(person)
+    try:
+        with session.begin_nested():
+            session.flush()
+    except IntegrityError:
+        raise ConfigError(f"{name!r} has an account already", where="name", do="choose another name") from None
+    record(session, Deed("account made", "person", person.id, by, {"role": new.role}), at=at)
+    return person
+
+
+def has_public_passwords(session: Session) -> bool:
+    """Tell whether simulated people can log in: their password is that of every demonstration."""
+    able = select(StoredPerson.id).where(
+        StoredPerson.is_simulated.is_(True), StoredPerson.is_active.is_(True), StoredPerson.password_hash != ""
+    )
+    return session.scalar(able.limit(1)) is not None
+
+
+def first_password() -> str:
+    """Return a random password to be told to a person, who changes it: 59 bits, in letters that no font confuses."""
+    return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(3))
+
+
+def set_password(session: Session, person: StoredPerson, password: str, *, by: int | None, at: float) -> None:
+    """Change a password, and log every browser of the person out."""
+    person.password_hash = _hash_password(password)
+    session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
+    record(session, Deed("password changed", "person", person.id, by, {}), at=at)
+
+
+def change_account(
+    session: Session,
+    person: StoredPerson,
+    *,
+    role: Role,
+    is_active: bool,
+    skills: tuple[str, ...],
+    by: int | None,
+    at: float,
+) -> None:
+    """Change what a person may do. Raises ConfigError where no administrator would be left.
+
+    What an annotator holds goes to others when the account is closed or gets another role.
+    """
+    if person.role == "administrator" and (role != "administrator" or not is_active):
+        # Locked: of two administrators who close each other's accounts at once, one stays.
+        administrators = select(StoredPerson.id).where(
+            StoredPerson.role == "administrator", StoredPerson.is_active.is_(True)
+        )
+        if set(session.scalars(administrators.order_by(StoredPerson.id).with_for_update())) <= {person.id}:
+            raise ConfigError("nobody else is an administrator", where="role", do="make another administrator first")
+    detail = {"role": role, "is_active": is_active, "skills": list(skills), "was": person.role}
+    person.role, person.is_active, person.skills = role, is_active, _checked_skills(skills)
+    if not is_active:
+        session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
+    record(session, Deed("account changed", "person", person.id, by, detail), at=at)
+    if not is_active or role != "annotator":
+        hand_over(session, person, at=at)
+
+
+def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: float) -> None:
+    """Forget a person: name, password, sessions and tokens go; the judgments stay under the pseudonym.
+
+    What the person holds goes to others.
+
+    The audit log names people by number only, so that nothing in it has to change.
+    """
+    if person.role == "administrator":
+        change_account(session, person, role="annotator", is_active=False, skills=(), by=by, at=at)
+    person.name = f"erased {person.pseudonym}"
+    person.display_name = person.pseudonym
+    person.password_hash, person.skills, person.is_active, person.erased_at = "", [], False, at
+    session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
+    for token in session.scalars(select(StoredApiToken).where(StoredApiToken.person_id == person.id)):
+        token.revoked_at, token.name = token.revoked_at or at, ""
+    record(session, Deed("person erased", "person", person.id, by, {}), at=at)
+    hand_over(session, person, at=at)
+
+
+def enter(database: Database, name: str, password: str, *, address: str, at: float) -> str:
+    """Check a password and return the cookie of a new session, in two short transactions. Raises LoginRefused.
+
+    The password is hashed between them: nobody else's answer waits for that. The attempt is counted before it is
+    tried, so that many at once are throttled, too, and is taken back when it succeeds.
+    """
+
+    def begin(session: Session) -> tuple[int, str]:
+        if wait := _seconds_to_wait(session, name, address, at):
+            raise LoginRefused(wait)
+        person = _person_named(session, name)
+        return record_failure(session, name, address=address, at=at), "" if person is None else person.password_hash
+
+    attempt, stored = database.write(begin)
+    if not _is_password(stored or _NOBODY, password) or not stored:
+        raise LoginRefused
+    newer = _hasher.hash(password) if _hasher.check_needs_rehash(stored) else stored
+
+    def end(session: Session) -> str:
+        person = _person_named(session, name)
+        if person is None or person.password_hash != stored:
+            # Closed, or given another password, in the meantime.
+            raise LoginRefused
+        person.password_hash = newer
+        session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.id == attempt))
+        return _open_session(session, person, at)
+
+    return database.write(end)
+
+
+def log_in(session: Session, name: str, password: str, *, address: str, at: float) -> str:
+    """Check a password and return the cookie of a new session, within a transaction: `enter` holds up nobody.
+
+    Raises LoginRefused. The failure is written in this transaction: call `record_failure` in one that is kept.
+    """
+    if wait := _seconds_to_wait(session, name, address, at):
+        raise LoginRefused(wait)
+    person = _person_named(session, name)
+    stored = "" if person is None else person.password_hash
+    if not _is_password(stored or _NOBODY, password) or person is None or not stored:
+        raise LoginRefused
+    if _hasher.check_needs_rehash(stored):
+        person.password_hash = _hasher.hash(password)
+    return _open_session(session, person, at)
+
+
+def _person_named(session: Session, name: str) -> StoredPerson | None:
+    return session.scalar(
+        select(StoredPerson).where(StoredPerson.name == name.strip(), StoredPerson.is_active.is_(True))
+    )
+
+
+def _open_session(session: Session, person: StoredPerson, at: float) -> str:
+    token = secrets.token_urlsafe(32)
+    session.add(
+        StoredLoginSession(
+            token_hash=_digest(token), person_id=person.id, created_at=at, expires_at=at + SESSION_SECONDS
+        )
+    )
+    session.execute(delete(StoredLoginSession).where(StoredLoginSession.expires_at < at))
+    record(session, Deed("logged in", "person", person.id, person.id, {}), at=at)
+    return Signer(_key(session)).sign(token).decode()
+
+
+def record_failure(session: Session, name: str, *, address: str, at: float) -> int:
+    """Count a failed login, and forget those that no longer count. Returns the number of its row."""
+    attempt = StoredLoginAttempt(name=name.strip()[:200], address=address[:100], at=at)
+    session.add(attempt)
+    session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.at < at - _WINDOW))
+    return attempt.id
+
+
+def log_out(session: Session, cookie: str) -> None:
+    """End the session of a cookie, if there is one."""
+    if token := _unsigned(session, cookie):
+        session.execute(delete(StoredLoginSession).where(StoredLoginSession.token_hash == _digest(token)))
+
+
+def visitor_of_cookie(session: Session, cookie: str, *, at: float) -> Visitor | None:
+    """Return who a cookie belongs to; null for one that is forged, over, or of an account that is closed."""
+    token = _unsigned(session, cookie)
+    if token is None:
+        return None
+    row = session.execute(_OF_SESSION, {"hash": _digest(token), "at": at}).one_or_none()
+    return None if row is None else _visitor(row, hmac.digest(_key(session), token.encode(), "sha256").hex())
+
+
+def issue_token(session: Session, person: StoredPerson, name: str, *, at: float) -> str:
+    """Return a new token for the REST interface; it is shown this once."""
+    token = f"sty_{secrets.token_urlsafe(32)}"
+    row = StoredApiToken(token_hash=_digest(token), name=_checked_name(name), person_id=person.id, created_at=at)
+    session.add(row)
+    session.flush()
+    record(session, Deed("token issued", "token", row.id, person.id, {}), at=at)
+    return token
+
+
+def revoke_token(session: Session, token: StoredApiToken, *, by: int, at: float) -> None:
+    """End a token's life."""
+    token.revoked_at = token.revoked_at or at
+    record(session, Deed("token revoked", "token", token.id, by, {}), at=at)
+
+
+def visitor_of_token(session: Session, token: str) -> Visitor | None:
+    """Return who an API token belongs to; null for one that is unknown, revoked, or of a closed account."""
+    row = session.execute(_OF_TOKEN, {"hash": _digest(token)}).one_or_none()
+    return None if row is None else _visitor(row, None)
+
+
+def _visitor(person: Row, csrf: str | None) -> Visitor:
+    role: Role = next(role for role in ROLES if role == person.role)
+    return Visitor(person.id, person.display_name, role, person.language, person.pseudonym, csrf)
+
+
+def _seconds_to_wait(session: Session, name: str, address: str, at: float) -> float:
+    """Return the seconds until a login may be tried again after too many that failed; 0 for at once."""
+    waits = [0.0]
+    for column, value, most in (
+        (StoredLoginAttempt.name, name.strip()[:200], _MOST_BY_NAME),
+        (StoredLoginAttempt.address, address[:100], _MOST_BY_ADDRESS),
+    ):
+        failed = session.scalars(
+            select(StoredLoginAttempt.at)
+            .where(column == value, StoredLoginAttempt.at > at - _WINDOW)
+            .order_by(StoredLoginAttempt.at.desc())
+            .limit(most)
+        ).all()
+        if len(failed) == most:
+            waits.append(failed[-1] + _WINDOW - at)
+    return max(waits)
+
+
+def _checked_skills(skills: Sequence[str]) -> list[str]:
+    checked = [_checked_words(each, "skill") for each in skills]
+    if "" in checked:
+        raise ConfigError("a category without a name", where="skill", do="omit it: without any a person gets all tasks")
+    return checked
+
+
+def _checked_words(words: str, where: str) -> str:
+    """Return a display name or a category without spaces around it. Raises ConfigError for a name of no page."""
+    stripped = words.strip()
+    if len(stripped) > 200 or not is_one_line(stripped):
+        raise ConfigError(f"{words[:50]!r} cannot be shown", where=where, allowed="200 characters on one line")
+    return stripped
+
+
+def _checked_name(name: str) -> str:
+    stripped = name.strip()
+    if not stripped or len(stripped) > 200 or not stripped.isprintable():
+        raise ConfigError(f"{name[:50]!r} is not a name", where="name", allowed="1 to 200 printable characters")
+    return stripped
+
+
+def _hash_password(password: str) -> str:
+    if not _FEWEST_CHARACTERS <= len(password) <= _MOST_CHARACTERS:
+        raise ConfigError(
+            f"a password of {len(password)} characters", where="password", allowed=f"{_FEWEST_CHARACTERS} or more"
+        )
+    return _hasher.hash(password)
+
+
+def _is_password(stored: str, password: str) -> bool:
+    try:
+        return _hasher.verify(stored, password[:_MOST_CHARACTERS])
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def _key(session: Session) -> bytes:
+    engine = session.get_bind()
+    if engine not in _keys:
+        value = session.scalar(select(StoredKey.value).where(StoredKey.name == "cookies"))
+        assert value is not None, "made when the workbench is opened"
+        _keys[engine] = bytes.fromhex(value)
+    return _keys[engine]
+
+
+def _unsigned(session: Session, cookie: str) -> str | None:
+    try:
+        return Signer(_key(session)).unsign(cookie).decode()
+    except (BadSignature, UnicodeDecodeError):
+        return None
+
+
+def _digest(token: str) -> str:
+    # Tokens are random and long: one fast hash is enough, where passwords need a slow one.
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,109 @@
+"""Who may do what: one permission for each route, and the permissions of each role.
+
+A route names its permission in its signature (`needs`); a test walks all routes and all roles. A person who may do
+something in general still reaches only what is theirs: the functions behind the routes look objects up by person.
+"""
+
+import hmac
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Literal
+
+from fastapi import Depends, Path, Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from steelyard.workbench.accounts.people import Role, Visitor, visitor_of_cookie, visitor_of_token
+from steelyard.workbench.storage.database import Database
+
+Permission = Literal[
+    "annotate",
+    "align",
+    "review as delivery",
+    "review as operations",
+    "validate",
+    "settle",
+    "pass on",
+    "decide on batches",
+    "see progress",
+    "see people",
+    "export",
+    "manage project",
+    "manage people",
+    "see audit log",
+    "own account",
+]
+COOKIE = "steelyard_workbench"
+ALLOWED: dict[Role, frozenset[Permission]] = {
+    "annotator": frozenset({"annotate", "align", "own account"}),
+    "delivery": frozenset({"review as delivery", "settle", "pass on", "see progress", "see people", "own account"}),
+    "operations": frozenset(
+        {"review as operations", "settle", "pass on", "decide on batches", "see progress", "see people", "own account"}
+    ),
+    "researcher": frozenset(
+        {"validate", "settle", "decide on batches", "see progress", "see people", "export", "own account"}
+    ),
+    "administrator": frozenset(
+        {"see progress", "see people", "export", "manage project", "manage people", "see audit log", "own account"}
+    ),
+}
+"""Administrators neither annotate nor review: who can change accounts must not decide what the data say."""
+
+
+class LoginNeeded(Exception):  # noqa: N818 - leads to the page of the login
+    """A page was asked for without being logged in."""
+
+
+def visitor_of(request: Request) -> Visitor | None:
+    """Return who sends a request, by the session's cookie or an API token; null for nobody."""
+    database: Database = request.app.state.database
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    with database.looking_up() as session:
+        if scheme.lower() == "bearer":
+            return visitor_of_token(session, token.strip())
+        cookie = request.cookies.get(COOKIE)
+        return visitor_of_cookie(session, cookie, at=time.time()) if cookie else None
+
+
+def needs(permission: Permission) -> Callable[[Request], Awaitable[Visitor]]:
+    """Return the dependency of a route that needs a permission: who sends the request.
+
+    Raises LoginNeeded for nobody, and answers 403 to a person without the permission and to a change whose form or
+    header lacks the session's token (CSRF).
+    """
+
+    async def check(request: Request) -> Visitor:
+        visitor = await run_in_threadpool(visitor_of, request)
+        if visitor is None:
+            raise LoginNeeded
+        if permission not in ALLOWED[visitor.role]:
+            raise HTTPException(403)
+        if request.method not in ("GET", "HEAD") and visitor.csrf is not None:
+            await _check_form_token(request, visitor.csrf)
+        return visitor
+
+    check.permission = permission  # pyright: ignore[reportFunctionMemberAccess] - what the test of all routes reads
+    return check
+
+
+async def _check_form_token(request: Request, expected: str) -> None:
+    sent = request.headers.get("x-csrf-token")
+    if sent is None and "form" in request.headers.get("content-type", ""):
+        field = (await request.form()).get("csrf", "")
+        sent = field if isinstance(field, str) else ""
+    if not hmac.compare_digest((sent or "").encode(), expected.encode()):
+        await request.close()
+        raise HTTPException(403, "the form is not from this page, or its session is over: open the page again")
+
+
+Annotator = Annotated[Visitor, Depends(needs("annotate"))]
+Anyone = Annotated[Visitor, Depends(needs("own account"))]
+Manager = Annotated[Visitor, Depends(needs("manage project"))]
+PeopleManager = Annotated[Visitor, Depends(needs("manage people"))]
+Exporter = Annotated[Visitor, Depends(needs("export"))]
+Observer = Annotated[Visitor, Depends(needs("see progress"))]
+PeopleObserver = Annotated[Visitor, Depends(needs("see people"))]
+Auditor = Annotated[Visitor, Depends(needs("see audit log"))]
+LARGEST_NUMBER = 2**63 - 1
+RowNumber = Annotated[int, Path(ge=1, le=LARGEST_NUMBER)]
+"""The number of a row in an address. A larger one fits no database."""

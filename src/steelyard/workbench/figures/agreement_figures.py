@@ -1,0 +1,260 @@
+"""Agreement: what two people say of the same task before they see each other's answer, and what gate and reviews say.
+
+The measures are those of `statistics.agreement`, on sums that answers added to (`tallies`). Shares over items have the
+item as their unit, those of people and pairs of people the task: a person rarely has two tasks of an item.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Integer, cast, func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answer_counts import confusion, ratio_sums, turned
+from steelyard.core.numerics import Floats
+from steelyard.core.text import natural_order
+from steelyard.core.types import Record
+from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.linearised import RatioSums, mean_of_sums
+from steelyard.workbench.figures.agreement_clusters import agreement_effects, task_numbers
+from steelyard.workbench.figures.dashboards import review_counts, week_of, week_start
+from steelyard.workbench.figures.label_coincidences import AnswerSample, several_coincidences
+from steelyard.workbench.figures.queue_figures import QueueFigures, queue_figures
+from steelyard.workbench.storage.figure_tables import (
+    StoredGateResult,
+    StoredPairAgreement,
+)
+from steelyard.workbench.storage.tables import StoredPerson, StoredProject, StoredReview
+
+_MOST_PAIRS = 200
+_KEYS = ("id", "project_id", "kind", "category", "first_id", "second_id")
+_SUMS = tuple(column for column in StoredPairAgreement.__table__.columns if column.name not in _KEYS)
+
+
+class AgreementRow(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The agreement of a group: the share of equal verdicts, kappa and alpha beyond chance, and the mean of tau-b.
+
+    Kappa is of a person and the others, or of two people; null where people have no order. ``people``: their numbers.
+    ``num_tasks``: those that two people or more have answered.
+    """
+
+    name: str
+    people: tuple[int, ...]
+    num_tasks: int
+    same: Estimate
+    kappa: Estimate | None
+    alpha: Estimate
+    tau: Estimate
+
+
+class ShareRow(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A share of a group: items that passed the gate, or reviews that rejected. ``at``: the start of a week."""
+
+    name: str
+    share: Estimate
+    at: float | None = None
+
+
+class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Agreement in all, by category, person and pair of people; the gate and the reviews by layer, person and week.
+
+    With a ``queue`` the items are not a random sample: it has the agreement over those that came by chance.
+    ``alpha_sample``: what alpha stands on where it is not all answers, in large projects with three answers a task.
+    """
+
+    overall: AgreementRow
+    alpha_sample: AnswerSample | None
+    categories: tuple[AgreementRow, ...]
+    people: tuple[AgreementRow, ...]
+    pairs: tuple[AgreementRow, ...]
+    gate: Estimate
+    gate_weeks: tuple[ShareRow, ...]
+    gate_categories: tuple[ShareRow, ...]
+    rejected_layers: tuple[ShareRow, ...]
+    rejected_people: tuple[ShareRow, ...]
+    rejected_weeks: tuple[ShareRow, ...]
+    queue: QueueFigures | None
+
+
+def agreement_figures(session: Session, project: StoredProject) -> AgreementFigures:
+    """Return the figures of agreement, gate and reviews of a project."""
+    pairs, gates = _pair_sums(session, project.id), _gate_sums(session, project.id)
+    names = _names(session)
+    several, alike = several_coincidences(session, project), agreement_effects(session, project.id)
+    # With two people a task is one comparison, and the sums have their number.
+    numbers = None if several is None else task_numbers(session, project.id)
+    whole = _Subject("", tau_effect=alike.tau, num_tasks=numbers and sum(numbers.categories.values()))
+    categories = sorted({category for category, *_ in pairs}, key=natural_order)
+    by_person, by_pair = _by_people(pairs)
+    most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
+    reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
+    return AgreementFigures(
+        overall=_row(whole, pairs.values(), _ratio(gates), several and several.total),
+        alpha_sample=several and several.sample,
+        categories=tuple(
+            _row(
+                _Subject(
+                    category,
+                    tau_effect=alike.tau_of_category.get(category, 1.0),
+                    num_tasks=None if numbers is None else numbers.categories.get(category, 0),
+                ),
+                [sums for key, sums in pairs.items() if key[0] == category],
+                _ratio([row for row in gates if row[0] == category]),
+                None if several is None else several.of(category),
+            )
+            for category in categories
+        ),
+        people=tuple(
+            _row(
+                _Subject(
+                    names.get(person, ""),
+                    (person,),
+                    same_effect=alike.same_of_person.get(person, 1.0),
+                    tau_effect=alike.tau_of_person.get(person, 1.0),
+                    num_tasks=None if numbers is None else numbers.people.get(person, 0),
+                ),
+                by_person[person],
+            )
+            for person in sorted(by_person, key=lambda person: (natural_order(names.get(person, "")), person))
+        ),
+        pairs=tuple(
+            _row(_Subject(f"{names.get(first, '')} – {names.get(second, '')}", (first, second)), by_pair[first, second])
+            for first, second in most
+        ),
+        gate=_share([(row[2], row[3]) for row in gates]),
+        gate_weeks=_shares(((row[1], row[2], row[3]) for row in gates), are_weeks=True),
+        gate_categories=_shares((row[0], row[2], row[3]) for row in gates),
+        rejected_layers=_shares(_decisions(reviews, 0)),
+        rejected_people=_shares(
+            (names.get(person, ""), number, total) for person, number, total in _decisions(reviews, 1)
+        ),
+        rejected_weeks=_shares(_decisions(reviews, 2), are_weeks=True),
+        queue=queue_figures(session, project.id),
+    )
+
+
+def _pair_sums(session: Session, project: int) -> dict[tuple[str, int, int], dict[str, float]]:
+    """Return the sums by category and the two people, over all kinds of tasks."""
+    key = (StoredPairAgreement.category, StoredPairAgreement.first_id, StoredPairAgreement.second_id)
+    rows = session.execute(
+        select(*key, *(func.sum(column) for column in _SUMS))
+        .where(StoredPairAgreement.project_id == project)
+        .group_by(*key)
+        .order_by(*key)
+    ).all()
+    names = [column.name for column in _SUMS]
+    return {tuple(row[:3]): dict(zip(names, map(float, row[3:]), strict=True)) for row in rows}
+
+
+def _by_people(
+    pairs: Mapping[tuple[str, int, int], Mapping[str, float]],
+) -> tuple[dict[int, list[Mapping[str, float]]], dict[tuple[int, int], list[Mapping[str, float]]]]:
+    """Return the sums of each person, who is the first of the two there, and those of every two people."""
+    by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
+    by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
+    for (_, first, second), sums in pairs.items():
+        by_person[first].append(sums)
+        by_person[second].append(turned(sums))
+        by_pair[first, second].append(sums)
+    return by_person, by_pair
+
+
+def _gate_sums(session: Session, project: int) -> list[Sequence[Any]]:
+    """Return rows of category, week, passed and all items, and the sums of a ratio over items, of verdicts at the gate.
+
+    The last five are equal and judged verdicts, their squares, and their product.
+    """
+    gate, week = StoredGateResult, week_of(StoredGateResult.at)
+    same, judged = gate.num_same, gate.num_judged
+    sums = (same, judged, same * same, same * judged, judged * judged)
+    rows = session.execute(
+        select(gate.category, week, func.sum(cast(gate.is_passed, Integer)), func.count(), *map(func.sum, sums))
+        .where(gate.project_id == project, gate.num_compared > 0)
+        .group_by(gate.category, week)
+        .order_by(gate.category, week)
+    ).all()
+    return [(row[0], row[1], *(int(value) for value in row[2:])) for row in rows]
+
+
+def _ratio(gates: Sequence[Sequence[Any]]) -> RatioSums:
+    same, judged, same_squared, product, judged_squared = (sum(row[place] for row in gates) for place in range(4, 9))
+    return RatioSums(sum(row[3] for row in gates), same, judged, same_squared, product, judged_squared)
+
+
+class _Subject(NamedTuple):
+    """What a row is about, with its design effects. ``num_tasks``: null where the sums have their number."""
+
+    name: str
+    people: tuple[int, ...] = ()
+    same_effect: float = 1.0
+    tau_effect: float = 1.0
+    num_tasks: int | None = None
+
+
+def _row(
+    group: _Subject,
+    parts: Iterable[Mapping[str, float]],
+    items: RatioSums | None = None,
+    several: Floats | None = None,
+) -> AgreementRow:
+    """Return the row of a group; ``items``: the sums over its items where these are the unit, else tasks are.
+
+    ``several``: the coincidences where tasks have three answers or more, else they follow from the sums. Those of one
+    or two people are of two labels each.
+    """
+    sums: dict[str, float] = dict.fromkeys((column.name for column in _SUMS), 0.0)
+    for part in parts:
+        for key, value in part.items():
+            sums[key] += value
+    ratio = items or ratio_sums(sums)
+    same, cells = ratio.estimate(design_effect=group.same_effect), confusion(sums)
+    matrix = cells.reshape(NUM_LABELS, NUM_LABELS)
+    coincidences = (matrix + matrix.T).reshape(-1) if several is None else several
+    units = ratio.num_units if items or group.num_tasks is None else group.num_tasks
+    return AgreementRow(
+        name=group.name,
+        people=group.people,
+        num_tasks=round(sums["num_tasks"]) if group.num_tasks is None else group.num_tasks,
+        same=same,
+        kappa=beyond_chance(same, float(kappa(cells)), cells, units) if group.people and cells.sum() else None,
+        alpha=beyond_chance(same, float(alpha(coincidences)) if coincidences.sum() else float("nan"), cells, units),
+        tau=mean_of_sums(
+            round(sums["num_taus"]),
+            sums["sum_tau"],
+            sums["tau_squared"],
+            low=-1.0,
+            high=1.0,
+            design_effect=group.tau_effect,
+        ),
+    )
+
+
+def _share(counts: Iterable[tuple[int, int]]) -> Estimate:
+    """Return the share of counts of chosen and all."""
+    rows = list(counts)
+    chosen, total = sum(row[0] for row in rows), sum(row[1] for row in rows)
+    return mean_of_sums(total, chosen, chosen, low=0.0, high=1.0)
+
+
+def _shares(rows: Iterable[tuple[Any, int, int]], *, are_weeks: bool = False) -> tuple[ShareRow, ...]:
+    """Return the share of each key, in their order, from rows of key, chosen and all."""
+    groups: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+    for key, chosen, total in rows:
+        groups[key].append((chosen, total))
+    return tuple(
+        ShareRow(
+            name="" if are_weeks else str(key), share=_share(groups[key]), at=week_start(key) if are_weeks else None
+        )
+        for key in sorted(groups, key=None if are_weeks else natural_order)
+    )
+
+
+def _decisions(reviews: Sequence[Any], place: int) -> list[tuple[Any, int, int]]:
+    """Return rows of a column of reviews, the rejected ones, and all."""
+    return [(row[place], row[4] if row[3] == "rejected" else 0, row[4]) for row in reviews if row[place] is not None]
+
+
+def _names(session: Session) -> dict[int, str]:
+    return {person: name for person, name in session.execute(select(StoredPerson.id, StoredPerson.display_name))}  # noqa: C416

@@ -1,0 +1,351 @@
+"""How far a project is: items by state, batch and category, answers a day and by person, reviews, and the forecast.
+
+Every figure is counted by the database in an index or from sums that answers added to (`tallies`): the time of a page
+does not grow with the texts, and hardly with the items.
+"""
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from sqlalchemy import BigInteger, Integer, cast, func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.pipeline import LAYERS, ItemState
+from steelyard.annotation.progress import FurtherPeople, ProjectForecast, WorkDone, WorkLeft, WorkPrice, forecast
+from steelyard.core.text import natural_order
+from steelyard.core.types import Record
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.figures.queue_figures import QueueFigures, queue_figures
+from steelyard.workbench.pipeline.projects import CALIBRATION_SHARE, settings_of
+from steelyard.workbench.pipeline.stopping_notes import saved_answers
+from steelyard.workbench.pipeline.stranded import StrandedWork, stranded_work
+from steelyard.workbench.pipeline.tallies import DAY
+from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredWorkDay
+from steelyard.workbench.storage.tables import StoredItem, StoredPerson, StoredProject, StoredReview, StoredTask
+
+PAPER_ANSWERS_A_DAY = 40
+"""Triples a day of an annotator of CheemsBench (CHEEMS, appendix D.1)."""
+_NUM_WAITS = 1000
+_WEEK = 7 * DAY
+_MONDAY = 4 * DAY
+"""The first Monday of the count of seconds: weeks begin on Mondays."""
+
+
+class ItemCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Items of a group by state. ``rework``: those that were sent back at least once."""
+
+    name: str
+    total: int
+    finished: int
+    rework: int
+    states: dict[str, int]
+
+
+class DayCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A day (UTC, its start in seconds since 1970): answers, the gold and the repeated ones of them, people, hours."""
+
+    at: float
+    answers: int
+    gold: int
+    rework: int
+    people: int
+    hours: float
+
+
+class PersonPace(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A person's answers: in all, on how many days, a day on which the person worked, and hours of active time."""
+
+    person: int
+    pseudonym: str
+    name: str
+    answers: int
+    days: int
+    answers_a_day: float
+    hours: float
+    last_at: float
+
+
+class RoundCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Rounds of items: at the gate, passed, and the answers that they took; reviews accepted and rejected.
+
+    ``compared``: those of the gates at which a task had two answers; the others could not pass.
+    """
+
+    gates: int
+    compared: int
+    passed: int
+    answers: int
+    wanted: int
+    accepted: int
+    rejected: int
+
+
+class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The progress of a project. ``answers_left``: those that open tasks ask for. ``pace``: answers a day of a person.
+
+    ``answers_saved``: those that ``stopped_rounds`` of items did not ask for, being sure enough (`stopping_rule`).
+    ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
+    ``stranded``: work that waits for nobody.
+    ``queue``: null where items come in the order of their import.
+    """
+
+    at: float
+    items: ItemCounts
+    batches: tuple[ItemCounts, ...]
+    categories: tuple[ItemCounts, ...]
+    days: tuple[DayCounts, ...]
+    people: tuple[PersonPace, ...]
+    pace: Estimate
+    answers: int
+    answers_left: int
+    stopped_rounds: int
+    answers_saved: int
+    rounds: RoundCounts
+    forecast: ProjectForecast
+    forecast_at: float
+    stranded: tuple[StrandedWork, ...]
+    queue: QueueFigures | None
+
+
+def progress_figures(session: Session, project: StoredProject, *, at: float) -> ProgressFigures:
+    """Return the figures of the page of a project's progress at a time."""
+    groups = _item_groups(session, project.id)
+    days, people = _days(session, project.id), _people(session, project.id)
+    rounds, left = _rounds(session, project.id), _answers_left(session, project.id)
+    saved = saved_answers(session, project.id)
+    total = _counted("", groups)
+    forecast_at = (at // DAY) * DAY
+    to_come = _left(session, project, rounds, left, items=total, at=forecast_at)
+    return ProgressFigures(
+        at=at,
+        items=total,
+        batches=_by(groups, 0),
+        categories=_by(groups, 1),
+        days=days,
+        people=people,
+        pace=_pace(session, project.id),
+        answers=sum(day.answers for day in days),
+        answers_left=left,
+        stopped_rounds=saved.num_rounds,
+        answers_saved=saved.num_answers,
+        rounds=rounds,
+        forecast=_forecast(project, days, to_come, at=forecast_at),
+        forecast_at=forecast_at,
+        stranded=stranded_work(session, project),
+        queue=queue_figures(session, project.id),
+    )
+
+
+def review_counts(session: Session, project: int, *columns: Any) -> list[Any]:
+    """Return the accepted and rejected reviews that were made, grouped by columns: these, the decision, a number."""
+    made = select(*columns, StoredReview.decision, func.count()).where(
+        StoredReview.project_id == project, StoredReview.layer.in_(LAYERS), StoredReview.decision.is_not(None)
+    )
+    return list(session.execute(made.group_by(*columns, StoredReview.decision)).all())
+
+
+def week_of(column: Any) -> Any:
+    """Return the number of the week of a time; `week_start` returns its beginning."""
+    return (cast(column, BigInteger) - int(_MONDAY)) // int(_WEEK)
+
+
+def week_start(number: int) -> float:
+    """Return when a week begins, in seconds since 1970."""
+    return _MONDAY + number * _WEEK
+
+
+def _item_groups(session: Session, project: int) -> list[Any]:
+    """Return rows of batch, category, state, whether the item was sent back, and the number of items."""
+    is_rework = StoredItem.round > 1
+    columns = (StoredItem.batch, StoredItem.category, StoredItem.state, is_rework)
+    counts = select(*columns, func.count()).where(StoredItem.project_id == project).group_by(*columns)
+    return list(session.execute(counts).all())
+
+
+def _by(groups: Sequence[Any], place: int) -> tuple[ItemCounts, ...]:
+    names = sorted({row[place] for row in groups}, key=natural_order)
+    return tuple(_counted(name, [row for row in groups if row[place] == name]) for name in names)
+
+
+def _counted(name: str, groups: Sequence[Any]) -> ItemCounts:
+    states: dict[str, int] = dict.fromkeys(get_args(ItemState), 0)
+    for _, _, state, _, number in groups:
+        states[state] += number
+    return ItemCounts(
+        name=name,
+        total=sum(states.values()),
+        finished=states["finished"],
+        rework=sum(number for _, _, _, is_rework, number in groups if is_rework),
+        states={state: number for state, number in states.items() if number},
+    )
+
+
+def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
+    sums = (StoredWorkDay.num_answers, StoredWorkDay.num_gold, StoredWorkDay.num_rework, StoredWorkDay.seconds)
+    rows = session.execute(
+        select(StoredWorkDay.day, *(func.sum(column) for column in sums), func.count())
+        .where(StoredWorkDay.project_id == project)
+        .group_by(StoredWorkDay.day)
+        .order_by(StoredWorkDay.day)
+    ).all()
+    return tuple(
+        DayCounts(
+            at=day * DAY,
+            answers=int(answers),
+            gold=int(gold),
+            rework=int(rework),
+            people=int(people),
+            hours=float(seconds) / 3600,
+        )
+        for day, answers, gold, rework, seconds, people in map(tuple, rows)
+    )
+
+
+def _people(session: Session, project: int) -> tuple[PersonPace, ...]:
+    rows = session.execute(
+        select(
+            StoredPerson.id,
+            StoredPerson.pseudonym,
+            StoredPerson.display_name,
+            func.sum(StoredWorkDay.num_answers),
+            func.count(),
+            func.sum(StoredWorkDay.seconds),
+            func.max(StoredWorkDay.day),
+        )
+        .join(StoredPerson, StoredWorkDay.person_id == StoredPerson.id)
+        .where(StoredWorkDay.project_id == project)
+        .group_by(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name)
+        .order_by(func.sum(StoredWorkDay.num_answers).desc(), StoredPerson.id)
+    ).all()
+    return tuple(
+        PersonPace(
+            person=person,
+            pseudonym=pseudonym,
+            name=name,
+            answers=int(answers),
+            days=days,
+            answers_a_day=float(answers) / days,
+            hours=float(seconds) / 3600,
+            last_at=last * DAY,
+        )
+        for person, pseudonym, name, answers, days, seconds, last in rows
+    )
+
+
+def _pace(session: Session, project: int) -> Estimate:
+    """Return the mean of answers a day over people and the days on which they worked, with its interval."""
+    number = StoredWorkDay.num_answers
+    count, total, squares, largest = session.execute(
+        select(func.count(), func.sum(number), func.sum(number * number), func.max(number)).where(
+            StoredWorkDay.project_id == project
+        )
+    ).one()
+    return mean_of_sums(count, float(total or 0), float(squares or 0), low=0.0, high=float(largest or 1))
+
+
+def _rounds(session: Session, project: int) -> RoundCounts:
+    gate = StoredGateResult
+    passed = func.sum(cast(gate.is_passed, Integer))
+    compared = func.sum(cast(gate.num_compared > 0, Integer))
+    gates, num_compared, num_passed, answers, wanted = session.execute(
+        select(func.count(), compared, passed, func.sum(gate.num_answers), func.sum(gate.num_wanted)).where(
+            gate.project_id == project
+        )
+    ).one()
+    decisions = dict.fromkeys(("accepted", "rejected"), 0)
+    for decision, number in review_counts(session, project):
+        decisions[decision] += number
+    return RoundCounts(
+        gates=gates,
+        compared=int(num_compared or 0),
+        passed=int(num_passed or 0),
+        answers=int(answers or 0),
+        wanted=int(wanted or 0),
+        **decisions,
+    )
+
+
+def _answers_left(session: Session, project: int) -> int:
+    # The condition of the index `ix_tasks_left`, in its words.
+    left = select(func.sum(StoredTask.num_wanted - StoredTask.num_answered)).where(
+        StoredTask.project_id == project,
+        StoredTask.num_answered < StoredTask.num_wanted,
+        ~StoredTask.is_retired,
+        ~StoredTask.is_gold,
+    )
+    return int(session.scalar(left) or 0)
+
+
+def _left(
+    session: Session, project: StoredProject, rounds: RoundCounts, answers_left: int, *, items: ItemCounts, at: float
+) -> WorkLeft:
+    finished, waiting = _waits(session, project.id, at)
+    return WorkLeft(
+        num_answers=answers_left,
+        num_items=items.total - items.finished - items.states.get("dropped", 0),
+        answers_a_round=rounds.answers / rounds.gates if rounds.gates else 0.0,
+        waste=max(1.0, rounds.answers / rounds.wanted) if rounds.wanted else 1.0,
+        num_accepted=items.finished,
+        num_rejected=_num_sent_back(session, project.id),
+        waits=finished,
+        waiting=waiting,
+        further=_further(session, project),
+    )
+
+
+def _further(session: Session, project: StoredProject) -> FurtherPeople | None:
+    """Return how many people tasks ask for so far; null where they ask for all at once."""
+    rules = settings_of(project).rules
+    if rules.fewest_annotators is None:
+        return None
+    is_under_way = StoredItem.state == "annotating"
+    rows = session.execute(
+        select(is_under_way, StoredTask.num_wanted, func.count())
+        .join(StoredItem, (StoredTask.item_id == StoredItem.id) & (StoredTask.round == StoredItem.round))
+        .where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False), StoredTask.is_retired.is_(False))
+        .group_by(is_under_way, StoredTask.num_wanted)
+    ).all()
+    under_way = {people: number for is_open, people, number in rows if is_open}
+    before = {people: float(number) for is_open, people, number in rows if not is_open}
+    # Items of the calibration ask everybody from the start, whatever is known.
+    calibration = CALIBRATION_SHARE * sum(before.values())
+    before[rules.num_annotators] = max(0.0, before.get(rules.num_annotators, 0.0) - calibration)
+    return FurtherPeople(under_way, before, rules.num_annotators)
+
+
+def _forecast(project: StoredProject, days: Sequence[DayCounts], left: WorkLeft, *, at: float) -> ProjectForecast:
+    """ProjectForecast from the whole days before ``at``, the start of a day; those without an answer count, too."""
+    settings = settings_of(project)
+    by_day = {day.at: day for day in days if day.at < at}
+    first = min(by_day, default=at)
+    row = [by_day.get(first + number * DAY) for number in range(int((at - first) // DAY))]
+    # Answers to gold tasks take time and money, and are not among those that open tasks ask for.
+    answers, gold = sum(day.answers for day in by_day.values()), sum(day.gold for day in by_day.values())
+    done = WorkDone(
+        [0 if day is None else day.answers - day.gold for day in row],
+        [0.0 if day is None else 3600 * day.hours for day in row],
+        first_weekday=int((first - _MONDAY) // DAY) % 7,
+    )
+    is_by_hour = settings.priced_by == "hour"
+    amount = settings.price if is_by_hour else settings.price * answers / max(1, answers - gold)
+    return forecast(done, left, WorkPrice(amount, settings.priced_by), seed=settings.seed)
+
+
+def _num_sent_back(session: Session, project: int) -> int:
+    """Return the rounds that began with a rejection."""
+    rounds = select(func.sum(StoredItem.round - 1)).where(StoredItem.project_id == project)
+    return int(session.scalar(rounds) or 0)
+
+
+def _waits(session: Session, project: int, at: float) -> tuple[list[float], list[float]]:
+    """Return the days from the gate to the end, of the items that came to it last, and of those that still wait."""
+    gate = StoredGateResult
+    latest = select(gate).where(gate.project_id == project).order_by(gate.id.desc()).limit(_NUM_WAITS).subquery()
+    rows = session.execute(
+        select(latest.c.at, StoredItem.state, StoredItem.changed_at)
+        .join(StoredItem, (StoredItem.id == latest.c.item_id) & (StoredItem.round == latest.c.round))
+        .where(StoredItem.state.not_in(("annotating", "dropped")))
+    ).all()
+    ended = [max(0.0, changed_at - begun) / DAY for begun, state, changed_at in rows if state == "finished"]
+    return ended, [max(0.0, at - begun) / DAY for begun, state, _ in rows if state != "finished"]

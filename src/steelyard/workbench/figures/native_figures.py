@@ -1,0 +1,38 @@
+"""What native speakers say of the items of a project, by language: the figures of the verb `native` as a page."""
+
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.native_results import NativeResult, native_results
+from steelyard.core.types import Record
+from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.projects import count_states, settings_of
+from steelyard.workbench.storage.tables import StoredProject
+
+
+class NativeFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Results by language over the finished items; ``items`` are all of the project. ``judges``: names in all results.
+
+    Each language has at most ``num_per_language`` items, so that reading them all takes little time.
+    """
+
+    items: int
+    finished: int
+    judges: tuple[str, ...]
+    languages: tuple[NativeResult, ...]
+
+
+def is_native_check(project: StoredProject) -> bool:
+    """Tell whether the tasks of a project are those of the native-speaker check."""
+    return settings_of(project).tasks.kind == "native_check"
+
+
+def native_figures(session: Session, project: StoredProject) -> NativeFigures:
+    """Return the results of a native-speaker check by language."""
+    states = count_states(session, project.id)
+    results = native_results(export_cases(session, project, evidence="aligned"))
+    return NativeFigures(
+        items=sum(states.values()),
+        finished=states.get("finished", 0),
+        judges=tuple(sorted({judge for each in results for judge in each.judges})),
+        languages=results,
+    )

@@ -1,0 +1,1 @@
+"""The way of an item: imported, handed out, answered, through the gate, aligned, reviewed, finished, exported."""

@@ -1,0 +1,287 @@
+"""Alignment: people whose answers differ settle their tasks together; what they cannot settle climbs the layers.
+
+Both see each other's answers without names, discuss, and propose. A task is settled when the latest proposals of all
+its people agree on every point. Either may say that they cannot settle it: then delivery decides, or passes it on to
+operations, and these to the developers.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import Select, bindparam, exists, literal, select, tuple_
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.pipeline.discards import remove_discarded
+from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, settle_if_agreed
+from steelyard.workbench.pipeline.item_states import lock_item, move
+from steelyard.workbench.pipeline.projects import case_of, settings_of
+from steelyard.workbench.pipeline.question_words import category_spellings
+from steelyard.workbench.pipeline.submissions import check_answer, filed_guideline
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
+
+MOST_CHARACTERS = 5000
+"""The longest remark or reason."""
+_PAGE = 200
+_STATE_OF: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
+_ALIGNING = select(StoredItem).where(
+    StoredItem.state == "aligning",
+    exists().where(
+        StoredAnswer.task_id == StoredTask.id,
+        StoredAnswer.person_id == bindparam("person"),
+        StoredAnswer.stage == "annotation",
+        StoredTask.item_id == StoredItem.id,
+        StoredTask.round == StoredItem.round,
+    ),
+)
+
+
+class ItemToAlign(NamedTuple):
+    """An item in a person's queue, and how many of its tasks wait for a proposal of this person."""
+
+    item: StoredItem
+    num_waiting: int
+    num_open: int
+
+
+class QueuePage(NamedTuple):
+    """Which items of a queue a page has; empty texts leave nothing out. ``after``: the end of the page before it."""
+
+    batch: str = ""
+    category: str = ""
+    language: str = ""
+    after: str = ""
+
+    def following(self, items: Sequence[StoredItem]) -> str:
+        """Return the ``after`` of the page behind these items; empty on the last page."""
+        return f"{items[-1].changed_at!r}:{items[-1].id}" if len(items) == _PAGE else ""
+
+
+FIRST_PAGE = QueuePage()
+
+
+class AlignmentPage(NamedTuple):
+    """A page of a person's queue of alignment. ``following``: the ``after`` of the next page, empty on the last."""
+
+    entries: tuple[ItemToAlign, ...]
+    following: str
+
+
+def items_to_align(session: Session, person: int, wanted: QueuePage = FIRST_PAGE) -> AlignmentPage:
+    """Return a page of the items that a person has to align with others, those that wait longest on the first page.
+
+    Within a page those come first that wait for this person. Raises ConfigError for an ``after`` that no page has.
+    """
+    items = _on_page(session, _ALIGNING, wanted, person)
+    evidence = evidence_of(session, items)
+    queue: list[ItemToAlign] = []
+    for item in items:
+        of_person = [each for each in evidence[item.id] if each.is_open and person in each.answers]
+        if of_person:
+            queue.append(ItemToAlign(item, sum(_is_waiting(each, person) for each in of_person), len(of_person)))
+    return AlignmentPage(tuple(sorted(queue, key=lambda entry: entry.num_waiting == 0)), wanted.following(items))
+
+
+def all_items_to_align(session: Session, person: int) -> list[ItemToAlign]:
+    """Return the items of all pages of a person's queue of alignment."""
+    queue, wanted = [], FIRST_PAGE
+    while True:
+        entries, following = items_to_align(session, person, wanted)
+        queue += entries
+        if not following:
+            return queue
+        wanted = wanted._replace(after=following)
+
+
+def tasks_to_align(session: Session, item: int, person: int) -> list[TaskEvidence] | None:
+    """Return the disputed tasks of an item that a person has answered, settled ones too; null where there are none.
+
+    Null also for an item that is not in alignment: to others it does not exist.
+    """
+    stored = session.get(StoredItem, item)
+    if stored is None or stored.state != "aligning":
+        return None
+    tasks = [each for each in evidence_of(session, [stored])[item] if each.is_disputed and person in each.answers]
+    return tasks or None
+
+
+def has_moved_on(session: Session, item: int, person: int) -> bool:
+    """Tell whether an item that a person worked on has left alignment: it was settled, or passed on."""
+    moved = select(StoredItem.id).where(StoredItem.id == item, StoredItem.state != "aligning", has_worked_on(person))
+    return session.scalar(moved) is not None
+
+
+def items_to_settle(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
+    """Return the items that wait for the decision of a layer, oldest first, but none that the person annotated."""
+    return waiting_items(session, _STATE_OF[layer], person, wanted)
+
+
+def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) -> list[StoredItem]:
+    """Return a page of the items in a state that the person did not annotate, those that wait longest first.
+
+    Raises ConfigError for an ``after`` that no page has.
+    """
+    return _on_page(
+        session, select(StoredItem).where(StoredItem.state == state, ~has_worked_on(person)), wanted, person
+    )
+
+
+def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage, person: int) -> list[StoredItem]:
+    for column, values in (
+        (StoredItem.batch, (wanted.batch,)),
+        (StoredItem.category, category_spellings(wanted.category)),
+        (StoredItem.language, (wanted.language,)),
+    ):
+        if any(values):
+            statement = statement.where(column.in_(values))
+    if wanted.after:
+        moment, _, number = wanted.after.partition(":")
+        try:
+            place = float(moment), int(number)
+        except ValueError:
+            raise ConfigError(
+                f"{wanted.after[:50]!r} is not a place in a queue", where="after", do="open it anew"
+            ) from None
+        statement = statement.where(tuple_(StoredItem.changed_at, StoredItem.id) > tuple_(*map(literal, place)))
+    in_order = statement.order_by(StoredItem.changed_at, StoredItem.id).limit(_PAGE)
+    return list(session.scalars(in_order, {"person": person}))
+
+
+def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
+    """Return the condition that a person annotated or aligned the item of a statement, in any round."""
+    return exists().where(
+        StoredAnswer.task_id == StoredTask.id,
+        StoredAnswer.person_id == person,
+        StoredAnswer.stage.in_(("annotation", "proposal", "alignment")),
+        StoredTask.item_id == StoredItem.id,
+    )
+
+
+def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, person: int, at: float) -> bool:
+    """Store a person's proposal for a task. Returns whether it settles the task: all its people agree on every point.
+
+    Raises TransitionRefused where the task is settled already or the item has moved on, and ConfigError for an answer
+    that contradicts itself, or that gives up.
+    """
+    locked, evidence = _open_task(session, item, task, state="aligning")
+    if person not in evidence.answers:
+        raise TransitionRefused("the task is not of this person")
+    _check(session, locked, evidence, answer)
+    evidence.proposals[person] = answer
+    _store(session, evidence, answer, stage="proposal", person=person, at=at)
+    record(session, Deed("proposed", "task", task, person, {}), at=at)
+    if evidence.proposals.keys() < evidence.answers.keys():
+        return False
+    if not are_alike(evidence.task, list(evidence.proposals.values())):
+        return False
+    _settle(session, locked, evidence, answer, stage="alignment", person=person, at=at)
+    return True
+
+
+def settle(session: Session, item: int, task: int, answer: TaskAnswer, *, layer: Layer, person: int, at: float) -> None:
+    """Store the decision of a layer on a task. Raises as `propose`."""
+    locked, evidence = _open_task(session, item, task, state=_STATE_OF[layer])
+    _check(session, locked, evidence, answer)
+    _settle(session, locked, evidence, answer, stage=layer, person=person, at=at)
+
+
+def pass_on(session: Session, item: int, reason: str, *, state: str, person: int, at: float) -> None:
+    """Pass an item that cannot be settled in its state to the next layer, with the reason as a remark.
+
+    Raises TransitionRefused where the item is in another state by now, or with the last layer.
+    """
+    text = _checked(reason, "reason")
+    locked = lock_item(session, item)
+    if locked.state != state:
+        raise TransitionRefused(f"the item is {locked.state!r} by now")
+    session.add(StoredRemark(item_id=item, person_id=person, text=text, at=at))
+    move(session, locked, "unresolved", person=person, at=at, reason=text)
+
+
+def add_remark(session: Session, item: StoredItem, text: str, *, person: int, at: float) -> None:
+    """Keep a remark of the discussion of an item. Raises ConfigError for an empty or overlong one.
+
+    The latest remark sent once more, by a second click or a connection that broke, is the same remark.
+    """
+    checked = _checked(text, "remark")
+    latest = session.scalar(
+        select(StoredRemark).where(StoredRemark.item_id == item.id).order_by(StoredRemark.id.desc()).limit(1)
+    )
+    if latest is not None and (latest.person_id, latest.text) == (person, checked):
+        return
+    session.add(StoredRemark(item_id=item.id, person_id=person, text=checked, at=at))
+    record(session, Deed("remarked", "item", item.id, person, {}), at=at)
+
+
+def _is_waiting(evidence: TaskEvidence, person: int) -> bool:
+    """Tell whether the person has not proposed, or another one has proposed something else."""
+    proposal = evidence.proposals.get(person)
+    others = [other for key, other in evidence.proposals.items() if key != person]
+    return proposal is None or not are_alike(evidence.task, [proposal, *others])
+
+
+def _open_task(session: Session, item: int, task: int, *, state: str) -> tuple[StoredItem, TaskEvidence]:
+    locked = lock_item(session, item)
+    if locked.state != state:
+        raise TransitionRefused(f"the item is {locked.state!r} by now")
+    for evidence in evidence_of(session, [locked])[item]:
+        if evidence.task.id == task and evidence.is_open:
+            return locked, evidence
+    raise TransitionRefused("the task is settled, or not shown any more")
+
+
+def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: TaskAnswer) -> None:
+    texts = {response.id: response.text or "" for response in case_of(item).responses}
+    shown = {response: texts[response] for response in evidence.task.responses}
+    if answer.cannot_judge is not None:
+        raise ConfigError("the answer gives no verdict", where="answer", do="say that you cannot settle the item")
+    settings = settings_of(session.get_one(StoredProject, item.project_id))
+    check_answer(evidence.task.kind, answer, shown, settings)
+    if unknown := set(answer.discarded.values()) - set(settings.discard_reasons):
+        allowed = ", ".join(settings.discard_reasons)
+        raise ConfigError(f"{sorted(unknown)[0]!r} is no reason to discard", where="answer", allowed=allowed)
+
+
+def _settle(
+    session: Session,
+    item: StoredItem,
+    evidence: TaskEvidence,
+    answer: TaskAnswer,
+    *,
+    stage: str,
+    person: int,
+    at: float,
+) -> None:
+    _store(session, evidence, answer, stage=stage, person=person, at=at)
+    record(session, Deed("task settled", "task", evidence.task.id, person, {"stage": stage}), at=at)
+    settings = settings_of(session.get_one(StoredProject, item.project_id))
+    remove_discarded(session, item, settings, person=person, at=at)
+    settle_if_agreed(session, item, person=person, at=at)
+
+
+def _store(session: Session, evidence: TaskEvidence, answer: TaskAnswer, *, stage: str, person: int, at: float) -> None:
+    session.add(
+        StoredAnswer(
+            task_id=evidence.task.id,
+            person_id=person,
+            stage=stage,
+            content=msgspec.to_builtins(answer),
+            seconds=0.0,
+            guideline_id=filed_guideline(session, evidence.task, person),
+            at=at,
+        )
+    )
+    session.flush()
+
+
+def _checked(text: str, where: str) -> str:
+    stripped = text.strip()
+    if not stripped or len(stripped) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{len(stripped)} characters", where=where, allowed=f"1 to {MOST_CHARACTERS}", do="say it in words"
+        )
+    return stripped

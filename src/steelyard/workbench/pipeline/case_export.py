@@ -1,0 +1,174 @@
+"""The export of a project: its finished items as cases, with every judgment and where it came from.
+
+Items are read in blocks, each with its answers in one query: memory does not grow with the project, and the database is
+asked a few times for hundreds of items.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answers import Origin, TaskAnswer
+from steelyard.annotation.task_kinds import TaskKind, kind_named
+from steelyard.core.types import Case, JsonObject
+from steelyard.workbench.pipeline.projects import case_of
+from steelyard.workbench.pipeline.stopping_notes import stopping_notes
+from steelyard.workbench.storage.queue_tables import queue_notes
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredGuideline,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredTask,
+)
+
+BLOCK = 500
+"""The items that are read at a time."""
+Evidence = Literal["both", "aligned"]
+"""What is exported: the judgments of both people and of alignment, or only what stands at the end."""
+
+
+class _ExportedAnswer(NamedTuple):
+    """An answer of an item's present round, with what is exported of its task and its person.
+
+    ``id`` and ``task`` are numbers in the database, ``number`` is that of the task within the item; ``shown`` is
+    null for an answer without an assignment.
+    """
+
+    item: int
+    task: int
+    round: int
+    number: int
+    kind: str
+    responses: list[str]
+    id: int
+    stage: str
+    seconds: float
+    guideline: int | None
+    guideline_version: int | None
+    content: JsonObject
+    pseudonym: str
+    is_simulated: bool
+    shown: list[str] | None
+
+
+def export_cases(session: Session, project: StoredProject, *, evidence: Evidence, block: int = BLOCK) -> Iterator[Case]:
+    """Yield the case of every finished item with its judgments and ratings, in the order of the import.
+
+    ``both`` takes what two people wrote before they saw each other's answers, and what was aligned or settled as
+    further judgments; ``aligned`` takes for each task only the answer that stands: the latest settled one, else both.
+    ``block``: how many items are read at a time; the cases are the same with any number.
+    """
+    after = 0
+    finished = (
+        select(StoredItem)
+        .where(StoredItem.project_id == project.id, StoredItem.state == "finished")
+        .order_by(StoredItem.id)
+        .limit(block)
+    )
+    while items := session.scalars(finished.where(StoredItem.id > after)).all():
+        answers = _answers_of(session, items)
+        queues, stops = queue_notes(session, items), stopping_notes(session, items)
+        for item in items:
+            notes = {"queue": queues.get(item.id), "stopping": stops.get(item.id)}
+            meta = {"agreement": item.agreement, "discarded": list(item.discarded)}
+            # Whoever counts over the cases must know which of them are a random sample.
+            meta |= {name: note for name, note in notes.items() if note is not None}
+            case = _with_evidence(item, answers.get(item.id, []), evidence, meta)
+            if case is not None:
+                yield case
+        after = items[-1].id
+        session.expunge_all()
+
+
+def task_name(round_number: int, number: int) -> str:
+    """Return how a task of an item is named outside the workbench: its round and its number."""
+    return f"{round_number}-{number}"
+
+
+def _answers_of(session: Session, items: Sequence[StoredItem]) -> dict[int, list[_ExportedAnswer]]:
+    """Return the answers to the tasks of the items' present rounds, by item and in the order of the tasks."""
+    rows: Any = session.execute(
+        select(
+            StoredTask.item_id,
+            StoredTask.id,
+            StoredTask.round,
+            StoredTask.number,
+            StoredTask.kind,
+            StoredTask.responses,
+            StoredAnswer.id,
+            StoredAnswer.stage,
+            StoredAnswer.seconds,
+            StoredAnswer.guideline_id,
+            StoredGuideline.version,
+            StoredAnswer.content,
+            StoredPerson.pseudonym,
+            StoredPerson.is_simulated,
+            StoredAssignment.shown,
+        )
+        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+        .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
+        .outerjoin(StoredAssignment, StoredAnswer.assignment_id == StoredAssignment.id)
+        .outerjoin(StoredGuideline, StoredAnswer.guideline_id == StoredGuideline.id)
+        .where(
+            StoredTask.item_id.in_([item.id for item in items]),
+            StoredTask.is_retired.is_(False),
+            # Steps of a discussion: what came of it has a row of its own.
+            StoredAnswer.stage != "proposal",
+            # Answers to gold tasks measure people; the item had its people before.
+            StoredTask.is_gold.is_(False),
+        )
+        .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
+    )
+    rounds = {item.id: item.round for item in items}
+    answers: dict[int, list[_ExportedAnswer]] = defaultdict(list)
+    for answer in map(_ExportedAnswer._make, rows):
+        if answer.round == rounds[answer.item]:
+            answers[answer.item].append(answer)
+    return answers
+
+
+def _with_evidence(
+    item: StoredItem, answers: Sequence[_ExportedAnswer], evidence: Evidence, meta: JsonObject
+) -> Case | None:
+    """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
+    case = case_of(item)
+    settled = {answer.task: answer.id for answer in answers if answer.stage != "annotation"}
+    judgments, ratings = list(case.judgments), list(case.ratings)
+    standing: dict[int, tuple[TaskKind, TaskAnswer, Origin]] = {}
+    for answer in answers:
+        if evidence == "aligned" and settled.get(answer.task, answer.id) != answer.id:
+            continue
+        origin = _origin(answer, item.batch)
+        content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(answer.kind)
+        judgments += kind.judgments(content, origin)
+        # A rating has no fields of its own for what a judgment names: the batch and the order shown.
+        full = origin.meta | {"batch": item.batch, "shown": list(origin.shown)}
+        ratings += kind.ratings(content, origin._replace(meta=full))
+        if settled.get(answer.task) == answer.id or answer.task not in standing:
+            standing[answer.task] = (kind, content, origin)
+    exported: Case | None = msgspec.structs.replace(
+        case, judgments=tuple(judgments), ratings=tuple(ratings), meta=case.meta | meta
+    )
+    for kind, content, origin in standing.values():
+        exported = None if exported is None else kind.revise(exported, content, origin)
+    return exported
+
+
+def _origin(answer: _ExportedAnswer, batch: str) -> Origin:
+    return Origin(
+        judge=answer.pseudonym,
+        task=task_name(answer.round, answer.number) + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
+        shown=tuple(answer.shown or answer.responses),
+        batch=batch,
+        meta={"stage": answer.stage, "seconds": answer.seconds, "guideline": answer.guideline}
+        | ({} if answer.guideline_version is None else {"guideline_version": answer.guideline_version})
+        # Reports say so wherever such a judgment counts.
+        | ({"simulated": True} if answer.is_simulated else {}),
+    )

@@ -1,0 +1,74 @@
+"""Responses that people take out of an item: tasks that show them retire, and the design of the rest is planned anew.
+
+A response leaves as soon as all people of one task discard it, or when those who settle a task do, so that nobody else
+has to judge garbled text. Tasks that show only responses that remain stay, with their answers.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.task_kinds import kind_named
+from steelyard.workbench.pipeline.disputes import ALIGNING, TaskEvidence, evidence_of
+from steelyard.workbench.pipeline.item_states import move, retire_tasks
+from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.tables import StoredItem, StoredTask
+
+
+def remove_discarded(
+    session: Session, item: StoredItem, settings: ProjectSettings, *, person: int | None, at: float
+) -> dict[str, str]:
+    """Take out the responses that people agree to discard. Returns those that left, with the reasons.
+
+    An item whose people were aligning goes back to annotation where further tasks are needed. One with two responses
+    left has them compared or is dropped, as the rules say; one with a single response is dropped.
+    """
+    session.flush()
+    evidence = evidence_of(session, [item])[item.id]
+    agreed = {response: reason for each in evidence for response, reason in each.discarded.items()}
+    leaving = {
+        each.id: agreed[each.id] for each in case_of(item).responses if each.id in agreed.keys() - item.discarded
+    }
+    if not leaving:
+        return {}
+    plan = kind_named(evidence[0].task.kind).replan([each.task.responses for each in evidence], leaving)
+    item.discarded = [*item.discarded, *leaving]
+    retiring = [evidence[place].task.id for place in plan.retiring]
+    is_dropped = len(plan.remaining) < 2 or (len(plan.remaining) == 2 and settings.rules.two_left == "drop")
+    added = () if is_dropped else plan.added
+    detail = {"responses": leaving, "staying": len(plan.staying), "retired": len(retiring), "added": len(added)}
+    record(session, Deed("responses discarded", "item", item.id, person, detail), at=at)
+    retire_tasks(session, StoredTask.id.in_(retiring))
+    _add_tasks(session, item, evidence, added)
+    if is_dropped:
+        reason = f"{len(plan.remaining)} of {len(case_of(item).responses)} responses remain"
+        move(session, item, "dropped", person=None, at=at, reason=reason)
+    elif added and item.state in ALIGNING:
+        move(session, item, "replanned", person=person, at=at, reason=f"discarded: {', '.join(leaving)}")
+    return leaving
+
+
+def _add_tasks(
+    session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], added: Sequence[Sequence[str]]
+) -> None:
+    last = session.scalar(
+        select(func.max(StoredTask.number)).where(StoredTask.item_id == item.id, StoredTask.round == item.round)
+    )
+    former = evidence[0].task
+    session.add_all(
+        StoredTask(
+            project_id=item.project_id,
+            item_id=item.id,
+            round=item.round,
+            number=number,
+            kind=former.kind,
+            responses=list(task),
+            category=item.category,
+            num_wanted=former.num_wanted,
+            priority=former.priority,
+        )
+        for number, task in enumerate(added, start=(last or 0) + 1)
+    )
+    session.flush()

@@ -1,0 +1,129 @@
+"""What people say of each task of an item: their answers, what they propose while they align, and what was settled.
+
+Answers of the stage ``proposal`` are steps of a discussion: the latest of a person counts. The answer that people align
+on has the stage ``alignment``, the one of a layer its name: either settles the task.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.agreement import disputed_points
+from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.pipeline import SETTLED_BY
+from steelyard.annotation.questions import Point
+from steelyard.annotation.task_kinds import kind_named
+from steelyard.workbench.pipeline.item_states import move
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredTask
+
+ALIGNING = ("aligning", *SETTLED_BY)
+"""The states of an item whose tasks are to be settled."""
+# Every step of a discussion asks this: building the statement takes longer than running it.
+_EVIDENCE = (
+    select(StoredTask, StoredAnswer)
+    .join(StoredItem, StoredTask.item_id == StoredItem.id)
+    .outerjoin(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+    .where(
+        StoredTask.item_id.in_(bindparam("items", expanding=True)),
+        StoredTask.round == StoredItem.round,
+        StoredTask.is_retired.is_(False),
+        StoredTask.is_gold.is_(False),
+    )
+    .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
+)
+
+
+@dataclass
+class TaskEvidence:
+    """A task with the answers to it by person: ``answers`` before people saw each other's, ``proposals`` after it."""
+
+    task: StoredTask
+    answers: dict[int, TaskAnswer] = field(default_factory=dict)
+    proposals: dict[int, TaskAnswer] = field(default_factory=dict)
+    settled: TaskAnswer | None = None
+    settled_by: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all wanted people have answered."""
+        return len(self.answers) >= self.task.num_wanted
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether the people's answers differ on a point, or one of them could not judge."""
+        answers = list(self.answers.values())
+        return any(answer.cannot_judge is not None for answer in answers) or not are_alike(self.task, answers)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the task is disputed and not settled yet."""
+        return self.settled is None and self.is_disputed
+
+    @property
+    def disputed(self) -> tuple[Point, ...]:
+        """The points on which any two people differ, in the order of the task."""
+        return disputed_among(self.task, list(self.answers.values()))
+
+    @property
+    def discarded(self) -> dict[str, str]:
+        """The responses that all people of the task discard, or that were discarded in settling it, with reasons."""
+        if self.settled is not None:
+            return self.settled.discarded
+        if not self.is_complete:
+            return {}
+        first, *others = self.answers.values()
+        return {
+            response: reason
+            for response, reason in first.discarded.items()
+            if all(response in other.discarded for other in others)
+        }
+
+
+def evidence_of(session: Session, items: Iterable[StoredItem]) -> dict[int, list[TaskEvidence]]:
+    """Return the tasks of the present round of each item with their answers, in the order of their numbers."""
+    evidence: dict[int, list[TaskEvidence]] = {item.id: [] for item in items}
+    rows = session.execute(_EVIDENCE, {"items": list(evidence)}).all() if evidence else []
+    for task, answer in rows:
+        of_item = evidence[task.item_id]
+        if not of_item or of_item[-1].task.id != task.id:
+            of_item.append(TaskEvidence(task))
+        if answer is not None:
+            _add(of_item[-1], answer)
+    return evidence
+
+
+def settle_if_agreed(session: Session, item: StoredItem, *, person: int | None, at: float) -> None:
+    """Move an item on whose tasks are all settled or undisputed; nothing happens in other states or before that."""
+    if item.state not in ALIGNING:
+        return
+    session.flush()
+    if not any(evidence.is_open for evidence in evidence_of(session, [item])[item.id]):
+        move(session, item, "settled", person=person, at=at)
+
+
+def are_alike(task: StoredTask, answers: Sequence[TaskAnswer]) -> bool:
+    """Tell whether all answers to a task say the same on every point."""
+    return not disputed_among(task, answers)
+
+
+def disputed_among(task: StoredTask, answers: Sequence[TaskAnswer]) -> tuple[Point, ...]:
+    """Return the points on which not all answers to a task say the same, in the order of the task."""
+    kind = kind_named(task.kind)
+    different: dict[Point, None] = {}
+    for other in answers[1:]:
+        different |= dict.fromkeys(disputed_points(task.responses, (answers[0], other), kind))
+    in_order = dict.fromkeys(point for answer in answers for point in kind.points(answer, task.responses))
+    return tuple(point for point in in_order if point in different)
+
+
+def _add(evidence: TaskEvidence, answer: StoredAnswer) -> None:
+    content = msgspec.convert(answer.content, TaskAnswer)
+    if answer.stage == "annotation":
+        evidence.answers[answer.person_id] = content
+    elif answer.stage == "proposal":
+        evidence.proposals[answer.person_id] = content
+    else:
+        evidence.settled, evidence.settled_by = content, answer.stage

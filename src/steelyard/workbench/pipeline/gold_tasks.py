@@ -1,0 +1,125 @@
+"""Gold tasks: what people aligned on, or a layer settled, becomes a task whose answer is known.
+
+Such a task shows what the settled one showed and is handed out like any other. Nobody who has had a task of its item
+gets it: what was discussed would be remembered, not judged.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+
+import msgspec
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session, aliased
+
+from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.task_kinds import kind_named
+from steelyard.core.numerics import generator
+from steelyard.workbench.pipeline.projects import GOLD_ANSWERS, settings_of
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
+
+SETTLED = ("alignment", "delivery", "operations", "research")
+"""The stages whose answers stand."""
+
+
+def gold_from_finished(session: Session, project: StoredProject, items: Sequence[int], *, at: float) -> int:
+    """Make gold tasks of items that have just been finished, as far as the project needs more. Returns their number.
+
+    A person who answers every ordinary task needs as many as ``gold_share`` of these: more are never handed out.
+    """
+    share = settings_of(project).rules.gold_share
+    ordinary = select(func.count()).where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False))
+    most = ceil(share * (session.scalar(ordinary) or 0)) if share else 0
+    return add_gold_tasks(session, project, most=most, by=None, at=at, items=items) if most else 0
+
+
+def add_gold_tasks(
+    session: Session,
+    project: StoredProject,
+    *,
+    most: int,
+    by: int | None,
+    at: float,
+    items: Sequence[int] | None = None,
+) -> int:
+    """Make gold tasks of settled tasks of finished items, up to ``most`` in the project, drawn at random by its seed.
+
+    ``items``: only of these; null for all. Returns the number of new ones. A settled answer that gives no order, or
+    discards a response, checks nobody.
+    """
+    missing = most - (session.scalar(select(func.count()).where(*_live_gold(project))) or 0)
+    if missing <= 0:
+        return 0
+    candidates = [
+        (task, answer)
+        for task, answer in _settled_tasks(session, project, items)
+        if kind_named(task.kind).is_clear(answer)
+    ]
+    order = generator(settings_of(project).seed, "gold tasks", len(candidates)).permutation(len(candidates))
+    chosen = [candidates[place] for place in order[:missing]]
+    for task, answer in chosen:
+        last = session.scalar(
+            select(func.max(StoredTask.number)).where(
+                StoredTask.item_id == task.item_id, StoredTask.round == task.round
+            )
+        )
+        session.add(
+            StoredTask(
+                project_id=project.id,
+                item_id=task.item_id,
+                round=task.round,
+                number=(last or 0) + 1,
+                kind=task.kind,
+                responses=task.responses,
+                category=task.category,
+                num_wanted=GOLD_ANSWERS,
+                is_gold=True,
+                gold=msgspec.to_builtins(answer),
+            )
+        )
+        session.flush()
+    if chosen:
+        record(session, Deed("gold tasks made", "project", project.id, by, {"tasks": len(chosen)}), at=at)
+    return len(chosen)
+
+
+def _settled_tasks(
+    session: Session, project: StoredProject, items: Sequence[int] | None
+) -> list[tuple[StoredTask, TaskAnswer]]:
+    """Return the settled tasks of finished items without a gold task, with the answer that stands."""
+    of_items = [] if items is None else [StoredItem.id.in_(items)]
+    copy = aliased(StoredTask)
+    is_copied = exists().where(
+        copy.item_id == StoredTask.item_id,
+        copy.round == StoredTask.round,
+        copy.is_gold.is_(True),
+        copy.is_retired.is_(False),
+    )
+    rows = session.execute(
+        select(StoredTask, StoredAnswer.content)
+        .join(StoredItem, StoredTask.item_id == StoredItem.id)
+        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+        .where(
+            StoredItem.project_id == project.id,
+            StoredItem.state == "finished",
+            StoredTask.round == StoredItem.round,
+            StoredTask.is_retired.is_(False),
+            StoredTask.is_gold.is_(False),
+            StoredAnswer.stage.in_(SETTLED),
+            ~is_copied,
+            *of_items,
+        )
+        .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
+    ).all()
+    # One task of an item: two would show the same responses to a person twice. The latest answer stands.
+    latest = {task.id: (task, msgspec.convert(content, TaskAnswer)) for task, content in rows}
+    by_item = {task.item_id: (task, answer) for task, answer in latest.values()}
+    return list(by_item.values())
+
+
+def _live_gold(project: StoredProject) -> list[ColumnElement[bool]]:
+    return [
+        StoredTask.project_id == project.id,
+        StoredTask.is_gold.is_(True),
+        StoredTask.is_retired.is_(False),
+    ]

@@ -1,0 +1,49 @@
+"""How an item moves: one event at a time, on its locked row, with the event in the audit log."""
+
+from sqlalchemy import ColumnElement, select, update
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.pipeline import ItemEvent, advance
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredReview, StoredTask
+
+
+def lock_item(session: Session, item: int) -> StoredItem:
+    """Return an item whose row is locked until the end of the transaction: what follows sees all that was done."""
+    return session.get_one(StoredItem, item, with_for_update=True, populate_existing=True)
+
+
+def move(
+    session: Session, item: StoredItem, event: ItemEvent, *, person: int | None, at: float, reason: str = ""
+) -> None:
+    """Move an item by an event, and past the layers that did not draw it. Raises TransitionRefused.
+
+    The tasks of an item that is dropped are taken from whoever has them.
+    """
+    before = item.state
+    item.state, item.round = advance(before, event, round=item.round)  # pyright: ignore[reportArgumentType] - an ItemState
+    item.changed_at = at
+    detail = {"from": before, "to": item.state, "round": item.round, "reason": reason}
+    record(session, Deed(event, "item", item.id, person, detail), at=at)
+    if event == "dropped":
+        retire_tasks(session, StoredTask.item_id == item.id)
+    layer = {"delivery review": "delivery", "operations review": "operations"}.get(item.state)
+    if layer is not None and not _is_drawn(session, item, layer):
+        move(session, item, "not drawn", person=None, at=at)
+
+
+def retire_tasks(session: Session, which: ColumnElement[bool]) -> None:
+    """Retire tasks: nobody gets them any more, and who has one now loses it. Their answers stay."""
+    # Tasks first: whoever reserves one at this moment has done so before, or finds it closed.
+    session.execute(update(StoredTask).where(which).values(is_retired=True, is_open=False))
+    tasks = select(StoredTask.id).where(which)
+    held = StoredAssignment.task_id.in_(tasks), StoredAssignment.state == "open"
+    session.execute(update(StoredAssignment).where(*held).values(state="released"))
+    session.execute(update(StoredTask).where(which).values(num_reserved=StoredTask.num_answered))
+
+
+def _is_drawn(session: Session, item: StoredItem, layer: str) -> bool:
+    drawn = select(StoredReview.id).where(
+        StoredReview.item_id == item.id, StoredReview.round == item.round, StoredReview.layer == layer
+    )
+    return session.scalar(drawn) is not None

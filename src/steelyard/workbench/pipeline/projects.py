@@ -1,0 +1,313 @@
+"""Projects: their settings, and case files that become items with tasks."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Literal, NamedTuple
+
+import msgspec
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.pipeline import LAYERS, PipelineRules, annotators_at_first
+from steelyard.annotation.qualification import QualificationRules
+from steelyard.annotation.review import draw_for_review
+from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_of
+from steelyard.core.config import Config, resolve_config
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.numerics import generator
+from steelyard.core.text import is_one_line, number_of
+from steelyard.core.types import Case, JsonObject
+from steelyard.io.cases import encode_case
+from steelyard.workbench.pipeline.work_limits import WorkLimits
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import (
+    StoredItem,
+    StoredProject,
+    StoredReview,
+    StoredTask,
+)
+
+_BLOCK = 500
+_HIGHEST_PRICE = 1e9
+_LONGEST = {"prompt": 500, "language": 40, "category": 200, "batch": 200}
+"""The characters that columns of `StoredItem` hold: SQLite would take more, and could not move to PostgreSQL."""
+CALIBRATION_SHARE = 0.1
+"""The share of items that all people answer, however sure their order is: by them raters are known."""
+GOLD_ANSWERS = 10**9
+"""The number of answers to a task whose answer is known: everybody may get it."""
+DEFAULT_DISCARDS = ("garbled", "wrong language", "truncated", "empty", "harmful", "other")
+
+
+class ProjectSettings(Config, frozen=True):
+    """The settings of a project."""
+
+    rules: PipelineRules = PipelineRules()
+    """How items move."""
+    tasks: TaskRules = TaskRules()
+    """Which tasks a case gets."""
+    qualification: QualificationRules = QualificationRules()
+    """What new annotators pass before real tasks."""
+    limits: WorkLimits = WorkLimits()
+    """How much work one person gets."""
+    discard_reasons: tuple[str, ...] = DEFAULT_DISCARDS
+    """Why a response may be discarded."""
+    seed: int = 0
+    """The seed of designs, orders and draws."""
+    price: float = 0.0
+    """What an hour of active time costs, or an answer; 0 where the pages show no cost."""
+    priced_by: Literal["hour", "answer"] = "hour"
+    """What the price is for."""
+    currency: str | None = None
+    """The currency of the price, as it is shown; nothing for none."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.price <= _HIGHEST_PRICE:
+            raise ConfigError(f"a price of {self.price}", where="price", allowed=f"0 to {_HIGHEST_PRICE:,.0f}")
+
+
+def add_project(
+    session: Session, name: str, settings: ProjectSettings, *, by: int | None, at: float, is_simulated: bool = False
+) -> StoredProject:
+    """Make a project. Raises ConfigError for a name that is taken or empty."""
+    stripped = name.strip()
+    if not stripped or len(stripped) > 200 or not is_one_line(stripped):
+        problem = f"{name[:50]!r} is not a name of a project"
+        raise ConfigError(problem, where="name", allowed="1 to 200 characters on one line")
+    if session.scalar(select(StoredProject.id).where(StoredProject.name == stripped)) is not None:
+        raise ConfigError(f"there is a project {stripped!r} already", where="name", do="choose another name")
+    project = StoredProject(
+        name=stripped, settings=msgspec.to_builtins(settings), created_at=at, is_simulated=is_simulated
+    )
+    session.add(project)
+    session.flush()
+    record(session, Deed("project made", "project", project.id, by, project.settings), at=at)
+    return project
+
+
+def is_simulated(database: Database) -> bool:
+    """Tell whether any project has simulated people: every page then says so."""
+    with database.reading() as session:
+        return session.scalar(select(StoredProject.id).where(StoredProject.is_simulated).limit(1)) is not None
+
+
+def settings_of(project: StoredProject) -> ProjectSettings:
+    """Return the settings of a project."""
+    return resolve_config(ProjectSettings, project.settings, where=project.name)
+
+
+class Imported(NamedTuple):
+    """What an import made, and how many cases it left out: not sampled, or with too few responses."""
+
+    num_items: int
+    num_tasks: int
+    num_drawn: dict[str, int]
+    num_skipped: int = 0
+
+
+def import_cases(
+    session: Session, project: StoredProject, cases: Iterable[Case], *, batch: str, by: int | None, at: float
+) -> Imported:
+    """Make an item of each case, with its tasks, as one batch.
+
+    Which items the layers of review will check is drawn here, for the whole batch. Raises EvidenceError for a case that
+    lacks what its tasks show, unless the project skips such cases, and ConfigError for a batch or a case that the
+    project has already.
+    """
+    settings = settings_of(project)
+    if not batch.strip() or len(batch) > _LONGEST["batch"] or not is_one_line(batch):
+        problem = f"{batch[:50]!r} is not a name of a batch"
+        raise ConfigError(problem, where="batch", allowed="1 to 200 characters on one line")
+    if session.scalar(
+        select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.batch == batch).limit(1)
+    ):
+        raise ConfigError(f"the batch {batch!r} is imported already", where="batch", do="give the new one its own name")
+    num_items = num_tasks = num_in = 0
+    names: dict[str, int] = {}
+
+    def counted() -> Iterator[Case]:
+        nonlocal num_in
+        for case in cases:
+            num_in += 1
+            yield case
+
+    source = iter(kinds_of(settings.tasks)[0].select(counted(), settings.tasks, seed=settings.seed))
+    while taken := list(islice(source, _BLOCK)):
+        _check_new(session, project, taken)
+        block = [case for case in taken if _is_plannable(case, settings)]
+        items = [_item(project, case, batch, at) for case in block]
+        session.add_all(items)
+        session.flush()
+        tasks = [
+            task
+            for item, case in zip(items, block, strict=True)
+            for task in plan_tasks(item, case, settings, round=1, discarded=())
+        ]
+        session.add_all(tasks)
+        session.flush()
+        names |= {item_name(item): item.id for item in items}
+        num_items, num_tasks = num_items + len(items), num_tasks + len(tasks)
+        session.expunge_all()
+    drawn = draw_reviews(session, project, names, batch)
+    skipped = num_in - num_items
+    detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn, "skipped": skipped}
+    record(session, Deed("batch imported", "project", project.id, by, detail), at=at)
+    return Imported(num_items, num_tasks, drawn, skipped)
+
+
+def plan_tasks(
+    item: StoredItem,
+    case: Case,
+    settings: ProjectSettings,
+    *,
+    round: int,  # noqa: A002 - the noun of the pipeline
+    discarded: Sequence[str],
+    first_number: int = 1,
+) -> list[StoredTask]:
+    """Return the tasks of the project's kind over the responses that were not discarded; none for too few."""
+    remaining = msgspec.structs.replace(
+        case, responses=tuple(response for response in case.responses if response.id not in discarded)
+    )
+    planned = _plan(remaining, settings)
+    if planned is None:
+        return []
+    kind, design = planned
+    num_wanted = people_at_first(item, settings)
+    return [
+        StoredTask(
+            project_id=item.project_id,
+            item_id=item.id,
+            round=round,
+            number=number,
+            kind=kind.name,
+            responses=list(responses),
+            category=item.category,
+            num_wanted=num_wanted,
+        )
+        for number, responses in enumerate(design, start=first_number)
+    ]
+
+
+def people_at_first(item: StoredItem, settings: ProjectSettings) -> int:
+    """Return how many people each task of an item asks at first."""
+    luck = generator(settings.seed, "calibration", item.prompt, item.language).random()
+    return annotators_at_first(settings.rules, is_calibration=luck < CALIBRATION_SHARE)
+
+
+def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | None:
+    """Return the first kind of the project that the case has enough responses for, and its tasks."""
+    for kind in kinds_of(settings.tasks):
+        design = kind.design(case, settings.tasks, seed=settings.seed)
+        if design is not None:
+            return kind, design
+    return None
+
+
+def _is_plannable(case: Case, settings: ProjectSettings) -> bool:
+    """Tell whether a case gets tasks. Raises EvidenceError for one that does not, unless the project skips it."""
+    if _plan(case, settings) is not None:
+        return True
+    if settings.tasks.too_few == "skip":
+        return False
+    raise EvidenceError(
+        f"prompt {case.prompt.id!r} with {number_of(len(case.responses), 'response')} gets no task",
+        where="cases",
+        allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
+        do="leave such cases out: set tasks.too_few=skip in a new project (--set), or on the project's page",
+    )
+
+
+def draw_reviews(
+    session: Session,
+    project: StoredProject,
+    names: Mapping[str, int],
+    batch: str,
+    *,
+    rounds: Mapping[int, int] | None = None,
+) -> dict[str, int]:
+    """Write a review to be made for every item that a layer checks; research checks whole batches.
+
+    ``names`` are lasting names of the items (`item_name`), with their ids; ``rounds`` their rounds by id, 1 by default.
+    Returns the number of items that each layer has drawn.
+    """
+    settings = settings_of(project)
+    shares = {"delivery": settings.rules.delivery_share, "operations": settings.rules.operations_share}
+    numbers: dict[str, int] = {}
+    for layer in LAYERS:
+        if layer not in shares:
+            continue
+        drawn = draw_for_review(tuple(names), layer, share=shares[layer], batch=batch, seed=settings.seed)
+        session.add_all(
+            StoredReview(
+                project_id=project.id, item_id=names[name], round=(rounds or {}).get(names[name], 1), layer=layer
+            )
+            for name in sorted(drawn)
+        )
+        numbers[layer] = len(drawn)
+    session.flush()
+    return numbers
+
+
+def item_name(item: StoredItem) -> str:
+    """Return the name of an item that stays the same wherever its case is imported: prompt and language."""
+    return msgspec.json.encode([item.prompt, item.language]).decode()
+
+
+def case_of(item: StoredItem) -> Case:
+    """Return the case of an item as it was imported."""
+    return msgspec.json.decode(item.case_json, type=Case)
+
+
+def count_states(session: Session, project: int) -> dict[str, int]:
+    """Return the number of items in each state."""
+    states = select(StoredItem.state, func.count()).where(StoredItem.project_id == project).group_by(StoredItem.state)
+    return {state: number for state, number in session.execute(states)}  # noqa: C416 - `dict` takes no rows
+
+
+def _item(project: StoredProject, case: Case, batch: str, at: float) -> StoredItem:
+    return StoredItem(
+        project_id=project.id,
+        prompt=case.prompt.id,
+        language=case.prompt.language or "",
+        category=case.prompt.category[0] if case.prompt.category else "",
+        batch=batch,
+        case_json=encode_case(case).decode(),
+        state="annotating",
+        discarded=[],
+        changed_at=at,
+    )
+
+
+def _check_storable(case: Case) -> None:
+    """Raise EvidenceError for a name of a case that a database cannot keep in its column."""
+    prompt = case.prompt
+    names = {"prompt": prompt.id, "language": prompt.language or "", "category": (*(prompt.category or ()), "")[0]}
+    for what, name in names.items():
+        if len(name) > _LONGEST[what] or "\0" in name:
+            length = "with a NUL character" if "\0" in name else f"of {len(name):,} characters"
+            raise EvidenceError(
+                f"prompt {prompt.id[:50]!r} has {'an id' if what == 'prompt' else f'a {what}'} {length}",
+                where="cases",
+                allowed=f"at most {_LONGEST[what]} characters, without NUL",
+                do="give it a shorter name",
+            )
+
+
+def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) -> None:
+    for case in cases:
+        _check_storable(case)
+    known = session.execute(
+        select(StoredItem.prompt, StoredItem.language).where(
+            StoredItem.project_id == project.id, StoredItem.prompt.in_([case.prompt.id for case in cases])
+        )
+    )
+    taken = {(prompt, language) for prompt, language in known}
+    for case in cases:
+        key = (case.prompt.id, case.prompt.language or "")
+        if key in taken:
+            raise ConfigError(
+                f"prompt {case.prompt.id!r} is in the project already, or twice among the cases",
+                where="cases",
+                do="leave it out, or make another project",
+            )
+        taken.add(key)

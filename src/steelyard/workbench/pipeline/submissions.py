@@ -1,0 +1,337 @@
+"""What a person enters: drafts on the way, the answer at the end, and the gate behind the last answer of an item.
+
+An answer is written once. The same one sent again, by an impatient click or a connection that broke, is found and says
+so; one that comes after somebody else has taken the place is kept as a draft and refused.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, bindparam, case, or_, select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
+from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.pipeline import ItemEvent
+from steelyard.annotation.task_kinds import kind_named
+from steelyard.core.errors import ConfigError
+from steelyard.workbench.pipeline.discards import remove_discarded
+from steelyard.workbench.pipeline.disputes import evidence_of, settle_if_agreed
+from steelyard.workbench.pipeline.item_states import move
+from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.queues import responses_shown, take_again
+from steelyard.workbench.pipeline.stopping_rule import ask_further
+from steelyard.workbench.pipeline.tallies import tally_answer, tally_gate
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredGuideline,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredTask,
+)
+
+_LONGEST_PAUSE = 120.0
+"""Seconds between two signs of life of a page beyond which the time between them was a pause."""
+
+
+def _best_first(category: SQLColumnExpression[str], language: SQLColumnExpression[str]) -> tuple[ColumnElement, ...]:
+    """Return the order of guidelines of a task: those of its category and of the person's language come first."""
+    return (
+        case((StoredGuideline.category == category, 0), else_=1),
+        case((StoredGuideline.language == language, 0), else_=1),
+        StoredGuideline.version.desc(),
+    )
+
+
+# Statements of every answer are built once: building one takes longer than running it.
+_LOCKED_ITEM = (
+    select(StoredItem)
+    .join(StoredTask, StoredTask.item_id == StoredItem.id)
+    .join(StoredAssignment, StoredAssignment.task_id == StoredTask.id)
+    .where(StoredAssignment.id == bindparam("assignment"), StoredAssignment.person_id == bindparam("person"))
+    .with_for_update(of=StoredItem)
+)
+_GUIDELINES_OF_TASK = and_(
+    StoredGuideline.project_id == StoredTask.project_id,
+    or_(StoredGuideline.category == StoredTask.category, StoredGuideline.category == ""),
+)
+_LATEST = (
+    select(StoredAssignment, StoredTask, StoredProject, StoredGuideline.id)
+    .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
+    .join(StoredProject, StoredTask.project_id == StoredProject.id)
+    .join(StoredPerson, StoredAssignment.person_id == StoredPerson.id)
+    .outerjoin(StoredGuideline, _GUIDELINES_OF_TASK)
+    .where(StoredAssignment.id == bindparam("assignment"))
+    # The time of a task may be over at this very moment: who gives its place to somebody else waits, or was faster.
+    .with_for_update(of=StoredAssignment)
+    .order_by(
+        case((StoredGuideline.id == bindparam("guideline"), 0), else_=1),
+        *_best_first(StoredTask.category, StoredPerson.language),
+    )
+    .limit(1)
+)
+_UNFINISHED = (
+    select(StoredTask.id)
+    .where(
+        StoredTask.item_id == bindparam("item"),
+        StoredTask.round == bindparam("round"),
+        StoredTask.is_retired.is_(False),
+        StoredTask.num_answered < StoredTask.num_wanted,
+    )
+    .limit(1)
+)
+_COMPARED = (
+    select(StoredTask.id)
+    .where(
+        StoredTask.item_id == bindparam("item"),
+        StoredTask.round == bindparam("round"),
+        StoredTask.is_retired.is_(False),
+        StoredTask.is_gold.is_(False),
+        StoredTask.num_answered > 1,
+    )
+    .limit(1)
+)
+_GUIDELINE = (
+    select(StoredGuideline)
+    .where(
+        StoredGuideline.project_id == bindparam("project"),
+        StoredGuideline.category.in_((bindparam("category"), "")),
+    )
+    .order_by(*_best_first(bindparam("category"), bindparam("language")))
+    .limit(1)
+)
+_AS_STORED = {"populate_existing": True}
+
+
+class LockedAssignment(NamedTuple):
+    """An assignment whose item is locked until the end of the transaction, with all that an answer to it concerns.
+
+    ``guideline`` is the version that the answer is filed under; null where there is none.
+    """
+
+    assignment: StoredAssignment
+    task: StoredTask
+    item: StoredItem
+    project: StoredProject
+    guideline: int | None
+
+
+class Submitted(NamedTuple):
+    """What became of an answer; ``too late`` where somebody else has the place by now."""
+
+    outcome: Literal["stored", "stored before", "too late"]
+    item_state: str
+
+
+def save_draft(
+    session: Session, assignment: StoredAssignment, draft: TaskAnswer, *, seconds: float, expires_at: float = 0.0
+) -> None:
+    """Keep what was entered so far, and the time spent on it: at most the longest pause since the draft before.
+
+    Who enters something is at work: the task is this person's until ``expires_at``, also one whose time was over, as
+    long as nobody else has its place.
+    """
+    if assignment.state == "answered":
+        return
+    assignment.draft = msgspec.to_builtins(draft)
+    assignment.seconds += max(0.0, min(seconds, _LONGEST_PAUSE))
+    if expires_at and assignment.state != "released":
+        take_again(session, assignment, expires_at=expires_at)
+
+
+def lock_assignment(
+    session: Session, assignment: int, *, person: int, guideline: int | None = None
+) -> LockedAssignment | None:
+    """Lock the item of a person's assignment, and read what an answer concerns; null for an assignment of others.
+
+    ``guideline`` is the version that the person had on the page; null for the latest.
+    """
+    # One answer of an item after another: what is read behind the lock has all others, and changes for nobody else.
+    key = {"assignment": assignment, "person": person}
+    item = session.scalar(_LOCKED_ITEM, key, execution_options=_AS_STORED)
+    if item is None:
+        return None
+    wanted = {"assignment": assignment, "guideline": guideline}
+    row, task, project, filed = session.execute(_LATEST, wanted, execution_options=_AS_STORED).one()
+    return LockedAssignment(row, task, item, project, filed)
+
+
+def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, seconds: float, at: float) -> Submitted:
+    """Store an answer and, after the last one of an item, decide whether it passes the gate.
+
+    Raises ConfigError for an answer that is not complete or contradicts itself: no page of ours sends one.
+    """
+    assignment, task, item, project, guideline = locked
+    if assignment.state == "answered":
+        return _repeated(session, locked, answer)
+    settings, shown = settings_of(project), responses_shown(session, assignment)
+    check_answer(task.kind, answer, shown, settings)
+    save_draft(session, assignment, answer, seconds=seconds)
+    if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
+        record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
+        return Submitted("too late", item.state)
+    stored = StoredAnswer(
+        task_id=task.id,
+        person_id=assignment.person_id,
+        assignment_id=assignment.id,
+        content=msgspec.to_builtins(answer),
+        seconds=assignment.seconds,
+        guideline_id=guideline,
+        at=at,
+    )
+    session.add(stored)
+    assignment.state = "answered"
+    task.num_answered += 1
+    session.flush()
+    tally_answer(session, stored, list(shown), task, item)
+    record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
+    if not task.is_gold:
+        # A response leaves by the last of the answers that discard it.
+        if answer.discarded:
+            remove_discarded(session, item, settings, person=assignment.person_id, at=at)
+        if task.num_answered >= task.num_wanted:
+            pass_gate(session, item, settings, at=at)
+    return Submitted("stored", item.state)
+
+
+def _repeated(session: Session, locked: LockedAssignment, answer: TaskAnswer) -> Submitted:
+    """Return what became of an answer that was sent before. Raises ConfigError where another one is stored."""
+    content = session.scalar(select(StoredAnswer.content).where(StoredAnswer.assignment_id == locked.assignment.id))
+    assert content is not None, "an answered assignment has its answer"
+    if msgspec.convert(content, TaskAnswer) == answer:
+        return Submitted("stored before", locked.item.state)
+    raise ConfigError("this task is answered already", where="answer", do="open the next task")
+
+
+def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, at: float) -> None:
+    """Move an item on if all its tasks have their answers: to review where the people agree, else to alignment.
+
+    An item that fails in a unit larger than itself, though its people agree on it, has nothing to align: it passes. One
+    whose tasks have one answer each has nothing to compare: it goes to review, and counts in no share of the gate.
+
+    With a gate over batches, or over pairs of people, the agreement is that of all complete items of the unit so far.
+    """
+    if item.state != "annotating" or not _is_complete(session, item):
+        return
+    if ask_further(session, item, settings, at=at):
+        return
+    counts_of_item = _agreement_of_unit(session, item, settings, only_item=True)
+    is_by_item = settings.rules.gate == "item"
+    counts = counts_of_item if is_by_item else _agreement_of_unit(session, item, settings)
+    item.agreement = counts_of_item.share
+    # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
+    is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
+    event: ItemEvent = "agreed" if is_agreed else "disagreed"
+    if not _is_compared(session, item):
+        # Where the only person could not judge, somebody has to settle the task.
+        event = "disagreed" if any(each.is_open for each in evidence_of(session, [item])[item.id]) else "uncompared"
+    tally_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
+    move(session, item, event, person=None, at=at)
+    settle_if_agreed(session, item, person=None, at=at)
+
+
+def check_answer(name: str, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings) -> None:
+    """Raise ConfigError for an answer to a task of the kind ``name`` that is not complete, or contradicts itself.
+
+    Also for one that no page sends.
+    """
+    kind = kind_named(name)
+    if wrong := kind.misfits(answer, shown, catalogues_of(settings)):
+        raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
+    if open_points := kind.contradictions(answer, tuple(shown)):
+        first = open_points[0]
+        raise ConfigError(
+            f"{first.problem}: {', '.join(first.responses)}", where="answer", do="settle it before you submit"
+        )
+
+
+def _is_complete(session: Session, item: StoredItem) -> bool:
+    return session.scalar(_UNFINISHED, {"item": item.id, "round": item.round}) is None
+
+
+def _is_compared(session: Session, item: StoredItem) -> bool:
+    """Tell whether any task of an item has two answers."""
+    return session.scalar(_COMPARED, {"item": item.id, "round": item.round}) is not None
+
+
+def _agreement_of_unit(
+    session: Session, item: StoredItem, settings: ProjectSettings, *, only_item: bool = False
+) -> PairCounts:
+    unit = "item" if only_item else settings.rules.gate
+    wanted = [StoredItem.id == item.id] if unit == "item" else [StoredItem.project_id == item.project_id]
+    if unit != "item":
+        # Of an item under way only some tasks have all answers.
+        wanted.append(or_(StoredItem.id == item.id, StoredItem.state != "annotating"))
+    if unit == "batch":
+        wanted.append(StoredItem.batch == item.batch)
+    doubles = _double_answers(session, wanted)
+    counts = gate_counts(doubles, unit)
+    keys = {"item": [item.id], "batch": [item.batch]}.get(unit) or [
+        tuple(sorted(each.people)) for each in doubles if each.item == item.id
+    ]
+    total = PairCounts()
+    for key in dict.fromkeys(keys):
+        total = total.plus(counts.get(key, PairCounts()))
+    return total
+
+
+def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
+    """Return the answers of every two people to the same task of the items' present rounds."""
+    rows = session.execute(
+        select(
+            StoredTask.id,
+            StoredItem.id,
+            StoredItem.batch,
+            StoredTask.responses,
+            StoredAnswer.person_id,
+            StoredAnswer.content,
+            StoredTask.kind,
+        )
+        .join(StoredItem, StoredTask.item_id == StoredItem.id)
+        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+        .where(
+            *wanted,
+            StoredTask.round == StoredItem.round,
+            StoredTask.is_retired.is_(False),
+            StoredTask.is_gold.is_(False),
+            StoredAnswer.stage == "annotation",
+        )
+        .order_by(StoredTask.id, StoredAnswer.id)
+    ).all()
+    by_task: dict[int, list] = {}
+    for row in rows:
+        by_task.setdefault(row[0], []).append(row)
+    return [
+        DoubleAnswer(
+            item=first[1],
+            batch=first[2],
+            people=(first[4], second[4]),
+            responses=first[3],
+            answers=(msgspec.convert(first[5], TaskAnswer), msgspec.convert(second[5], TaskAnswer)),
+            kind=first[6],
+        )
+        for answers in by_task.values()
+        for place, first in enumerate(answers)
+        for second in answers[place + 1 :]
+    ]
+
+
+def guideline_of(session: Session, project: int, category: str, language: str) -> StoredGuideline | None:
+    """Return the guideline of a category, else the one of all, in its latest version and a person's language.
+
+    Where there is none in the language, the one in another.
+    """
+    wanted = {"project": project, "category": category, "language": language}
+    return session.scalar(_GUIDELINE, wanted)
+
+
+def filed_guideline(session: Session, task: StoredTask, person: int) -> int | None:
+    """Return the version that what a person says of a task now is filed under; null where there is none."""
+    language = session.get_one(StoredPerson, person).language
+    guideline = guideline_of(session, task.project_id, task.category, language)
+    return None if guideline is None else guideline.id

@@ -1,0 +1,1 @@
+"""Qualification before real work: its tasks, its rounds, and what came of them."""

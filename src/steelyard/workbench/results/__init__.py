@@ -1,0 +1,1 @@
+"""What leaves the workbench for good: releases, and the methods of a paper."""

@@ -1,0 +1,151 @@
+"""The audit log: who did what to which object, in a chain of hashes that shows any change afterwards.
+
+An event is written in the transaction of what it tells of, so that neither exists without the other. The tables refuse
+updates and deletions. Whoever holds the password of the database could still rewrite history: `check_log` says where.
+A check that finds nothing is an event itself, after which the next one may begin: the whole log is read on request.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import bindparam, insert, select, text
+from sqlalchemy.orm import Session
+
+from steelyard.core.types import JsonObject
+from steelyard.workbench.storage.tables import StoredEvent
+
+_LOCK = 7_305_194_806_130_911
+"""The number of the lock under which PostgreSQL appends one event after another; SQLite has one writer anyway."""
+_BLOCK = 5000
+
+
+_TAKE_LOCK = text(f"SELECT pg_advisory_xact_lock({_LOCK})")
+_LAST_HASH = select(StoredEvent.hash).order_by(StoredEvent.id.desc()).limit(1)
+_APPEND = insert(StoredEvent.__table__)  # pyright: ignore[reportArgumentType] - the Table of a declared class
+_HASH = select(StoredEvent.hash).where(StoredEvent.id == bindparam("event"))
+_AFTER = (
+    # Columns alone: a row of a class takes longer than its hash.
+    select(
+        StoredEvent.id,
+        StoredEvent.at,
+        StoredEvent.person_id,
+        StoredEvent.action,
+        StoredEvent.subject,
+        StoredEvent.subject_id,
+        StoredEvent.detail,
+        StoredEvent.previous_hash,
+        StoredEvent.hash,
+    )
+    .where(StoredEvent.id > bindparam("event"))
+    .order_by(StoredEvent.id)
+    .limit(_BLOCK)
+)
+_LOG, _CHECKED = "log", "log checked"
+
+
+class Deed(NamedTuple):
+    """What a person did: ``person`` is null for the program itself; ``subject`` names a table's noun, such as ``item``.
+
+    ``detail`` never holds a password, a token or the text of an answer.
+    """
+
+    action: str
+    subject: str
+    subject_id: int | None
+    person: int | None
+    detail: JsonObject
+
+
+class CheckedEvent(NamedTuple):
+    """An event and its hash up to which the log was found whole, and when, in seconds since 1970."""
+
+    event: int
+    hash: str
+    at: float | None = None
+
+
+BEGINNING = CheckedEvent(0, "")
+
+
+class LogCheck(NamedTuple):
+    """A check of the log ``since`` an event, or its beginning, ``through`` another.
+
+    ``broken``: the first event that does not follow from those before it; null if all do.
+    """
+
+    broken: int | None
+    since: CheckedEvent
+    through: CheckedEvent
+
+
+def record(session: Session, deed: Deed, *, at: float) -> None:
+    """Remember a deed, to be written with the transaction of the session: `append_recorded`."""
+    session.info.setdefault("deeds", []).append((deed, at))
+
+
+def append_recorded(session: Session) -> None:
+    """Append the deeds of this transaction to the log. Called last: from here to the commit nobody else can append."""
+    deeds: list[tuple[Deed, float]] = session.info.pop("deeds", [])
+    if not deeds:
+        return
+    session.flush()
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(_TAKE_LOCK)
+    session.execute(_APPEND, chained(deeds, session.scalar(_LAST_HASH) or ""))
+
+
+def chained(deeds: Iterable[tuple[Deed, float]], last: str) -> list[JsonObject]:
+    """Return the rows of deeds and their times that follow an event with the hash ``last``, empty for the first."""
+    rows: list[JsonObject] = []
+    for deed, at in deeds:
+        row: JsonObject = {"at": at, "person_id": deed.person, "action": deed.action, "subject": deed.subject}
+        row |= {"subject_id": deed.subject_id, "detail": deed.detail, "previous_hash": last}
+        last = row["hash"] = _hash(deed, at, last)
+        rows.append(row)
+    return rows
+
+
+def verify(session: Session) -> int | None:
+    """Return the number of the first event that does not follow from those before it; null if all do."""
+    return check_log(session).broken
+
+
+def check_log(session: Session, since: CheckedEvent = BEGINNING) -> LogCheck:
+    """Follow the chain of hashes behind an event that was checked, by default the `BEGINNING`: all of it.
+
+    What was changed before that event is found from the beginning alone.
+    """
+    last, through = since.hash, since.event
+    if since.event and session.scalar(_HASH, {"event": since.event}) != since.hash:
+        return LogCheck(since.event, since, since)
+    while rows := session.execute(_AFTER, {"event": through}).all():
+        for number, at, person, action, subject, subject_id, detail, previous, stored in rows:
+            if previous != last or stored != _hash(Deed(action, subject, subject_id, person, detail), at, last):
+                return LogCheck(number, since, CheckedEvent(through, last))
+            last, through = stored, number
+    return LogCheck(None, since, CheckedEvent(through, last))
+
+
+def last_checked_event(session: Session) -> CheckedEvent:
+    """Return the end of the latest check that found nothing; the beginning where there was none."""
+    event = session.scalar(
+        select(StoredEvent)
+        .where(StoredEvent.subject == _LOG, StoredEvent.action == _CHECKED)
+        .order_by(StoredEvent.id.desc())
+        .limit(1)
+    )
+    return BEGINNING if event is None else CheckedEvent(event.detail["through"], event.detail["hash"], event.at)
+
+
+def record_check(session: Session, check: LogCheck, *, by: int, at: float) -> None:
+    """Log that a check found nothing: the next one may begin where it ended."""
+    assert check.broken is None, "a broken log is not noted"
+    detail: JsonObject = {"from": check.since.event, "through": check.through.event, "hash": check.through.hash}
+    record(session, Deed(_CHECKED, _LOG, None, by, detail), at=at)
+
+
+def _hash(deed: Deed, at: float, previous: str) -> str:
+    content = msgspec.json.encode([previous, at, *deed], order="sorted")
+    return hashlib.sha256(content).hexdigest()

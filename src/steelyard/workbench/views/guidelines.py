@@ -1,0 +1,92 @@
+"""Guidelines: a text for each category and language, in versions that stay, so that an answer can name the one it had.
+
+A guideline of the empty category is for every category that has none of its own.
+"""
+
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steelyard.core.errors import ConfigError
+from steelyard.core.text import natural_order
+from steelyard.workbench.pipeline.question_words import category_spellings
+from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredProject
+from steelyard.workbench.views.pages import LANGUAGES
+
+_MOST_CHARACTERS = 200_000
+_MOST_CATEGORIES = 500
+
+
+class NewGuideline(NamedTuple):
+    """A text to be the newest version. ``category``: empty for all categories."""
+
+    category: str
+    language: str
+    text: str
+
+
+def add_guideline(
+    session: Session, project: StoredProject, new: NewGuideline, *, by: int | None, at: float
+) -> StoredGuideline:
+    """Add a version of a guideline. Raises ConfigError for a text that is empty, too long, or the newest one again."""
+    if not new.text.strip() or len(new.text) > _MOST_CHARACTERS:
+        allowed = f"1 to {_MOST_CHARACTERS} characters"
+        raise ConfigError(f"a guideline of {len(new.text)} characters", where="text", allowed=allowed)
+    if new.language not in LANGUAGES:
+        raise ConfigError(
+            f"{new.language!r} is not a language of the pages", where="language", allowed=", ".join(LANGUAGES)
+        )
+    if len(new.category) > 200:
+        raise ConfigError("the name of the category is too long", where="category", allowed="200 characters")
+    latest = session.scalar(
+        select(StoredGuideline)
+        .where(
+            StoredGuideline.project_id == project.id,
+            StoredGuideline.category == new.category,
+            StoredGuideline.language == new.language,
+        )
+        .order_by(StoredGuideline.version.desc())
+        .limit(1)
+    )
+    if latest is not None and latest.text == new.text:
+        raise ConfigError("this is the newest version already", where="text", do="change the text")
+    guideline = StoredGuideline(
+        project_id=project.id,
+        category=new.category,
+        language=new.language,
+        version=1 if latest is None else latest.version + 1,
+        text=new.text,
+        person_id=by,
+        at=at,
+    )
+    session.add(guideline)
+    session.flush()
+    detail = {"category": new.category, "language": new.language, "version": guideline.version}
+    record(session, Deed("guideline written", "guideline", guideline.id, by, {**detail, "project": project.id}), at=at)
+    return guideline
+
+
+def latest_guidelines(session: Session, project: int) -> list[StoredGuideline]:
+    """Return the newest version of each category and language, by category."""
+    newest = (
+        select(func.max(StoredGuideline.id))
+        .where(StoredGuideline.project_id == project)
+        .group_by(StoredGuideline.category, StoredGuideline.language)
+    )
+    statement = select(StoredGuideline).where(StoredGuideline.id.in_(newest))
+    return sorted(session.scalars(statement), key=lambda each: (natural_order(each.category), each.language))
+
+
+def stored_category(session: Session, text: str) -> str:
+    """Return the category that an entered name means: its key where items have it or nothing of that name, else it."""
+    *names, key = category_spellings(text.strip())
+    used = set(session.scalars(select(StoredItem.category).where(StoredItem.category.in_((*names, key))).distinct()))
+    return next((name for name in (key, *names) if name in used), key)
+
+
+def categories_of(session: Session, project: int) -> list[str]:
+    """Return the categories of a project's items, at most 500."""
+    names = select(StoredItem.category).where(StoredItem.project_id == project, StoredItem.category != "").distinct()
+    return sorted(session.scalars(names.order_by(StoredItem.category).limit(_MOST_CATEGORIES)), key=natural_order)

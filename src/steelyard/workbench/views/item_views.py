@@ -1,0 +1,261 @@
+"""An item as alignment and review see it: letters in place of ids, opinions without names, and forms.
+
+A response has the same letter in all tasks of an item and for everybody who talks about it; letters are drawn for each
+item, so that none belongs to a model. People are “you” and “the other”, or have numbers in the order of their answers.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answers import Span, TaskAnswer
+from steelyard.annotation.questions import Point, TaskQuestion
+from steelyard.annotation.task_kinds import Catalogues, kind_named
+from steelyard.core.numerics import generator
+from steelyard.core.types import Case
+from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.storage.tables import StoredItem, StoredPerson, StoredRemark, StoredTask
+from steelyard.workbench.views.blinding import BlindText
+from steelyard.workbench.views.settling_forms import question_fields
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Opinion(NamedTuple):
+    """What one voice says of a task; the ranking is ``A > B = C``. ``kind``: ``answer``, ``proposal``, ``settled``.
+
+    ``entries`` are the names and values of questions about the whole task, ``marks`` a letter, the words that were
+    marked, the kind of problem, and the remark or severity.
+    """
+
+    voice: str
+    kind: str
+    ranking: str
+    scores: tuple[tuple[str, int], ...]
+    discarded: tuple[tuple[str, str], ...]
+    entries: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, str, str, str | None], ...]
+    cannot_judge: str | None
+    remark: str | None
+
+
+class FormRow(NamedTuple):
+    """A response in the form of an answer, with what it begins with: score and place as text, reason of a discard."""
+
+    letter: str
+    score: str
+    place: str
+    discard: str
+
+
+class QuestionRow(NamedTuple):
+    """A question in the form of an answer: its letters, the name of its field, and the value that it begins with."""
+
+    question: TaskQuestion
+    letters: tuple[str, ...]
+    name: str
+    value: str
+
+
+class TaskPanel(NamedTuple):
+    """A task on a page: what everybody says, the points in dispute, and the form where the visitor may answer.
+
+    ``disputed`` are the sort of each point with its letters, as ``A – B``, or with the name of the question.
+    ``questions`` are empty for triples, whose form has a row for each response. ``marks``: the question whose words
+    name the problems that people marked.
+    """
+
+    task: int
+    letters: str
+    opinions: tuple[Opinion, ...]
+    disputed: tuple[tuple[str, str], ...]
+    is_open: bool
+    settled_by: str
+    has_discards: bool
+    marks: str
+    form: tuple[FormRow, ...]
+    questions: tuple[QuestionRow, ...]
+
+
+class ItemPanels(NamedTuple):
+    """An item on a page. ``responses`` are letter, text and whether people discarded it; ``remarks`` voice and text."""
+
+    item: StoredItem
+    turns: tuple[tuple[str, str], ...]
+    responses: tuple[tuple[str, str, bool], ...]
+    panels: tuple[TaskPanel, ...]
+    remarks: tuple[tuple[str, str], ...]
+
+
+class _Talk(NamedTuple):
+    """What people said about items beside their answers: their number and text by item, and roles by person."""
+
+    remarks: Mapping[int, Sequence[tuple[int, str]]]
+    roles: Mapping[int, str]
+
+
+def view_item(
+    session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int, catalogues: Catalogues
+) -> ItemPanels:
+    """Return the view of an item for a visitor, with those of its tasks that are handed in."""
+    return _view(item, evidence, _talk_about(session, {item.id: evidence}), visitor, catalogues)
+
+
+def item_panels(
+    session: Session, items: Sequence[int], visitor: int, settings: ProjectSettings
+) -> dict[int, ItemPanels]:
+    """Return the views of items of a project with the tasks of their present rounds, the most disputed task first."""
+    stored = session.scalars(select(StoredItem).where(StoredItem.id.in_(items))).all()
+    evidence = evidence_of(session, stored)
+    talk, catalogues = _talk_about(session, evidence), catalogues_of(settings)
+    views: dict[int, ItemPanels] = {}
+    for item in stored:
+        view = _view(item, evidence[item.id], talk, visitor, catalogues)
+        panels = tuple(sorted(view.panels, key=lambda panel: -len(panel.disputed)))
+        views[item.id] = view._replace(panels=panels)
+    return views
+
+
+def _view(
+    item: StoredItem, evidence: Sequence[TaskEvidence], talk: _Talk, visitor: int, catalogues: Catalogues
+) -> ItemPanels:
+    case = case_of(item)
+    letters = _letters_of(item, case)
+    texts = {response.id: BlindText(response.text or "") for response in case.responses}
+    remarks = talk.remarks.get(item.id, ())
+    people = [person for each in evidence for person in each.answers] + [person for person, _ in remarks]
+    voices = _voices(list(dict.fromkeys(people)), talk.roles, visitor)
+    return ItemPanels(
+        item=item,
+        turns=tuple((turn.role, turn.content) for turn in case.prompt.messages),
+        responses=tuple(
+            (letter, texts[response].shown, response in item.discarded) for response, letter in letters.items()
+        ),
+        panels=tuple(_panel(each, _ShownNames(letters, texts, voices), visitor, catalogues) for each in evidence),
+        remarks=tuple((voices[person], text) for person, text in remarks),
+    )
+
+
+def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
+    """Return the responses of a task in the order of a form: by their letters, where the kind has no fixed order."""
+    return _by_letter(task, _letters_of(item, case_of(item)))
+
+
+def _by_letter(task: StoredTask, letters: Mapping[str, str]) -> tuple[str, ...]:
+    if not kind_named(task.kind).is_shuffled:
+        return tuple(task.responses)
+    return tuple(sorted(task.responses, key=lambda response: (len(letters[response]), letters[response])))
+
+
+def _letters_of(item: StoredItem, case: Case) -> dict[str, str]:
+    order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
+    return {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
+
+
+def _letter(number: int) -> str:
+    return _LETTERS[number % 26] + (str(number // 26 + 1) if number >= 26 else "")
+
+
+def _talk_about(session: Session, evidence: Mapping[int, Sequence[TaskEvidence]]) -> _Talk:
+    """Return the remarks about items, and the roles of all who answered or remarked; ``evidence``: by item."""
+    remark = StoredRemark
+    rows = session.execute(
+        select(remark.item_id, remark.person_id, remark.text).where(remark.item_id.in_(evidence)).order_by(remark.id)
+    )
+    remarks: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for item, person, text in rows:
+        remarks[item].append((person, text))
+    people = {person for of_item in evidence.values() for each in of_item for person in each.answers}
+    people |= {person for of_item in remarks.values() for person, _ in of_item}
+    roles = session.execute(select(StoredPerson.id, StoredPerson.role).where(StoredPerson.id.in_(people)))
+    return _Talk(remarks, {person: role for person, role in roles})  # noqa: C416 - `dict` takes no rows
+
+
+def _voices(people: Sequence[int], roles: Mapping[int, str], visitor: int) -> Mapping[int, str]:
+    """Return a key of the words for each person: ``you``, ``the other``, a number, or the role of a layer."""
+    annotators = [person for person in people if roles[person] == "annotator"]
+    is_pair = visitor in annotators and len(annotators) == 2
+    voices = {person: f"role {roles[person]}" for person in people}
+    for number, person in enumerate(annotators, start=1):
+        voices[person] = "voice other" if is_pair else f"{number}"
+    return voices | {visitor: "voice you"}
+
+
+class _ShownNames(NamedTuple):
+    """What responses and people are called on the page, and the texts shown."""
+
+    letters: Mapping[str, str]
+    texts: Mapping[str, BlindText]
+    voices: Mapping[int, str]
+
+
+def _panel(evidence: TaskEvidence, names: _ShownNames, visitor: int, catalogues: Catalogues) -> TaskPanel:
+    letters, voices = names.letters, names.voices
+    opinions = [_opinion(voices[person], "answer", answer, names) for person, answer in evidence.answers.items()]
+    opinions += [_opinion(voices[person], "proposal", answer, names) for person, answer in evidence.proposals.items()]
+    if evidence.settled is not None:
+        opinions.append(_opinion("voice settled", "settled", evidence.settled, names))
+    responses, kind = _by_letter(evidence.task, letters), kind_named(evidence.task.kind)
+    mine = evidence.proposals.get(visitor) or evidence.answers.get(visitor) or TaskAnswer()
+    places = {response: str(place) for place, tier in enumerate(mine.ranking, start=1) for response in tier}
+    questions = kind.questions(responses, catalogues)
+    fields = question_fields(questions, mine)
+    return TaskPanel(
+        task=evidence.task.id,
+        letters=" ".join(sorted(letters[response] for response in responses)),
+        opinions=tuple(opinions),
+        disputed=tuple(_disputed(point, letters) for point in evidence.disputed),
+        is_open=evidence.is_open,
+        settled_by=evidence.settled_by,
+        has_discards=kind.has_discards,
+        marks=next((each.name for each in questions if each.input == "marks"), "marks"),
+        form=tuple(
+            FormRow(
+                letters[response],
+                str(mine.scores.get(response, "")),
+                places.get(response, ""),
+                mine.discarded.get(response, ""),
+            )
+            for response in responses
+        ),
+        questions=tuple(
+            QuestionRow(each.question, tuple(letters[response] for response in each.question.responses), *each[1:])
+            for each in fields
+        ),
+    )
+
+
+def _disputed(point: Point, letters: Mapping[str, str]) -> tuple[str, str]:
+    sort, *about = point
+    return sort, about[0] if sort == "entry" else " – ".join(sorted(letters[response] for response in about))
+
+
+def _opinion(voice: str, kind: str, answer: TaskAnswer, names: _ShownNames) -> Opinion:
+    letters = names.letters
+    tiers = [" = ".join(sorted(letters[response] for response in tier)) for tier in answer.ranking]
+    return Opinion(
+        voice=voice,
+        kind=kind,
+        ranking=" > ".join(tiers),
+        scores=tuple(sorted((letters[response], score) for response, score in answer.scores.items())),
+        discarded=tuple(sorted((letters[response], reason) for response, reason in answer.discarded.items())),
+        entries=tuple(answer.entries.items()),
+        marks=tuple(
+            _mark(letters[response], names.texts[response], span)
+            for response, spans in answer.spans.items()
+            for span in spans
+        ),
+        cannot_judge=answer.cannot_judge,
+        remark=answer.remark,
+    )
+
+
+def _mark(letter: str, text: BlindText, span: Span) -> tuple[str, str, str, str | None]:
+    start, end, label, remark = span
+    first, last = text.shown_span(start, end)
+    return letter, text.shown[first:last], label, remark

@@ -1,0 +1,98 @@
+"""Pages: templates filled with a visitor, words of the visitor's language, and texts of people and models as safe HTML.
+
+Nothing that came from a file reaches a page but escaped, or through `safe_markdown`, whose formulas a script of the
+page sets with KaTeX.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from steelyard.workbench.accounts.people import Visitor
+from steelyard.workbench.accounts.permissions import ALLOWED
+from steelyard.workbench.pipeline.question_words import (
+    category_name,
+    choice_label,
+    label_of,
+    question_in_words,
+    reason_label,
+)
+from steelyard.workbench.views.answer_markdown import safe_markdown
+
+FOLDER = Path(__file__).parents[1]
+LANGUAGES = ("en", "zh")
+
+
+def page(request: Request, template: str, visitor: Visitor | None, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a page from a template of ``templates/``. Every template knows ``visitor``, ``words`` and ``may``."""
+    language = language_of(request, visitor)
+    words = words_of(language)
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            visitor=visitor,
+            language=language,
+            words=words,
+            may=frozenset() if visitor is None else ALLOWED[visitor.role],
+            is_simulated=request.app.state.is_simulated,
+            path=request.url.path,
+            **values,
+        )
+    )
+    return HTMLResponse(text, status)
+
+
+def language_of(request: Request, visitor: Visitor | None) -> str:
+    """Return the language of the pages: the visitor's own, or for nobody the browser's."""
+    if visitor is not None and visitor.language in LANGUAGES:
+        return visitor.language
+    return "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
+
+
+@cache
+def words_of(language: str) -> Mapping[str, str]:
+    """Return the words of the pages in a language; a word that is not there is an error of the template."""
+    table = tomllib.loads((FOLDER / "words.toml").read_text(encoding="utf-8"))
+    return {key: entry[language] for key, entry in table.items()}
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _date(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
+def _compact(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["markdown"] = safe_markdown
+    environment.filters["moment"] = _moment
+    environment.filters["date"] = _date
+    environment.filters["compact"] = _compact
+    environment.filters["question"] = label_of
+    environment.filters["reason"] = reason_label
+    environment.filters["choice"] = lambda value, question, language: choice_label(question, value, language)
+    environment.filters["category"] = category_name
+    environment.filters["in_words"] = lambda question, letters, language: question_in_words(question, language, letters)
+    return environment
