@@ -65,19 +65,25 @@ def test_who_comes_back_finds_the_task_with_its_draft(database):
 
 
 @WAYS
-def test_an_item_that_nobody_is_left_to_align_is_passed_on(database, how):
+@pytest.mark.parametrize("leaves_before_the_gate", [True, False])
+def test_an_item_that_cannot_be_aligned_any_more_is_passed_on(database, how, leaves_before_the_gate):
     crew = Crew(database, responses="abc")
     first, second = crew.people["annotator"][:2]
-    crew.annotate(lambda person, responses: in_order(responses, order="abc" if person == first else "cba"))
-    leave(database, first, how)
-    # The other one is there: to pass the item on, or to settle it when the first is back.
-    assert crew.item().state == "aligning"
-    with database.reading() as session:
-        assert len(all_items_to_align(session, second)) == 1
-    leave(database, second, how)
+
+    def opposed(person, responses):
+        if leaves_before_the_gate and person == second:
+            leave(database, first, how)
+        return in_order(responses, order="abc" if person == first else "cba")
+
+    crew.annotate(opposed)
+    if not leaves_before_the_gate:
+        with database.reading() as session:
+            assert len(all_items_to_align(session, second)) == 1
+        leave(database, first, how)
     assert crew.item().state == "with delivery"
     (event,) = crew.events("unresolved")
-    assert (event.person_id, event.detail["reason"]) == (None, "nobody is left who could align it")
+    assert (event.person_id, event.detail["reason"]) == (None, "somebody who would have to align it has left")
+    leave(database, second, how)
     with database.reading() as session:
         assert len(items_to_settle(session, "delivery", crew.people["delivery"][0])) == 1
         # Who annotated it and is with delivery now does not settle it.

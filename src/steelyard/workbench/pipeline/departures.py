@@ -1,24 +1,30 @@
 """People who leave in the middle: their account is closed or erased, or they get another role.
 
-What they have answered stays. What they hold goes to others at once, not when its time is over, which may be a week. An
-item that nobody is left to align is passed on to delivery: somebody who is left passes it on, or settles it with
-whoever comes back.
+What they have answered stays. What they hold goes to others at once, not when its time is over, which may be a week. A
+task that people align is settled when all of them agree: where one has left without a proposal the item is passed on to
+delivery.
 """
 
 from collections.abc import Sequence
 
-from sqlalchemy import exists, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import bindparam, exists, select
+from sqlalchemy.orm import Session
 
+from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredItem, StoredPerson, StoredTask
 
-_REASON = "nobody is left who could align it"
+_REASON = "somebody who would have to align it has left"
+_ACTIVE = select(StoredPerson.id).where(
+    StoredPerson.id.in_(bindparam("people", expanding=True)),
+    StoredPerson.role == "annotator",
+    StoredPerson.is_active.is_(True),
+)
 
 
 def hand_over(session: Session, person: StoredPerson, *, at: float) -> None:
-    """Give what an annotator holds to others, and pass on what only this person was left to align.
+    """Give what an annotator holds to others, and pass on what cannot be aligned without this person.
 
     Called after the account was changed: the person has left the active annotators by then.
     """
@@ -31,10 +37,22 @@ def hand_over(session: Session, person: StoredPerson, *, at: float) -> None:
 
 
 def pass_on_abandoned(session: Session, items: Sequence[StoredItem], *, at: float) -> None:
-    """Pass the items in alignment on to delivery that none of their people can align any more."""
-    for item in items:
-        if item.state == "aligning" and not _has_aligner(session, item):
+    """Pass items in alignment on to delivery that cannot be settled there any more: some of their people have left."""
+    aligning = [item for item in items if item.state == "aligning"]
+    if not aligning:
+        return
+    session.flush()
+    evidence = evidence_of(session, aligning)
+    people = {person for tasks in evidence.values() for each in tasks for person in each.answers}
+    active = set(session.scalars(_ACTIVE, {"people": list(people)}))
+    for item in aligning:
+        if any(_is_abandoned(each, active) for each in evidence[item.id]):
             move(session, item, "unresolved", person=None, at=at, reason=_REASON)
+
+
+def _is_abandoned(task: TaskEvidence, active: set[int]) -> bool:
+    """Tell whether an open task has somebody who has left without a proposal: it is settled when all agree."""
+    return task.is_open and not task.answers.keys() <= active | task.proposals.keys()
 
 
 def _aligning(session: Session, person: int) -> list[StoredItem]:
@@ -50,23 +68,3 @@ def _aligning(session: Session, person: int) -> list[StoredItem]:
         select(StoredItem.id).where(StoredItem.state == "aligning", answered).order_by(StoredItem.id)
     ).all()
     return [lock_item(session, number) for number in numbers]
-
-
-def _has_aligner(session: Session, item: StoredItem) -> bool:
-    """Tell whether an active annotator has answered a task of the item's round that is still shown."""
-    task = aliased(StoredTask)
-    able = (
-        select(StoredAnswer.id)
-        .join(task, StoredAnswer.task_id == task.id)
-        .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
-        .where(
-            task.item_id == item.id,
-            task.round == item.round,
-            task.is_retired.is_(False),
-            task.is_gold.is_(False),
-            StoredAnswer.stage == "annotation",
-            StoredPerson.role == "annotator",
-            StoredPerson.is_active.is_(True),
-        )
-    )
-    return session.scalar(able.limit(1)) is not None

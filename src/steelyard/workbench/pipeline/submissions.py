@@ -16,6 +16,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import ItemEvent
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.pipeline.departures import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.disputes import evidence_of, settle_if_agreed
 from steelyard.workbench.pipeline.item_states import move
@@ -233,6 +234,8 @@ def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, 
     tally_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
     move(session, item, event, person=None, at=at)
     settle_if_agreed(session, item, person=None, at=at)
+    # Somebody may have left since the answer that would have to be aligned now.
+    pass_on_abandoned(session, [item], at=at)
 
 
 def check_answer(name: str, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings) -> None:
