@@ -183,6 +183,7 @@ def test_the_commands_of_the_how_to_exist(name):
         "queue",
         "qualification",
         "export",
+        "records",
         "native",
         "paper",
         "release",
