@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import msgspec
 from sqlalchemy import select
 
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
@@ -39,10 +40,11 @@ def ranked(tiers, discarded=""):
     )
 
 
-def in_order(responses, discarded="", order="abcdefghij"):
+def in_order(responses, discarded="", order="abcdefghij", kind="triple"):
     """The answer to a task of someone who likes letters in an order, that of the alphabet unless told."""
     left = sorted(set(responses) - set(discarded), key=order.index)
-    return ranked(">".join(left), "".join(each for each in responses if each in discarded))
+    answer = ranked(">".join(left), "".join(each for each in responses if each in discarded))
+    return msgspec.structs.replace(answer, scores={}) if kind == "pairwise" else answer
 
 
 class Crew:

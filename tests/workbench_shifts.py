@@ -119,7 +119,7 @@ class TeamMachine(RuleBasedStateMachine):
             locked = lock_assignment(session, assignment, person=person)
             answer = TaskAnswer(cannot_judge="no idea")
             if not is_given_up:
-                answer = in_order(locked.task.responses, discarded, order=order)
+                answer = in_order(locked.task.responses, discarded, order, locked.task.kind)
             return submit(session, locked, answer, seconds=5.0, at=at).outcome, answer
 
         outcome, answer = self.write(work) or ("refused", None)
@@ -179,7 +179,7 @@ class TeamMachine(RuleBasedStateMachine):
             self.write(pass_on, queue[0], "no way", state="aligning", person=person)
             return
         task = next(each for each in tasks if each.is_open).task
-        self.write(propose, queue[0], task.id, in_order(task.responses, discarded, order=order), person=person)
+        self.write(propose, queue[0], task.id, in_order(task.responses, discarded, order, task.kind), person=person)
 
     @rule(layer=layers, number=number, discarded=discards, passes_on=st.integers(0, 2))
     def settle(self, layer, number, discarded, passes_on):
@@ -198,7 +198,14 @@ class TeamMachine(RuleBasedStateMachine):
             self.write(pass_on, items[0].id, "hard", state=state, person=person)
             return
         task = next(each.task for each in tasks if each.is_open)
-        self.write(settle, items[0].id, task.id, in_order(task.responses, discarded), layer=layer, person=person)
+        self.write(
+            settle,
+            items[0].id,
+            task.id,
+            in_order(task.responses, discarded, kind=task.kind),
+            layer=layer,
+            person=person,
+        )
 
     @rule(layer=layers, number=number, rejects=st.integers(0, 3), is_stale=st.booleans())
     def review(self, layer, number, rejects, is_stale):
