@@ -3,12 +3,13 @@
 import random
 import time
 
+import msgspec
 import pytest
 from sqlalchemy import func, select
 
 from steelyard.annotation.pipeline import PipelineRules
-from steelyard.annotation.task_kinds import kind_names
-from steelyard.core.errors import OutputError
+from steelyard.annotation.task_kinds import TaskRules, kind_names
+from steelyard.core.errors import EvidenceError, OutputError
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.resolve import resolve
@@ -191,6 +192,22 @@ def test_one_command_from_cases_to_a_bench(material, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["bench.jsonl", "workbench.db"]
     with pytest.raises(OutputError, match="exists already"):
         simulate_to_bench(tmp_path / "sampled.jsonl", tmp_path / "out")
+
+
+def test_cases_that_get_no_task_are_left_out_as_the_error_says(material, tmp_path):
+    single = msgspec.structs.replace(
+        material[0],
+        prompt=msgspec.structs.replace(material[0].prompt, id="single"),
+        responses=material[0].responses[:1],
+        ranking=None,
+        pairs=None,
+    )
+    write_cases(tmp_path / "sampled.jsonl", [*material[1:3], single])
+    with pytest.raises(EvidenceError, match="with 1 response gets no task"):
+        simulate_to_bench(tmp_path / "sampled.jsonl", tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+    states = simulate_to_bench(tmp_path / "sampled.jsonl", tmp_path / "out", tasks=TaskRules(too_few="skip"))
+    assert sum(states.values()) == 2
 
 
 def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkeypatch, material):

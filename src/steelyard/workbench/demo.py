@@ -230,12 +230,20 @@ def import_batch(simulation: Simulation, cases: Iterable[Case], batch: str, *, h
     simulation.database.write(load)
 
 
-def simulate_to_bench(cases: Path, out: Path, *, seed: int = 0, evidence: Evidence = "aligned") -> dict[str, int]:
+def simulate_to_bench(
+    cases: Path,
+    out: Path,
+    *,
+    seed: int = 0,
+    evidence: Evidence = "aligned",
+    rules: PipelineRules | None = None,
+    tasks: TaskRules | None = None,
+) -> dict[str, int]:
     """Take a case file through the whole pipeline with simulated people, from the first task to the last validation.
 
     Writes the workbench ``workbench.db`` and the finished cases ``bench.jsonl`` into the folder ``out``, and returns
     the number of items by state. The bench is a case file for `resolve`; its judgments are evidence of nothing. Raises
-    OutputError for a folder that has a workbench.
+    OutputError for a folder that has a workbench, and EvidenceError for cases that the rules of the tasks refuse.
     """
     every = tuple(read_cases(cases))
     if (out / _FILE).exists():
@@ -244,7 +252,9 @@ def simulate_to_bench(cases: Path, out: Path, *, seed: int = 0, evidence: Eviden
     with _made_whole(out) as database:
         with TemporaryDirectory() as folder:
             examples = demo_cases(Path(folder), seed=seed + 1, num_prompts=_NUM_QUALIFICATION)
-        simulation = start_project(database, every, seed=seed, begun_at=time.time(), qualification=examples)
+        simulation = start_project(
+            database, every, seed=seed, begun_at=time.time(), rules=rules, tasks=tasks, qualification=examples
+        )
         import_batch(simulation, every, "simulated")
         states = work_until_finished(simulation)
         with database.reading() as session:
@@ -257,16 +267,25 @@ def simulate_to_bench(cases: Path, out: Path, *, seed: int = 0, evidence: Eviden
 def _made_whole(folder: Path) -> Iterator[Database]:
     """Give a new workbench that has its name in the folder only when the block ends without an error."""
     unfinished = folder / f"{_FILE}.unfinished"
-    for old in folder.glob(f"{unfinished.name}*"):
-        old.unlink()
+    # What a run that was killed left.
+    _remove(unfinished)
     database = Database(f"sqlite:///{unfinished}")
     try:
         database.migrate()
         yield database
-    finally:
-        # The last connection that is closed writes the log of changes into the file.
+    except BaseException:
         database.close()
+        _remove(unfinished)
+        raise
+    # The last connection that is closed writes the log of changes into the file.
+    database.close()
     unfinished.replace(folder / _FILE)
+
+
+def _remove(database: Path) -> None:
+    """Remove the file of a database, with its logs."""
+    for file in database.parent.glob(f"{database.name}*"):
+        file.unlink()
 
 
 def _with_reason(case: Case) -> Case:

@@ -22,7 +22,9 @@ from steelyard.cli.verbs.workbench_exchange import read_answers, write_tasks
 from steelyard.cli.verbs.workbench_queue import order_items
 from steelyard.cli.verbs.workbench_records import write_records
 from steelyard.cli.verbs.workbench_releases import list_releases, release_items
+from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import ConfigError
+from steelyard.core.text import number_of
 from steelyard.io.progress import log
 
 if TYPE_CHECKING:
@@ -190,6 +192,10 @@ def _simulate(
         Literal["both", "aligned"],
         typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
     ] = "aligned",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the project, of rules or tasks: KEY=VALUE; may be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the simulated people.")] = 0,
 ) -> None:
     """Take cases through the whole pipeline with 29 simulated people: gate, alignment, three layers of review, gold.
@@ -197,11 +203,21 @@ def _simulate(
     It tries the machinery before people are paid. The judgments say nothing about the responses.
 
     Example: `steelyard workbench simulate sampled.jsonl --out rehearsal`
-    """
-    from steelyard.workbench.demo import simulate_to_bench
 
-    states = simulate_to_bench(cases, out, seed=seed, evidence=evidence)
+    Example: `steelyard workbench simulate sampled.jsonl --out rehearsal --set rules.num_annotators=3`
+    """
+    from steelyard.io.cases import read_cases
+    from steelyard.workbench.demo import simulate_to_bench
+    from steelyard.workbench.pipeline.projects import ProjectSettings
+
+    values = parse_settings(settings or ())
+    if others := values.keys() - {"rules", "tasks"}:
+        raise ConfigError(f"{min(others)!r} is not of a rehearsal", where="--set", allowed="rules.… and tasks.…")
+    chosen = resolve_config(ProjectSettings, values, where="--set")
+    states = simulate_to_bench(cases, out, seed=seed, evidence=evidence, rules=chosen.rules, tasks=chosen.tasks)
     counted = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+    if num_left_out := sum(1 for _ in read_cases(cases)) - sum(states.values()):
+        counted += f"; {number_of(num_left_out, 'case')} left out"
     print_lines([f"Simulated people worked through {cases}: {counted}.", f"  resolve: {out / 'bench.jsonl'}"])
 
 
