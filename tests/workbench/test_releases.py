@@ -189,7 +189,11 @@ def test_the_command_line_makes_lists_and_writes_releases(sqlite_template, tmp_p
     assert run(*words).exit_code == 0
     assert {file.name: file.read_bytes() for file in out.iterdir()} == contents(database, "1.0")
     assert len(list(read_cases(out / "cases.jsonl"))) == 2
+    assert "It was there, with equal content." in run(*words).output
+    (out / "cases.jsonl").write_text("somebody's own\n")
     assert isinstance(run(*words).exception, OutputError)
+    assert (out / "cases.jsonl").read_text() == "somebody's own\n"
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
     assert "1.0" in str(run("releases", "--project", "P", "--name", "2.0", "--out", tmp_path / "x").exception)
     assert isinstance(run("releases", "--project", "P", "--name", "1.0").exception, ConfigError)
     database.close()

@@ -84,6 +84,41 @@ def write_once(path: Path, write: Callable[[Path], ResultT], *, force: bool = Fa
     return result, False
 
 
+def write_folder_once(path: Path, write: Callable[[Path], ResultT]) -> tuple[ResultT, bool]:
+    """Write a folder whole by ``write(place)``; one that is there already stays if its files are equal.
+
+    Returns what ``write`` returns, and whether the folder is new; one without content is replaced. Raises OutputError,
+    and changes nothing, where the path is a file, and where the folder holds something else.
+    """
+    sweep_parts(path)
+    if path.exists() and not path.is_dir():
+        raise OutputError("is a file", where=str(path), do="name a new folder: --out DIR")
+    with part_folder(path) as folder:
+        whole = folder / path.name
+        whole.mkdir()
+        result = write(whole)
+        is_new = not path.exists() or not any(path.iterdir())
+        if is_new:
+            if path.exists():
+                path.rmdir()
+            whole.rename(path)
+        elif not _equal_folders(whole, path):
+            problem = "there is a folder already, and it holds something else"
+            raise OutputError(problem, where=str(path), do="name a new folder: --out DIR")
+    return result, is_new
+
+
+def _equal_folders(first: Path, second: Path) -> bool:
+    """Return whether two folders have the same files and folders with the same bytes."""
+    names = [sorted(path.relative_to(folder) for path in folder.rglob("*")) for folder in (first, second)]
+    return names[0] == names[1] and all(
+        (second / name).is_file() and filecmp.cmp(first / name, second / name, shallow=False)
+        if (first / name).is_file()
+        else (second / name).is_dir()
+        for name in names[0]
+    )
+
+
 def sweep_parts(path: Path) -> None:
     """Remove the temporary files of ``path`` that killed processes left; files locked by a running process stay."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):

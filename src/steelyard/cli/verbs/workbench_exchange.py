@@ -50,6 +50,8 @@ def write_tasks(
 
     Example: `steelyard workbench tasks sampled.jsonl --format argilla --out for-argilla --people 3`
     """
+    from steelyard.io.atomic import write_folder_once
+
     if (cases is None) == (project is None):
         raise ConfigError("tasks come from one place", where="CASES", do="name a case file, or --project NAME")
     made = (
@@ -60,11 +62,12 @@ def write_tasks(
     if not made.tasks:
         print_lines([f"No task of project {project} is open."])
         return
-    groups = _write_folder(made, tool, out)
+    _, is_new = write_folder_once(out, lambda folder: _write_folder(made, tool, folder))
+    same = "" if is_new else " It was there, with equal content."
     print_lines(
         [
-            f"{number_of(len(made.tasks), 'task')} in {out}; manifest.json says which response is A.",
-            *(f"  {out / name}: {number_of(number, 'task')}" for name, number in groups.items()),
+            f"{number_of(len(made.tasks), 'task')} in {out}; manifest.json says which response is A.{same}",
+            *(f"  {out / name}: {number_of(len(group), 'task')}" for name, group in made.groups().items()),
         ]
     )
 
@@ -124,8 +127,8 @@ def read_answers(
     answered = add_answers(
         read_cases(cases), exported.manifest, exported.answers, people=names, not_answers=exported.not_answers
     )
-    write_once(out, lambda place: write_cases(place, answered.cases), force=force)
-    echo_record(answered.counts) if as_json else print_lines(_case_lines(answered.counts, out))
+    _, is_new = write_once(out, lambda place: write_cases(place, answered.cases), force=force)
+    echo_record(answered.counts) if as_json else print_lines(_case_lines(answered.counts, out, is_new=is_new))
 
 
 def _tasks_of_cases(cases: Path, tool: str, seed: int, num_people: int) -> "ExternalTasks":
@@ -153,30 +156,18 @@ def _tasks_of_project(project: str, tool: str, seed: int, database: str) -> "Ext
     return made
 
 
-def _write_folder(made: "ExternalTasks", tool: str, out: Path) -> dict[str, int]:
-    """Write the folder whole or not at all. Returns the number of tasks in each group's folder."""
+def _write_folder(made: "ExternalTasks", tool: str, folder: Path) -> None:
+    """Write the tasks for a tool into an empty folder, each group into its own."""
     import msgspec
 
-    from steelyard.io.atomic import part_folder, sweep_parts, write_text
+    from steelyard.io.atomic import write_text
     from steelyard.workbench.exchange.external_tasks import MANIFEST
     from steelyard.workbench.exchange.external_tools import TOOLS
 
-    sweep_parts(out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OutputError("exists already", where=str(out), do="name a new folder: --out DIR")
-    groups = made.groups()
-    with part_folder(out) as folder:
-        whole = folder / "whole"
-        for name in groups:
-            for path, text in TOOLS[tool].write(made, name).items():
-                file = whole / name / path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_text(file, text)
-        write_text(whole / MANIFEST, msgspec.json.format(msgspec.json.encode(made.manifest), indent=1).decode() + "\n")
-        if out.exists():
-            out.rmdir()
-        whole.rename(out)
-    return {name: len(tasks) for name, tasks in groups.items()}
+    for name in made.groups():
+        for path, text in TOOLS[tool].write(made, name).items():
+            write_text(folder / name / path, text)
+    write_text(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(made.manifest), indent=1).decode() + "\n")
 
 
 def _people(words: Sequence[str]) -> dict[str, str]:
@@ -210,8 +201,9 @@ def _import_lines(made: "ImportedAnswers", project: str) -> list[str]:
     return lines
 
 
-def _case_lines(counts: "AnswerCounts", out: Path) -> list[str]:
-    lines = [f"{number_of(counts.written, 'answer')} of {counts.answers} added to {out}."]
+def _case_lines(counts: "AnswerCounts", out: Path, *, is_new: bool) -> list[str]:
+    same = "" if is_new else " It was there, with equal content."
+    lines = [f"{number_of(counts.written, 'answer')} of {counts.answers} added to {out}.{same}"]
     for what, number in (
         ("there before", counts.before),
         ("incomplete, written as far as they go", counts.incomplete),

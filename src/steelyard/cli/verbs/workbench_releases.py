@@ -13,7 +13,7 @@ from steelyard.cli.verbs.workbench_data import (
     existing_project,
     open_workbench,
 )
-from steelyard.core.errors import ConfigError, OutputError
+from steelyard.core.errors import ConfigError
 from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def list_releases(
 
     Example: `steelyard workbench releases --project bench --name 1.0 --out bench-1.0`
     """
+    from steelyard.io.atomic import write_folder_once
     from steelyard.workbench.results.releases import releases_of
 
     if (name is None) != (out is None):
@@ -82,8 +83,9 @@ def list_releases(
                 raise ConfigError(
                     f"there is no release {name!r}", where="--name", allowed=names or "none yet: make one"
                 )
-            _write(session, chosen, out)
-            print_lines([f"{out} has release {name} of {project}."])
+            _, is_new = write_folder_once(out, lambda folder: _write(session, chosen, folder))
+            same = "" if is_new else " It was there, with equal content."
+            print_lines([f"{out} has release {name} of {project}.{same}"])
             return
     if as_json:
         echo_record([release.manifest | {"sha256": release.sha256} for release in releases])
@@ -102,21 +104,11 @@ def list_releases(
     print_lines([TerminalTable(f"Releases of {project}", heads, rows) if rows else f"{project} has no release."])
 
 
-def _write(session: "Session", release: "StoredRelease", out: Path) -> None:
-    """Write all files of a release, checked, or none."""
-    from steelyard.io.atomic import part_folder, sweep_parts
+def _write(session: "Session", release: "StoredRelease", folder: Path) -> None:
+    """Write all files of a release, checked, into an empty folder."""
     from steelyard.workbench.results.releases import files_of, release_file
 
-    sweep_parts(out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise OutputError("exists already", where=str(out), do="name a new folder: --out DIR")
-    with part_folder(out) as folder:
-        whole = folder / "whole"
-        whole.mkdir()
-        for path in files_of(release):
-            with (whole / path).open("wb") as file:
-                for part in release_file(session, release, path):
-                    file.write(part)
-        if out.exists():
-            out.rmdir()
-        whole.rename(out)
+    for path in files_of(release):
+        with (folder / path).open("wb") as file:
+            for part in release_file(session, release, path):
+                file.write(part)
