@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from browser import CHROMIUM
+from steelyard.workbench.storage.tables import StoredProject
+from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 from workbench_annotator import STEP, SUBMIT, Annotator
+from workbench_people import NOON
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
@@ -111,6 +114,22 @@ def test_a_prompt_is_revised_and_categorised_by_keys(served, browser):
     assert browser.complaints == []
 
 
+def test_formulas_of_a_guideline_are_set(served, browser):
+    page = Annotator(served, browser)
+    text = "A result alone, such as $x^2 = 3$, gets at most 4."
+    page.database.write(
+        lambda session: add_guideline(
+            session, session.get_one(StoredProject, page.project), NewGuideline("", "en", text), by=None, at=NOON
+        )
+    )
+    page.open()
+    page.press("i")
+    browser.wait("document.querySelector('#guideline .katex')")
+    assert "$" not in browser.value("document.querySelector('#guideline .text').innerText")
+    page.press("i")
+    assert browser.complaints == []
+
+
 def test_a_long_list_of_categories_is_narrowed_by_letters(served, browser):
     page = open_kind(served, browser, "prompt_review")
     page.press("k", "Enter")
@@ -139,6 +158,10 @@ def test_a_long_list_of_categories_is_narrowed_by_letters(served, browser):
 
 def test_a_translation_gets_an_error_with_its_severity_and_points(served, browser):
     page = open_kind(served, browser, "translation_quality")
+    # The language of the case is that of the translation.
+    facts = "document.querySelector('{} .fact:last-of-type')?.textContent"
+    assert browser.value(facts.format(".prompt")) == "Open questions"
+    assert browser.value(facts.format("[data-response=A]")) == "English"
     ids = page.shown()
     page.press("m")
     browser.wait("document.activeElement.matches('textarea.raw')")

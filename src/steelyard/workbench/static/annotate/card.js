@@ -33,7 +33,7 @@ const typeset = (place) => {
 };
 
 // HTML from the workbench's own renderer (`safe_markdown`): no tag of it runs anything.
-const textOf = (html, language) => {
+export const textOf = (html, language) => {
   const place = make("div", { class: "text", dir: "auto", lang: language || null });
   place.innerHTML = html;
   typeset(place);
@@ -41,6 +41,8 @@ const textOf = (html, language) => {
   watchScrolling(place);
   return place;
 };
+
+const factOf = (fact) => fact ? make("span", { class: "fact", dir: "auto" }, fact) : null;
 
 const promptOf = (task, words) => {
   // The language of a translation task is that of the translation, not of its source.
@@ -57,8 +59,8 @@ const promptOf = (task, words) => {
     unfold.setAttribute("aria-expanded", String(!isFolded));
     unfold.firstChild.data = isFolded ? words.task_unfold : words.task_fold;
   });
-  const facts = [task.category, task.language && languageName(task.language)].filter(Boolean).map((fact) => make("span", { class: "fact", dir: "auto" }, fact));
-  return { node: make("section", { class: "card prompt", "aria-label": title }, make("div", { class: "facts" }, make("h1", {}, title), ...facts), body, unfold), unfold };
+  const facts = make("div", { class: "facts" }, make("h1", {}, title), factOf(task.category), factOf(language && languageName(language)));
+  return { node: make("section", { class: "card prompt", "aria-label": title }, facts, body, unfold), unfold };
 };
 
 const responseOf = (task, response, flow, tools) => {
@@ -66,9 +68,10 @@ const responseOf = (task, response, flow, tools) => {
   const { nodes, update } = flow.controls(task, response, tools);
   const marks = make("ul", { class: "marks", hidden: true, "aria-label": words.task_marks });
   const state = make("p", { class: "discarded", hidden: true });
+  const translation = task.kind === "translation_quality" ? factOf(task.language && languageName(task.language)) : null;
   const tool = (name, word) => make("button", { type: "button", class: "quiet", "aria-label": `${words[word]}, ${fill(words.task_response, { id: response.id })}`, onclick: () => act({ name, response: response.id }) }, words[word]);
   const node = make("article", { class: "card response", "data-response": response.id, "aria-label": fill(words.task_response, { id: response.id }), onclick: () => act({ name: "activate", response: response.id }) },
-    make("header", {}, make("h2", {}, response.id), make("span", { class: "tools" }, tool("mark", "task_key_mark"), task.has_discards ? tool("discard", "task_key_discard") : null)),
+    make("header", {}, make("div", {}, make("h2", {}, response.id), translation), make("span", { class: "tools" }, tool("mark", "task_key_mark"), task.has_discards ? tool("discard", "task_key_discard") : null)),
     response.raw.trim() ? textOf(response.html, task.language) : make("p", { class: "text empty-response" }, words.task_empty_response), state, marks, ...nodes);
   return { node, update, marks, state };
 };

@@ -1,7 +1,6 @@
 // What surrounds the card: the bar with the next step, the banner, the guideline, keys, own progress, and empty states.
 
-import { watchScrolling } from "../scrolling.js";
-import { fill, make } from "./card.js";
+import { fill, make, textOf } from "./card.js";
 import { drawRanking } from "./ranking.js";
 
 // How high the bar is: scores of long responses stop above it.
@@ -47,11 +46,7 @@ export const drawGuideline = (place, guideline, words) => {
   if (place.dataset.version === String(guideline?.html)) return;
   place.dataset.version = String(guideline?.html);
   if (!guideline) { place.replaceChildren(make("p", { class: "muted" }, words.task_no_guideline)); return; }
-  const text = make("div", { class: "text", dir: "auto" });
-  // HTML from the workbench's own renderer, as that of the responses.
-  text.innerHTML = guideline.html;
-  watchScrolling(text);
-  place.replaceChildren(text, make("p", { class: "muted" }, fill(words.task_guideline_version, { number: guideline.version })));
+  place.replaceChildren(textOf(guideline.html, null), make("p", { class: "muted" }, fill(words.task_guideline_version, { number: guideline.version })));
 };
 
 // Below the guideline: the scale of triples, or the questions of any other kind of task with what may be chosen.
