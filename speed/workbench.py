@@ -9,9 +9,10 @@ for it, with fsync)
 
 ``requests``: people one after the other, so that the processor time of the server is that of one kind of request, in
 milliseconds; it hardly depends on what else the machine does.
-``load``: `steelyard workbench serve`, and the people in another process on the same cores. Each person asks for a task,
-submits its answer after the seconds of ``--pace``, and asks for the next one: ``human`` is 20 to 90 seconds,
-``machine`` none at all, which is as fast as the server answers. 95th percentiles are over all requests of a
+``load``: `steelyard workbench serve`, and the people in another process on the same cores; with ``--cores 2`` server
+and database have the first two cores, and the people the others, as people have machines of their own. Each person asks
+for a task, submits its answer after the seconds of ``--pace``, and asks for the next one: ``human`` is 20 to 90
+seconds, ``machine`` none at all, which is as fast as the server answers. 95th percentiles are over all requests of a
 kind; the counts are checked afterwards: never more than two answers a task, no answer twice, the log whole. Processor
 time is given for the server, the database and the people (the load itself), each per request.
 Both use items of five responses of about 300 words with a list, code and a formula.
@@ -56,7 +57,9 @@ def main():
     parser.add_argument("--pace", choices=tuple(PACES), default="human")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--items", type=int, default=2000)
+    parser.add_argument("--cores", type=int, help="cores of server and database; the people get the others")
     settings = parser.parse_args()
+    settings.others = _keep_to(settings.cores)
     settings.load_average = round(os.getloadavg()[0], 2)
     with database_for(settings) as address:
         figures = {"requests": requests, "load": load, "large": large}[settings.what](address, settings)
@@ -157,6 +160,7 @@ def load(address, settings):
     project, tokens = _project(database, settings)
     with KillableServer(address, "--processes", str(settings.processes)) as server:
         _wait_until_idle(server.process)
+        os.sched_setaffinity(0, settings.others)
         used_before = _used(server, address)
         until = time.monotonic() + settings.seconds
         workers = [
@@ -169,7 +173,8 @@ def load(address, settings):
             worker.join()
         elapsed = time.monotonic() - started
         used = {who: value - used_before[who] for who, value in _used(server, address).items()}
-    figures = {"people": settings.people, "processes": settings.processes, "elapsed_s": round(elapsed, 1)}
+    figures = {"people": settings.people, "processes": settings.processes, "cores": settings.cores}
+    figures["elapsed_s"] = round(elapsed, 1)
     for kind in ("serve", "submit"):
         figures[kind] = _percentiles([second for worker in workers for second in worker.seconds[kind]])
     num_requests = sum(figures[kind]["n"] for kind in ("serve", "submit"))
@@ -179,6 +184,17 @@ def load(address, settings):
     figures["failures"] = sum(worker.failure is not None for worker in workers)
     figures["broken_connections"] = sum(worker.num_retries for worker in workers)
     return figures | _counts(database, sum(len(worker.acknowledged) for worker in workers))
+
+
+def _keep_to(number):
+    """Keep this process, and what it starts, to a number of cores; returns those that the people may have."""
+    cores = sorted(os.sched_getaffinity(0))
+    if number is None:
+        return cores
+    if not 0 < number < len(cores):
+        raise SystemExit(f"--cores {number}: this machine has {len(cores)}, and the people need one")
+    os.sched_setaffinity(0, cores[:number])
+    return cores[number:]
 
 
 def _used(server, address):
