@@ -93,7 +93,7 @@ def test_a_prompt_is_revised_and_categorised_by_keys(served, browser):
     panel = browser.value("document.querySelector('#guideline').innerText")
     assert "Is the prompt kept, revised, or dropped?" in panel
     assert "mathematics / algebra" in panel.lower()
-    assert "Unusable" not in panel
+    assert "Severe errors" not in panel
     page.press("i", "r", "Enter")
     browser.wait("document.activeElement.matches('textarea')")
     # The text begins as the prompt.

@@ -1,8 +1,8 @@
 """Phrases that answers are cleaned by: refusals in 23 languages, and the names by which a model says what it is.
 
 The words are a table of the package's data (`cleaning.toml`). A refusal counts near the beginning of a short answer.
-A name counts in a sentence that speaks in the first person and introduces its speaker: it is replaced by `MASK`, of one
-length whatever the name was, because a name tells annotators whose answer they judge.
+A name counts in a sentence that introduces its speaker, in the first person or as a greeting does: it is replaced by
+`MASK`, of one length whatever the name was, because a name tells annotators whose answer they judge.
 """
 
 import re
@@ -27,11 +27,15 @@ _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'", "＇": "'", "‘": "'"})
 
 
 class Names(Record, frozen=True, kw_only=True):
-    """Names of models and makers, phrases that precede or follow them, and words of the first person (all patterns)."""
+    """Names of models and makers, phrases that precede or follow them, and words of the first person (all patterns).
+
+    ``greetings`` are whole sentences that need no first person; ``@`` stands for a name in them.
+    """
 
     words: tuple[str, ...]
     introductions: tuple[str, ...]
     followers: tuple[str, ...]
+    greetings: tuple[str, ...]
     first_person: str
 
 
@@ -89,6 +93,10 @@ class AnswerPhrases:
         return re.compile(rf"(?i:{before})[\"'“‘「『《(（*_ ]*@|@[\"'”’」』》)）*_ ]*(?i:{after})")
 
     @cached_property
+    def _greeting(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?:{each})" for each in self._table.names.greetings), re.IGNORECASE)
+
+    @cached_property
     def _first_person(self) -> re.Pattern[str]:
         return re.compile(self._table.names.first_person, re.IGNORECASE)
 
@@ -123,14 +131,15 @@ class AnswerPhrases:
 
     def _introduces(self, sentence: str, names: list[re.Match[str]]) -> bool:
         plain = sentence.translate(_APOSTROPHES)
-        if not self._first_person.search(plain):
-            return False
-        # Each name is one character, so that the pattern is about the words around it.
+        # Each name is one character, so that the patterns are about the words around it.
         end, marked = 0, ""
         for name in names:
             marked += plain[end : name.start()].replace("@", " ") + "@"
             end = name.end()
-        return self._introduction.search(marked + plain[end:].replace("@", " ")) is not None
+        marked += plain[end:].replace("@", " ")
+        if self._greeting.fullmatch(marked.strip()):
+            return True
+        return self._first_person.search(plain) is not None and self._introduction.search(marked) is not None
 
     def masked(self, text: str) -> str:
         """Return the text with every name of `own_names` replaced by `MASK`."""
