@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.storage.audit_log import (
     BEGINNING,
+    CheckedEvent,
     Deed,
     check_log,
     last_checked_event,
@@ -16,8 +17,8 @@ from steelyard.workbench.storage.audit_log import (
     record_check,
     verify,
 )
-from steelyard.workbench.storage.tables import StoredEvent, StoredPerson
-from workbench_people import NOON
+from steelyard.workbench.storage.tables import StoredAnswer, StoredEvent, StoredPerson
+from workbench_people import NOON, answer, make_project, send, take
 
 TRIGGERS = {
     "sqlite": ["DROP TRIGGER events_stay_UPDATE", "DROP TRIGGER events_stay_DELETE"],
@@ -146,3 +147,71 @@ def test_what_was_changed_before_the_last_check_is_found_from_the_beginning(data
         since = last_checked_event(session)
         assert check_log(session, since).broken == since_then
         assert check_log(session).broken == number
+
+
+@pytest.fixture
+def answered(database):
+    """Two answers, one after the other, each with its event."""
+    project, people = make_project(database, 2, 3)
+    for person in people:
+        ((number, shown),) = take(database, project, person)
+        send(database, number, answer(shown))
+    with database.reading() as session:
+        return session.scalars(select(StoredAnswer.id).order_by(StoredAnswer.id)).all()
+
+
+def checks(database, since=BEGINNING):
+    with database.reading() as session:
+        return check_log(session, since)
+
+
+def run(database, statement):
+    with database.engine.begin() as connection:
+        connection.execute(text(statement))
+
+
+def test_an_answer_that_was_changed_in_the_database_is_named(database, answered):
+    assert checks(database).is_whole
+    run(database, f'UPDATE answers SET content = \'{{"remark": "better"}}\' WHERE id = {answered[1]}')
+    found = checks(database)
+    assert (found.broken, found.answer, found.is_whole) == (None, answered[1], False)
+
+
+def test_an_answer_whose_event_was_cut_off_is_named(database, answered):
+    first = checked(database)
+    assert first.is_whole
+    tamper(database, f"DELETE FROM events WHERE id > {first.through.event - 1}")
+    found = checks(database)
+    assert (found.broken, found.answer) == (None, answered[1])
+
+
+def test_an_answer_that_was_removed_is_named(database, answered):
+    run(database, f"DELETE FROM answers WHERE id = {answered[0]}")
+    assert checks(database).answer == answered[0]
+
+
+def test_an_answer_since_the_last_check_is_compared(database, answered):
+    with database.reading() as session:
+        since = check_log(session).through
+    assert checks(database, since).is_whole
+    middle = database.write(
+        lambda session: session.scalars(select(StoredEvent).where(StoredEvent.action == "answered")).first()
+    )
+    since = CheckedEvent(middle.id, middle.hash)
+    run(database, f"UPDATE answers SET content = '{{}}' WHERE id = {answered[1]}")
+    assert checks(database, since).answer == answered[1]
+
+
+def test_an_event_is_not_replaced(database):
+    log(database, "a", "b")
+    with database.reading() as session:
+        row = session.scalars(select(StoredEvent)).first()
+    columns = "(id, at, action, subject, detail, previous_hash, hash)"
+    values = f"({row.id}, 1, 'x', 'item', '{{}}', '', 'other')"
+    statement = {
+        "sqlite": f"INSERT OR REPLACE INTO events {columns} VALUES {values}",
+        "postgresql": f"INSERT INTO events {columns} VALUES {values} ON CONFLICT (id) DO UPDATE SET action = 'x'",
+    }[database.engine.dialect.name]
+    with pytest.raises(DBAPIError, match="append-only"):
+        run(database, statement)
+    assert broken_at(database) is None

@@ -21,7 +21,7 @@ from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.submissions import check_answer, filed_guideline
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import Deed, record, seal
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
 
 MOST_CHARACTERS = 5000
@@ -172,8 +172,8 @@ def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, perso
         raise TransitionRefused("the task is not of this person")
     _check(session, locked, evidence, answer)
     evidence.proposals[person] = answer
-    _store(session, evidence, answer, stage="proposal", person=person, at=at)
-    record(session, Deed("proposed", "task", task, person, {}), at=at)
+    stored = _store(session, evidence, answer, stage="proposal", person=person, at=at)
+    record(session, Deed("proposed", "task", task, person, seal(stored)), at=at)
     if evidence.proposals.keys() < evidence.answers.keys():
         return False
     if not are_alike(evidence.task, list(evidence.proposals.values())):
@@ -256,26 +256,28 @@ def _settle(
     person: int,
     at: float,
 ) -> None:
-    _store(session, evidence, answer, stage=stage, person=person, at=at)
-    record(session, Deed("task settled", "task", evidence.task.id, person, {"stage": stage}), at=at)
+    stored = _store(session, evidence, answer, stage=stage, person=person, at=at)
+    record(session, Deed("task settled", "task", evidence.task.id, person, {"stage": stage, **seal(stored)}), at=at)
     settings = settings_of(session.get_one(StoredProject, item.project_id))
     remove_discarded(session, item, settings, person=person, at=at)
     settle_if_agreed(session, item, person=person, at=at)
 
 
-def _store(session: Session, evidence: TaskEvidence, answer: TaskAnswer, *, stage: str, person: int, at: float) -> None:
-    session.add(
-        StoredAnswer(
-            task_id=evidence.task.id,
-            person_id=person,
-            stage=stage,
-            content=msgspec.to_builtins(answer),
-            seconds=0.0,
-            guideline_id=filed_guideline(session, evidence.task, person),
-            at=at,
-        )
+def _store(
+    session: Session, evidence: TaskEvidence, answer: TaskAnswer, *, stage: str, person: int, at: float
+) -> StoredAnswer:
+    stored = StoredAnswer(
+        task_id=evidence.task.id,
+        person_id=person,
+        stage=stage,
+        content=msgspec.to_builtins(answer),
+        seconds=0.0,
+        guideline_id=filed_guideline(session, evidence.task, person),
+        at=at,
     )
+    session.add(stored)
     session.flush()
+    return stored
 
 
 def _checked(text: str, where: str) -> str:

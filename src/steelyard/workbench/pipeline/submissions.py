@@ -25,7 +25,7 @@ from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import responses_shown, take_again
 from steelyard.workbench.pipeline.stopping_rule import ask_further
 from steelyard.workbench.pipeline.tallies import tally_answer, tally_gate
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import Deed, record, seal
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -190,7 +190,8 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
     task.num_answered += 1
     session.flush()
     tally_answer(session, stored, list(shown), task, item)
-    record(session, Deed("answered", "task", task.id, assignment.person_id, {"seconds": assignment.seconds}), at=at)
+    detail = {"seconds": assignment.seconds, **seal(stored)}
+    record(session, Deed("answered", "task", task.id, assignment.person_id, detail), at=at)
     if not task.is_gold:
         # A response leaves by the last of the answers that discard it.
         if answer.discarded:

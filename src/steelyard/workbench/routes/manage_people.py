@@ -145,7 +145,7 @@ def check_audit_log(request: Request, visitor: Auditor, *, whole: Annotated[bool
     # Read apart from the note of it: nobody's answer waits for a check of a long log.
     with database.reading() as session:
         check = check_log(session, BEGINNING if whole else last_checked_event(session))
-    if check.broken is None:
+    if check.is_whole:
         database.write(lambda session: record_check(session, check, by=visitor.person, at=time.time()))
     return _audit_page(request, visitor, EventSelection(), check=check)
 

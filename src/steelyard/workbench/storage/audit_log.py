@@ -2,7 +2,9 @@
 
 An event is written in the transaction of what it tells of, so that neither exists without the other. The tables refuse
 updates and deletions. Whoever holds the password of the database could still rewrite history: `check_log` says where.
-A check that finds nothing is an event itself, after which the next one may begin: the whole log is read on request.
+The event of an answer has the hash of its content: an answer that was changed shows as well, and so does one whose
+event was cut off at the end of the log. A check that finds nothing is an event itself, after which the next one may
+begin: the whole log is read on request.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from sqlalchemy import bindparam, insert, select, text
 from sqlalchemy.orm import Session
 
 from steelyard.core.types import JsonObject
-from steelyard.workbench.storage.tables import StoredEvent
+from steelyard.workbench.storage.tables import StoredAnswer, StoredEvent
 
 _LOCK = 7_305_194_806_130_911
 """The number of the lock under which PostgreSQL appends one event after another; SQLite has one writer anyway."""
@@ -40,6 +42,12 @@ _AFTER = (
     )
     .where(StoredEvent.id > bindparam("event"))
     .order_by(StoredEvent.id)
+    .limit(_BLOCK)
+)
+_ANSWERS = (
+    select(StoredAnswer.id, StoredAnswer.content)
+    .where(StoredAnswer.id > bindparam("answer"))
+    .order_by(StoredAnswer.id)
     .limit(_BLOCK)
 )
 _LOG, _CHECKED = "log", "log checked"
@@ -72,17 +80,29 @@ BEGINNING = CheckedEvent(0, "")
 class LogCheck(NamedTuple):
     """A check of the log ``since`` an event, or its beginning, ``through`` another.
 
-    ``broken``: the first event that does not follow from those before it; null if all do.
+    ``broken``: the first event that does not follow from those before it; null if all do. ``answer``: the first answer
+    that is not as its event says, or is gone, or whose event is; null if there is none.
     """
 
     broken: int | None
     since: CheckedEvent
     through: CheckedEvent
+    answer: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was found."""
+        return self.broken is None and self.answer is None
 
 
 def record(session: Session, deed: Deed, *, at: float) -> None:
     """Remember a deed, to be written with the transaction of the session: `append_recorded`."""
     session.info.setdefault("deeds", []).append((deed, at))
+
+
+def seal(answer: StoredAnswer) -> JsonObject:
+    """Return what the event of a stored answer says of it: its number and the hash of its content."""
+    return {"answer": answer.id, "sha256": _content_hash(answer.content)}
 
 
 def append_recorded(session: Session) -> None:
@@ -115,9 +135,11 @@ def verify(session: Session) -> int | None:
 def check_log(session: Session, since: CheckedEvent = BEGINNING) -> LogCheck:
     """Follow the chain of hashes behind an event that was checked, by default the `BEGINNING`: all of it.
 
-    What was changed before that event is found from the beginning alone.
+    What was changed before that event is found from the beginning alone, and so is an answer without its event. Events
+    that a former version wrote have no hash of their answers. Reads one state of the database (`Database.reading`).
     """
     last, through = since.hash, since.event
+    sealed: dict[int, str] = {}
     if since.event and session.scalar(_HASH, {"event": since.event}) != since.hash:
         return LogCheck(since.event, since, since)
     while rows := session.execute(_AFTER, {"event": through}).all():
@@ -125,7 +147,23 @@ def check_log(session: Session, since: CheckedEvent = BEGINNING) -> LogCheck:
             if previous != last or stored != _hash(Deed(action, subject, subject_id, person, detail), at, last):
                 return LogCheck(number, since, CheckedEvent(through, last))
             last, through = stored, number
-    return LogCheck(None, since, CheckedEvent(through, last))
+            if "answer" in detail:
+                sealed[detail["answer"]] = detail["sha256"]
+    changed = _changed_answer(session, sealed, is_whole=since == BEGINNING)
+    return LogCheck(None, since, CheckedEvent(through, last), changed)
+
+
+def _changed_answer(session: Session, sealed: dict[int, str], *, is_whole: bool) -> int | None:
+    """Return the first answer that is not as it was ``sealed``, or is gone; of the whole log, or that has no seal."""
+    if not sealed:
+        return None
+    last = min(sealed) - 1
+    while rows := session.execute(_ANSWERS, {"answer": last}).all():
+        for last, content in rows:
+            told = sealed.pop(last, None)
+            if (told is None and is_whole) or (told is not None and told != _content_hash(content)):
+                return last
+    return min(sealed, default=None)
 
 
 def last_checked_event(session: Session) -> CheckedEvent:
@@ -141,9 +179,13 @@ def last_checked_event(session: Session) -> CheckedEvent:
 
 def record_check(session: Session, check: LogCheck, *, by: int, at: float) -> None:
     """Log that a check found nothing: the next one may begin where it ended."""
-    assert check.broken is None, "a broken log is not noted"
+    assert check.is_whole, "a broken log is not noted"
     detail: JsonObject = {"from": check.since.event, "through": check.through.event, "hash": check.through.hash}
     record(session, Deed(_CHECKED, _LOG, None, by, detail), at=at)
+
+
+def _content_hash(content: JsonObject) -> str:
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
 
 
 def _hash(deed: Deed, at: float, previous: str) -> str:
