@@ -1,5 +1,7 @@
 """People: logins that are throttled, sessions and tokens that end, accounts that are erased while judgments stay."""
 
+import shutil
+
 import pytest
 from argon2 import extract_parameters
 from argon2.profiles import RFC_9106_LOW_MEMORY
@@ -26,6 +28,7 @@ from steelyard.workbench.accounts.people import (
 )
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.submissions import move
+from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredApiToken,
@@ -217,3 +220,26 @@ def test_an_erased_person_is_gone_and_the_judgments_stay_under_the_pseudonym(dat
     assert "person 0" not in rows + details
     assert "secret laptop" not in rows + details
     assert "person 1" in rows
+
+
+def test_the_name_of_an_erased_person_is_nowhere_in_the_files_of_sqlite(sqlite_template, tmp_path):
+    database = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path)}")
+    names = [f"somebody {17**8 * number} of all" for number in range(1, 120)]
+
+    def add(session):
+        for name in names:
+            person = add_person(session, NewPerson(name, "annotator"), by=None, at=NOON)
+            session.flush()
+            # A row that grows is written elsewhere, and leaves what it was before.
+            set_password(session, person, PASSWORD, by=None, at=NOON)
+
+    database.write(add)
+    erased = names[::20]
+    for name in erased:
+        named = select(StoredPerson).where(StoredPerson.name == name)
+        database.write(lambda session, named=named: erase_person(session, session.scalar(named), by=None, at=NOON))
+    database.forget_traces()
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert all(name.encode() in content for name in names if name not in erased)
+    assert [name for name in erased if name.encode() in content] == []
+    database.close()

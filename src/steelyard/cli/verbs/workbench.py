@@ -156,7 +156,9 @@ def _erase(
         erase_person(session, person, by=None, at=time.time())
         return person.pseudonym
 
-    print_lines([f"{name} is forgotten; the judgments are those of {opened.write(work)}."])
+    pseudonym = opened.write(work)
+    opened.forget_traces()
+    print_lines([f"{name} is forgotten; the judgments are those of {pseudonym}."])
 
 
 def _demo(

@@ -118,7 +118,9 @@ def erase(request: Request, visitor: PeopleManager, person: RowNumber, confirmat
             raise ConfigError("the name does not match", where="confirmation", do="type the name of the account")
         erase_person(session, row, by=visitor.person, at=time.time())
 
-    _database(request).write(change)
+    database = _database(request)
+    database.write(change)
+    database.forget_traces()
     return RedirectResponse(f"/manage/people?after={person - 1}", 303)
 
 

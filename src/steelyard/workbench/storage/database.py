@@ -203,6 +203,12 @@ class Database:
             do = "free some space there, or name a file on another disk" if is_without_room(error) else None
             raise OutputError(f"cannot be written: {error}", where=str(path), do=do) from None
 
+    def forget_traces(self) -> None:
+        """Empty the log beside a SQLite file, which has former states of rows, as far as nobody reads from it now."""
+        if self.is_sqlite:
+            with self._reporting(), self.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
@@ -374,6 +380,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> N
     # What was answered must survive a power cut, not only a crash of the program.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # The name of somebody who is erased must not stay in free space of the file; not every SQLite is built that way.
+    connection.execute("PRAGMA secure_delete = ON")
 
 
 def _note_use(_: object, entry: ConnectionPoolEntry) -> None:
