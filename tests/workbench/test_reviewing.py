@@ -9,7 +9,8 @@ from sqlalchemy import select, update
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.pipeline.alignment import QueuePage
+from steelyard.workbench.accounts.people import change_account
+from steelyard.workbench.pipeline.alignment import QueuePage, pass_on, settle
 from steelyard.workbench.pipeline.reviewing import (
     Verdict,
     batches_of,
@@ -19,7 +20,14 @@ from steelyard.workbench.pipeline.reviewing import (
     item_for,
     items_to_review,
 )
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredReview,
+    StoredTask,
+)
 from workbench_crew import Crew, in_order
 from workbench_people import NOON, make_project
 
@@ -268,3 +276,50 @@ def test_a_queue_of_any_length_is_read_page_by_page(database):
     assert list(chain(*pages)) == ids
     assert list(chain(*walk(QueuePage(category="odd", batch="b1")))) == ids[1::2]
     assert list(walk(QueuePage(language="ar"))) == []
+
+
+@pytest.mark.parametrize("layer", ["delivery", "operations", "research"])
+def test_who_settled_an_item_reviews_it_only_where_no_colleague_can(database, layer):
+    crew = Crew(database, responses="abc", num_annotators=2, delivery_share=1.0, operations_share=1.0)
+    first, second = crew.people["annotator"][:2]
+    crew.annotate(lambda person, shown: in_order(shown, order="abc" if person == first else "cba"), [first, second])
+    passing = first
+    for (name, role), state in zip(LAYERS, ("aligning", "with delivery", "with operations"), strict=True):
+        database.write(
+            lambda session, passing=passing, state=state: pass_on(
+                session, crew.item().id, "unclear", state=state, person=passing, at=crew.now()
+            )
+        )
+        if name == layer:
+            break
+        passing = crew.people[role][0]
+    settler, colleague = crew.people[dict(LAYERS)[layer]]
+    (task,) = crew.evidence()
+    database.write(
+        lambda session: settle(
+            session, crew.item().id, task.task.id, in_order("abc"), layer=layer, person=settler, at=crew.now()
+        )
+    )
+    for name, _ in LAYERS[: [each for each, _ in LAYERS].index(layer)]:
+        deciding(crew, ACCEPTED, name, person=crew.people[dict(LAYERS)[name]][1])
+    # The colleague can: the settler has nothing to review.
+    assert queue(crew, layer, settler) == []
+    assert len(queue(crew, layer, colleague)) == 1
+    with pytest.raises(TransitionRefused):
+        deciding(crew, ACCEPTED, layer, person=settler)
+    with pytest.raises(TransitionRefused):
+        deciding_batch(crew, ACCEPTED, layer, person=settler)
+    database.write(
+        lambda session: change_account(
+            session,
+            session.get_one(StoredPerson, colleague),
+            role=dict(LAYERS)[layer],
+            is_active=False,
+            skills=(),
+            by=None,
+            at=crew.now(),
+        )
+    )
+    # Nobody else is left, and an item must not wait for ever.
+    assert len(queue(crew, layer, settler)) == 1
+    deciding(crew, ACCEPTED, layer, person=settler)

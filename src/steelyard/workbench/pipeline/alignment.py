@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import Select, bindparam, exists, literal, select, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, literal, or_, select, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
+from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, settle_if_agreed
@@ -22,11 +22,20 @@ from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.submissions import check_answer, filed_guideline
 from steelyard.workbench.storage.audit_log import Deed, record, seal
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredRemark,
+    StoredTask,
+)
 
 MOST_CHARACTERS = 5000
 """The longest remark or reason."""
 _PAGE = 200
+_ANNOTATORS = ("annotation", "proposal", "alignment")
+_LAYERS = ("delivery", "operations", "research")
 _STATE_OF: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
 _ALIGNING = select(StoredItem).where(
     StoredItem.state == "aligning",
@@ -121,7 +130,7 @@ def items_to_settle(session: Session, layer: Layer, person: int, wanted: QueuePa
 
 
 def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) -> list[StoredItem]:
-    """Return a page of the items in a state that the person did not annotate, those that wait longest first.
+    """Return a page of the items in a state that the person may decide on, those that wait longest first.
 
     Raises ConfigError for an ``after`` that no page has.
     """
@@ -152,12 +161,32 @@ def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage,
 
 
 def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
-    """Return the condition that a person annotated or aligned the item of a statement, in any round."""
-    return exists().where(
-        StoredAnswer.task_id == StoredTask.id,
-        StoredAnswer.person_id == person,
-        StoredAnswer.stage.in_(("annotation", "proposal", "alignment")),
-        StoredTask.item_id == StoredItem.id,
+    """Return the condition that a person annotated or aligned the item of a statement, in any round.
+
+    In a review also that the person settled it in this round, as long as a colleague who did neither can review it.
+    """
+    colleague = aliased(StoredPerson)
+    can_another = exists().where(
+        colleague.role == select(StoredPerson.role).where(StoredPerson.id == person).scalar_subquery(),
+        colleague.is_active.is_(True),
+        colleague.id != person,
+        ~_answered_by(colleague.id, _ANNOTATORS),
+        ~_answered_by(colleague.id, _LAYERS),
+    )
+    is_own_settlement = and_(StoredItem.state.in_(REVIEWED_BY), _answered_by(person, _LAYERS), can_another)
+    return or_(_answered_by(person, _ANNOTATORS), is_own_settlement)
+
+
+def _answered_by(person: int | InstrumentedAttribute[int], stages: Sequence[str]) -> ColumnElement[bool]:
+    """Return the condition that a person answered a task of the item: as annotator in any round, as layer in this."""
+    task, answer = aliased(StoredTask), aliased(StoredAnswer)
+    of_round = [] if stages == _ANNOTATORS else [task.round == StoredItem.round]
+    return (
+        select(answer.id)
+        .join(task, answer.task_id == task.id)
+        .where(answer.person_id == person, answer.stage.in_(stages), task.item_id == StoredItem.id, *of_round)
+        .correlate_except(task, answer)
+        .exists()
     )
 
 

@@ -1,7 +1,8 @@
 """Review: layers accept items or send them back with a reason, one by one or a whole batch, also after the end.
 
-Who annotated or aligned an item never reviews it. A rejected item begins a new round with new tasks; what was answered
-before stays in the database. Which layers see it again is drawn anew: a single item always by each of them.
+Who annotated or aligned an item never reviews it, and who settled it does not while a colleague can. A rejected item
+begins a new round with new tasks; what was answered before stays in the database. Which layers see it again is drawn
+anew: a single item always by each of them.
 """
 
 from collections.abc import Sequence
@@ -57,12 +58,12 @@ class BatchProgress(NamedTuple):
 
 
 def items_to_review(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
-    """Return the items that wait for the review of a layer, oldest first, but none that the person annotated."""
+    """Return the items that wait for the review of a layer, oldest first, but none that the person may not review."""
     return waiting_items(session, STATE_OF[layer], person, wanted)
 
 
 def item_for(session: Session, item: int, person: int, states: Sequence[str]) -> StoredItem | None:
-    """Return an item in one of the states that the person did not annotate; null for any other."""
+    """Return an item in one of the states that the person may decide on; null for any other."""
     return session.scalar(
         select(StoredItem).where(StoredItem.id == item, StoredItem.state.in_(states), ~has_worked_on(person))
     )
