@@ -48,12 +48,12 @@ def in_order(responses, discarded="", order="abcdefghij", kind="triple"):
 
 
 class Crew:
-    """A project of ``num_items`` items with people of every role: ids by role in ``people``."""
+    """A project of ``cases``, or of ``num_items`` plain items, with people of every role: ids by role in ``people``."""
 
-    def __init__(self, database, *, responses="abcde", num_items=1, seed=0, passwords=None, **rules):
+    def __init__(self, database, *, responses="abcde", num_items=1, seed=0, passwords=None, cases=None, **rules):
         self.database, self.at = database, 1000.0
         settings = ProjectSettings(rules=PipelineRules(**({"gold_share": 0.0} | rules)), seed=seed)
-        cases = [case(f"p{number}", responses) for number in range(num_items)]
+        cases = cases or [case(f"p{number}", responses) for number in range(num_items)]
 
         def make(session):
             project = add_project(session, "project", settings, by=None, at=0.0)

@@ -3,15 +3,18 @@
 import re
 import time
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
 from steelyard.annotation.answers import TaskAnswer, contradictions
 from steelyard.core.errors import ConfigError
+from steelyard.core.types import Message, Response
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.views.settling_forms import EnteredForm, ranked_answer
+from strategies import case
 from workbench_crew import Crew, in_order
 
 PASSWORD = "a long password"
@@ -38,6 +41,22 @@ def browser(site, name):
     return client
 
 
+def disputed_site(database, answer, **fields):
+    """A crew whose two first people differ on an item of three responses, and its application.
+
+    ``answer``: what is added to the answer of the first.
+    """
+    crew = Crew(database, responses="abc", passwords=PASSWORD, delivery_share=1.0, **fields)
+    first, second = crew.people["annotator"][:2]
+
+    def choose(person, responses):
+        order = in_order(responses, order="abc" if person == first else "cba")
+        return msgspec.structs.replace(order, **answer) if person == first else order
+
+    crew.annotate(choose, [first, second])
+    return crew, application(crew.database, Options(hosts=("testserver",)))
+
+
 def form(places=("1", "2", "3"), scores=("5", "3", "1")):
     return {"place": list(places), "score": list(scores), "discard": ["", "", ""]}
 
@@ -62,6 +81,35 @@ def test_two_people_align_on_their_pages(site):
     assert str(ended.url).endswith("/align")
     assert crew.item().state == "delivery review"
     assert one.get(f"/align/{item}").status_code == 404
+
+
+def test_responses_of_several_turns_are_read_where_people_align_and_review(new_sqlite):
+    def turns(name):
+        said = (("assistant", f"first {name}"), ("user", "and?"), ("assistant", f"then {name}"))
+        return Response(id=name, messages=tuple(Message(role=role, content=text) for role, text in said))
+
+    marked = {"spans": {"a": ((12, 18, "other", None),)}}
+    site = disputed_site(
+        new_sqlite(), marked, cases=[msgspec.structs.replace(case("p"), responses=tuple(map(turns, "abc")))]
+    )
+    crew, _ = site
+    item, task = crew.item().id, crew.evidence()[0].task.id
+    one, other = (browser(site, f"annotator {number}") for number in (0, 1))
+    text = one.get(f"/align/{item}").text
+    assert all(f"{word} {name}" in text for name in "abc" for word in ("first", "then"))
+    # Each mark counts its place in the whole text: a page that knows only a part of it refuses the proposal.
+    for client in (one, other):
+        assert client.post(f"/align/{item}/tasks/{task}", data=form()).status_code == 200
+    assert crew.item().state == "delivery review"
+    assert "then b" in browser(site, "delivery 4").get(f"/review/{item}").text
+
+
+def test_what_people_marked_stays_marked_when_they_settle_the_order(new_sqlite):
+    crew, _ = site = disputed_site(new_sqlite(), {"spans": {"b": ((0, 6, "factual error", "no source"),)}})
+    item, task = crew.item().id, crew.evidence()[0].task.id
+    for number in (0, 1):
+        browser(site, f"annotator {number}").post(f"/align/{item}/tasks/{task}", data=form())
+    assert crew.evidence()[0].settled.spans == {"b": ((0, 6, "factual error", "no source"),)}
 
 
 def test_a_second_click_does_nothing_twice_and_says_so(site):

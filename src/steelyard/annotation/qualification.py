@@ -17,6 +17,7 @@ from steelyard.annotation.questions import Point, TaskQuestion, applies
 from steelyard.annotation.task_kinds import Catalogues, TaskKind
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Ranking
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
@@ -78,7 +79,7 @@ def reference_answer(kind: TaskKind, case: Case, shown: Sequence[str], catalogue
     for question in questions:
         answer = _with_entry(answer, question, case, kind.name)
     if wrong := kind.misfits(
-        answer, {each.id: each.text or "" for each in case.responses if each.id in shown}, catalogues
+        answer, {each.id: response_text(each) for each in case.responses if each.id in shown}, catalogues
     ):
         raise _unusable(case, f"a reference with {wrong[0]}")
     open_points = kind.contradictions(answer, shown) if questions else ()

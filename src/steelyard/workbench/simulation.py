@@ -20,6 +20,7 @@ from steelyard.annotation.simulated_entries import SimulatedLook
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.config import Config
 from steelyard.core.numerics import Floats, generator
+from steelyard.core.text import response_text
 from steelyard.core.types import Case
 from steelyard.workbench.pipeline.alignment import (
     all_items_to_align,
@@ -283,7 +284,7 @@ def _look(
     case, kind, responses = looked_at
     noise, item = simulation.habits.noise, (case.prompt.id, case.prompt.language or "")
     careful = Noise(spread=noise.spread / care, tie_band=noise.tie_band)
-    texts = {response.id: response.text or "" for response in case.responses}
+    texts = {response.id: response_text(response) for response in case.responses}
     perceived: Floats = np.empty(0)
     if responses:
         qualities = np.array([simulation.qualities[item][response] for response in responses])

@@ -15,6 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
+from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, settle_if_agreed
 from steelyard.workbench.pipeline.item_states import lock_item, move
@@ -264,7 +265,7 @@ def _open_task(session: Session, item: int, task: int, *, state: str) -> tuple[S
 
 
 def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: TaskAnswer) -> None:
-    texts = {response.id: response.text or "" for response in case_of(item).responses}
+    texts = {response.id: response_text(response) for response in case_of(item).responses}
     shown = {response: texts[response] for response in evidence.task.responses}
     if answer.cannot_judge is not None:
         raise ConfigError("the answer gives no verdict", where="answer", do="say that you cannot settle the item")

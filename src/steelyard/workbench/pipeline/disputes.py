@@ -4,8 +4,9 @@ Answers of the stage ``proposal`` are steps of a discussion: the latest of a per
 on has the stage ``alignment``, the one of a layer its name: either settles the task.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import ascii_uppercase
 
 import msgspec
 from sqlalchemy import bindparam, select
@@ -15,7 +16,9 @@ from steelyard.annotation.agreement import disputed_points
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY
 from steelyard.annotation.questions import Point
-from steelyard.annotation.task_kinds import kind_named
+from steelyard.annotation.task_kinds import TaskKind, kind_named
+from steelyard.core.numerics import generator
+from steelyard.core.types import Case
 from steelyard.workbench.pipeline.item_states import move
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredTask
 
@@ -95,6 +98,25 @@ def evidence_of(session: Session, items: Iterable[StoredItem]) -> dict[int, list
     return evidence
 
 
+def letters_of(item: StoredItem, case: Case) -> dict[str, str]:
+    """Return the letter of each response of an item, the first letter first.
+
+    It is the same in all tasks of the item and for everybody; letters are drawn, so that none belongs to a model.
+    """
+    order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
+    return {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
+
+
+def settling_order(responses: Sequence[str], kind: TaskKind, letters: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the responses of a task in the order of the pages where it is settled: by their letters.
+
+    A kind with a fixed order keeps it.
+    """
+    if not kind.is_shuffled:
+        return tuple(responses)
+    return tuple(sorted(responses, key=lambda response: (len(letters[response]), letters[response])))
+
+
 def settle_if_agreed(session: Session, item: StoredItem, *, person: int | None, at: float) -> None:
     """Move an item on whose tasks are all settled or undisputed; nothing happens in other states or before that."""
     if item.state not in ALIGNING:
@@ -117,6 +139,10 @@ def disputed_among(task: StoredTask, answers: Sequence[TaskAnswer]) -> tuple[Poi
         different |= dict.fromkeys(disputed_points(task.responses, (answers[0], other), kind))
     in_order = dict.fromkeys(point for answer in answers for point in kind.points(answer, task.responses))
     return tuple(point for point in in_order if point in different)
+
+
+def _letter(number: int) -> str:
+    return ascii_uppercase[number % 26] + (str(number // 26 + 1) if number >= 26 else "")
 
 
 def _add(evidence: TaskEvidence, answer: StoredAnswer) -> None:

@@ -22,6 +22,7 @@ from steelyard.annotation.answer_counts import (
 )
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
+from steelyard.core.text import num_characters
 from steelyard.workbench.pipeline.projects import case_of
 from steelyard.workbench.storage.figure_tables import (
     StoredGateResult,
@@ -217,7 +218,7 @@ def _num_characters(item: StoredItem, shown: list[str]) -> int:
     """Return the length of what a person reads: the prompt and the responses shown."""
     case = case_of(item)
     prompt = sum(len(turn.content) for turn in case.prompt.messages)
-    return prompt + sum(len(response.text or "") for response in case.responses if response.id in shown)
+    return prompt + sum(num_characters(response) for response in case.responses if response.id in shown)
 
 
 def _add_up(

@@ -17,6 +17,7 @@ from steelyard.annotation.qualification import accuracy_of, has_passed, score_an
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import generator
+from steelyard.core.text import response_text
 from steelyard.core.types import Case
 from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.pipeline.projects import settings_of
@@ -237,5 +238,5 @@ def _answers(session: Session, of_round: StoredQualificationRound) -> list[Store
 def _check(project: StoredProject, task: StoredQualificationTask, answer: TaskAnswer) -> None:
     """Raise ConfigError for an answer that no page sends, or that is not complete."""
     case = msgspec.json.decode(task.case_json, type=Case)
-    shown = {response.id: response.text or "" for response in case.responses if response.id in task.responses}
+    shown = {response.id: response_text(response) for response in case.responses if response.id in task.responses}
     check_answer(task.kind, answer, shown, settings_of(project))

@@ -104,9 +104,10 @@ def entered_answer(session: Session, tasks: list[TaskEvidence], task: int, form:
     stored, settings = evidence.task, settings_of(session.get_one(StoredProject, evidence.task.project_id))
     responses = form_order(session.get_one(StoredItem, stored.item_id), stored)
     questions = kind_named(stored.kind).questions(responses, catalogues_of(settings))
+    answers = list(evidence.answers.values())
     if not questions:
-        return ranked_answer(responses, form)
-    return answer_of_questions(questions, responses, form, list(evidence.answers.values()))
+        return ranked_answer(responses, form, answers)
+    return answer_of_questions(questions, responses, form, answers)
 
 
 def _changed(

@@ -14,16 +14,13 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import Span, TaskAnswer
 from steelyard.annotation.questions import Point, TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, kind_named
-from steelyard.core.numerics import generator
-from steelyard.core.types import Case
-from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
+from steelyard.core.text import response_text
+from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of, letters_of, settling_order
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.storage.tables import StoredItem, StoredPerson, StoredRemark, StoredTask
 from steelyard.workbench.views.blinding import BlindText
 from steelyard.workbench.views.settling_forms import question_fields
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Opinion(NamedTuple):
@@ -125,8 +122,8 @@ def _view(
     item: StoredItem, evidence: Sequence[TaskEvidence], talk: _Talk, visitor: int, catalogues: Catalogues
 ) -> ItemPanels:
     case = case_of(item)
-    letters = _letters_of(item, case)
-    texts = {response.id: BlindText(response.text or "") for response in case.responses}
+    letters = letters_of(item, case)
+    texts = {response.id: BlindText(response_text(response)) for response in case.responses}
     remarks = talk.remarks.get(item.id, ())
     people = [person for each in evidence for person in each.answers] + [person for person, _ in remarks]
     voices = _voices(list(dict.fromkeys(people)), talk.roles, visitor)
@@ -143,22 +140,7 @@ def _view(
 
 def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
     """Return the responses of a task in the order of a form: by their letters, where the kind has no fixed order."""
-    return _by_letter(task, _letters_of(item, case_of(item)))
-
-
-def _by_letter(task: StoredTask, letters: Mapping[str, str]) -> tuple[str, ...]:
-    if not kind_named(task.kind).is_shuffled:
-        return tuple(task.responses)
-    return tuple(sorted(task.responses, key=lambda response: (len(letters[response]), letters[response])))
-
-
-def _letters_of(item: StoredItem, case: Case) -> dict[str, str]:
-    order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
-    return {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
-
-
-def _letter(number: int) -> str:
-    return _LETTERS[number % 26] + (str(number // 26 + 1) if number >= 26 else "")
+    return settling_order(task.responses, kind_named(task.kind), letters_of(item, case_of(item)))
 
 
 def _talk_about(session: Session, evidence: Mapping[int, Sequence[TaskEvidence]]) -> _Talk:
@@ -200,7 +182,8 @@ def _panel(evidence: TaskEvidence, names: _ShownNames, visitor: int, catalogues:
     opinions += [_opinion(voices[person], "proposal", answer, names) for person, answer in evidence.proposals.items()]
     if evidence.settled is not None:
         opinions.append(_opinion("voice settled", "settled", evidence.settled, names))
-    responses, kind = _by_letter(evidence.task, letters), kind_named(evidence.task.kind)
+    kind = kind_named(evidence.task.kind)
+    responses = settling_order(evidence.task.responses, kind, letters)
     mine = evidence.proposals.get(visitor) or evidence.answers.get(visitor) or TaskAnswer()
     places = {response: str(place) for place, tier in enumerate(mine.ranking, start=1) for response in tier}
     questions = kind.questions(responses, catalogues)

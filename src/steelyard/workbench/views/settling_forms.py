@@ -89,9 +89,10 @@ def answer_of_questions(
     )
 
 
-def ranked_answer(responses: Sequence[str], form: EnteredForm) -> TaskAnswer:
+def ranked_answer(responses: Sequence[str], form: EnteredForm, marks: Sequence[TaskAnswer] = ()) -> TaskAnswer:
     """Return the answer of the form of a triple. Equal places are ties, from which comparisons of equal scores follow.
 
+    People settle the order alone: what any of the answers ``marks`` marked in a response that is judged stays marked.
     Raises ConfigError for a form that no page sends, or that was not filled in.
     """
     scores, places, discards = (form.values(name) for name in ("score", "place", "discard"))
@@ -114,6 +115,7 @@ def ranked_answer(responses: Sequence[str], form: EnteredForm) -> TaskAnswer:
             if points[first] == points[second]
         ),
         ranking=tuple(tiers),
+        spans={response: all_marks for response in points if (all_marks := _marks(response, "all", marks))},
         discarded=_discards(responses, form),
         remark=form.value("remark").strip() or None,
     )
