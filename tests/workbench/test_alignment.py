@@ -19,9 +19,11 @@ from steelyard.workbench.pipeline.alignment import (
     tasks_to_align,
 )
 from steelyard.workbench.pipeline.case_export import export_cases
+from steelyard.workbench.pipeline.disputes import letters_of
 from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
+from steelyard.workbench.views.item_views import view_item
 from workbench_crew import Crew, in_order, ranked
 
 
@@ -235,6 +237,33 @@ def test_the_export_has_what_came_of_a_discussion_and_not_its_steps(database):
     assert len(both.judgments) == 3 * 3
     assert len({judgment.id for judgment in both.judgments}) == 3 * 3
     assert {judgment.meta["stage"] for judgment in aligned.judgments} == {"alignment"}
+    # Nobody measures the time of a discussion: it is unknown, and not 0.
+    assert {judgment.meta["seconds"] for judgment in both.judgments} == {10.0, None}
+    assert {judgment.meta["seconds"] for judgment in aligned.judgments} == {None}
+
+
+def test_what_is_settled_is_exported_in_the_order_of_its_page(database):
+    crew = Crew(database, responses="abcdefg", delivery_share=0.0, operations_share=0.0)
+    first, second = crew.people["annotator"][:2]
+    crew.annotate(
+        lambda person, shown: in_order(shown, order="abcdefg" if person == first else "gfedcba"), [first, second]
+    )
+    with database.reading() as session:
+        view = view_item(session, crew.item(), crew.evidence(), first, {})
+    orders = {panel.task: panel.letters.split() for panel in view.panels}
+    for each in crew.evidence():
+        for person in (first, second):
+            proposing(crew, person, each.task.id, in_order(each.task.responses))
+    crew.database.write(
+        lambda session: move(session, lock_item(session, crew.item().id), "accepted", person=None, at=crew.now())
+    )
+    with database.reading() as session:
+        (case,) = export_cases(session, session.get_one(StoredProject, crew.project), evidence="aligned")
+        letters = letters_of(crew.item(), case)
+        tasks = {each.task.number: each.task.id for each in crew.evidence()}
+    shown = {tasks[int(judgment.task.split("-")[1])]: judgment.shown for judgment in case.judgments}
+    assert {task: [letters[response] for response in order] for task, order in shown.items()} == orders
+    assert len(shown) == 7
 
 
 def test_people_who_could_not_judge_have_to_align(database):

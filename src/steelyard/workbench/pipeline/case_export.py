@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.types import Case, JsonObject
+from steelyard.workbench.pipeline.disputes import letters_of, settling_order
 from steelyard.workbench.pipeline.projects import case_of
 from steelyard.workbench.pipeline.stopping_notes import stopping_notes
 from steelyard.workbench.storage.queue_tables import queue_notes
@@ -38,7 +39,7 @@ class _ExportedAnswer(NamedTuple):
     """An answer of an item's present round, with what is exported of its task and its person.
 
     ``id`` and ``task`` are numbers in the database, ``number`` is that of the task within the item; ``shown`` is
-    null for an answer without an assignment.
+    null for an answer without an assignment: what is settled is shown in the order of the letters.
     """
 
     item: int
@@ -139,14 +140,16 @@ def _with_evidence(
 ) -> Case | None:
     """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
     case = case_of(item)
+    letters = letters_of(item, case)
     settled = {answer.task: answer.id for answer in answers if answer.stage != "annotation"}
     judgments, ratings = list(case.judgments), list(case.ratings)
     standing: dict[int, tuple[TaskKind, TaskAnswer, Origin]] = {}
     for answer in answers:
         if evidence == "aligned" and settled.get(answer.task, answer.id) != answer.id:
             continue
-        origin = _origin(answer, item.batch)
         content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(answer.kind)
+        shown = answer.shown or settling_order(answer.responses, kind, letters)
+        origin = _origin(answer, tuple(shown), item.batch)
         judgments += kind.judgments(content, origin)
         # A rating has no fields of its own for what a judgment names: the batch and the order shown.
         full = origin.meta | {"batch": item.batch, "shown": list(origin.shown)}
@@ -161,13 +164,14 @@ def _with_evidence(
     return exported
 
 
-def _origin(answer: _ExportedAnswer, batch: str) -> Origin:
+def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str) -> Origin:
     return Origin(
         judge=answer.pseudonym,
         task=task_name(answer.round, answer.number) + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
-        shown=tuple(answer.shown or answer.responses),
+        shown=shown,
         batch=batch,
-        meta={"stage": answer.stage, "seconds": answer.seconds, "guideline": answer.guideline}
+        # Nobody measures how long people settle a task, and some tools report no time: 0 would be a wrong figure.
+        meta={"stage": answer.stage, "seconds": answer.seconds or None, "guideline": answer.guideline}
         | ({} if answer.guideline_version is None else {"guideline_version": answer.guideline_version})
         # Reports say so wherever such a judgment counts.
         | ({"simulated": True} if answer.is_simulated else {}),

@@ -45,7 +45,8 @@ class AnswerRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
     ``task`` is the round and the number of the task within its item, as ``task`` of the exported judgments begins.
     ``responses`` are in the order of the design, ``shown`` in that of the person's page; null where nobody was assigned
     (alignment, and what a layer settled). ``present``: the answer counts in the item as it is now: its round is the
-    latest, and its task has not retired. ``at``: seconds since 1970, UTC; ``seconds``: the active time.
+    latest, and its task has not retired. ``at``: seconds since 1970, UTC; ``seconds``: the active time,
+    null where nobody measured it.
     """
 
     id: int
@@ -65,7 +66,7 @@ class AnswerRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
     gold: bool
     present: bool
     guideline: GuidelineNote | None
-    seconds: float
+    seconds: float | None
     at: float
     content: JsonObject
 
@@ -157,7 +158,7 @@ def answer_records(session: Session, project: StoredProject, *, block: int = BLO
                 gold=task.is_gold,
                 present=task.round == item.round and not task.is_retired,
                 guideline=None if answer.guideline_id is None else guidelines[answer.guideline_id],
-                seconds=answer.seconds,
+                seconds=answer.seconds or None,
                 at=answer.at,
                 content=answer.content,
             )
