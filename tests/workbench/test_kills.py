@@ -1,5 +1,7 @@
 """The server is killed while people submit: nothing that it acknowledged is lost, nothing is there twice."""
 
+import os
+import signal
 import time
 import urllib.request
 from pathlib import Path
@@ -28,13 +30,31 @@ def serves(process):
         return False
 
 
+def workers_of(server):
+    """The numbers of the processes that serve; those of several that serve for one that was started."""
+    (parent,) = children(server.process)
+    return [process for process in children(parent) if serves(process)]
+
+
+def test_a_process_of_a_server_that_is_silent_for_a_while_serves_on(postgres):
+    run_statement(postgres.format(name="postgres"), "CREATE DATABASE silent TEMPLATE template_workbench")
+    with KillableServer(postgres.format(name="silent"), "--processes", "2") as server:
+        with urllib.request.urlopen(f"{server.url}login") as answer:
+            assert answer.status == 200
+        workers = workers_of(server)
+        # As one that is starting on a busy machine. Uvicorn would kill it after 5 seconds, however often it began anew.
+        os.kill(int(workers[0]), signal.SIGSTOP)
+        time.sleep(6.5)
+        os.kill(int(workers[0]), signal.SIGCONT)
+        assert workers_of(server) == workers
+
+
 def test_the_processes_of_a_server_end_with_it(postgres):
     run_statement(postgres.format(name="postgres"), "CREATE DATABASE served TEMPLATE template_workbench")
     with KillableServer(postgres.format(name="served"), "--processes", "2") as server:
         with urllib.request.urlopen(f"{server.url}login") as answer:
             assert answer.status == 200
-        (parent,) = children(server.process)
-        workers = [process for process in children(parent) if serves(process)]
+        workers = workers_of(server)
         assert len(workers) == 2
     # The parent was killed and could not stop them.
     end = time.monotonic() + LONGEST_START

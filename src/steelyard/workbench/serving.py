@@ -29,6 +29,9 @@ _IDLE_SECONDS = 75
 _GRACE_SECONDS = 10
 """How long requests that run may take after the stop signal: an answer on its way is stored."""
 _WATCH_SECONDS = 0.5
+_SILENT_SECONDS = 120
+"""How long one of several processes may be silent before it is killed and made anew. It is silent while it starts,
+which takes longer than uvicorn's 5 seconds on a busy machine: killed then, none of them would ever serve."""
 _LONGEST_HOST = 253
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _PORT = re.compile(r":[0-9]{1,5}$")
@@ -177,6 +180,7 @@ def _settings(making: _Making, proxy: str | None, num_processes: int) -> uvicorn
         server_header=False,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_worker_healthcheck=_SILENT_SECONDS,
         # Only the proxy is believed about where a request comes from: throttling counts logins by that address.
         proxy_headers=proxy is not None,
         forwarded_allow_ips=list(trusted),
