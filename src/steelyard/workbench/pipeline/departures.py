@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from sqlalchemy import bindparam, exists, select
 from sqlalchemy.orm import Session
 
+from steelyard.core.iteration import batched
 from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredItem, StoredPerson, StoredTask
 
+_BLOCK = 500
 _REASON = "somebody who would have to align it has left"
 _ACTIVE = select(StoredPerson.id).where(
     StoredPerson.id.in_(bindparam("people", expanding=True)),
@@ -42,12 +44,19 @@ def pass_on_abandoned(session: Session, items: Sequence[StoredItem], *, at: floa
     if not aligning:
         return
     session.flush()
-    evidence = evidence_of(session, aligning)
-    people = {person for tasks in evidence.values() for each in tasks for person in each.answers}
-    active = set(session.scalars(_ACTIVE, {"people": list(people)}))
-    for item in aligning:
-        if any(_is_abandoned(each, active) for each in evidence[item.id]):
-            move(session, item, "unresolved", person=None, at=at, reason=_REASON)
+    for item in abandoned(session, aligning):
+        move(session, item, "unresolved", person=None, at=at, reason=_REASON)
+
+
+def abandoned(session: Session, items: Sequence[StoredItem]) -> list[StoredItem]:
+    """Return those of the items in alignment that wait for somebody who has left."""
+    waiting: list[StoredItem] = []
+    for block in batched(items, _BLOCK):
+        evidence = evidence_of(session, block)
+        people = {person for tasks in evidence.values() for each in tasks for person in each.answers}
+        active = set(session.scalars(_ACTIVE, {"people": list(people)}))
+        waiting += [item for item in block if any(_is_abandoned(each, active) for each in evidence[item.id])]
+    return waiting
 
 
 def _is_abandoned(task: TaskEvidence, active: set[int]) -> bool:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, aliased
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
+from steelyard.workbench.pipeline.departures import abandoned
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import may_work
 from steelyard.workbench.pipeline.work_limits import closed_categories
@@ -253,7 +254,9 @@ def _waiting_items(session: Session, project: int) -> list[_StrandedGroup]:
         )
         .distinct()
     )
-    return groups + _group("gone", "aligning", session.scalars(gone.order_by(StoredItem.id)).all())
+    left = session.scalars(select(StoredItem).where(StoredItem.id.in_(gone)).order_by(StoredItem.id)).all()
+    # Who left may have agreed with the others, or have proposed: then nothing waits for this person.
+    return groups + _group("gone", "aligning", [item.id for item in abandoned(session, left)])
 
 
 def _worked_on_by_all(session: Session, waiting, people: Collection[int]) -> list[int]:  # noqa: ANN001 - a statement
