@@ -13,6 +13,7 @@ from steelyard.core.types import Message, Response
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
+from steelyard.workbench.storage.tables import StoredGuideline
 from steelyard.workbench.views.settling_forms import EnteredForm, ranked_answer
 from strategies import case
 from workbench_crew import Crew, in_order
@@ -110,6 +111,27 @@ def test_what_people_marked_stays_marked_when_they_settle_the_order(new_sqlite):
     for number in (0, 1):
         browser(site, f"annotator {number}").post(f"/align/{item}/tasks/{task}", data=form())
     assert crew.evidence()[0].settled.spans == {"b": ((0, 6, "factual error", "no source"),)}
+
+
+def test_the_guideline_stands_where_people_align_and_settle(site):
+    crew, _ = site
+
+    def write(session):
+        for category, text in (("", "Of **all** categories"), ("other", "Of another")):
+            guideline = StoredGuideline(project_id=crew.project, category=category, language="en", version=1, text=text)
+            guideline.at = crew.now()
+            session.add(guideline)
+
+    one = browser(site, "annotator 0")
+    item = crew.item().id
+    assert "<summary>Guideline" not in one.get(f"/align/{item}").text
+    crew.database.write(write)
+    text = one.get(f"/align/{item}").text
+    assert "Of <strong>all</strong> categories" in text
+    assert "version 1" in text
+    assert "Of another" not in text
+    one.post(f"/align/{item}/unresolved", data={"reason": "the guideline is silent"})
+    assert "Of <strong>all</strong> categories" in browser(site, "delivery 4").get(f"/review/{item}").text
 
 
 def test_a_second_click_does_nothing_twice_and_says_so(site):

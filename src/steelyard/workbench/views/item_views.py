@@ -18,7 +18,8 @@ from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of, letters_of, settling_order
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.storage.tables import StoredItem, StoredPerson, StoredRemark, StoredTask
+from steelyard.workbench.pipeline.submissions import guideline_of
+from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredPerson, StoredRemark, StoredTask
 from steelyard.workbench.views.blinding import BlindText
 from steelyard.workbench.views.settling_forms import question_fields
 
@@ -80,13 +81,17 @@ class TaskPanel(NamedTuple):
 
 
 class ItemPanels(NamedTuple):
-    """An item on a page. ``responses`` are letter, text and whether people discarded it; ``remarks`` voice and text."""
+    """An item on a page. ``responses`` are letter, text and whether people discarded it; ``remarks`` voice and text.
+
+    ``guideline``: what answers of the visitor are filed under; null where there is none, or nobody answers.
+    """
 
     item: StoredItem
     turns: tuple[tuple[str, str], ...]
     responses: tuple[tuple[str, str, bool], ...]
     panels: tuple[TaskPanel, ...]
     remarks: tuple[tuple[str, str], ...]
+    guideline: StoredGuideline | None = None
 
 
 class _Talk(NamedTuple):
@@ -100,7 +105,9 @@ def view_item(
     session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int, catalogues: Catalogues
 ) -> ItemPanels:
     """Return the view of an item for a visitor, with those of its tasks that are handed in."""
-    return _view(item, evidence, _talk_about(session, {item.id: evidence}), visitor, catalogues)
+    view = _view(item, evidence, _talk_about(session, {item.id: evidence}), visitor, catalogues)
+    language = session.get_one(StoredPerson, visitor).language
+    return view._replace(guideline=guideline_of(session, item.project_id, item.category, language))
 
 
 def item_panels(
