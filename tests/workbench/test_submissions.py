@@ -169,6 +169,7 @@ def test_of_two_last_answers_at_the_same_time_exactly_one_closes_the_item(databa
             ),
             "comparison against ranking",
         ),
+        (TaskAnswer(cannot_judge=" "), "no reason why it cannot be judged"),
     ],
 )
 def test_an_answer_that_contradicts_itself_is_refused_and_nothing_is_stored(database, content, message):

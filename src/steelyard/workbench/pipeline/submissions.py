@@ -247,6 +247,8 @@ def check_answer(name: str, answer: TaskAnswer, shown: Mapping[str, str], settin
     kind = kind_named(name)
     if wrong := kind.misfits(answer, shown, catalogues_of(settings)):
         raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
+    if answer.cannot_judge is not None and not answer.cannot_judge.strip():
+        raise ConfigError("no reason why it cannot be judged", where="answer", do="choose a reason")
     if open_points := kind.contradictions(answer, tuple(shown)):
         first = open_points[0]
         raise ConfigError(
