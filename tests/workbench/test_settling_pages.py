@@ -134,6 +134,21 @@ def test_the_guideline_stands_where_people_align_and_settle(site):
     assert "Of <strong>all</strong> categories" in browser(site, "delivery 4").get(f"/review/{item}").text
 
 
+def test_pages_of_an_item_say_why_a_response_left_and_what_became_of_its_tasks(new_sqlite):
+    crew = Crew(new_sqlite(), passwords=PASSWORD)
+    first, second = crew.people["annotator"][:2]
+    crew.annotate(
+        lambda person, shown: in_order(shown, discarded="c", order="abcde" if person == first else "edcba"),
+        [first, second],
+    )
+    assert crew.item().state == "aligning"
+    site = crew, application(crew.database, Options(hosts=("testserver",)))
+    text = browser(site, "annotator 0").get(f"/align/{crew.item().id}").text
+    assert text.count("Discarded: Garbled") == 1
+    # Of the five triples of a, b, c, d and e three show c; the two that stay compare all but b with d.
+    assert "tasks that ended: 3, new ones: 1" in text
+
+
 def test_a_second_click_does_nothing_twice_and_says_so(site):
     crew, _ = site
     one, other = (browser(site, f"annotator {number}") for number in (0, 1))

@@ -4,7 +4,8 @@ A response leaves as soon as all people of one task discard it, or when those wh
 has to judge garbled text. Tasks that show only responses that remain stay, with their answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -14,7 +15,31 @@ from steelyard.workbench.pipeline.disputes import ALIGNING, TaskEvidence, eviden
 from steelyard.workbench.pipeline.item_states import move, retire_tasks
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.storage.audit_log import Deed, record
-from steelyard.workbench.storage.tables import StoredItem, StoredTask
+from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredTask
+
+_DISCARDED = "responses discarded"
+
+
+class ItemDiscards(NamedTuple):
+    """What people took out of an item: the reason by response, and how many tasks ended and were added for it."""
+
+    reasons: dict[str, str]
+    num_ended: int
+    num_added: int
+
+
+def discards_of(session: Session, items: Collection[int]) -> dict[int, ItemDiscards]:
+    """Return what was taken out of those of the items that anything was taken out of, from the audit log."""
+    rows = session.execute(
+        select(StoredEvent.subject_id, StoredEvent.detail)
+        .where(StoredEvent.subject == "item", StoredEvent.subject_id.in_(items), StoredEvent.action == _DISCARDED)
+        .order_by(StoredEvent.id)
+    )
+    found: dict[int, ItemDiscards] = {}
+    for item, detail in rows:
+        reasons, ended, added = found.get(item, ItemDiscards({}, 0, 0))
+        found[item] = ItemDiscards(reasons | detail["responses"], ended + detail["retired"], added + detail["added"])
+    return found
 
 
 def remove_discarded(
@@ -39,7 +64,7 @@ def remove_discarded(
     is_dropped = len(plan.remaining) < 2 or (len(plan.remaining) == 2 and settings.rules.two_left == "drop")
     added = () if is_dropped else plan.added
     detail = {"responses": leaving, "staying": len(plan.staying), "retired": len(retiring), "added": len(added)}
-    record(session, Deed("responses discarded", "item", item.id, person, detail), at=at)
+    record(session, Deed(_DISCARDED, "item", item.id, person, detail), at=at)
     retire_tasks(session, StoredTask.id.in_(retiring))
     _add_tasks(session, item, evidence, added)
     if is_dropped:

@@ -15,6 +15,7 @@ from steelyard.annotation.answers import Span, TaskAnswer
 from steelyard.annotation.questions import Point, TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.text import response_text
+from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of, letters_of, settling_order
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
@@ -81,24 +82,27 @@ class TaskPanel(NamedTuple):
 
 
 class ItemPanels(NamedTuple):
-    """An item on a page. ``responses`` are letter, text and whether people discarded it; ``remarks`` voice and text.
+    """An item on a page. ``responses`` are letter, text, and why people discarded it, null for one that is compared.
 
-    ``guideline``: what answers of the visitor are filed under; null where there is none, or nobody answers.
+    ``discards``: how many tasks ended and were added for that; ``remarks`` are voice and text. ``guideline``: what
+    answers of the visitor are filed under; null where there is none, or nobody answers.
     """
 
     item: StoredItem
     turns: tuple[tuple[str, str], ...]
-    responses: tuple[tuple[str, str, bool], ...]
+    responses: tuple[tuple[str, str, str | None], ...]
     panels: tuple[TaskPanel, ...]
     remarks: tuple[tuple[str, str], ...]
+    discards: ItemDiscards | None
     guideline: StoredGuideline | None = None
 
 
 class _Talk(NamedTuple):
-    """What people said about items beside their answers: their number and text by item, and roles by person."""
+    """What people said about items beside their answers: their number and text by item, roles by person, discards."""
 
     remarks: Mapping[int, Sequence[tuple[int, str]]]
     roles: Mapping[int, str]
+    discards: Mapping[int, ItemDiscards]
 
 
 def view_item(
@@ -134,11 +138,15 @@ def _view(
     remarks = talk.remarks.get(item.id, ())
     people = [person for each in evidence for person in each.answers] + [person for person, _ in remarks]
     voices = _voices(list(dict.fromkeys(people)), talk.roles, visitor)
+    discards = talk.discards.get(item.id) if item.discarded else None
+    reasons = {} if discards is None else discards.reasons
     return ItemPanels(
         item=item,
+        discards=discards,
         turns=tuple((turn.role, turn.content) for turn in case.prompt.messages),
         responses=tuple(
-            (letter, texts[response].shown, response in item.discarded) for response, letter in letters.items()
+            (letter, texts[response].shown, reasons.get(response, "") if response in item.discarded else None)
+            for response, letter in letters.items()
         ),
         panels=tuple(_panel(each, _ShownNames(letters, texts, voices), visitor, catalogues) for each in evidence),
         remarks=tuple((voices[person], text) for person, text in remarks),
@@ -151,7 +159,7 @@ def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
 
 
 def _talk_about(session: Session, evidence: Mapping[int, Sequence[TaskEvidence]]) -> _Talk:
-    """Return the remarks about items, and the roles of all who answered or remarked; ``evidence``: by item."""
+    """Return remarks about items, the roles of all who answered or remarked, and discards; ``evidence``: by item."""
     remark = StoredRemark
     rows = session.execute(
         select(remark.item_id, remark.person_id, remark.text).where(remark.item_id.in_(evidence)).order_by(remark.id)
@@ -162,7 +170,8 @@ def _talk_about(session: Session, evidence: Mapping[int, Sequence[TaskEvidence]]
     people = {person for of_item in evidence.values() for each in of_item for person in each.answers}
     people |= {person for of_item in remarks.values() for person, _ in of_item}
     roles = session.execute(select(StoredPerson.id, StoredPerson.role).where(StoredPerson.id.in_(people)))
-    return _Talk(remarks, {person: role for person, role in roles})  # noqa: C416 - `dict` takes no rows
+    by_person = {person: role for person, role in roles}  # noqa: C416 - `dict` takes no rows
+    return _Talk(remarks, by_person, discards_of(session, evidence))
 
 
 def _voices(people: Sequence[int], roles: Mapping[int, str], visitor: int) -> Mapping[int, str]:
