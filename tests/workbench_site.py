@@ -36,6 +36,8 @@ from workbench_people import NO_GOLD, answer, cases, cases_with_reference, seat_
 
 PASSWORD = "a long password"
 ABSENT = 999
+SECRETS = re.compile(r"Traceback|sqlalchemy|sqlite|site\.db|File \"|/site-packages/|argon2", re.IGNORECASE)
+"""What no answer says of the inside."""
 
 
 class Site(NamedTuple):

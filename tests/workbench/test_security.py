@@ -7,9 +7,7 @@ import pytest
 from steelyard.workbench.accounts.people import SESSION_SECONDS
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
-from workbench_site import PASSWORD
-
-SECRETS = re.compile(r"Traceback|sqlalchemy|sqlite|site\.db|File \"|/site-packages/|argon2", re.IGNORECASE)
+from workbench_site import PASSWORD, SECRETS
 
 
 def log_in(client, name="annotator", password=PASSWORD, **arguments):

@@ -1,32 +1,25 @@
-"""The application: what every request passes through, the files that pages load, and the pages of errors.
+"""The application: what every request passes through, and the files that pages load.
 
 No page runs a script that is not a file of this program (CSP), none is framed, and none loads anything from elsewhere.
 """
 
+import re
 from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
-from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from steelyard.annotation.pipeline import TransitionRefused
-from steelyard.core.errors import UserError
 from steelyard.core.types import JsonObject, prepare_records
-from steelyard.io.progress import log
 from steelyard.workbench.accounts.people import make_key
-from steelyard.workbench.accounts.permissions import LoginNeeded, visitor_of
 from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.pipeline.tallies import count_what_is_stored
+from steelyard.workbench.problems import HANDLERS, on_fault, refuse_host
 from steelyard.workbench.routes import (
     account,
     align,
@@ -41,13 +34,10 @@ from steelyard.workbench.routes import (
     review,
 )
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
-from steelyard.workbench.views.pages import FOLDER, page
+from steelyard.workbench.views.pages import FOLDER
 from steelyard.workbench.views.uploads import request_limit
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
-_FORM_LIMITS = ("exceeded maximum size", "Too many f")
-"""What the parser of forms says of a field, a part or a number of them that is too large, with status 400."""
 _ROUTERS = (
     account.router,
     align.router,
@@ -77,10 +67,8 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 ]
-
-
-_UNAVAILABLE = "the database of the workbench does not answer; tell an administrator, and send it again later"
-_NO_ROOM = "the disk of the workbench is full; tell an administrator, and send it again later"
+_NOT_KEPT = (b"cache-control", b"no-store")
+_PORT = re.compile(r":[0-9]*$")
 
 
 class Options(NamedTuple):
@@ -107,23 +95,11 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     app.openapi = partial(_description, app, app.openapi)
     app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     app.mount("/vendored", StaticFiles(directory=_VENDORED))
-    handlers: dict[Any, Callable[..., Response]] = {
-        LoginNeeded: _on_login_needed,
-        HTTPException: _on_http_error,
-        RequestValidationError: _on_wrong_request,
-        UserError: _on_user_error,
-        NoRoomError: _on_no_room,
-        UnavailableError: _on_unavailable,
-        TransitionRefused: _on_transition_refused,
-        # Numbers and texts that no database stores: beyond 64 bits, NUL, half of a surrogate pair.
-        DataError: _on_unstorable,
-        OverflowError: _on_unstorable,
-        UnicodeEncodeError: _on_unstorable,
-    }
-    for kind, handler in handlers.items():
+    for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts))
-    app.add_middleware(_RequestGuard, is_secure=options.is_secure)
+    # Answered outside everything else, so that these headers are not added by the guard.
+    app.add_exception_handler(Exception, partial(on_fault, headers=_headers(is_secure=options.is_secure)))
+    app.add_middleware(_RequestGuard, options=options)
     return app
 
 
@@ -136,11 +112,12 @@ def _description(app: FastAPI, describe: Callable[[], JsonObject]) -> JsonObject
 
 
 class _RequestGuard:
-    """Bounds the size of requests and adds the headers of every answer."""
+    """Refuses requests for other hosts, bounds the size of the others, and adds the headers of every answer."""
 
-    def __init__(self, app: ASGIApp, *, is_secure: bool) -> None:
+    def __init__(self, app: ASGIApp, *, options: Options) -> None:
         self._app = app
-        self._headers = _HEADERS + ([(b"strict-transport-security", b"max-age=31536000")] if is_secure else [])
+        self._hosts = frozenset(host.lower() for host in options.hosts)
+        self._headers = _headers(is_secure=options.is_secure)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -159,84 +136,26 @@ class _RequestGuard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                caching = [] if _is_file(scope) else [(b"cache-control", b"no-store")]
+                caching = [] if _is_file(scope) and message["status"] < 400 else [_NOT_KEPT]
                 message = {**message, "headers": [*message["headers"], *self._headers, *caching]}
             await send(message)
 
+        # A name of another site that points here would let its pages read these (DNS rebinding).
+        if _host(scope) not in self._hosts:
+            await refuse_host(Request(scope))(scope, receive, send_guarded)
+            return
         await self._app(scope, receive_bounded, send_guarded)
+
+
+def _headers(*, is_secure: bool) -> list[tuple[bytes, bytes]]:
+    return _HEADERS + ([(b"strict-transport-security", b"max-age=31536000")] if is_secure else [])
+
+
+def _host(scope: Scope) -> str:
+    """Return the name of the host that a request is for, without the port; empty for none or several."""
+    hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+    return _PORT.sub("", hosts[0]) if len(hosts) == 1 else ""
 
 
 def _is_file(scope: Scope) -> bool:
     return scope["path"].startswith(("/static/", "/vendored/"))
-
-
-def _wants_data(request: Request) -> bool:
-    return request.url.path.startswith("/api/") or "application/json" in request.headers.get("accept", "")
-
-
-def _on_login_needed(request: Request, error: LoginNeeded) -> Response:
-    if _wants_data(request):
-        return JSONResponse({"error": "log in, or send a token: Authorization: Bearer TOKEN"}, 401)
-    return RedirectResponse("/login", 303)
-
-
-def _on_http_error(request: Request, error: HTTPException) -> Response:
-    is_too_large = error.status_code == 400 and any(words in error.detail for words in _FORM_LIMITS)
-    return _problem(request, 413 if is_too_large else error.status_code, error.detail)
-
-
-def _on_wrong_request(request: Request, error: RequestValidationError) -> Response:
-    # Only places and reasons: what was sent may hold a password.
-    reasons = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5])
-    is_json = "json" in request.headers.get("content-type", "")
-    if not is_json and any(each["loc"] == ("body",) and each["type"] != "missing" for each in error.errors()):
-        reasons += "; send Content-Type: application/json"
-    return _problem(request, 422, reasons)
-
-
-def _on_user_error(request: Request, error: UserError) -> Response:
-    return _problem(request, 400, str(error))
-
-
-def _on_no_room(request: Request, error: NoRoomError) -> Response:
-    # 507 says that the same request may succeed later: the annotators' page keeps the answer and sends it again.
-    # Where the database is, is for whoever runs the server.
-    log(f"error: {error}")
-    return _problem(request, 507, f"nothing was stored: {_NO_ROOM}")
-
-
-def _on_unavailable(request: Request, error: UnavailableError) -> Response:
-    # 503 says the same as 507: what the annotators' page holds is sent again.
-    log(f"error: {error}")
-    reason = f"nothing was stored: {_UNAVAILABLE}"
-    if _wants_data(request):
-        return JSONResponse({"error": reason}, 503)
-    # Who is logged in stands in the database, too.
-    return page(request, "problem.html", None, status=503, number=503, reason=reason, before=None)
-
-
-def _on_transition_refused(request: Request, error: TransitionRefused) -> Response:
-    return _problem(request, 409, f"somebody else was faster: {error}")
-
-
-def _on_unstorable(request: Request, error: Exception) -> Response:
-    return _problem(request, 400, "a number is too large, or a text has characters that cannot be stored")
-
-
-def _problem(request: Request, status: int, reason: str) -> Response:
-    if _wants_data(request):
-        return JSONResponse({"error": reason}, status)
-    values = {"number": status, "reason": reason, "before": _page_before(request)}
-    return page(request, "problem.html", visitor_of(request), status=status, **values)
-
-
-def _page_before(request: Request) -> str | None:
-    """Return the address of the workbench's page that the request came from; null where it is not another one."""
-    try:
-        before = urlsplit(request.headers.get("referer", ""))
-    except ValueError:
-        return None
-    if before.netloc != request.headers.get("host") or before.path == request.url.path:
-        return None
-    # Two slashes at the beginning would lead to another host.
-    return "/" + before.path.lstrip("/") + (f"?{before.query}" if before.query else "")

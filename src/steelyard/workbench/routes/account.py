@@ -1,6 +1,7 @@
 """Logging in and out, the person's own language, password and tokens, and the way to one's queue."""
 
 import time
+from math import ceil
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
@@ -62,8 +63,9 @@ def login(request: Request, name: Text, password: Text) -> Response:
     try:
         cookie = enter(database, name, password, address=address, at=now)
     except LoginRefused as refusal:
-        status = 401 if refusal.wait is None else 429
-        return page(request, "login.html", None, status=status, name=name, refusal=refusal)
+        answer = page(request, "login.html", None, status=_status(refusal, 401), name=name, refusal=refusal)
+        answer.headers.update(_headers(refusal))
+        return answer
     response = RedirectResponse("/", 303)
     response.set_cookie(
         COOKIE,
@@ -122,7 +124,7 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
         with _database(request).reading() as session:
             name = session.get_one(StoredPerson, visitor.person).name
         _database(request).write(lambda session: record_failure(session, name, address=address, at=now))
-        return _account_page(request, visitor, refusal=refusal, status=403)
+        return _account_page(request, visitor, refusal=refusal)
     return RedirectResponse("/login", 303)
 
 
@@ -162,11 +164,23 @@ def _account_page(
     *,
     token: str | None = None,
     refusal: LoginRefused | None = None,
-    status: int = 200,
 ) -> Response:
     with _database(request).reading() as session:
         of_person = select(StoredApiToken).where(
             StoredApiToken.person_id == visitor.person, StoredApiToken.revoked_at.is_(None)
         )
         tokens = session.scalars(of_person.order_by(StoredApiToken.id)).all()
-    return page(request, "account.html", visitor, status=status, tokens=tokens, token=token, refusal=refusal)
+    status = 200 if refusal is None else _status(refusal, 403)
+    answer = page(request, "account.html", visitor, status=status, tokens=tokens, token=token, refusal=refusal)
+    if refusal is not None:
+        answer.headers.update(_headers(refusal))
+    return answer
+
+
+def _status(refusal: LoginRefused, status: int) -> int:
+    """Return the status of a refusal: ``status`` for a wrong password, 429 where too many failed before."""
+    return status if refusal.wait is None else 429
+
+
+def _headers(refusal: LoginRefused) -> dict[str, str]:
+    return {} if refusal.wait is None else {"retry-after": str(ceil(refusal.wait))}

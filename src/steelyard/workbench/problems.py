@@ -1,0 +1,158 @@
+"""Answers to requests that cannot be carried out: a page in the reader's words, or JSON for programs.
+
+Their headers say what the status asks for: which methods there are, when to try again, how to log in.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DataError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Match, Mount
+
+from steelyard.annotation.pipeline import TransitionRefused
+from steelyard.core.errors import UserError
+from steelyard.io.progress import log
+from steelyard.workbench.accounts.people import Visitor
+from steelyard.workbench.accounts.permissions import LoginNeeded, visitor_of
+from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
+from steelyard.workbench.views.pages import page
+
+_FORM_LIMITS = ("exceeded maximum size", "Too many f")
+"""What the parser of forms says of a field, a part or a number of them that is too large, with status 400."""
+_UNAVAILABLE = "the database of the workbench does not answer; tell an administrator, and send it again later"
+_NO_ROOM = "the disk of the workbench is full; tell an administrator, and send it again later"
+_RETRY = MappingProxyType({"retry-after": "10"})
+"""When to ask a database again that does not answer: it may be starting."""
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+def _wants_data(request: Request) -> bool:
+    return request.url.path.startswith("/api/") or "application/json" in request.headers.get("accept", "")
+
+
+def _on_login_needed(request: Request, error: LoginNeeded) -> Response:
+    if _wants_data(request):
+        reason = "log in, or send a token: Authorization: Bearer TOKEN"
+        return JSONResponse({"error": reason}, 401, {"www-authenticate": "Bearer"})
+    return RedirectResponse("/login", 303)
+
+
+def _on_http_error(request: Request, error: HTTPException) -> Response:
+    is_too_large = error.status_code == 400 and any(words in error.detail for words in _FORM_LIMITS)
+    headers = dict(error.headers or {})
+    if error.status_code == 405 and (methods := _methods(request)):
+        headers["Allow"] = ", ".join(methods)
+    return _problem(request, 413 if is_too_large else error.status_code, error.detail, headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that any route takes at an address: the router names those of the first one."""
+    routes = [route for route in request.app.routes if not isinstance(route, Mount)]
+
+    def is_taken(method: str) -> bool:
+        return any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+
+    return [method for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE") if is_taken(method)]
+
+
+def _on_wrong_request(request: Request, error: RequestValidationError) -> Response:
+    # Only places and reasons: what was sent may hold a password.
+    reasons = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5])
+    is_json = "json" in request.headers.get("content-type", "")
+    if not is_json and any(each["loc"] == ("body",) and each["type"] != "missing" for each in error.errors()):
+        reasons += "; send Content-Type: application/json"
+    return _problem(request, 422, reasons)
+
+
+def _on_user_error(request: Request, error: UserError) -> Response:
+    return _problem(request, 400, str(error))
+
+
+def _on_no_room(request: Request, error: NoRoomError) -> Response:
+    # 507 says that the same request may succeed later: the annotators' page keeps the answer and sends it again.
+    # Where the database is, is for whoever runs the server.
+    log(f"error: {error}")
+    return _problem(request, 507, f"nothing was stored: {_NO_ROOM}")
+
+
+def _on_unavailable(request: Request, error: UnavailableError) -> Response:
+    # 503 says the same as 507: what the annotators' page holds is sent again.
+    log(f"error: {error}")
+    # Who is logged in stands in the database, too.
+    return _answer(request, None, 503, f"nothing was stored: {_UNAVAILABLE}", _RETRY)
+
+
+def _on_transition_refused(request: Request, error: TransitionRefused) -> Response:
+    return _problem(request, 409, f"somebody else was faster: {error}")
+
+
+def _on_unstorable(request: Request, error: Exception) -> Response:
+    return _problem(request, 400, "a number is too large, or a text has characters that cannot be stored")
+
+
+def on_fault(request: Request, error: Exception, *, headers: Sequence[tuple[bytes, bytes]]) -> Response:
+    """Answer a request that ended in a fault of the program, which the server writes to its terminal."""
+    answer = _answer(request, None, 500, "the workbench failed; its terminal says why")
+    answer.headers["cache-control"] = "no-store"
+    answer.raw_headers.extend(headers)
+    return answer
+
+
+def refuse_host(request: Request) -> Response:
+    """Answer a request for a host that is not this workbench, without a word of what is in it."""
+    return _answer(request, None, 400, "the workbench is not opened by this name: see --public-name")
+
+
+def _problem(request: Request, status: int, reason: str, headers: Mapping[str, str] = _NO_HEADERS) -> Response:
+    visitor = None
+    if not _wants_data(request):
+        try:
+            visitor = visitor_of(request)
+        except (NoRoomError, UnavailableError) as error:
+            # The page says what it is about, whoever reads it.
+            log(f"error: {error}")
+    return _answer(request, visitor, status, reason, headers)
+
+
+def _answer(
+    request: Request, visitor: Visitor | None, status: int, reason: str, headers: Mapping[str, str] = _NO_HEADERS
+) -> Response:
+    if _wants_data(request):
+        return JSONResponse({"error": reason}, status, dict(headers))
+    values = {"number": status, "reason": reason, "before": _page_before(request)}
+    answer = page(request, "problem.html", visitor, status=status, **values)
+    answer.headers.update(headers)
+    return answer
+
+
+def _page_before(request: Request) -> str | None:
+    """Return the address of the workbench's page that the request came from; null where it is not another one."""
+    try:
+        before = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return None
+    if before.netloc != request.headers.get("host") or before.path == request.url.path:
+        return None
+    # Two slashes at the beginning would lead to another host.
+    return "/" + before.path.lstrip("/") + (f"?{before.query}" if before.query else "")
+
+
+HANDLERS: Mapping[type[Exception], Callable[..., Response]] = {
+    LoginNeeded: _on_login_needed,
+    HTTPException: _on_http_error,
+    RequestValidationError: _on_wrong_request,
+    UserError: _on_user_error,
+    NoRoomError: _on_no_room,
+    UnavailableError: _on_unavailable,
+    TransitionRefused: _on_transition_refused,
+    # Numbers and texts that no database stores: beyond 64 bits, NUL, half of a surrogate pair.
+    DataError: _on_unstorable,
+    OverflowError: _on_unstorable,
+    UnicodeEncodeError: _on_unstorable,
+}
+"""By error: the answer to a request that ended in it."""

@@ -1,0 +1,135 @@
+"""Answers to requests that are not carried out: status, headers, kind of content, language, nothing of the inside."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
+from workbench_site import PASSWORD, SECRETS
+
+PROTECTION = (
+    "content-security-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "referrer-policy",
+    "x-content-type-options",
+    "x-frame-options",
+)
+
+
+def log_in(client, password=PASSWORD):
+    return client.post("/login", data={"name": "annotator", "password": password})
+
+
+def failing(visit, monkeypatch, method, error, *, name=None):
+    """A client of a workbench whose database raises an error."""
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(Database, method, fail)
+    client = TestClient(visit.app, follow_redirects=False, raise_server_exceptions=False)
+    if name is not None:
+        client.headers["authorization"] = f"Bearer {visit.site.tokens[name]}"
+    return client
+
+
+def check(answer, status, *, is_data):
+    """Check what all answers of a kind have in common."""
+    assert answer.status_code == status
+    kind = answer.headers["content-type"]
+    assert kind == ("application/json" if is_data else "text/html; charset=utf-8")
+    if is_data:
+        assert answer.json().keys() == {"error"}
+        assert answer.json()["error"]
+    else:
+        assert '<html lang="' in answer.text
+    for name in PROTECTION:
+        assert len(answer.headers.get_list(name)) == 1, name
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert not SECRETS.search(answer.text)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed", "is_data"),
+    [
+        ("PUT", "/manage", "GET", False),
+        ("PUT", "/manage/people", "GET, POST", False),
+        ("GET", "/manage/projects", "POST", False),
+        ("DELETE", "/login", "GET, POST", False),
+        ("POST", "/static/workbench.css", "GET, HEAD", False),
+        ("DELETE", "/api/v1/projects", "GET, POST", True),
+        ("GET", "/api/v1/projects/1/import", "POST", True),
+    ],
+)
+def test_a_method_that_an_address_does_not_take_names_those_that_it_does(visit, method, path, allowed, is_data):
+    answer = check(visit.browser("administrator").request(method, path), 405, is_data=is_data)
+    assert answer.headers["allow"] == allowed
+
+
+def test_a_program_without_a_token_is_told_how_to_log_in(visit):
+    for client in (visit.browser(), visit.program(visit.site.revoked)):
+        answer = check(client.get("/api/v1/projects"), 401, is_data=True)
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_too_many_failed_logins_say_when_to_try_again(visit):
+    client = visit.browser()
+    assert {check(log_in(client, password="wrong"), 401, is_data=False).status_code for _ in range(8)} == {401}
+    answer = check(log_in(client), 429, is_data=False)
+    assert 840 < int(answer.headers["retry-after"]) <= 900
+    assert "15 min" in answer.text
+    # The page on which the password is changed counts the same failures.
+    form = {"old": PASSWORD, "new": "another password", "csrf": visit.csrf("annotator")}
+    answer = check(visit.browser("annotator").post("/account/password", data=form), 429, is_data=False)
+    assert 840 < int(answer.headers["retry-after"]) <= 900
+    assert "15 min" in answer.text
+
+
+def test_what_is_too_large_is_refused_as_a_page_and_as_data(visit):
+    text = "x" * (2 * 2**20)
+    form = {"name": text, "csrf": visit.csrf("administrator")}
+    check(visit.browser("administrator").post("/manage/projects", data=form), 413, is_data=False)
+    program = visit.program(visit.site.tokens["administrator"])
+    check(program.post("/api/v1/projects", json={"name": text}), 413, is_data=True)
+
+
+@pytest.mark.parametrize(("path", "is_data"), [("/manage", False), ("/api/v1/projects", True)])
+def test_a_database_that_is_away_or_full_is_said_with_the_same_headers(visit, monkeypatch, path, is_data):
+    client = failing(visit, monkeypatch, "reading", UnavailableError("gone"), name="administrator")
+    assert check(client.get(path), 503, is_data=is_data).headers["retry-after"] == "10"
+    client = failing(visit, monkeypatch, "reading", NoRoomError("full"), name="administrator")
+    check(client.get(path), 507, is_data=is_data)
+
+
+@pytest.mark.parametrize(("path", "is_data"), [("/manage", False), ("/api/v1/projects", True)])
+def test_a_fault_is_a_page_or_data_without_a_word_of_the_inside(visit, monkeypatch, path, is_data):
+    client = failing(visit, monkeypatch, "reading", RuntimeError("sqlite site.db"), name="administrator")
+    check(client.get(path), 500, is_data=is_data)
+
+
+@pytest.mark.parametrize("method", ["looking_up", "reading"])
+def test_a_page_that_does_not_exist_stays_one_while_the_database_is_away(visit, monkeypatch, method):
+    client = failing(visit, monkeypatch, method, UnavailableError("gone"))
+    check(client.get("/nothing"), 404, is_data=False)
+
+
+@pytest.mark.parametrize("host", ["evil.example", "testserver.evil.example", "testserver/x", "", "testserver:x"])
+def test_another_host_is_refused_as_a_page_and_as_data(visit, host):
+    for path, is_data in (("/login", False), ("/api/v1/projects", True), ("/static/workbench.css", False)):
+        answer = check(visit.browser("administrator").get(path, headers={"host": host}), 400, is_data=is_data)
+        assert "evil" not in answer.text
+
+
+def test_two_hosts_in_a_request_are_none(visit):
+    headers = [("host", "testserver"), ("host", "evil.example")]
+    check(visit.browser().get("/login", headers=headers), 400, is_data=False)
+
+
+@pytest.mark.parametrize(("language", "words"), [("zh-CN", "该地址不接受此类请求"), ("de", "takes no such request")])
+def test_pages_of_errors_are_in_the_language_of_the_reader(visit, language, words):
+    answer = visit.browser().put("/login", headers={"accept-language": language})
+    assert words in answer.text
+    assert '<html lang="zh">' in answer.text or language == "de"
