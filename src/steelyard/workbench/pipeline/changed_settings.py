@@ -18,6 +18,7 @@ from steelyard.core.iteration import batched
 from steelyard.core.types import JsonObject
 from steelyard.workbench.pipeline.departures import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
+from steelyard.workbench.pipeline.gate_agreement import UnitCounts
 from steelyard.workbench.pipeline.projects import ProjectSettings, people_at_first, settings_of
 from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.pipeline.submissions import pass_gate
@@ -64,6 +65,7 @@ def _ask_as_many(
     """Let open tasks ask as many people as the settings say, and pass the items on that are complete by that."""
     annotating = select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.state == "annotating")
     num_tasks = num_released = 0
+    units = UnitCounts()
     for numbers in batched(session.scalars(annotating.order_by(StoredItem.id)).all(), _BLOCK):
         items = _locked_items(session, numbers)
         changed: set[int] = set()
@@ -76,7 +78,7 @@ def _ask_as_many(
         session.flush()
         for item in sorted(changed):
             remove_discarded(session, items[item], settings, person=by, at=at)
-            pass_gate(session, items[item], settings, at=at)
+            pass_gate(session, items[item], settings, at=at, units=units)
         pass_on_abandoned(session, [item for number, item in items.items() if number in changed], at=at)
     detail: JsonObject = {"tasks": num_tasks, "released": num_released, **_as_json(settings.rules)}
     record(session, Deed("other number of people asked", "project", project.id, by, detail), at=at)

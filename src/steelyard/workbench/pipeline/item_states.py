@@ -1,11 +1,18 @@
 """How an item moves: one event at a time, on its locked row, with the event in the audit log."""
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import ItemEvent, advance
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredReview, StoredTask
+
+# Every item asks this at each layer: building the statement takes longer than running it.
+_DRAWN = select(StoredReview.id).where(
+    StoredReview.item_id == bindparam("item"),
+    StoredReview.round == bindparam("round"),
+    StoredReview.layer == bindparam("layer"),
+)
 
 
 def lock_item(session: Session, item: int) -> StoredItem:
@@ -43,7 +50,5 @@ def retire_tasks(session: Session, which: ColumnElement[bool]) -> None:
 
 
 def _is_drawn(session: Session, item: StoredItem, layer: str) -> bool:
-    drawn = select(StoredReview.id).where(
-        StoredReview.item_id == item.id, StoredReview.round == item.round, StoredReview.layer == layer
-    )
-    return session.scalar(drawn) is not None
+    drawn = session.scalar(_DRAWN, {"item": item.id, "round": item.round, "layer": layer})
+    return drawn is not None

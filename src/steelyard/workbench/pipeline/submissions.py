@@ -11,7 +11,6 @@ import msgspec
 from sqlalchemy import ColumnElement, SQLColumnExpression, and_, bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.agreement import DoubleAnswer, PairCounts, gate_counts
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import ItemEvent
 from steelyard.annotation.task_kinds import kind_named
@@ -19,6 +18,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.workbench.pipeline.departures import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.disputes import evidence_of, settle_if_agreed
+from steelyard.workbench.pipeline.gate_agreement import UnitCounts
 from steelyard.workbench.pipeline.item_states import move
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
@@ -210,21 +210,21 @@ def _repeated(session: Session, locked: LockedAssignment, answer: TaskAnswer) ->
     raise ConfigError("this task is answered already", where="answer", do="open the next task")
 
 
-def pass_gate(session: Session, item: StoredItem, settings: ProjectSettings, *, at: float) -> None:
+def pass_gate(
+    session: Session, item: StoredItem, settings: ProjectSettings, *, at: float, units: UnitCounts | None = None
+) -> None:
     """Move an item on if all its tasks have their answers: to review where the people agree, else to alignment.
 
     An item that fails in a unit larger than itself, though its people agree on it, has nothing to align: it passes. One
     whose tasks have one answer each has nothing to compare: it goes to review, and counts in no share of the gate.
 
-    With a gate over batches, or over pairs of people, the agreement is that of all complete items of the unit so far.
+    ``units`` are the counts that one transaction keeps for all items that it takes to the gate.
     """
     if item.state != "annotating" or not _is_complete(session, item):
         return
     if ask_further(session, item, settings, at=at):
         return
-    counts_of_item = _agreement_of_unit(session, item, settings, only_item=True)
-    is_by_item = settings.rules.gate == "item"
-    counts = counts_of_item if is_by_item else _agreement_of_unit(session, item, settings)
+    counts_of_item, counts = (units or UnitCounts()).at_gate(session, item, settings.rules.gate)
     item.agreement = counts_of_item.share
     # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
     is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
@@ -263,68 +263,6 @@ def _is_complete(session: Session, item: StoredItem) -> bool:
 def _is_compared(session: Session, item: StoredItem) -> bool:
     """Tell whether any task of an item has two answers."""
     return session.scalar(_COMPARED, {"item": item.id, "round": item.round}) is not None
-
-
-def _agreement_of_unit(
-    session: Session, item: StoredItem, settings: ProjectSettings, *, only_item: bool = False
-) -> PairCounts:
-    unit = "item" if only_item else settings.rules.gate
-    wanted = [StoredItem.id == item.id] if unit == "item" else [StoredItem.project_id == item.project_id]
-    if unit != "item":
-        # Of an item under way only some tasks have all answers.
-        wanted.append(or_(StoredItem.id == item.id, StoredItem.state != "annotating"))
-    if unit == "batch":
-        wanted.append(StoredItem.batch == item.batch)
-    doubles = _double_answers(session, wanted)
-    counts = gate_counts(doubles, unit)
-    keys = {"item": [item.id], "batch": [item.batch]}.get(unit) or [
-        tuple(sorted(each.people)) for each in doubles if each.item == item.id
-    ]
-    total = PairCounts()
-    for key in dict.fromkeys(keys):
-        total = total.plus(counts.get(key, PairCounts()))
-    return total
-
-
-def _double_answers(session: Session, wanted: list) -> list[DoubleAnswer]:
-    """Return the answers of every two people to the same task of the items' present rounds."""
-    rows = session.execute(
-        select(
-            StoredTask.id,
-            StoredItem.id,
-            StoredItem.batch,
-            StoredTask.responses,
-            StoredAnswer.person_id,
-            StoredAnswer.content,
-            StoredTask.kind,
-        )
-        .join(StoredItem, StoredTask.item_id == StoredItem.id)
-        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
-        .where(
-            *wanted,
-            StoredTask.round == StoredItem.round,
-            StoredTask.is_retired.is_(False),
-            StoredTask.is_gold.is_(False),
-            StoredAnswer.stage == "annotation",
-        )
-        .order_by(StoredTask.id, StoredAnswer.id)
-    ).all()
-    by_task: dict[int, list] = {}
-    for row in rows:
-        by_task.setdefault(row[0], []).append(row)
-    return [
-        DoubleAnswer(
-            item=first[1],
-            batch=first[2],
-            people=(first[4], second[4]),
-            responses=first[3],
-            answers=(msgspec.convert(first[5], TaskAnswer), msgspec.convert(second[5], TaskAnswer)),
-            kind=first[6],
-        )
-        for answers in by_task.values()
-        for place, first in enumerate(answers)
-        for second in answers[place + 1 :]
-    ]
 
 
 def guideline_of(session: Session, project: int, category: str, language: str) -> StoredGuideline | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import msgspec
-from sqlalchemy import ColumnElement, Insert, Table, UniqueConstraint, bindparam, delete, func, select, update
+from sqlalchemy import Insert, Table, UniqueConstraint, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -57,6 +57,31 @@ _OTHERS = (
         StoredAnswer.id < bindparam("answer"),
     )
     .order_by(StoredAnswer.person_id)
+)
+
+# What a round of an item asked for and got: built once, since every item at the gate asks for them.
+_OF_ROUND = (
+    StoredTask.item_id == bindparam("item"),
+    StoredTask.round == bindparam("round"),
+    StoredTask.is_gold.is_(False),
+)
+_NUM_ANSWERS = (
+    select(func.count())
+    .select_from(StoredAnswer)
+    .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
+    .where(*_OF_ROUND, StoredAnswer.stage == "annotation")
+)
+_ANSWERS_THAT_COUNT = (
+    select(StoredTask.id, StoredTask.responses, StoredAnswer.content, StoredTask.kind)
+    .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
+    .where(*_OF_ROUND, StoredTask.is_retired.is_(False), StoredAnswer.stage == "annotation")
+    .order_by(StoredTask.id, StoredAnswer.id)
+)
+_NUM_WANTED = select(func.sum(StoredTask.num_wanted)).where(*_OF_ROUND, StoredTask.is_retired.is_(False))
+_NUM_COMPARED = (
+    select(func.count())
+    .select_from(StoredTask)
+    .where(*_OF_ROUND, StoredTask.is_retired.is_(False), StoredTask.num_answered > 1)
 )
 
 
@@ -142,19 +167,7 @@ def _keep_gate(
     session: Session, item: StoredItem, number: int, counts: PairCounts, *, is_passed: bool, at: float
 ) -> None:
     """Keep the result of a round; ``number`` is that of the round."""
-    tasks = _tasks_of(item, number)
-    answered = (
-        select(func.count())
-        .select_from(StoredAnswer)
-        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
-        .where(*tasks, StoredAnswer.stage == "annotation")
-    )
-    wanted = select(func.sum(StoredTask.num_wanted)).where(*tasks, StoredTask.is_retired.is_(False))
-    compared = (
-        select(func.count())
-        .select_from(StoredTask)
-        .where(*tasks, StoredTask.is_retired.is_(False), StoredTask.num_answered > 1)
-    )
+    key = {"item": item.id, "round": number}
     session.execute(
         delete(StoredGateResult).where(StoredGateResult.item_id == item.id, StoredGateResult.round == number)
     )
@@ -168,21 +181,16 @@ def _keep_gate(
             is_passed=is_passed,
             num_same=counts.num_same,
             num_judged=counts.num_judged,
-            num_answers=session.scalar(answered) or 0,
-            num_wanted=int(session.scalar(wanted) or 0),
-            num_compared=session.scalar(compared) or 0,
+            num_answers=session.scalar(_NUM_ANSWERS, key) or 0,
+            num_wanted=int(session.scalar(_NUM_WANTED, key) or 0),
+            num_compared=session.scalar(_NUM_COMPARED, key) or 0,
         )
     )
     session.flush()
 
 
 def _counts_of(session: Session, item: StoredItem, number: int) -> PairCounts:
-    rows = session.execute(
-        select(StoredTask.id, StoredTask.responses, StoredAnswer.content, StoredTask.kind)
-        .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
-        .where(*_tasks_of(item, number), StoredTask.is_retired.is_(False), StoredAnswer.stage == "annotation")
-        .order_by(StoredTask.id, StoredAnswer.id)
-    ).all()
+    rows = session.execute(_ANSWERS_THAT_COUNT, {"item": item.id, "round": number}).all()
     counts = PairCounts()
     earlier: dict[int, list[TaskAnswer]] = {}
     for task, responses, content, kind in rows:
@@ -191,10 +199,6 @@ def _counts_of(session: Session, item: StoredItem, number: int) -> PairCounts:
             counts = counts.plus(count_agreement(responses, (other, answer), kind_named(kind)))
         earlier[task].append(answer)
     return counts
-
-
-def _tasks_of(item: StoredItem, number: int) -> tuple[ColumnElement[bool], ...]:
-    return (StoredTask.item_id == item.id, StoredTask.round == number, StoredTask.is_gold.is_(False))
 
 
 def _tally_gold(session: Session, answer: StoredAnswer, content: TaskAnswer, task: StoredTask) -> None:
