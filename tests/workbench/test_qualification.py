@@ -182,6 +182,24 @@ def test_a_case_without_a_reference_is_named_and_nothing_is_imported(school):
         assert qualification_figures(session, session.get_one(StoredProject, project)).available == 4
 
 
+def test_the_same_file_sent_again_makes_no_task_twice(school):
+    database, project, _ = school
+
+    def again(session):
+        row = session.get_one(StoredProject, project)
+        # Four are there; one case is new, and twice in the file.
+        made = import_qualification(
+            session, row, [*cases_with_reference(5), *cases_with_reference(5)[4:]], by=None, at=NOON
+        )
+        return made, import_qualification(session, row, cases_with_reference(5), by=None, at=NOON)
+
+    assert database.write(again) == ((1, 5), (0, 5))
+    with database.reading() as session:
+        assert qualification_figures(session, session.get_one(StoredProject, project)).available == 5
+        events = session.scalars(select(StoredEvent.action)).all()
+    assert events.count("qualification tasks imported") == 2
+
+
 @pytest.mark.parametrize("name", kind_names())
 def test_what_a_kind_exports_is_read_as_its_reference(name):
     shown, content = simulated(name, CATALOGUES)

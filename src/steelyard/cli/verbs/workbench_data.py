@@ -116,8 +116,9 @@ def import_qualification_cases(
 
     def work(session: "Session") -> list[str]:
         stored = existing_project(session, project)
-        number = import_qualification(session, stored, read, by=None, at=time.time())
-        made = f"{number_of(number, 'qualification task')} in project {project}."
+        imported = import_qualification(session, stored, read, by=None, at=time.time())
+        before = f" {imported.num_before} were there before." if imported.num_before else ""
+        made = f"{number_of(imported.num_tasks, 'qualification task')} in project {project}.{before}"
         is_on = settings_of(stored).qualification.num_tasks > 0
         return [made] if is_on else [made, "  none is asked for yet: set qualification.num_tasks on the project's page"]
 

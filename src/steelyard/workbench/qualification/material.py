@@ -1,6 +1,8 @@
 """The tasks of a qualification: made of cases with reference answers, or of gold tasks that are made public."""
 
+import hashlib
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import func, select
@@ -20,19 +22,27 @@ from steelyard.workbench.storage.qualification_tables import StoredQualification
 from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
 
 
+class ImportedQualification(NamedTuple):
+    """How many tasks an import made, and how many were there: the same file may be sent again."""
+
+    num_tasks: int
+    num_before: int
+
+
 def import_qualification(
     session: Session, project: StoredProject, cases: Iterable[Case], *, by: int | None, at: float
-) -> int:
-    """Make qualification tasks of cases with reference answers. Returns their number.
+) -> ImportedQualification:
+    """Make qualification tasks of cases with reference answers; a task that is there with its reference stays one.
 
     Raises EvidenceError for a case that gets no task, or whose reference lacks something: nothing is imported.
     """
-    settings, number = settings_of(project), 0
+    settings, num_tasks, num_before = settings_of(project), 0, 0
     catalogues = catalogues_of(settings)
+    of_project = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
+    known = {_content(row) for row in session.scalars(select(StoredQualificationTask).where(*of_project))}
     for case in cases:
         kind, design = _plan(case, settings)
         for responses in design:
-            number += 1
             row = StoredQualificationTask(
                 project_id=project.id,
                 kind=kind.name,
@@ -41,10 +51,22 @@ def import_qualification(
                 reference=msgspec.to_builtins(reference_answer(kind, case, responses, catalogues)),
                 reason=reference_reason(case, responses),
             )
+            if (content := _content(row)) in known:
+                num_before += 1
+                continue
+            known.add(content)
             session.add(row)
+            num_tasks += 1
     session.flush()
-    record(session, Deed("qualification tasks imported", "project", project.id, by, {"tasks": number}), at=at)
-    return number
+    if num_tasks:
+        deed = Deed("qualification tasks imported", "project", project.id, by, {"tasks": num_tasks})
+        record(session, deed, at=at)
+    return ImportedQualification(num_tasks, num_before)
+
+
+def _content(row: StoredQualificationTask) -> bytes:
+    parts = (row.kind, row.case_json, row.responses, row.reference, row.reason)
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).digest()
 
 
 def take_gold(session: Session, project: StoredProject, *, most: int, by: int | None, at: float) -> int:

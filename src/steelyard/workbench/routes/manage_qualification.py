@@ -126,9 +126,10 @@ def decide_on_person(
 
 
 def _import(request: Request, by: int, project: int, cases: list[Case]) -> int:
-    return _database(request).write(
+    made = _database(request).write(
         lambda session: import_qualification(session, project_of(session, project), cases, by=by, at=time.time())
     )
+    return made.num_tasks
 
 
 def _decide(request: Request, by: int, project: int, person: int, *, chosen: Decision, reason: str) -> None:
