@@ -255,9 +255,12 @@ def _has_administrator(session: "Session") -> bool:
 def _person(session: "Session", name: str) -> "StoredPerson":
     from sqlalchemy import select
 
+    from steelyard.core.names import normalize_name
     from steelyard.workbench.storage.tables import StoredPerson
 
-    person = session.scalar(select(StoredPerson).where(StoredPerson.name == name.strip()))
+    names = (name.strip(), normalize_name(name))
+    people = session.scalars(select(StoredPerson).where(StoredPerson.name.in_(names)))
+    person = min(people, key=lambda each: names.index(each.name), default=None)
     if person is None or person.erased_at is not None:
         raise ConfigError(f"{name!r} has no account", where="NAME", do="name an account: its page is Manage, People")
     return person

@@ -255,9 +255,11 @@ def open_workbench(address: str, *, is_made: bool = False) -> "Database":
 def _project(session: "Session", name: str) -> "StoredProject | None":
     from sqlalchemy import select
 
+    from steelyard.core.names import normalize_name
     from steelyard.workbench.storage.tables import StoredProject
 
-    return session.scalar(select(StoredProject).where(StoredProject.name == name.strip()))
+    # Terminals differ in how they write letters with marks.
+    return session.scalar(select(StoredProject).where(StoredProject.name.in_((name.strip(), normalize_name(name)))))
 
 
 def existing_project(session: "Session", name: str) -> "StoredProject":

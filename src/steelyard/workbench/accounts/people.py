@@ -8,7 +8,6 @@ No key opens everything.
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,14 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
-from steelyard.core.text import is_one_line
+from steelyard.core.names import normalize_name
+from steelyard.workbench.accounts.account_names import (
+    check_free,
+    checked_display_name,
+    checked_name,
+    checked_skills,
+    erased_name,
+)
 from steelyard.workbench.pipeline.departures import hand_over
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.database import Database
@@ -98,18 +104,24 @@ def make_key(session: Session) -> None:
 
 
 def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -> StoredPerson:
-    """Make an account. Raises ConfigError for a name that is taken or empty, and for a password that is too short."""
-    name = _checked_name(new.name)
+    """Make an account.
+
+    Raises ConfigError for a name that is taken, or looks like one that is, for one that cannot be shown, and for a
+    password that is too short.
+    """
+    name = checked_name(new.name)
+    display_name = checked_display_name(new.display_name) or name
+    check_free(session, name, display_name)
     if new.role not in ROLES:
         raise ConfigError(f"{new.role!r} is not a role", where="role", allowed=", ".join(ROLES))
     person = StoredPerson(
         name=name,
-        display_name=_checked_words(new.display_name, "display name") or name,
+        display_name=display_name,
         pseudonym=f"P-{''.join(secrets.choice(_ALPHABET) for _ in range(8))}",
         password_hash="" if new.password is None else _hash_password(new.password),
         role=new.role,
         language=new.language,
-        skills=_checked_skills(new.skills),
+        skills=checked_skills(new.skills),
         is_simulated=new.is_simulated,
         created_at=at,
     )
@@ -165,7 +177,7 @@ def change_account(
         if set(session.scalars(administrators.order_by(StoredPerson.id).with_for_update())) <= {person.id}:
             raise ConfigError("nobody else is an administrator", where="role", do="make another administrator first")
     detail = {"role": role, "is_active": is_active, "skills": list(skills), "was": person.role}
-    person.role, person.is_active, person.skills = role, is_active, _checked_skills(skills)
+    person.role, person.is_active, person.skills = role, is_active, checked_skills(skills)
     if not is_active:
         session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
     record(session, Deed("account changed", "person", person.id, by, detail), at=at)
@@ -182,7 +194,7 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     """
     if person.role == "administrator":
         change_account(session, person, role="annotator", is_active=False, skills=(), by=by, at=at)
-    person.name = f"erased {person.pseudonym}"
+    person.name = erased_name(person.pseudonym)
     person.display_name = person.pseudonym
     person.password_hash, person.skills, person.is_active, person.erased_at = "", [], False, at
     session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
@@ -239,9 +251,10 @@ def log_in(session: Session, name: str, password: str, *, address: str, at: floa
 
 
 def _person_named(session: Session, name: str) -> StoredPerson | None:
-    return session.scalar(
-        select(StoredPerson).where(StoredPerson.name == name.strip(), StoredPerson.is_active.is_(True))
-    )
+    # Accounts of earlier versions may have a name whose letters are written in another way.
+    names = (normalize_name(name), name.strip())
+    people = select(StoredPerson).where(StoredPerson.name.in_(names), StoredPerson.is_active.is_(True))
+    return min(session.scalars(people), key=lambda each: names.index(each.name), default=None)
 
 
 def _open_session(session: Session, person: StoredPerson, at: float) -> str:
@@ -258,7 +271,7 @@ def _open_session(session: Session, person: StoredPerson, at: float) -> str:
 
 def record_failure(session: Session, name: str, *, address: str, at: float) -> int:
     """Count a failed login, and forget those that no longer count. Returns the number of its row."""
-    attempt = StoredLoginAttempt(name=name.strip()[:200], address=address[:100], at=at)
+    attempt = StoredLoginAttempt(name=normalize_name(name)[:200], address=address[:100], at=at)
     session.add(attempt)
     session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.at < at - _WINDOW))
     return attempt.id
@@ -282,7 +295,7 @@ def visitor_of_cookie(session: Session, cookie: str, *, at: float) -> Visitor | 
 def issue_token(session: Session, person: StoredPerson, name: str, *, at: float) -> str:
     """Return a new token for the REST interface; it is shown this once."""
     token = f"sty_{secrets.token_urlsafe(32)}"
-    row = StoredApiToken(token_hash=_digest(token), name=_checked_name(name), person_id=person.id, created_at=at)
+    row = StoredApiToken(token_hash=_digest(token), name=checked_name(name), person_id=person.id, created_at=at)
     session.add(row)
     session.flush()
     record(session, Deed("token issued", "token", row.id, person.id, {}), at=at)
@@ -310,7 +323,7 @@ def _seconds_to_wait(session: Session, name: str, address: str, at: float) -> fl
     """Return the seconds until a login may be tried again after too many that failed; 0 for at once."""
     waits = [0.0]
     for column, value, most in (
-        (StoredLoginAttempt.name, name.strip()[:200], _MOST_BY_NAME),
+        (StoredLoginAttempt.name, normalize_name(name)[:200], _MOST_BY_NAME),
         (StoredLoginAttempt.address, address[:100], _MOST_BY_ADDRESS),
     ):
         failed = session.scalars(
@@ -322,28 +335,6 @@ def _seconds_to_wait(session: Session, name: str, address: str, at: float) -> fl
         if len(failed) == most:
             waits.append(failed[-1] + _WINDOW - at)
     return max(waits)
-
-
-def _checked_skills(skills: Sequence[str]) -> list[str]:
-    checked = [_checked_words(each, "skill") for each in skills]
-    if "" in checked:
-        raise ConfigError("a category without a name", where="skill", do="omit it: without any a person gets all tasks")
-    return checked
-
-
-def _checked_words(words: str, where: str) -> str:
-    """Return a display name or a category without spaces around it. Raises ConfigError for a name of no page."""
-    stripped = words.strip()
-    if len(stripped) > 200 or not is_one_line(stripped):
-        raise ConfigError(f"{words[:50]!r} cannot be shown", where=where, allowed="200 characters on one line")
-    return stripped
-
-
-def _checked_name(name: str) -> str:
-    stripped = name.strip()
-    if not stripped or len(stripped) > 200 or not stripped.isprintable():
-        raise ConfigError(f"{name[:50]!r} is not a name", where="name", allowed="1 to 200 printable characters")
-    return stripped
 
 
 def _hash_password(password: str) -> str:

@@ -18,6 +18,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.external_answers import ExternalAnswer, missing_parts, task_answer
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError, Place, RecordError
+from steelyard.core.names import normalize_name
 from steelyard.core.types import Record
 from steelyard.workbench.accounts.permissions import ALLOWED
 from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
@@ -128,7 +129,7 @@ def import_answers(
 
 
 def _project_of(session: Session, name: str, manifest: TaskManifest) -> StoredProject:
-    project = session.scalar(select(StoredProject).where(StoredProject.name == name.strip()))
+    project = session.scalar(select(StoredProject).where(StoredProject.name.in_((name.strip(), normalize_name(name)))))
     if project is None or manifest.project != project.name:
         whose = "a case file" if manifest.project is None else f"the project {manifest.project!r}"
         raise ConfigError(
@@ -144,7 +145,7 @@ def _people(session: Session, answers: Sequence[ExternalAnswer], people: Mapping
     first: dict[str, Place] = {}
     for answer in answers:
         first.setdefault(answer.person, answer.source)
-    names = {person: people.get(person, person).strip() for person in first}
+    names = {person: normalize_name(people.get(person, person)) for person in first}
     rows = session.scalars(select(StoredPerson).where(StoredPerson.name.in_(set(names.values()))))
     accounts = {row.name: row for row in rows}
     known = {person: accounts[name] for person, name in names.items() if name in accounts}

@@ -14,8 +14,9 @@ from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_of
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
 from steelyard.core.numerics import generator
-from steelyard.core.text import is_one_line, number_of
+from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.work_limits import WorkLimits
@@ -69,20 +70,24 @@ class ProjectSettings(Config, frozen=True):
 def add_project(
     session: Session, name: str, settings: ProjectSettings, *, by: int | None, at: float, is_simulated: bool = False
 ) -> StoredProject:
-    """Make a project. Raises ConfigError for a name that is taken or empty."""
-    stripped = name.strip()
-    if not stripped or len(stripped) > 200 or not is_one_line(stripped):
-        problem = f"{name[:50]!r} is not a name of a project"
-        raise ConfigError(problem, where="name", allowed="1 to 200 characters on one line")
-    if session.scalar(select(StoredProject.id).where(StoredProject.name == stripped)) is not None:
-        raise ConfigError(f"there is a project {stripped!r} already", where="name", do="choose another name")
+    """Make a project. Raises ConfigError for a name that is taken, looks like one that is, or cannot be shown."""
+    if not is_name(name):
+        raise ConfigError(f"{name[:50]!r} is not a name of a project", where="name", allowed=NAME_RULE)
+    if taken := _similar(name, session.scalars(select(StoredProject.name))):
+        raise ConfigError(f"there is a project {taken!r} already", where="name", do="choose another name")
     project = StoredProject(
-        name=stripped, settings=msgspec.to_builtins(settings), created_at=at, is_simulated=is_simulated
+        name=normalize_name(name), settings=msgspec.to_builtins(settings), created_at=at, is_simulated=is_simulated
     )
     session.add(project)
     session.flush()
     record(session, Deed("project made", "project", project.id, by, project.settings), at=at)
     return project
+
+
+def _similar(name: str, others: Iterable[str]) -> str | None:
+    """Return the first of other names that looks the same; null where there is none."""
+    key = name_key(name)
+    return next((other for other in others if name_key(other) == key), None)
 
 
 def is_simulated(database: Database) -> bool:
@@ -115,13 +120,12 @@ def import_cases(
     project has already.
     """
     settings = settings_of(project)
-    if not batch.strip() or len(batch) > _LONGEST["batch"] or not is_one_line(batch):
-        problem = f"{batch[:50]!r} is not a name of a batch"
-        raise ConfigError(problem, where="batch", allowed="1 to 200 characters on one line")
-    if session.scalar(
-        select(StoredItem.id).where(StoredItem.project_id == project.id, StoredItem.batch == batch).limit(1)
-    ):
-        raise ConfigError(f"the batch {batch!r} is imported already", where="batch", do="give the new one its own name")
+    if not is_name(batch, most=_LONGEST["batch"]):
+        raise ConfigError(f"{batch[:50]!r} is not a name of a batch", where="batch", allowed=NAME_RULE)
+    batches = select(StoredItem.batch).where(StoredItem.project_id == project.id).distinct()
+    if taken := _similar(batch, session.scalars(batches)):
+        raise ConfigError(f"the batch {taken!r} is imported already", where="batch", do="give the new one its own name")
+    batch = normalize_name(batch)
     num_items = num_tasks = num_in = 0
     names: dict[str, int] = {}
 

@@ -60,7 +60,7 @@ def new_person(
 
     def add(session: Session) -> StoredPerson:
         known = _skills(session, skills)
-        new = NewPerson(name, _role(role), password, display_name.strip()[:200], language, known)
+        new = NewPerson(name, _role(role), password, display_name, language, known)
         return add_person(session, new, by=visitor.person, at=time.time())
 
     person = _database(request).write(add)

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
-from steelyard.core.text import natural_order
+from steelyard.core.text import is_one_line, natural_order
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredProject
@@ -38,8 +38,9 @@ def add_guideline(
         raise ConfigError(
             f"{new.language!r} is not a language of the pages", where="language", allowed=", ".join(LANGUAGES)
         )
-    if len(new.category) > 200:
-        raise ConfigError("the name of the category is too long", where="category", allowed="200 characters")
+    if len(new.category) > 200 or not is_one_line(new.category):
+        problem = f"{new.category[:50]!r} is not a name of a category"
+        raise ConfigError(problem, where="category", allowed="200 characters on one line")
     latest = session.scalar(
         select(StoredGuideline)
         .where(

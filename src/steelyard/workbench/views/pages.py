@@ -13,9 +13,11 @@ from typing import Any
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from steelyard.core.names import escape_unseen
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED
 from steelyard.workbench.pipeline.question_words import (
@@ -74,7 +76,13 @@ def _date(at: float) -> str:
 
 
 def _compact(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    """Return a value as JSON whose unseen characters are written out: a log has to be read as it is."""
+    return escape_unseen(msgspec.json.encode(value).decode())
+
+
+def _filled(words: str, **values: str) -> Markup:
+    """Fill texts of people into a sentence, each of them isolated: its direction is not that of the sentence."""
+    return escape(words).format(**{name: Markup("<bdi>{}</bdi>").format(value) for name, value in values.items()})
 
 
 @cache
@@ -90,6 +98,7 @@ def _environment() -> Environment:
     environment.filters["moment"] = _moment
     environment.filters["date"] = _date
     environment.filters["compact"] = _compact
+    environment.filters["filled"] = _filled
     environment.filters["question"] = label_of
     environment.filters["reason"] = reason_label
     environment.filters["choice"] = lambda value, question, language: choice_label(question, value, language)

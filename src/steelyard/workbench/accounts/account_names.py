@@ -1,0 +1,57 @@
+"""Names of accounts: what can be one, which are taken, and what an erased account is called."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steelyard.core.errors import ConfigError
+from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
+from steelyard.core.text import is_one_line
+from steelyard.workbench.storage.tables import StoredPerson
+
+_ERASED = "erased"
+
+
+def erased_name(pseudonym: str) -> str:
+    """Return the name of an erased account, which no other account can have."""
+    return f"{_ERASED} {pseudonym}"
+
+
+def checked_name(name: str) -> str:
+    """Return a name to log in with, or that of a token, as it is stored. Raises ConfigError for one that is none."""
+    stored = normalize_name(name)
+    if not is_name(name) or not stored.isprintable() or stored.startswith(erased_name("P-")):
+        raise ConfigError(f"{name[:50]!r} is not a name", where="name", allowed=NAME_RULE)
+    return stored
+
+
+def checked_display_name(words: str) -> str:
+    """Return a display name as it is stored, empty for none. Raises ConfigError for one that cannot be shown."""
+    if words.strip() and not is_name(words):
+        raise ConfigError(f"{words[:50]!r} cannot be shown", where="display name", allowed=NAME_RULE)
+    return normalize_name(words)
+
+
+def check_free(session: Session, name: str, display_name: str) -> None:
+    """Raise ConfigError for names that look like those of another account: nobody could tell the two apart."""
+    for where, wanted, column, do in (
+        ("name", name, StoredPerson.name, "choose another name"),
+        ("display name", display_name, StoredPerson.display_name, "add to it what tells the two apart"),
+    ):
+        key = name_key(wanted)
+        if any(name_key(other) == key for other in session.scalars(select(column))):
+            raise ConfigError(f"{wanted!r} has an account already", where=where, do=do)
+
+
+def checked_skills(skills: Sequence[str]) -> list[str]:
+    """Return categories without spaces around them. Raises ConfigError for one that no page can show."""
+    checked = [each.strip() for each in skills]
+    for each in checked:
+        if not each:
+            do = "omit it: without any a person gets all tasks"
+            raise ConfigError("a category without a name", where="skill", do=do)
+        # Categories are those of the data, whatever characters they have: pages isolate them.
+        if len(each) > 200 or not is_one_line(each):
+            raise ConfigError(f"{each[:50]!r} cannot be shown", where="skill", allowed="200 characters on one line")
+    return checked
