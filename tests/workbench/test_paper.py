@@ -173,6 +173,10 @@ def test_a_project_without_answers_says_so_and_one_without_gold_too(sqlite_templ
         result = CliRunner().invoke(build_app(), [*map(str, words)])
         assert result.exit_code == 0
         assert "simulated" not in result.output
+        # What a run that was killed leaves in the folder is gone after the next one.
+        left = sorted(each.name for each in (tmp_path / "paper").iterdir())
+        assert [name for name in left if name.startswith(".")] == []
+        (tmp_path / "paper" / ".paper.en.md.x1.part").write_text("half")
     assert text in (tmp_path / "paper" / "paper.en.md").read_text(encoding="utf-8").replace("\\", "")
     words[5] = path
     assert isinstance(CliRunner().invoke(build_app(), [*map(str, words)]).exception, OutputError)

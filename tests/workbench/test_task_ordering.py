@@ -100,6 +100,19 @@ def test_people_get_what_the_model_is_unsure_of_first(database, tmp_path):
     assert [item.priority for item in plan.items[:4]] == [1.0] * 4
 
 
+def test_the_same_order_again_is_recorded_once(database, tmp_path):
+    project, (ada, _) = make_project(database, NUM)
+    path = score_lines(tmp_path / "model.jsonl", unsure_from(8))
+    first = order(database, project, [path], share=0.5)
+    assert order(database, project, [path], share=0.5) == first
+    assert len(rows(database, StoredQueue)) == 1
+    # Somebody has begun an item since, or another share is asked for: these are other orders.
+    take(database, project, ada)
+    order(database, project, [path], share=0.5)
+    order(database, project, [path], share=0.25)
+    assert len(rows(database, StoredQueue)) == 3
+
+
 def test_items_by_chance_are_spread_over_the_queue_and_stay_the_same(database, tmp_path):
     project, (ada, _) = make_project(database, NUM)
     path = score_lines(tmp_path / "model.jsonl", unsure_from(8))

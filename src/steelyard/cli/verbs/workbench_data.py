@@ -219,7 +219,7 @@ def write_paper(
 
     Example: `steelyard workbench paper --project bench --out paper`
     """
-    from steelyard.io.atomic import write_text
+    from steelyard.io.atomic import sweep_parts, write_text
     from steelyard.workbench.results.paper_figures import paper_figures
     from steelyard.workbench.results.paper_pages import paper_pages
 
@@ -230,6 +230,8 @@ def write_paper(
     out.mkdir(parents=True, exist_ok=True)
     pages = paper_pages(made)
     for name, text in pages.items():
+        # What a run that was killed left.
+        sweep_parts(out / name)
         write_text(out / name, text)
     simulated = " The people are simulated, as the paragraph says." if made.is_simulated else ""
     print_lines([f"{out} has {', '.join(sorted(pages))}.{simulated}"])

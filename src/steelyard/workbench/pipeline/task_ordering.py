@@ -137,7 +137,15 @@ def plan_queue(
 
 
 def store_queue(session: Session, project: StoredProject, plan: QueuePlan, *, by: int | None, at: float) -> int:
-    """Give the items of a plan their places, as far as nobody has begun them since. Returns how many have one."""
+    """Give the items of a plan their places, as far as nobody has begun them since. Returns how many have one.
+
+    The order that they have already is not recorded again: the same command may be repeated.
+    """
+    # Locked until the end: who would begin one of them now waits for its new place.
+    free = set(session.scalars(untouched_items(project).with_for_update()))
+    items = [item for item in plan.items if item.item in free]
+    if _is_present_order(session, project, plan, items):
+        return len(items)
     queue = StoredQueue(
         project_id=project.id,
         person_id=by,
@@ -147,9 +155,6 @@ def store_queue(session: Session, project: StoredProject, plan: QueuePlan, *, by
     )
     session.add(queue)
     session.flush()
-    # Locked until the end: who would begin one of them now waits for its new place.
-    free = set(session.scalars(untouched_items(project).with_for_update()))
-    items = [item for item in plan.items if item.item in free]
     rows = [
         {"project_id": project.id, "item_id": each.item, "queue_id": queue.id}
         | {name: getattr(each, name) for name in _COLUMNS}
@@ -167,6 +172,22 @@ def store_queue(session: Session, project: StoredProject, plan: QueuePlan, *, by
     sources = [{"name": source.name, "file": source.file, "sha256": source.sha256} for source in plan.sources]
     record(session, Deed("queue ordered", "project", project.id, by, detail | {"sources": sources}), at=at)
     return len(items)
+
+
+def _is_present_order(session: Session, project: StoredProject, plan: QueuePlan, items: Sequence[QueueItem]) -> bool:
+    """Return whether the latest queue has the sources of a plan and these items in their places."""
+    latest = session.scalar(
+        select(StoredQueue).where(StoredQueue.project_id == project.id).order_by(StoredQueue.id.desc()).limit(1)
+    )
+    sources = [msgspec.to_builtins(source) for source in plan.sources]
+    if latest is None or (latest.random_share, latest.sources) != (plan.random_share, sources):
+        return False
+    columns = [StoredQueuePlace.item_id, *(getattr(StoredQueuePlace, name) for name in _COLUMNS)]
+    places = {
+        row[0]: tuple(row[1:])
+        for row in session.execute(select(*columns).where(StoredQueuePlace.queue_id == latest.id))
+    }
+    return all(places.get(each.item) == tuple(getattr(each, name) for name in _COLUMNS) for each in items)
 
 
 _COLUMNS = ("place", "priority", "uncertainty", "disagreement", "decile", "is_random")
