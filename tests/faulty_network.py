@@ -28,6 +28,8 @@ class FaultyNetwork:
         self.host, self._target = host, (host, port)
         self.faults = lambda method, path: Fault()
         self.requests = []
+        # The loop itself keeps no task from the garbage collector.
+        self._tasks = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -56,6 +58,9 @@ class FaultyNetwork:
         self._loop.close()
 
     async def _serve(self, reader, writer):
+        task = asyncio.current_task()
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         try:
             request = await _request(reader)
             if request:
