@@ -4,8 +4,12 @@ Playwright's interface for tests without ``async`` keeps an event loop running i
 start one. Every tab therefore has a thread of its own, which also lets a test have several.
 """
 
+import contextlib
+import os
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from playwright.sync_api import Error, sync_playwright
 
@@ -20,10 +24,11 @@ class Tab:
     """One tab. ``complaints`` are what the console and the page's errors said."""
 
     def __init__(self, profile, *, width=1280, height=900, flags=()):
-        self.complaints = []
+        self._profile = profile
         self._thread = ThreadPoolExecutor(1, "browser tab")
         try:
             self._in_thread(self._start, profile, [*FLAGS, *flags])
+            self._in_thread(self._watch, self._context.pages[0])
             self.resize(width, height)
         except BaseException:
             self._thread.shutdown()
@@ -40,7 +45,9 @@ class Tab:
             no_viewport=True,
         )
         self._context.set_default_timeout(1000 * LONGEST_WAIT)
-        self._page = self._context.pages[0]
+
+    def _watch(self, page):
+        self.complaints, self._page = [], page
         self._page.on("pageerror", lambda error: self.complaints.append(error.stack or error.message))
         self._page.on("console", self._listen)
         self._devtools = self._context.new_cdp_session(self._page)
@@ -57,9 +64,53 @@ class Tab:
         return self
 
     def __exit__(self, *_):
-        self._in_thread(self._context.close)
+        # A browser that was killed has closed it already.
+        with contextlib.suppress(Error):
+            self._in_thread(self._context.close)
         self._in_thread(self._playwright.stop)
         self._thread.shutdown()
+
+    def beside(self, *, script=None):
+        """Return another tab of the same browser. ``script`` runs before those of each page."""
+        made = object.__new__(Tab)
+        made._thread, made._context, made._profile = self._thread, self._context, self._profile
+        self._in_thread(lambda: made._watch(self._context.new_page()))
+        if script is not None:
+            self._in_thread(made._page.add_init_script, script)
+        return made
+
+    def close(self):
+        """Close this tab and leave the browser open; its page is told."""
+        self._in_thread(self._page.close)
+
+    def kill(self):
+        """Kill the browser, as a crash does: nothing is told or written any more."""
+        lock = Path(self._profile, "SingletonLock").readlink().name
+        process = int(lock.rpartition("-")[2])
+        os.kill(process, signal.SIGKILL)
+        end = time.monotonic() + LONGEST_WAIT
+        while Path(f"/proc/{process}").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def let_pass(self, seconds):
+        """Put the clock forward, as if the computer had slept. Only with `own_clock`."""
+        self._in_thread(self._page.clock.fast_forward, 1000 * seconds)
+
+    def run_for(self, seconds):
+        """Put the clock forward in steps, as if somebody sat there for so long. Only with `own_clock`."""
+        self._in_thread(self._page.clock.run_for, 1000 * seconds)
+
+    def own_clock(self):
+        """Give pages that are opened from now on a clock that `let_pass` puts forward."""
+        self._in_thread(self._page.clock.install)
+
+    def back(self):
+        """Go back in the history, as by the button of the browser."""
+        self._in_thread(self._page.go_back)
+
+    def forward(self):
+        """Go forward in the history."""
+        self._in_thread(self._page.go_forward)
 
     def protocol(self, method, **parameters):
         """Send a command of the browser's own protocol, for what Playwright has no call for."""
@@ -89,9 +140,13 @@ class Tab:
             self._context.add_cookies, [{"url": origin, "name": name, "value": value, "sameSite": "Strict"}]
         )
 
+    def cookie(self, origin):
+        """Return the cookie of the workbench at an origin."""
+        return next(each["value"] for each in self._in_thread(self._context.cookies, origin))
+
     def forget(self, origin):
         """Empty what pages of an origin stored in the browser."""
-        self.protocol("Storage.clearDataForOrigin", origin=origin, storageTypes="local_storage")
+        self.protocol("Storage.clearDataForOrigin", origin=origin, storageTypes="local_storage,indexeddb")
 
     def open(self, address):
         """Open an address and wait until its scripts ran."""

@@ -1,16 +1,17 @@
 """A person at the annotator's page in Chromium, with a project of the person's own, for tests."""
 
+import copy
 import itertools
 import time
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment
+from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredTask
 from workbench_people import NOON, content_of
 from workbench_server import PASSWORD, Login
 
@@ -60,6 +61,13 @@ class Annotator:
         self.tab.open(f"{self.server.origin}/annotate?project={self.project}")
         self.tab.wait(CARD)
 
+    def beside(self, *, script=None):
+        """Return the same person at another window of the same browser. ``script`` runs before those of the page."""
+        other = copy.copy(self)
+        other.tab, other.num_keys = self.tab.beside(script=script), 0
+        other.tab.open(f"{self.server.origin}/annotate?project={self.project}")
+        return other
+
     def log_in_again(self):
         """Log in as in another tab: the cookie of the new session, which this tab has, too."""
         now = time.time()
@@ -84,6 +92,30 @@ class Annotator:
                     strict=False,
                 )
             )
+
+    def all_stored_once(self):
+        """Check that no task has more answers than wanted, and none of this person two."""
+        wrong = select(func.count()).where(
+            StoredTask.project_id == self.project,
+            (StoredTask.num_answered > StoredTask.num_reserved) | (StoredTask.num_reserved > StoredTask.num_wanted),
+        )
+        with self.database.reading() as session:
+            assert session.scalar(wrong) == 0
+            mine = select(StoredAnswer.task_id).where(StoredAnswer.person_id == self.person)
+            tasks = session.scalars(mine).all()
+        assert len(tasks) == len(set(tasks))
+
+    def forget_answers(self):
+        """Put the answers of the person back into open tasks, as a restored backup does that is older."""
+
+        def undo(session):
+            mine = select(StoredAnswer).where(StoredAnswer.person_id == self.person)
+            for stored in session.scalars(mine).all():
+                session.get_one(StoredTask, stored.task_id).num_answered -= 1
+                session.get_one(StoredAssignment, stored.assignment_id).state = "open"
+                session.delete(stored)
+
+        self.database.write(undo)
 
     def answers(self, number):
         """Wait until the workbench has a number of answers; return them, the oldest first."""

@@ -164,8 +164,9 @@ console.log(JSON.stringify([0, 1, 2, 3, 4, 5, 6, 7, 8].map((offset) => codePoint
 
 
 OUTBOX = """
-import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
-const items = new Map(), storage = { getItem: (key) => items.get(key) ?? null, setItem: (key, value) => items.set(key, value), removeItem: (key) => items.delete(key) };
+import { makeDrafts, makeOutbox } from "./outbox.js";
+import { makeStore } from "./store.js";
+const items = new Map(), storage = { getItem: (key) => items.get(key) ?? null, setItem: (key, value) => items.set(key, value), removeItem: (key) => items.delete(key), key: (number) => [...items.keys()][number], get length() { return items.size; } };
 let network = { status: 200, data: { outcome: "stored" } };
 const sent = [], waits = [], states = [];
 const send = async (path, { body }) => { sent.push([path, body.scores.A]); return network; };
@@ -189,7 +190,7 @@ const second = open();
 const before = [second.size(), second.isDone(1), second.isDone(2), second.isDone(3)];
 sent.length = 0;
 await Promise.all([second.flush(), second.flush()]);
-console.log(JSON.stringify({ tries, waits: waits.map(([, wait]) => wait), before, sent, left: second.size(), done: second.isDone(2), last: states.at(-1) }));
+console.log(JSON.stringify({ tries, waits: waits.map(([, wait]) => wait), before, sent, left: second.size(), done: [second.isDone(2, 0), second.isDone(2, Date.now() + 1)], last: states.at(-1) }));
 """
     )
     assert result == {
@@ -198,8 +199,9 @@ console.log(JSON.stringify({ tries, waits: waits.map(([, wait]) => wait), before
         "before": [2, True, True, False],
         "sent": [["/annotate/1/answer?seconds=1.0", 1], ["/annotate/2/answer?seconds=1.0", 2]],
         "left": 0,
-        "done": True,
-        "last": {"waiting": 0, "problem": None, "refused": []},
+        # What was asked for before the answer was stored may name the task again; what is asked for later knows.
+        "done": [True, False],
+        "last": {"waiting": 0, "problem": None, "refused": [], "isKept": True},
     }
 
 
@@ -227,7 +229,22 @@ console.log(JSON.stringify({ left: box.size(), ...states.at(-1) }));
 """,
         {"status": status, "data": data},
     )
-    assert result == {"left": left, "waiting": left, "problem": problem, "refused": refused}
+    assert result == {"left": left, "waiting": left, "problem": problem, "refused": refused, "isKept": True}
+
+
+def test_an_answer_that_the_workbench_fails_at_does_not_keep_the_others(run):
+    result = run(
+        OUTBOX
+        + """
+const failing = async (path) => { sent.push(path.split("/")[2]); return path.includes("/1/") ? { status: 500, data: null } : { status: 200, data: { outcome: "stored" } }; };
+const box = makeOutbox({ store: makeStore(storage), person: 7, send: failing, later: (run, wait) => waits.push([run, wait]), onChange: (state) => states.push(structuredClone(state)) });
+box.put(entry(1)); box.put(entry(2)); box.put(entry(3));
+await box.flush();
+console.log(JSON.stringify({ sent, waits: waits.length, ...states.at(-1) }));
+"""
+    )
+    assert (result["sent"], result["waits"]) == (["1", "2", "3"], 1)
+    assert (result["waiting"], result["problem"], result["refused"]) == (1, "offline", [])
 
 
 @pytest.mark.parametrize("network", [(200, {"outcome": "too late"}), (400, {"error": "no"})])
@@ -238,8 +255,8 @@ def test_a_task_whose_answer_did_not_count_is_shown_when_it_comes_again(run, net
         + """
 network = input;
 const box = open(), done = [];
-box.put(entry(1)); done.push(box.isDone(1));
-await box.flush(); done.push(box.isDone(1));
+box.put(entry(1)); done.push(box.isDone(1, 0));
+await box.flush(); done.push(box.isDone(1, 0));
 console.log(JSON.stringify(done));
 """,
         {"status": status, "data": data},
@@ -326,21 +343,70 @@ network = { status: 200, data: { outcome: "open" } };
 pass(30); drafts.beat(3, entry(3).answer); await drafts.flush();
 pass(30); drafts.beat(3, entry(3).answer); await drafts.flush();
 drafts.beat(3, entry(3).answer); await drafts.flush();
-console.log(JSON.stringify(sent.map(([path]) => path)));
+console.log(JSON.stringify([...sent.map(([path]) => path), drafts.unsent(3)]));
 """
-    ) == ["/annotate/3/draft?seconds=60.0"]
+    ) == ["/annotate/3/draft?seconds=60.0&again=true", None]
 
 
 def test_a_browser_that_stores_nothing_keeps_answers_in_memory(run):
+    assert (
+        run(
+            """
+import { makeStore } from "./store.js";
+const refuse = () => { throw new Error("QuotaExceededError"); };
+const results = [];
+for (const storage of [{ getItem: refuse, setItem: refuse, removeItem: refuse }, null]) {
+  const store = makeStore(storage);
+  store.set("a", [1]);
+  results.push(store.isKept("a"), store.get("a"), store.keys("a"), (store.remove("a"), store.get("a")));
+}
+console.log(JSON.stringify(results));
+"""
+        )
+        == [False, [1], ["a"], None] * 2
+    )
+
+
+def test_a_storage_that_is_full_does_not_bring_back_what_was_stored_before(run):
+    """The newer value is in memory and, where there is one, in the journal, which the next page reads."""
     assert run(
         """
-import { makeStore } from "./outbox.js";
-const refuse = () => { throw new Error("QuotaExceededError"); };
-const store = makeStore({ getItem: refuse, setItem: refuse, removeItem: refuse });
-const isKept = store.set("a", [1]);
-console.log(JSON.stringify([isKept, store.get("a"), (store.remove("a"), store.get("a"))]));
+import { makeStore } from "./store.js";
+const items = new Map();
+let isFull = false;
+const storage = { getItem: (key) => items.get(key) ?? null, removeItem: (key) => items.delete(key), key: (number) => [...items.keys()][number], get length() { return items.size; },
+  setItem: (key, value) => { if (isFull) throw new Error("QuotaExceededError"); items.set(key, value); } };
+const results = [], disk = new Map();
+const journal = { put: async (key, value) => { disk.set(key, value); return true; }, remove: async (key) => disk.delete(key), all: async () => disk };
+for (const kept of [null, journal]) {
+  isFull = false;
+  const store = makeStore(storage, kept);
+  store.set("a", 1);
+  isFull = true;
+  store.set("a", 2);
+  await null; await null;
+  results.push(store.get("a"), store.isKept("a"));
+  isFull = false;
+  const next = makeStore(storage, kept);
+  await next.restore();
+  results.push(next.get("a"));
+  store.persist();
+  results.push(store.isKept("a"), JSON.parse(items.get("a")));
+}
+console.log(JSON.stringify(results));
 """
-    ) == [False, [1], None]
+    ) == [2, False, 1, True, 2, 2, True, 2, True, 2]
+
+
+def test_the_time_of_day_tells_who_comes_back(run):
+    assert run(
+        """
+import { makeAbsence } from "./clock.js";
+let time = 0;
+const isBack = makeAbsence(() => time, 60000);
+console.log(JSON.stringify([1000, 60000, 60001, 10800000, -10800000, 1000].map((step) => { time += step; return isBack(); })));
+"""
+    ) == [False, False, True, True, False, False]
 
 
 def test_every_step_names_keys_that_do_something_and_fields_keep_their_keys(run):

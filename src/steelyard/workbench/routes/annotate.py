@@ -19,7 +19,7 @@ from starlette.responses import Response
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
-from steelyard.workbench.accounts.permissions import Annotator
+from steelyard.workbench.accounts.permissions import Annotator, LoginNeeded
 from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.pipeline.changed_settings import reasons_so_far
 from steelyard.workbench.pipeline.projects import settings_of
@@ -108,9 +108,14 @@ def _card_page(
 
 @router.get("/annotate/tasks")
 def tasks(
-    request: Request, visitor: Annotator, project: int, number: Annotated[int, Query(ge=1, le=3)] = 2
+    request: Request,
+    visitor: Annotator,
+    project: int,
+    number: Annotated[int, Query(ge=1, le=3)] = 2,
+    person: int | None = None,
 ) -> Response:
     """Return up to ``number`` tasks of the visitor, reserved until they expire."""
+    check_person(visitor, person)
     now = time.time()
 
     def load(session: Session) -> bytes:
@@ -133,14 +138,25 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
 
 @router.post("/annotate/{assignment}/draft")
 def draft(
-    request: Request, visitor: Annotator, assignment: int, answer: SentAnswer, seconds: Seconds = 0.0
+    request: Request,
+    visitor: Annotator,
+    assignment: int,
+    answer: SentAnswer,
+    *,
+    seconds: Seconds = 0.0,
+    again: bool = False,
 ) -> Response:
-    """Keep what was entered so far, and the task for the person who enters it."""
+    """Keep what was entered so far, and the task for the person who enters it.
+
+    ``again``: nothing was entered since. The time counts, and a draft that another page has stored meanwhile stays.
+    """
     now = time.time()
 
     def keep(session: Session, row: StoredAssignment, project: StoredProject) -> str:
         expires_at = now + 60 * settings_of(project).rules.lock_minutes
         stored = blind_task_of(session, row).stored(answer)
+        if again and row.draft is not None:
+            stored = msgspec.convert(row.draft, TaskAnswer)
         save_draft(session, row, stored, seconds=seconds, expires_at=expires_at)
         return row.state
 
@@ -228,6 +244,12 @@ def seat_in(session: Session, person: int, project: int) -> Seat:
     if rows is None:
         raise HTTPException(404)
     return Seat(rows[0], rows[1], settings_of(rows[1]))
+
+
+def check_person(visitor: Visitor, person: int | None) -> None:
+    """Raise LoginNeeded where a page belongs to another person than the visitor, who has logged in at its browser."""
+    if person is not None and person != visitor.person:
+        raise LoginNeeded
 
 
 def _check_reasons(session: Session, project: StoredProject, answer: TaskAnswer) -> None:

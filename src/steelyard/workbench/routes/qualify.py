@@ -12,7 +12,7 @@ from starlette.responses import Response
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.permissions import Annotator, RowNumber
 from steelyard.workbench.qualification.rounds import answer_task, next_tasks
-from steelyard.workbench.routes.annotate import Seconds, SentAnswer, seat_in
+from steelyard.workbench.routes.annotate import Seconds, SentAnswer, check_person, seat_in
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.views.pages import language_of, words_of
@@ -23,9 +23,14 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/annotate/qualification/tasks")
 def round_tasks(
-    request: Request, visitor: Annotator, project: int, number: Annotated[int, Query(ge=1, le=3)] = 2
+    request: Request,
+    visitor: Annotator,
+    project: int,
+    number: Annotated[int, Query(ge=1, le=3)] = 2,
+    person: int | None = None,
 ) -> Response:
     """Return the next tasks of the visitor's round, which begins with the first of them."""
+    check_person(visitor, person)
     now = time.time()
 
     def load(session: Session) -> bytes:

@@ -23,3 +23,10 @@ export const makeClock = (now, isInFront) => {
     give: (seconds) => { counted += seconds * 1000; },
   };
 };
+
+// Tell at each call whether more time has passed since the one before than `longest`, in milliseconds. By the time of day:
+// other clocks may stand still while a computer sleeps.
+export const makeAbsence = (now, longest) => {
+  let last = now();
+  return () => { const gap = now() - last; last += gap; return gap > longest; };
+};

@@ -1,71 +1,95 @@
-// Answers on their way to the workbench. They lie in the browser's storage until the workbench has them: through a closed
-// laptop, a reload, and hours without a connection. One that is sent twice is stored once.
+// Answers on their way to the workbench. They stay in the browser until the workbench has them: through a closed laptop, a
+// killed browser, and hours without a connection, in several windows at once. One that is sent twice is stored once.
 
 const FIRST_WAIT_MS = 1000, LONGEST_WAIT_MS = 30000, MOST_DONE = 50;
 
-// Values of this page in the browser's storage; in memory where the browser keeps nothing.
-export const makeStore = (storage) => {
-  const memory = new Map();
-  return {
-    get: (key) => {
-      try { return JSON.parse(storage.getItem(key)) ?? memory.get(key) ?? null; } catch { return memory.get(key) ?? null; }
-    },
-    set: (key, value) => {
-      try { storage.setItem(key, JSON.stringify(value)); memory.delete(key); return true; } catch { memory.set(key, value); return false; }
-    },
-    remove: (key) => {
-      memory.delete(key);
-      try { storage.removeItem(key); } catch { /* nothing is stored there */ }
-    },
-  };
-};
-
 // Why a request that may succeed later did not: 507 is a full disk.
 export const problemOf = (status) => status === 401 || status === 403 ? "logged out" : status === 507 ? "no room" : "offline";
+// Sending it again cannot help: the person hears of it, and the task comes back if it is still open.
+const REFUSED = [400, 404, 413, 422];
+// The other answers fare no better: there is no connection, no session, or no room.
+const isOfAll = (status) => status === 0 || [401, 403, 502, 503, 504, 507].includes(status);
 
-// `send(path, {body})` gives {status, data}; `later(run, ms)` runs something later; `onChange(state)` hears of every change.
-export const makeOutbox = ({ store, person, send, later, onChange }) => {
-  const key = `steelyard-outbox-${person}`, doneKey = `steelyard-done-${person}`;
-  const entries = () => store.get(key) || [];
+const isAnswer = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isEntry = (value) => isAnswer(value) && Number.isInteger(value.assignment) && isAnswer(value.answer);
+const isSame = (first, second) => JSON.stringify(first) === JSON.stringify(second);
+
+// `send(path, {body})` gives {status, data}; `later(run, ms)` runs something later; `alone(run)` runs it in one window at a
+// time; `onChange(state)` hears of every change.
+export const makeOutbox = ({ store, person, send, later, onChange, alone = (run) => run(), now = Date.now }) => {
+  const listKey = `steelyard-outbox-${person}`, prefix = `${listKey}-`, donePrefix = `steelyard-done-${person}-`;
   const state = { isSending: false, wait: FIRST_WAIT_MS, problem: null, refused: [], isScheduled: false };
-  const report = () => onChange({ waiting: entries().length, problem: state.problem, refused: state.refused });
+  const keyOf = (assignment) => `${prefix}${assignment}`;
+  const keys = () => store.keys(prefix).filter((key) => isEntry(store.get(key)));
+  const entries = () => keys().map((key) => store.get(key)).sort((first, second) => (first.at ?? 0) - (second.at ?? 0) || first.assignment - second.assignment);
+  const report = () => {
+    const waiting = keys();
+    onChange({ waiting: waiting.length, problem: state.problem, refused: state.refused, isKept: waiting.every(store.isKept) });
+  };
+  const refuse = (assignment, reason) => { state.refused = [...state.refused, { assignment, reason }]; };
 
-  const remove = (assignment) => store.set(key, entries().filter((entry) => entry.assignment !== assignment));
-  const pathOf = (entry) => `/annotate/${entry.assignment}/answer?seconds=${Math.max(0, entry.seconds).toFixed(1)}${entry.guideline === null ? "" : `&guideline=${entry.guideline}`}`;
+  // Versions before this one kept all answers of a person in one list, and the numbers of the last ones in another.
+  const takeOverList = () => {
+    const list = store.get(listKey);
+    for (const entry of Array.isArray(list) ? list.filter(isEntry) : []) if (!isEntry(store.get(keyOf(entry.assignment)))) store.set(keyOf(entry.assignment), { ...entry, at: 0 });
+    if (Array.isArray(list) && list.every(isEntry)) store.remove(listKey);
+    store.persist();
+    store.remove(`steelyard-done-${person}`);
+  };
+  // An answer that cannot be read is not sent. It is put aside and said: its task comes back.
+  const putAside = () => {
+    for (const key of [...store.keys(prefix), ...store.keys(listKey).filter((each) => each === listKey)].filter((each) => !isEntry(store.get(each)))) {
+      refuse(Number(key.slice(prefix.length)) || null, "unreadable");
+      store.set(key.replace("outbox", "unreadable"), store.raw(key) ?? store.get(key));
+      store.remove(key);
+    }
+  };
 
-  // Forget that an answer was given here: its task is shown again where the workbench gives it to this person again.
-  const reopen = (assignment) => store.set(doneKey, (store.get(doneKey) || []).filter((each) => each !== assignment));
+  // Remember that an answer is stored: tasks that were asked for before may still name its task.
+  const finish = (assignment) => {
+    store.set(`${donePrefix}${assignment}`, now());
+    const done = store.keys(donePrefix).sort((first, second) => store.get(second) - store.get(first));
+    done.slice(MOST_DONE).forEach(store.remove);
+    store.remove(keyOf(assignment));
+  };
+  const dropUncounted = (assignment, reason) => {
+    refuse(assignment, reason);
+    store.remove(`${donePrefix}${assignment}`);
+    store.remove(keyOf(assignment));
+  };
 
-  // Send the oldest answer. Returns whether the next one may follow at once.
-  const sendFirst = async (entry) => {
+  const pathOf = ({ assignment, seconds, guideline }) => `/annotate/${assignment}/answer?seconds=${Math.max(0, Number(seconds) || 0).toFixed(1)}${Number.isInteger(guideline) ? `&guideline=${guideline}` : ""}`;
+  // Send an answer. Returns the problem that it has; null where it is settled.
+  const sendOne = async (entry) => {
     const { status, data } = await send(pathOf(entry), { body: entry.answer });
     if (status >= 200 && status < 300) {
-      state.problem = null;
-      if (data.outcome === "too late") {
-        state.refused.push({ assignment: entry.assignment, reason: "too late" });
-        reopen(entry.assignment);
-      }
-      remove(entry.assignment);
-      return true;
+      if (data?.outcome === "too late") dropUncounted(entry.assignment, "too late"); else finish(entry.assignment);
+      return null;
     }
-    if ([400, 404, 413, 422].includes(status)) {
-      // Sending it again cannot help: the person hears of it, and the task comes back if it is still open.
-      state.refused.push({ assignment: entry.assignment, reason: data?.error || "" });
-      reopen(entry.assignment);
-      remove(entry.assignment);
-      return true;
+    if (!REFUSED.includes(status)) return status;
+    dropUncounted(entry.assignment, data?.error || "");
+    return null;
+  };
+  // Send all answers, the oldest first. One that the workbench fails at does not keep the others.
+  const sendAll = async () => {
+    const failed = new Set();
+    let entry, problem = null;
+    while ((entry = entries().find(({ assignment }) => !failed.has(assignment)))) {
+      const status = await sendOne(entry);
+      if (status === null) { report(); continue; }
+      problem = problemOf(status);
+      failed.add(entry.assignment);
+      if (isOfAll(status)) break;
     }
-    state.problem = problemOf(status);
-    return false;
+    return problem;
   };
 
   const flush = async () => {
     if (state.isSending) return;
     state.isSending = true;
-    let isGoing = true;
-    while (isGoing && entries().length) isGoing = await sendFirst(entries()[0]);
-    state.isSending = false;
-    if (isGoing) {
+    store.persist();
+    try { state.problem = keys().length ? await alone(sendAll) : null; } finally { state.isSending = false; }
+    if (state.problem === null) {
       state.wait = FIRST_WAIT_MS;
     } else if (!state.isScheduled) {
       state.isScheduled = true;
@@ -76,48 +100,56 @@ export const makeOutbox = ({ store, person, send, later, onChange }) => {
   };
 
   return {
+    // Take over what an earlier version, or another window, left: before anything is sent.
+    open: () => { takeOverList(); putAside(); report(); },
     put: (entry) => {
-      if (!entries().some((each) => each.assignment === entry.assignment)) store.set(key, [...entries(), entry]);
-      store.set(doneKey, [...(store.get(doneKey) || []), entry.assignment].slice(-MOST_DONE));
+      const before = store.get(keyOf(entry.assignment));
+      // Of two windows with the same task, the answer of the first one counts.
+      if (!isEntry(before)) store.set(keyOf(entry.assignment), { ...entry, at: now() });
+      else if (!isSame(before.answer, entry.answer)) refuse(entry.assignment, "elsewhere");
       report();
     },
-    flush,
+    flush, report,
     retry: () => { state.wait = FIRST_WAIT_MS; return flush(); },
-    size: () => entries().length,
-    // Whether an answer to this assignment was given here, sent or not.
-    isDone: (assignment) => entries().some((entry) => entry.assignment === assignment) || (store.get(doneKey) || []).includes(assignment),
+    size: () => keys().length,
+    isKept: () => keys().every(store.isKept),
+    // Whether an answer to this assignment waits here, or was stored after a time: the workbench may not have known of it.
+    isDone: (assignment, since) => isEntry(store.get(keyOf(assignment))) || (store.get(`${donePrefix}${assignment}`) ?? -1) >= since,
     forgive: () => { state.refused = []; report(); },
   };
 };
 
 const DRAFT_WAIT_MS = 700, MOST_UNSENT_SECONDS = 45;
-// The workbench does not take such a draft, however often it is sent: the task is somebody else's, or answered.
+// The workbench does not take such a draft, however often it is sent.
 const DRAFT_REFUSED = [400, 404, 409, 413, 422];
 
-// Drafts: in the browser's storage at once, at the workbench within a second, one request after the other. One that does
-// not arrive is sent again until it does. Without `send` they stay in the browser. `onChange(state)` hears of every change.
-export const makeDrafts = ({ store, person, send, later, clock, onChange = () => {} }) => {
+// Drafts: in the browser at once, at the workbench within a second, one request after the other. One that does not arrive is
+// sent again until it does. Without `send` they stay in the browser. `onChange(state)` hears of every change, and
+// `onOutcome(assignment, outcome)` whether the task is still this person's: it is while the outcome is `open`.
+export const makeDrafts = ({ store, person, send, later, clock, onChange = () => {}, onOutcome = () => {} }) => {
   const keyOf = (assignment) => `steelyard-draft-${person}-${assignment}`;
   let pending = null, isSending = false, isScheduled = false, wait = FIRST_WAIT_MS;
+  const tell = (state) => onChange({ ...state, isKept: !pending || pending.isAgain || store.isKept(keyOf(pending.assignment)) });
   const flush = async () => {
     if (!pending || isSending) return;
-    const sent = pending, { assignment, answer } = sent, seconds = clock.take();
+    const sent = pending, { assignment, answer, isAgain } = sent, seconds = clock.take();
     pending = null;
     isSending = true;
-    const { status } = await send(`/annotate/${assignment}/draft?seconds=${seconds.toFixed(1)}`, { body: answer, keepalive: true });
+    const { status, data } = await send(`/annotate/${assignment}/draft?seconds=${seconds.toFixed(1)}${isAgain ? "&again=true" : ""}`, { body: answer, keepalive: true });
     isSending = false;
     if (status === 0) clock.give(seconds);
     const isStored = status >= 200 && status < 300;
-    if (isStored && JSON.stringify(store.get(keyOf(assignment))) === JSON.stringify(answer)) store.remove(keyOf(assignment));
+    if (isStored && isSame(store.get(keyOf(assignment)), answer)) store.remove(keyOf(assignment));
     if (isStored || DRAFT_REFUSED.includes(status)) {
       wait = FIRST_WAIT_MS;
-      if (!pending) onChange({ isWaiting: false, isStored, problem: null });
+      if (!pending) tell({ isWaiting: false, isStored: isStored && !isAgain, problem: null });
       else schedule(DRAFT_WAIT_MS);
+      if (isStored && data?.outcome) onOutcome(assignment, data.outcome);
       return;
     }
     // What was entered since, or forgotten because the answer is sent, comes before it.
-    if (!pending && store.get(keyOf(assignment))) pending = sent;
-    onChange({ isWaiting: pending !== null, isStored: false, problem: pending && problemOf(status) });
+    if (!pending && (isAgain || store.get(keyOf(assignment)))) pending = sent;
+    tell({ isWaiting: pending !== null && !pending.isAgain, isStored: false, problem: pending && problemOf(status) });
     schedule(wait);
     wait = Math.min(2 * wait, LONGEST_WAIT_MS);
   };
@@ -129,21 +161,30 @@ export const makeDrafts = ({ store, person, send, later, clock, onChange = () =>
   const save = (assignment, answer) => {
     store.set(keyOf(assignment), answer);
     if (!send) return;
-    pending = { assignment, answer };
-    onChange({ isWaiting: true, isStored: false, problem: null });
+    pending = { assignment, answer, isAgain: false };
+    tell({ isWaiting: true, isStored: false, problem: null });
     schedule(DRAFT_WAIT_MS);
   };
+  // Ask whether a task is still this person's, and report the time on it: nothing new was entered, and what another window
+  // or computer has entered stays.
+  const ask = (assignment, answer) => {
+    if (!send || pending) return flush();
+    pending = { assignment, answer, isAgain: true };
+    return flush();
+  };
   return {
-    save,
+    save, ask, keyOf,
     // Report the time of somebody who reads: the workbench takes what lies two minutes back for a pause.
-    beat: (assignment, answer) => { if (clock.counted() > MOST_UNSENT_SECONDS) save(assignment, answer); },
+    beat: (assignment, answer) => { if (clock.counted() > MOST_UNSENT_SECONDS) ask(assignment, answer); },
     // What was entered here and never reached the workbench.
-    unsent: (assignment) => store.get(keyOf(assignment)),
+    unsent: (assignment) => { const draft = store.get(keyOf(assignment)); return isAnswer(draft) ? draft : null; },
+    isKept: () => !pending || pending.isAgain || store.isKept(keyOf(pending.assignment)),
     forget: (assignment) => {
       store.remove(keyOf(assignment));
       if (pending?.assignment === assignment) pending = null;
-      onChange({ isWaiting: pending !== null, isStored: false, problem: null });
+      tell({ isWaiting: pending !== null, isStored: false, problem: null });
     },
+    report: () => { if (pending && !isSending) tell({ isWaiting: !pending.isAgain, isStored: false, problem: null }); },
     flush,
   };
 };

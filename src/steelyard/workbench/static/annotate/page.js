@@ -2,25 +2,29 @@
 
 import { emptyAnswer, marked, undecided } from "./answer.js";
 import { buildCard, fill, make, marksOf, updateCard } from "./card.js";
-import { makeClock } from "./clock.js";
+import { IDLE_MS, makeAbsence, makeClock } from "./clock.js";
 import { form } from "./form.js";
 import { belongsTo } from "./keys.js";
 import { makeLoader } from "./loading.js";
 import { closing, openMarking, openReasons } from "./marking.js";
-import { makeDrafts, makeOutbox, makeStore } from "./outbox.js";
+import { makeDrafts, makeOutbox } from "./outbox.js";
 import { giveBack, send } from "./server.js";
-import { drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress, drawSaving } from "./surroundings.js";
+import { makeJournal, makeStore, storageOf } from "./store.js";
+import { drawAsked, drawBanner, drawBar, drawEmpty, drawGuideline, drawKeys, drawProgress, drawSaving, showNotice } from "./surroundings.js";
+import { makeTabs } from "./tabs.js";
 import { drawEnd, drawRound, showFeedback } from "./qualification.js";
 import { triple } from "./triple.js";
 
+const ASLEEP_MS = 60000, FIRST_FILL_MS = 1500;
 const root = document.querySelector("#annotator"), setup = JSON.parse(root.dataset.setup);
 const { words, rubric, is_qualification: isQualification } = setup;
 // What is entered, and in which order: questions one after the other, or the scores and the ranking of a triple.
 const flowOf = (task) => task.questions.length ? form : triple;
 const byId = (id) => document.getElementById(id);
 const dialog = byId("dialog"), place = byId("task");
-const store = makeStore(window.localStorage);
 const later = (run, wait) => window.setTimeout(run, wait);
+const store = makeStore(storageOf(window), makeJournal((...named) => window.indexedDB.open(...named), later));
+const tabs = makeTabs({ locks: navigator.locks, channel: window.BroadcastChannel ? new BroadcastChannel(`steelyard-${setup.person}-${setup.project}`) : null, person: setup.person });
 // Not the time of day, which a person or the network may set while somebody works.
 const clock = makeClock(() => performance.now(), () => document.visibilityState === "visible");
 
@@ -31,14 +35,14 @@ const tools = { words, rubric, act: (action) => act(action) };
 const saving = { answers: {}, draft: {}, at: null };
 const paintSaving = () => {
   const all = [saving.answers, saving.draft];
-  drawSaving(byId("saving"), { isWaiting: all.some(({ isWaiting }) => isWaiting), problem: all.some(({ isWaiting, problem }) => isWaiting && problem), at: saving.at }, words);
+  drawSaving(byId("saving"), { isWaiting: all.some(({ isWaiting }) => isWaiting), problem: all.some(({ isWaiting, problem }) => isWaiting && problem), isKept: all.every(({ isKept }) => isKept !== false), at: saving.at }, words);
 };
 const outbox = makeOutbox({
-  store, person: setup.person, send, later,
+  store, person: setup.person, send, later, alone: tabs.alone,
   onChange: (state) => {
     drawBanner(byId("banner"), state, { words, retry: () => outbox.retry(), forgive: () => outbox.forgive() });
     if (saving.answers.isWaiting && !state.waiting) saving.at = new Date();
-    saving.answers = { isWaiting: state.waiting > 0, problem: state.problem };
+    saving.answers = { isWaiting: state.waiting > 0, problem: state.problem, isKept: state.isKept };
     paintSaving();
   },
 });
@@ -46,9 +50,10 @@ const outbox = makeOutbox({
 const drafts = makeDrafts({
   store, person: setup.person, send: isQualification ? null : send, later, clock,
   onChange: (state) => { if (state.isStored) saving.at = new Date(); saving.draft = state; paintSaving(); },
+  onOutcome: (assignment, outcome) => { if (outcome !== "open" && card?.task.assignment === assignment) leave(outcome); },
 });
 const loader = makeLoader({
-  path: isQualification ? "/annotate/qualification/tasks" : "/annotate/tasks", project: setup.project, outbox, send,
+  path: isQualification ? "/annotate/qualification/tasks" : "/annotate/tasks", project: setup.project, person: setup.person, outbox, send, tabs,
   prepare: (task, versions) => { Object.assign(guidelines, versions); return buildCard(task, flowOf(task), tools); },
   onTasks: (why, data) => { reason = why; round = data?.round || null; if (round) drawRound(byId("own-progress"), round, words); if (!card) advance(); },
 });
@@ -81,7 +86,9 @@ const focus = (active, { isScrolled = true } = {}) => {
 
 const otherProjects = () => setup.has_others ? [make("p", {}, make("a", { href: "/annotate" }, words.task_other_project))] : [];
 
+let isLeaving = false;
 const advance = () => {
+  isLeaving = false;
   card = loader.take();
   if (!card) {
     place.replaceChildren();
@@ -91,8 +98,9 @@ const advance = () => {
     else drawEmpty(byId("empty"), reason, { words, retry: () => loader.fill(), others: otherProjects() });
     return;
   }
-  const draft = drafts.unsent(card.task.assignment) || card.task.draft;
-  state = card.flow.start(card, { ...emptyAnswer(), ...(draft || {}) });
+  const { assignment } = card.task, unsent = drafts.unsent(assignment);
+  state = card.flow.start(card, { ...emptyAnswer(), ...(unsent || card.task.draft || {}) });
+  if (unsent) drafts.save(assignment, state.answer);
   [history, merged] = [[], null];
   root.dataset.state = "task";
   place.replaceChildren(card.node);
@@ -102,6 +110,22 @@ const advance = () => {
   paint();
   loader.fill();
 };
+
+// The task on the screen is not this person's any more: say so before the next one takes the keys.
+const leave = (outcome) => {
+  if (isLeaving) return;
+  isLeaving = true;
+  showNotice(dialog, outcome === "answered" ? words.task_answered_elsewhere : words.task_taken, words, () => { advance(); loader.fill(); });
+};
+
+// Somebody comes back, from a pause or with a computer that slept: the time of the tasks may be over.
+const lookAgain = async () => {
+  if (card && !isQualification) await drafts.ask(card.task.assignment, state.answer);
+  loader.fill({ isAnew: true });
+};
+const hasSlept = makeAbsence(Date.now, ASLEEP_MS), hasPaused = makeAbsence(Date.now, IDLE_MS);
+const touch = () => { clock.touch(); if (hasPaused()) lookAgain(); };
+const tick = () => { clock.tick(); if (document.visibilityState !== "hidden" && hasSlept()) lookAgain(); };
 
 const submit = () => {
   if (!card.flow.isComplete(card, state)) { if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) byId("step").animate?.([{ opacity: 0.3 }, { opacity: 1 }], 250); return; }
@@ -165,7 +189,7 @@ const ACTIONS = {
 };
 
 const act = (action) => {
-  clock.touch();
+  touch();
   if (!card && !["keys", "guideline"].includes(action.name)) return;
   if (ACTIONS[action.name]) ACTIONS[action.name](action);
   else card.flow.actions[action.name]?.(contextOf(), action);
@@ -186,7 +210,7 @@ const refreshProgress = async () => {
 };
 
 document.addEventListener("keydown", (event) => {
-  clock.touch();
+  touch();
   // What was in a dialog keeps the focus until the next frame.
   const isFree = dialog.contains(event.target) || !belongsTo(event.target, event.key);
   if (dialog.open || event.defaultPrevented || event.isComposing || !isFree) return;
@@ -197,17 +221,36 @@ document.addEventListener("keydown", (event) => {
 });
 // After a click the keys belong to the card again, not to the button: before it opens a dialog, which gives the focus back.
 root.addEventListener("click", (event) => { const button = event.target.closest("button"); if (event.detail > 0 && button) button.blur(); }, { capture: true });
-for (const name of ["pointermove", "wheel", "touchstart", "scroll"]) window.addEventListener(name, clock.touch, { passive: true });
+for (const name of ["pointermove", "wheel", "touchstart", "scroll"]) window.addEventListener(name, touch, { passive: true });
 window.addEventListener("online", () => { outbox.retry(); drafts.flush(); loader.fill(); });
 window.addEventListener("pagehide", () => { drafts.flush(); if (!isQualification) giveBack(loader.unseen().filter(({ assignment }) => !drafts.unsent(assignment))); });
 // A page that comes back from the browser's memory has given its tasks back.
 window.addEventListener("pageshow", (event) => { if (event.persisted) window.location.reload(); });
-document.addEventListener("visibilitychange", () => { clock.tick(); drafts.flush(); if (document.visibilityState !== "hidden") outbox.retry(); });
+// Only where neither storage took it: a page that is left takes with it what was not sent.
+window.addEventListener("beforeunload", (event) => { if (!outbox.isKept() || !drafts.isKept()) event.preventDefault(); });
+// What another window of this person did.
+window.addEventListener("storage", ({ key, newValue }) => {
+  outbox.report();
+  const assignment = card?.task.assignment;
+  if (card && outbox.isDone(assignment, card.asked)) { leave("answered"); return; }
+  const draft = card && newValue !== null && key === drafts.keyOf(assignment) ? drafts.unsent(assignment) : null;
+  if (!draft) return;
+  history.push(state);
+  [state, merged] = [card.flow.start(card, { ...emptyAnswer(), ...draft }), null];
+  paint();
+});
+document.addEventListener("visibilitychange", () => { tick(); drafts.flush(); if (document.visibilityState !== "hidden") outbox.retry(); });
 for (const button of document.querySelectorAll("[data-action]")) button.addEventListener("click", () => act({ name: button.dataset.action }));
-window.setInterval(clock.tick, 1000);
+window.setInterval(tick, 1000);
 window.setInterval(() => { if (card) drafts.beat(card.task.assignment, state.answer); }, 30000);
 window.setInterval(() => { if (!card || !loader.size()) loader.fill(); }, 10000);
 
 setGuideline(store.get("steelyard-guideline") === true);
-outbox.flush().then(() => loader.fill());
+store.onKept(() => { outbox.report(); drafts.report(); });
+store.restore().then(() => {
+  outbox.open();
+  outbox.flush().then(() => loader.fill());
+  // Another window may be sending, over a slow connection.
+  later(() => loader.fill(), FIRST_FILL_MS);
+});
 refreshProgress();

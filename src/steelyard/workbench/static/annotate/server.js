@@ -11,11 +11,14 @@ export const giveBack = (unseen) => {
   if (unseen.length) navigator.sendBeacon("/annotate/give-back", form);
 };
 
+const personOf = (page) => JSON.parse(page.querySelector("#annotator")?.dataset.setup ?? "{}").person;
+
 // Whoever logged in again, in another tab, has another token: that of this page is refused. Returns whether there is one.
+// What one person entered is never sent as that of another, who has logged in at the same browser.
 const takeNewToken = async () => {
   const place = document.querySelector('meta[name="csrf-token"]'), before = place.content;
   const page = new DOMParser().parseFromString(await (await fetch(location.href, { signal: AbortSignal.timeout(LONGEST_WAIT_MS) })).text(), "text/html");
-  place.content = page.querySelector("#annotator") && page.querySelector('meta[name="csrf-token"]')?.content || before;
+  place.content = personOf(page) === personOf(document) && page.querySelector('meta[name="csrf-token"]')?.content || before;
   return place.content !== before;
 };
 

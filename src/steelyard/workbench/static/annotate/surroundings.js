@@ -24,20 +24,25 @@ export const drawBar = ({ kind, text, hints, choices, ranking, canReset, canUndo
   byId("submit").disabled = !canSubmit;
 };
 
-export const drawBanner = (place, { waiting, problem, refused }, { words, retry, forgive }) => {
+const REFUSALS = { "too late": "task_too_late", unreadable: "task_unreadable", elsewhere: "task_twice" };
+export const drawBanner = (place, { waiting, problem, refused, isKept = true }, { words, retry, forgive }) => {
   const parts = [];
   const button = (word, run) => make("button", { type: "button", class: "quiet", onclick: run }, word);
-  if (problem === "logged out") parts.push(make("span", {}, fill(words.task_logged_out, { number: waiting })), make("a", { href: "/login" }, words.task_log_in));
-  else if (problem && waiting) parts.push(make("span", {}, fill(problem === "no room" ? words.task_no_room : words.task_offline, { number: waiting })), button(words.task_retry, retry));
-  for (const { reason } of refused) parts.push(make("span", {}, reason === "too late" ? words.task_too_late : fill(words.task_refused, { reason })));
+  const text = { "logged out": words.task_logged_out, "no room": words.task_no_room }[problem] || words.task_offline;
+  // Where neither storage took it, it goes with the page: that comes first, whatever the problem is.
+  const said = make("span", {}, fill(isKept ? text : words.task_not_kept, { number: waiting }));
+  // The login opens beside a page that must stay open.
+  if (problem === "logged out") parts.push(said, make("a", { href: "/login", target: isKept ? null : "_blank" }, words.task_log_in));
+  else if (problem && waiting) parts.push(said, button(words.task_retry, retry));
+  for (const { reason } of refused) parts.push(make("span", {}, REFUSALS[reason] ? words[REFUSALS[reason]] : fill(words.task_refused, { reason })));
   if (refused.length) parts.push(button(words.task_understood, forgive));
   place.hidden = !parts.length;
   place.replaceChildren(...parts);
 };
 
 // Say where what was entered is: on its way, at the workbench since a time, or on this computer alone.
-export const drawSaving = (place, { isWaiting, problem, at }, words) => {
-  const text = problem ? words.task_kept : isWaiting ? words.task_saving : at ? fill(words.task_saved, { time: at.toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" }) }) : "";
+export const drawSaving = (place, { isWaiting, problem, isKept, at }, words) => {
+  const text = problem ? isKept ? words.task_kept : words.task_only_here : isWaiting ? words.task_saving : at ? fill(words.task_saved, { time: at.toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit" }) }) : "";
   if (place.textContent !== text) place.textContent = text;
   place.classList.toggle("kept", Boolean(problem));
 };
@@ -64,6 +69,18 @@ export const drawKeys = (dialog, keys, words, end) => {
   dialog.replaceChildren(make("h2", {}, words.task_key_keys), make("dl", { class: "keys" }, ...rows), end);
 };
 
+// Say something that the person has to know before the next card takes the keys. `onNext` hears when it was read.
+const READING_MS = 700;
+export const showNotice = (dialog, text, words, onNext) => {
+  const next = make("button", { type: "button", class: "main", disabled: true, onclick: () => dialog.close() }, words.task_next, " ", make("kbd", { "aria-hidden": "true" }, "Enter"));
+  dialog.onkeydown = null;
+  dialog.replaceChildren(make("p", { role: "alert" }, text), next);
+  dialog.addEventListener("close", onNext, { once: true });
+  if (!dialog.open) dialog.showModal();
+  // A key that was meant for the task does not put it away.
+  window.setTimeout(() => { next.disabled = false; next.focus(); }, READING_MS);
+};
+
 const percent = (share) => `${Math.round(100 * share)}%`;
 export const drawProgress = (place, { today, total, agreement }, words) => {
   place.dataset.today = today;
@@ -71,7 +88,7 @@ export const drawProgress = (place, { today, total, agreement }, words) => {
   place.replaceChildren(figure(today, words.task_today), figure(total, words.task_total), ...(agreement === null ? [] : [figure(percent(agreement), words.task_agreement)]));
 };
 
-const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "no room": "task_empty_no_room", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other skills": "task_empty_skills", "all had": "task_empty_had", "day full": "task_empty_day", record: "task_empty_record" };
+const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "no room": "task_empty_no_room", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other window": "task_empty_window", "other skills": "task_empty_skills", "all had": "task_empty_had", "day full": "task_empty_day", record: "task_empty_record" };
 export const drawEmpty = (place, reason, { words, retry, others }) => {
   const today = Number(byId("own-progress").dataset.today || 0);
   const isDone = today > 0 && ["all taken", "other skills", "all had", "day full"].includes(reason);
