@@ -33,6 +33,7 @@ from steelyard.workbench.routes import (
     rest,
     review,
 )
+from steelyard.workbench.routes.brief_requests import BriefThreads
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.pages import FOLDER
 from steelyard.workbench.views.uploads import request_limit
@@ -90,6 +91,9 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     app.state.fits = FitKeeper(database)
     app.state.is_secure = options.is_secure
     app.state.is_simulated = options.is_simulated
+    app.state.brief_threads = BriefThreads()
+    # First: they come most often, and a request is compared with one route after another.
+    app.router.routes.extend(annotate.BRIEF_ROUTES)
     for router in _ROUTERS:
         app.include_router(router)
     app.openapi = partial(_description, app, app.openapi)

@@ -5,6 +5,7 @@ that were spent since the last draft come in the address. An assignment does not
 """
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -26,6 +27,7 @@ from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import rubric_of
 from steelyard.workbench.pipeline.queues import Seat, give_back, may_work, next_assignments, release
 from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
+from steelyard.workbench.routes.brief_requests import BriefRequest, brief_route
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.views.pages import language_of, page, words_of
@@ -35,6 +37,8 @@ router = APIRouter(include_in_schema=False)
 _LARGEST_ANSWER = 2**20
 _MOST_LOADED = 10
 _DAY = 24 * 3600.0
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+"""Any number that is finite."""
 # An assignment of a person with what its view shows, and a person's place: one statement each.
 _HELD = (
     select(StoredAssignment, StoredTask, StoredItem, StoredProject)
@@ -51,15 +55,18 @@ _SEAT = (
 ResultT = TypeVar("ResultT")
 
 
-async def _read_answer(request: Request) -> TaskAnswer:
-    """Return the answer in the body. Raises ConfigError for one that is not strictly a `TaskAnswer`."""
-    body = await request.body()
+def _answer_in(body: bytes) -> TaskAnswer:
+    """Return the answer in a body. Raises ConfigError for one that is not strictly a `TaskAnswer`."""
     if len(body) > _LARGEST_ANSWER:
         raise HTTPException(413)
     try:
         return msgspec.json.decode(body, type=TaskAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"no answer to a task: {error}", where="the body of the request") from None
+
+
+async def _read_answer(request: Request) -> TaskAnswer:
+    return _answer_in(await request.body())
 
 
 SentAnswer = Annotated[TaskAnswer, Depends(_read_answer)]
@@ -106,24 +113,26 @@ def _card_page(
     )
 
 
-@router.get("/annotate/tasks")
-def tasks(
-    request: Request,
-    visitor: Annotator,
-    project: int,
-    number: Annotated[int, Query(ge=1, le=3)] = 2,
-    person: int | None = None,
-) -> Response:
+class _TasksAsked(msgspec.Struct, frozen=True):
+    """Up to ``number`` tasks of a project; ``person`` is whose page asks."""
+
+    project: int
+    number: Annotated[int, msgspec.Meta(ge=1, le=3)] = 2
+    person: int | None = None
+
+
+@brief_route("GET", "/annotate/tasks", "annotate", _TasksAsked)
+def tasks(brief: BriefRequest[_TasksAsked]) -> bytes:
     """Return up to ``number`` tasks of the visitor, reserved until they expire."""
-    check_person(visitor, person)
-    now = time.time()
+    now, (project, number) = time.time(), (brief.asked.project, brief.asked.number)
+    check_person(brief.visitor, brief.asked.person)
 
     def load(session: Session) -> bytes:
-        seat = seat_in(session, visitor.person, project)
+        seat = seat_in(session, brief.visitor.person, project)
         assignments = next_assignments(session, seat, number=number, at=now)
         return msgspec.json.encode(view_tasks(session, seat, assignments, at=now))
 
-    return Response(_database(request).write(load, is_brief=True), media_type="application/json")
+    return brief.database.write(load)
 
 
 @router.get("/annotate/progress")
@@ -136,73 +145,77 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
     return Response(msgspec.json.encode(figures), media_type="application/json")
 
 
-@router.post("/annotate/{assignment}/draft")
-def draft(
-    request: Request,
-    visitor: Annotator,
-    assignment: int,
-    answer: SentAnswer,
-    *,
-    seconds: Seconds = 0.0,
-    again: bool = False,
-) -> Response:
+class _DraftSent(msgspec.Struct, frozen=True):
+    """What comes with a draft: ``seconds`` since the last one; ``again`` where nothing was entered since."""
+
+    assignment: int
+    seconds: _Seconds = 0.0
+    again: bool = False
+
+
+class _AnswerSent(msgspec.Struct, frozen=True):
+    """What comes with an answer: ``seconds`` since the last draft, ``guideline`` on the page."""
+
+    assignment: int
+    seconds: _Seconds = 0.0
+    guideline: int | None = None
+
+
+@brief_route("POST", "/annotate/{assignment}/draft", "annotate", _DraftSent)
+def draft(brief: BriefRequest[_DraftSent]) -> bytes:
     """Keep what was entered so far, and the task for the person who enters it.
 
-    ``again``: nothing was entered since. The time counts, and a draft that another page has stored meanwhile stays.
+    With ``again`` the time counts, and a draft that another page has stored meanwhile stays.
     """
-    now = time.time()
+    now, answer = time.time(), _answer_in(brief.body)
 
     def keep(session: Session, row: StoredAssignment, project: StoredProject) -> str:
         expires_at = now + 60 * settings_of(project).rules.lock_minutes
         stored = blind_task_of(session, row).stored(answer)
-        if again and row.draft is not None:
+        if brief.asked.again and row.draft is not None:
             stored = msgspec.convert(row.draft, TaskAnswer)
-        save_draft(session, row, stored, seconds=seconds, expires_at=expires_at)
+        save_draft(session, row, stored, seconds=brief.asked.seconds, expires_at=expires_at)
         return row.state
 
-    return _answered(request, visitor.person, assignment, keep)
+    return _encoded(_outcome_of(brief.database, brief.visitor.person, brief.asked.assignment, keep))
 
 
-@router.post("/annotate/{assignment}/answer")
-def answer(
-    request: Request,
-    visitor: Annotator,
-    assignment: int,
-    answer: SentAnswer,
-    *,
-    seconds: Seconds = 0.0,
-    guideline: int | None = None,
-) -> Response:
+@brief_route("POST", "/annotate/{assignment}/answer", "annotate", _AnswerSent)
+def answer(brief: BriefRequest[_AnswerSent]) -> bytes:
     """Store an answer: once, however often it is sent."""
-    now = time.time()
+    now, answer, asked = time.time(), _answer_in(brief.body), brief.asked
 
     def store(session: Session) -> tuple[str, int | None]:
-        locked = lock_assignment(session, assignment, person=visitor.person, guideline=guideline)
+        locked = lock_assignment(session, asked.assignment, person=brief.visitor.person, guideline=asked.guideline)
         if locked is None:
             raise HTTPException(404)
         settings = settings_of(locked.project)
         stored = blind_task_of(session, locked.assignment).stored(answer)
         _check_reasons(session, locked.project, stored)
-        outcome = submit(session, locked, stored, seconds=seconds, at=now).outcome
+        outcome = submit(session, locked, stored, seconds=asked.seconds, at=now).outcome
         return outcome, None if settings.rules.fewest_annotators is None else locked.project.id
 
-    outcome, stopping = _database(request).write(store, is_brief=True)
+    outcome, stopping = brief.database.write(store)
     if stopping is not None:
         # The next decisions stand on a fit that knows more; nobody waits for it.
-        keeper: FitKeeper = request.app.state.fits
+        keeper: FitKeeper = brief.request.app.state.fits
         keeper.refresh(stopping, patience=0)
-    return _outcome(outcome)
+    return _encoded(outcome)
+
+
+BRIEF_ROUTES = (tasks, draft, answer)
 
 
 @router.post("/annotate/{assignment}/release")
 def hand_back(request: Request, visitor: Annotator, assignment: int) -> Response:
     """Give a task back: somebody else gets it."""
-    return _answered(
-        request,
+    outcome = _outcome_of(
+        _database(request),
         visitor.person,
         assignment,
         lambda session, row, _: "released" if release(session, row) else row.state,
     )
+    return Response(_encoded(outcome), media_type="application/json")
 
 
 @router.post("/annotate/give-back", status_code=204)
@@ -214,12 +227,12 @@ def give_back_loaded(
 ) -> None:
     """Give back what a page that is closed had loaded ahead: a form, which a browser sends after the page is gone."""
     loaded = dict(zip(assignment, until, strict=False))
-    _database(request).write(lambda session: give_back(session, visitor.person, loaded), is_brief=True)
+    _database(request).write(lambda session: give_back(session, visitor.person, loaded))
 
 
-def _answered(
-    request: Request, person: int, assignment: int, work: Callable[[Session, StoredAssignment, StoredProject], str]
-) -> Response:
+def _outcome_of(
+    database: Database, person: int, assignment: int, work: Callable[[Session, StoredAssignment, StoredProject], str]
+) -> str:
     """Run ``work`` on an assignment of a person, with its project, in one transaction and return its outcome.
 
     404 for an assignment of others.
@@ -231,11 +244,11 @@ def _answered(
             raise HTTPException(404)
         return work(session, rows[0], rows[3])
 
-    return _outcome(_database(request).write(run, is_brief=True))
+    return database.write(run)
 
 
-def _outcome(outcome: str) -> Response:
-    return Response(msgspec.json.encode({"outcome": outcome}), media_type="application/json")
+def _encoded(outcome: str) -> bytes:
+    return msgspec.json.encode({"outcome": outcome})
 
 
 def seat_in(session: Session, person: int, project: int) -> Seat:

@@ -46,10 +46,6 @@ _TRIES = 8
 _BUSY_SECONDS = 10.0
 _CONNECT_SECONDS = 10
 _CONNECTIONS = 20
-_BRIEF_AT_A_TIME = 3
-"""How many brief transactions a process has under way on PostgreSQL."""
-_PATIENCE = 2.0
-"""Seconds after which a brief transaction no longer waits for others: those may wait for the lock of a long one."""
 _REST_SECONDS = 5.0
 """After how long without use a connection is tried before it is used: the server may have closed it."""
 _OURS = {"projects", "items", "tasks", "answers"}
@@ -72,7 +68,6 @@ class Database:
         self._single = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
         # SQLite has one writer at a time, whatever it writes.
         self._turn = FairTurn() if self.is_sqlite else None
-        self._brief_turn = self._turn or FairTurn(_BRIEF_AT_A_TIME, patience=_PATIENCE)
 
     @property
     def shown_address(self) -> str:
@@ -154,16 +149,15 @@ class Database:
         with self._reporting(), Session(self._single) as session:
             yield session
 
-    def write(self, work: Callable[[Session], ResultT], *, is_brief: bool = False) -> ResultT:
+    def write(self, work: Callable[[Session], ResultT]) -> ResultT:
         """Run ``work`` in one transaction and return its result; nothing is kept if it raises.
 
         ``work`` is run again, in a fresh session, where the database was busy or undid it for another transaction: it
-        must have no effect besides the session. ``is_brief``: a request of annotators, who come by the hundred; only
-        a few of these run at a time. Raises as `reading`, and ConfigError for a value that cannot be stored.
+        must have no effect besides the session. Raises as `reading`, and ConfigError for a value that cannot be stored.
         """
         for number in range(1, _TRIES + 1):
             try:
-                with self._place(is_brief), _WritingSession(self.engine, expire_on_commit=False) as session:
+                with self._place(), _WritingSession(self.engine, expire_on_commit=False) as session:
                     if self.is_sqlite:
                         # A writer from the start: a reader that wants to write later could only fail.
                         session.connection().exec_driver_sql("BEGIN IMMEDIATE")
@@ -213,9 +207,8 @@ class Database:
         """Close every connection."""
         self.engine.dispose()
 
-    def _place(self, is_brief: bool) -> AbstractContextManager[None]:  # noqa: FBT001
-        turn = self._brief_turn if is_brief else self._turn
-        return nullcontext() if turn is None else turn.taken()
+    def _place(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._turn is None else self._turn.taken()
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -238,64 +231,48 @@ def _keep(session: Session, row: object) -> None:
 
 
 class FairTurn:
-    """Places for ``with turn.taken()`` that are handed on, when they are let go, to whoever has waited longest.
+    """A place for ``with turn.taken()`` that is handed on, when it is let go, to whoever has waited longest.
 
     `threading.Lock` lets any waiting thread go next, and mostly the one that has just been there: with twenty people at
     one SQLite file some would wait for seconds while others are served at once.
-
-    PostgreSQL has many writers, but the threads of a process share one interpreter: a transaction that waits for it
-    holds its locks meanwhile, and others wait for those. A few at a time take half the processor time of forty.
-
-    ``patience``: seconds after which a thread goes without a place, since whoever has the places may wait for something
-    that takes long; null for never.
     """
 
-    def __init__(self, num_places: int = 1, *, patience: float | None = None) -> None:
+    def __init__(self) -> None:
         self._guard = Lock()
         self._waiting: deque[Lock] = deque()
-        self._num_free = num_places
-        self._patience = -1 if patience is None else patience
+        self._is_free = True
 
     @property
     def num_waiting(self) -> int:
-        """The number of threads that wait for a place."""
+        """The number of threads that wait for the place."""
         return len(self._waiting)
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Wait for a place, and hand it on at the end, also after an error."""
-        has_place = self._wait()
+        """Wait for the place, and hand it on at the end, also after an error."""
+        self._wait()
         try:
             yield
         finally:
-            if has_place:
-                self._hand_on()
+            self._hand_on()
 
-    def _wait(self) -> bool:
-        """Wait for a place. Returns whether there was one before the patience ended."""
+    def _wait(self) -> None:
         with self._guard:
-            if self._num_free:
-                self._num_free -= 1
-                return True
+            if self._is_free:
+                self._is_free = False
+                return
             gate = Lock()
             gate.acquire()
             self._waiting.append(gate)
-        # Opened by whoever hands a place on, which stays taken in between.
-        if gate.acquire(timeout=self._patience):
-            return True
-        with self._guard:
-            if gate in self._waiting:
-                self._waiting.remove(gate)
-                return False
-        # Handed on in the moment in which the patience ended.
-        return True
+        # Opened by whoever hands the place on, which stays taken in between.
+        gate.acquire()
 
     def _hand_on(self) -> None:
         with self._guard:
             if self._waiting:
                 self._waiting.popleft().release()
             else:
-                self._num_free += 1
+                self._is_free = True
 
 
 def _engine(address: str) -> Engine:
