@@ -3,9 +3,12 @@
 import pytest
 from sqlalchemy import select
 
+from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.pipeline.alignment import propose
 from steelyard.workbench.pipeline.queues import next_assignments
-from steelyard.workbench.storage.tables import StoredAssignment
+from steelyard.workbench.results.paper_figures import paper_figures
+from steelyard.workbench.results.paper_pages import methods_paragraph
+from steelyard.workbench.storage.tables import StoredAssignment, StoredProject
 from workbench_crew import Crew, in_order, ranked
 
 
@@ -25,6 +28,19 @@ def test_what_both_people_discard_leaves_at_once_and_the_rest_is_planned_anew(da
         assert task.num_reserved == task.num_answered
     with database.reading() as session:
         assert session.scalars(select(StoredAssignment).filter_by(state="open")).all() == []
+
+
+def test_what_is_out_is_counted_on_progress_and_in_the_paper(database):
+    crew = Crew(database, num_items=2, delivery_share=1.0)
+    crew.annotate(lambda person, responses: in_order(responses, "e"))
+    with database.reading() as session:
+        project = session.get_one(StoredProject, crew.project)
+        counts = progress_figures(session, project, at=crew.now()).discards
+        text = methods_paragraph(paper_figures(session, project, at=crew.now()), "en")
+    assert (counts.responses, counts.items, counts.reasons) == (2, 2, {"garbled": 2})
+    # Of five triples three show the response that left; one triple covers what they compared of the other four.
+    assert (counts.tasks_ended, counts.tasks_added) == (6, 2)
+    assert "2 of 2 items; 6 tasks ended by it, and 2 were planned" in text
 
 
 def test_who_holds_a_task_that_retires_loses_it_and_is_told(database):

@@ -17,6 +17,7 @@ from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.figures.queue_figures import QueueFigures, queue_figures
+from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
 from steelyard.workbench.pipeline.projects import CALIBRATION_SHARE, settings_of
 from steelyard.workbench.pipeline.stopping_notes import saved_answers
 from steelyard.workbench.pipeline.stranded import StrandedWork, stranded_work
@@ -86,7 +87,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``answers_saved``: those that ``stopped_rounds`` of items did not ask for, being sure enough (`stopping_rule`).
     ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
-    ``stranded``: work that waits for nobody.
+    ``stranded``: work that waits for nobody. ``discards``: responses that people took out.
     ``queue``: null where items come in the order of their import.
     """
 
@@ -102,6 +103,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     stopped_rounds: int
     answers_saved: int
     rounds: RoundCounts
+    discards: DiscardCounts
     forecast: ProjectForecast
     forecast_at: float
     stranded: tuple[StrandedWork, ...]
@@ -130,6 +132,7 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         stopped_rounds=saved.num_rounds,
         answers_saved=saved.num_answers,
         rounds=rounds,
+        discards=discard_counts(session, project.id),
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
         stranded=stranded_work(session, project),

@@ -78,7 +78,7 @@ def export_cases(session: Session, project: StoredProject, *, evidence: Evidence
         queues, stops = queue_notes(session, items), stopping_notes(session, items)
         for item in items:
             notes = {"queue": queues.get(item.id), "stopping": stops.get(item.id)}
-            meta = {"agreement": item.agreement, "discarded": list(item.discarded)}
+            meta = {"agreement": item.agreement, "discarded": list(item.discarded), "evidence": evidence}
             # Whoever counts over the cases must know which of them are a random sample.
             meta |= {name: note for name, note in notes.items() if note is not None}
             case = _with_evidence(item, answers.get(item.id, []), evidence, meta)

@@ -4,13 +4,16 @@ A response leaves as soon as all people of one task discard it, or when those wh
 has to judge garbled text. Tasks that show only responses that remain stay, with their answers.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import String, cast, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.task_kinds import kind_named
+from steelyard.core.iteration import batched
+from steelyard.core.types import Record
 from steelyard.workbench.pipeline.disputes import ALIGNING, TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.item_states import move, retire_tasks
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
@@ -18,6 +21,7 @@ from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredTask
 
 _DISCARDED = "responses discarded"
+_BLOCK = 500
 
 
 class ItemDiscards(NamedTuple):
@@ -26,6 +30,39 @@ class ItemDiscards(NamedTuple):
     reasons: dict[str, str]
     num_ended: int
     num_added: int
+
+
+class DiscardCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """The responses of a project that are out now, by reason, the items that they belong to, and the tasks of these.
+
+    ``tasks_ended`` showed one of them; ``tasks_added`` compare what remains.
+    """
+
+    responses: int
+    items: int
+    reasons: dict[str, int]
+    tasks_ended: int
+    tasks_added: int
+
+
+def discard_counts(session: Session, project: int) -> DiscardCounts:
+    """Count what people took out of the items of a project."""
+    of_project = StoredItem.project_id == project, cast(StoredItem.discarded, String) != "[]"
+    rows = session.execute(select(StoredItem.id, StoredItem.discarded).where(*of_project)).all()
+    out = {item: set(responses) for item, responses in rows}
+    found: dict[int, ItemDiscards] = {}
+    for numbers in batched(out, _BLOCK):
+        found |= discards_of(session, numbers)
+    reasons = Counter(
+        reason for item, each in found.items() for response, reason in each.reasons.items() if response in out[item]
+    )
+    return DiscardCounts(
+        responses=sum(map(len, out.values())),
+        items=len(out),
+        reasons=dict(reasons.most_common()),
+        tasks_ended=sum(each.num_ended for each in found.values()),
+        tasks_added=sum(each.num_added for each in found.values()),
+    )
 
 
 def discards_of(session: Session, items: Collection[int]) -> dict[int, ItemDiscards]:

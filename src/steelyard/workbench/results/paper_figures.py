@@ -21,6 +21,7 @@ from steelyard.workbench.figures.agreement_figures import AgreementFigures, Agre
 from steelyard.workbench.figures.dashboards import ItemCounts, ProgressFigures, progress_figures
 from steelyard.workbench.figures.label_coincidences import AnswerSample
 from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
+from steelyard.workbench.pipeline.discards import DiscardCounts
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.storage.figure_tables import StoredGateResult
 from steelyard.workbench.storage.tables import (
@@ -128,6 +129,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     aligned_tasks: int
     agreement: AgreementRow
     alpha_sample: AnswerSample | None
+    discards: DiscardCounts
     gold: Estimate
     layers: tuple[PaperLayer, ...]
     categories: tuple[PaperCategory, ...]
@@ -178,6 +180,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         aligned_tasks=climb.settled_tasks[_ALIGNED],
         agreement=agreement.overall,
         alpha_sample=agreement.alpha_sample,
+        discards=progress.discards,
         gold=quality.gold,
         layers=_layers(session, project, agreement, climb),
         categories=_categories(progress, agreement),

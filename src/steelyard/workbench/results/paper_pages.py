@@ -141,6 +141,9 @@ def _double_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str,
         review[f"{layer.name}_people"] = str(layer.people)
         review[f"{layer.name}_rejected"] = _share(layer.rejected)
     yield "review", review
+    if (discards := figures.discards).responses:
+        numbers = (discards.responses, discards.items, discards.tasks_ended, discards.tasks_added)
+        yield "discards", dict(zip(("responses", "items", "ended", "added"), map(_count, numbers), strict=True))
 
 
 def _quality_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]:
