@@ -237,6 +237,9 @@ def test_the_export_has_what_came_of_a_discussion_and_not_its_steps(database):
     assert len(both.judgments) == 3 * 3
     assert len({judgment.id for judgment in both.judgments}) == 3 * 3
     assert {judgment.meta["stage"] for judgment in aligned.judgments} == {"alignment"}
+    # It is the answer of both, and nobody's own.
+    judges = {judgment.judge for judgment in both.judgments if judgment.meta["stage"] == "annotation"}
+    assert {judgment.judge for judgment in aligned.judgments} == {"+".join(sorted(judges))}
     # Nobody measures the time of a discussion: it is unknown, and not 0.
     assert {judgment.meta["seconds"] for judgment in both.judgments} == {10.0, None}
     assert {judgment.meta["seconds"] for judgment in aligned.judgments} == {None}

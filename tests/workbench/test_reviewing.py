@@ -22,12 +22,14 @@ from steelyard.workbench.pipeline.reviewing import (
 )
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
+    StoredAssignment,
     StoredItem,
     StoredPerson,
     StoredProject,
     StoredReview,
     StoredTask,
 )
+from steelyard.workbench.views.task_views import view_tasks
 from workbench_crew import Crew, in_order
 from workbench_people import NOON, make_project
 
@@ -323,3 +325,14 @@ def test_who_settled_an_item_reviews_it_only_where_no_colleague_can(database, la
     # Nobody else is left, and an item must not wait for ever.
     assert len(queue(crew, layer, settler)) == 1
     deciding(crew, ACCEPTED, layer, person=settler)
+
+
+def test_whoever_annotates_again_reads_why_the_item_was_sent_back(database):
+    crew = annotated(database, delivery_share=1.0)
+    deciding(crew, REJECTED, "delivery")
+    person = crew.people["annotator"][3]
+    crew.take(person)
+    with database.reading() as session:
+        seat = crew.seat(session, person)
+        mine = session.scalars(select(StoredAssignment).filter_by(person_id=person, state="open")).all()
+        assert [task.sent_back for task in view_tasks(session, seat, mine, at=crew.now()).tasks] == [REJECTED.reason]

@@ -141,6 +141,10 @@ def _with_evidence(
     """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
     case = case_of(item)
     letters = letters_of(item, case)
+    annotators: dict[int, dict[str, bool]] = defaultdict(dict)
+    for answer in answers:
+        if answer.stage == "annotation":
+            annotators[answer.task][answer.pseudonym] = answer.is_simulated
     settled = {answer.task: answer.id for answer in answers if answer.stage != "annotation"}
     judgments, ratings = list(case.judgments), list(case.ratings)
     standing: dict[int, tuple[TaskKind, TaskAnswer, Origin]] = {}
@@ -149,7 +153,7 @@ def _with_evidence(
             continue
         content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(answer.kind)
         shown = answer.shown or settling_order(answer.responses, kind, letters)
-        origin = _origin(answer, tuple(shown), item.batch)
+        origin = _origin(answer, tuple(shown), item.batch, annotators[answer.task])
         judgments += kind.judgments(content, origin)
         # A rating has no fields of its own for what a judgment names: the batch and the order shown.
         full = origin.meta | {"batch": item.batch, "shown": list(origin.shown)}
@@ -164,9 +168,14 @@ def _with_evidence(
     return exported
 
 
-def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str) -> Origin:
+def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str, people: dict[str, bool]) -> Origin:
+    """Return where an answer comes from. ``people``: who annotated its task, and whether they are simulated.
+
+    What they aligned is the answer of them all, not of the one who agreed last.
+    """
+    voices = people if answer.stage == "alignment" and people else {answer.pseudonym: answer.is_simulated}
     return Origin(
-        judge=answer.pseudonym,
+        judge="+".join(sorted(voices)),
         task=task_name(answer.round, answer.number) + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
         shown=shown,
         batch=batch,
@@ -174,5 +183,5 @@ def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str) -> Orig
         meta={"stage": answer.stage, "seconds": answer.seconds or None, "guideline": answer.guideline}
         | ({} if answer.guideline_version is None else {"guideline_version": answer.guideline_version})
         # Reports say so wherever such a judgment counts.
-        | ({"simulated": True} if answer.is_simulated else {}),
+        | ({"simulated": True} if any(voices.values()) else {}),
     )

@@ -18,7 +18,14 @@ from steelyard.workbench.pipeline.question_words import QuestionWords, catalogue
 from steelyard.workbench.pipeline.queues import Seat, may_work, responses_shown
 from steelyard.workbench.pipeline.submissions import guideline_of
 from steelyard.workbench.pipeline.work_limits import closed_categories, is_day_full
-from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredGuideline, StoredItem, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredAssignment,
+    StoredGuideline,
+    StoredItem,
+    StoredReview,
+    StoredTask,
+)
 from steelyard.workbench.views.answer_markdown import safe_markdown
 from steelyard.workbench.views.blinding import BlindTask, blind_task
 
@@ -54,6 +61,7 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
     ``prompt_text`` is the last turn as it was written, where a question asks for a text.
     ``category`` is its name in the language of the page.
     ``until``: when the task goes to somebody else, in seconds since 1970.
+    ``sent_back``: why a review sent the item back; empty in the first round.
     """
 
     assignment: int
@@ -69,6 +77,7 @@ class TaskView(Record, frozen=True, kw_only=True, omit_defaults=False):
     has_discards: bool
     draft: TaskAnswer | None
     guideline: int | None
+    sent_back: str
 
 
 class GuidelineView(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -150,6 +159,7 @@ class TaskOnPage(NamedTuple):
     category: str
     draft: TaskAnswer | None
     guideline: int | None
+    sent_back: str = ""
 
 
 def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> TaskView:
@@ -174,6 +184,7 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
         has_discards=kind.has_discards,
         draft=None if shown.draft is None else blind.shown(shown.draft),
         guideline=shown.guideline,
+        sent_back=shown.sent_back,
     )
 
 
@@ -188,8 +199,19 @@ def _view_assignment(session: Session, seat: Seat, assignment: StoredAssignment,
         category=task.category,
         draft=None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer),
         guideline=guideline,
+        sent_back=_why_sent_back(session, task) if task.round > 1 else "",
     )
     return view_task(shown, seat.settings, seat.person.language)
+
+
+def _why_sent_back(session: Session, task: StoredTask) -> str:
+    """Return the reason of the review that began the round of a task. Gold tasks show it, too, as all others do."""
+    rejected = select(StoredReview.reason).where(
+        StoredReview.item_id == task.item_id,
+        StoredReview.round < task.round,
+        StoredReview.decision == "rejected",
+    )
+    return session.scalar(rejected.order_by(StoredReview.round.desc(), StoredReview.id.desc()).limit(1)) or ""
 
 
 def _why_none(session: Session, seat: Seat, at: float) -> Reason:

@@ -59,8 +59,9 @@ const promptOf = (task, words) => {
     unfold.setAttribute("aria-expanded", String(!isFolded));
     unfold.firstChild.data = isFolded ? words.task_unfold : words.task_fold;
   });
+  const sentBack = task.sent_back ? make("p", { class: "sent-back", dir: "auto" }, fill(words.task_sent_back, { reason: task.sent_back })) : null;
   const facts = make("div", { class: "facts" }, make("h1", {}, title), factOf(task.category), factOf(language && languageName(language)));
-  return { node: make("section", { class: "card prompt", "aria-label": title }, facts, body, unfold), unfold };
+  return { node: make("section", { class: "card prompt", "aria-label": title }, facts, sentBack, body, unfold), unfold };
 };
 
 const responseOf = (task, response, flow, tools) => {
