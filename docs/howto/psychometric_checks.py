@@ -7,6 +7,7 @@ figure comes from the functions that the pages call.
 """
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from steelyard.annotation.plackett_luce import (
     draw_choices,
     first_choices,
 )
-from steelyard.annotation.rater_reliability import accuracy_of, fit_panel, reliability_of
+from steelyard.annotation.rater_reliability import accuracy_of, fit_panel, reliability_of, ties_of
 from steelyard.annotation.unexplained import disagreement_of
 from steelyard.core.numerics import Booleans, Floats, generator
 from steelyard.statistics.change_points import change_point
@@ -35,28 +36,39 @@ LEVEL = 0.05
 """The p-value from which the page counts an item as hard."""
 
 
+PAIR = ((0, 1),)
+TRIPLE = ((0, 1, 2),)
+TRIPLES = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1))
+"""The tasks of an item: one pair, one triple, or five triples of five responses."""
+
+
 class Team(NamedTuple):
-    """A team of raters by discrimination, and the pairs that each of its projects has."""
+    """A team of raters by discrimination, who all do the tasks of each item, and how many items its projects have."""
 
     name: str
     discrimination: tuple[float, ...]
     tie: float
     num_items: int
+    tasks: tuple[tuple[int, ...], ...] = PAIR
 
 
 TEAMS = (
     Team("two people", (1.4, 2.2), -1.0, 100),
+    Team("two people, one of them nearly perfect", (1.2, 6.0), -1.0, 100),
     Team("three people", (1.2, 1.8, 2.4), -1.0, 100),
     Team("three people, many ties", (1.2, 1.8, 2.4), 0.5, 100),
+    Team("three people, one of them a spammer", (0.0, 1.5, 2.5), -1.0, 100),
+    Team("three people", (1.2, 1.8, 2.4), -1.0, 10),
+    Team("three people", (1.2, 1.8, 2.4), -1.0, 15),
+    Team("three people", (1.2, 1.8, 2.4), -1.0, 30),
+    Team("three people", (1.2, 1.8, 2.4), -1.0, 400),
+    Team("three people, triples", (1.2, 1.8, 2.4), -1.0, 40, TRIPLE),
     Team("five people", (1.0, 1.4, 1.8, 2.2, 2.6), -1.0, 100),
     Team("five people, one of them a spammer", (0.0, 1.4, 1.8, 2.2, 2.6), -1.0, 100),
     Team("five people, one of them nearly perfect", (1.0, 1.4, 1.8, 2.2, 6.0), -1.0, 100),
+    Team("five people, one of them nearly perfect", (1.0, 1.4, 1.8, 2.2, 6.0), -1.0, 20),
+    Team("five people, one of them nearly perfect, triples", (1.0, 1.4, 1.8, 2.2, 6.0), -1.0, 60, TRIPLE),
 )
-
-
-PAIR = ((0, 1),)
-TRIPLES = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1))
-"""The tasks of an item: one pair, or five triples of five responses."""
 
 
 def answers_of(
@@ -102,20 +114,46 @@ def _drawn_tiers(
 
 
 @APP.command()
-def reliability(projects: int = 2000) -> None:
-    """Print how often the interval of a rater's accuracy contains it, for each rater of each team."""
-    for team in TEAMS:
-        truth = accuracy_of(np.array(team.discrimination))
-        names = [str(place) for place in range(len(truth))]
-        hits = np.zeros((projects, len(truth)))
-        for seed in range(projects):
-            drawn = answers_of(team, generator(seed, "reliability", team.name))
-            answers = [each for of_item in drawn for each in of_item]
-            panel = fit_panel(answers, names, num_items=team.num_items, width=2)
-            found = [reliability_of(panel.raters[name]).accuracy for name in names]
-            hits[seed] = [contains(each, value) for each, value in zip(found, truth, strict=True)]
-        shown = ", ".join(f"{value:.0%}: {hit:.1%}" for value, hit in zip(truth, hits.mean(axis=0), strict=True))
-        print(f"{team.name}, {team.num_items} pairs, {projects} projects: {hits.mean():.1%} ({shown})", flush=True)
+def reliability(projects: int = 2000, processes: int = 1, only: str = "") -> None:
+    """Print how often the intervals of accuracy and ties contain them, for each rater of each team.
+
+    Beside the interval of the page, the normal one of the fit, in which the best are drawn toward the others. ``only``:
+    teams whose name has this.
+    """
+    print("| team | items | true accuracy | accuracy covered (below, above) | width | error | normal | ties |")
+    print("|---|--:|--:|---|--:|--:|--:|--:|")
+    for team in (each for each in TEAMS if only in each.name):
+        raters = Raters(np.array(team.discrimination), np.full(len(team.discrimination), team.tie))
+        truth = np.stack([accuracy_of(raters.discrimination), accuracy_of(raters.discrimination), ties_of(raters)], -1)
+        with ProcessPoolExecutor(processes) as pool:
+            found = np.array(list(pool.map(_found_raters, [team] * projects, range(projects), chunksize=4)))
+        below, above = truth > found[..., 2], truth < found[..., 1]
+        covered = 1 - (below | above).mean(axis=0)
+        error = np.sqrt(((found[..., 0] - truth) ** 2).mean(axis=0))
+        for place, (accuracy, *_) in enumerate(truth):
+            print(
+                f"| {team.name} | {team.num_items} | {accuracy:.0%} | {covered[place, 0]:.1%} "
+                f"({below[:, place, 0].mean():.1%}, {above[:, place, 0].mean():.1%}) "
+                f"| {(found[:, place, 0, 2] - found[:, place, 0, 1]).mean():.2f} | {error[place, 0]:.3f} "
+                f"| {covered[place, 1]:.1%} | {covered[place, 2]:.1%} |",
+                flush=True,
+            )
+
+
+def _found_raters(team: Team, seed: int) -> Floats:
+    """Return value and ends of a project's raters, (rater, 3, 3): accuracy, its normal interval, and ties."""
+    drawn = answers_of(team, generator(seed, "reliability", team.name), team.tasks)
+    answers = [each for of_item in drawn for each in of_item]
+    names = [str(place) for place in range(len(team.discrimination))]
+    panel = fit_panel(answers, names, num_items=team.num_items, width=max(map(max, team.tasks)) + 1)
+    rows = []
+    for rater in panel.raters.values():
+        found = reliability_of(rater)
+        reach = 1.96 * rater.discrimination_error
+        normal = accuracy_of(rater.discrimination + np.array([0.0, -reach, reach]))
+        rows.append([[each.value, each.low, each.high] for each in (found.accuracy, found.ties)])
+        rows[-1].insert(1, normal.tolist())
+    return np.array(rows, np.float64)
 
 
 def contains(interval: Estimate, truth: float) -> bool:

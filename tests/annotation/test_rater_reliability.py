@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from steelyard.annotation.accuracy_curves import AccuracyInterval
 from steelyard.annotation.plackett_luce import RankingAnswer, Raters
 from steelyard.annotation.rater_reliability import (
     FEWEST_SHARED,
@@ -69,7 +70,10 @@ def test_several_answers_to_an_item_do_not_bend_the_accuracy_or_make_it_too_sure
         found = [reliability_of(rater).accuracy for rater in made.raters.values()]
         wanted = accuracy_of(truth, taste)
         assert np.abs(np.mean([each.value for each in found] - wanted)) < 0.03
-        assert all(each.low <= value <= each.high for each, value in zip(found, wanted, strict=True))
+        # Of 95% intervals one of four misses by chance now and then, and then by little.
+        misses = [max(each.low - value, value - each.high) for each, value in zip(found, wanted, strict=True)]
+        assert sum(miss > 0 for miss in misses) <= 1
+        assert max(misses) < 0.02
         assert all(each.n < 200 for each in found)
 
 
@@ -91,14 +95,14 @@ def test_the_number_of_a_rater_is_that_of_answers_to_shared_items():
 
 def test_an_estimate_follows_from_the_parameters_by_hand():
     known = {"tie_error": 0.3, "parameter_covariance": 0.0, "num_answers": 50}
-    rater = RaterParameters(discrimination=1.7, tie=-30.0, discrimination_error=0.2, **known)
+    held = AccuracyInterval(value=0.8, low=0.7, high=0.9, n=40)
+    rater = RaterParameters(discrimination=1.7, tie=-30.0, discrimination_error=0.2, accuracy=held, **known)
     accuracy, ties = reliability_of(rater)
-    ends = accuracy_of(np.array([1.7, 1.7 - 1.96 * 0.2, 1.7 + 1.96 * 0.2]))
-    assert (accuracy.value, accuracy.low, accuracy.high) == pytest.approx(tuple(ends), abs=1e-4)
-    assert accuracy.n == 50
+    assert (accuracy.value, accuracy.low, accuracy.high, accuracy.n) == (0.8, 0.7, 0.9, 40)
     # The odds of a tie are proportional to exp(tie) where it is rare: its logarithm has the deviation of the tie.
     assert ties.value == pytest.approx(0, abs=1e-9)
-    often = reliability_of(RaterParameters(discrimination=0.0, tie=-3.0, discrimination_error=0.0, **known)).ties
+    unknown, often = reliability_of(RaterParameters(discrimination=0.0, tie=-3.0, discrimination_error=0.0, **known))
+    assert unknown.value is None
     share = np.exp(-3.0) / (2 + np.exp(-3.0))
     logit = np.log(share / (1 - share))
     assert often.value == pytest.approx(share)

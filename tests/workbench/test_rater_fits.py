@@ -69,6 +69,25 @@ def test_a_fit_is_due_at_first_after_new_answers_and_after_a_day(one_guesses):
         assert not is_due(session, other, at=NOON)
 
 
+def test_a_fit_of_a_version_without_intervals_of_accuracy_is_due_and_says_nothing_of_it(one_guesses):
+    database, project, people = one_guesses
+    fit_people(database, project, at=NOON)
+
+    def forget(session):
+        row = session.scalar(select(StoredRaterFit))
+        kept = {
+            person: {name: value for name, value in each.items() if name != "accuracy"}
+            for person, each in row.raters.items()
+        }
+        row.raters = kept
+
+    database.write(forget)
+    with database.reading() as session:
+        assert is_due(session, project, at=NOON)
+        made = people_figures(session, session.get(StoredProject, project))
+    assert [row.reliability.value for row in made.people] == [None] * len(people)
+
+
 def make_project_again(database, people):
     """Make a second project in which one answer was given."""
     from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases

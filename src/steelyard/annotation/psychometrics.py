@@ -26,7 +26,7 @@ from steelyard.core.numerics import Floats, Integers
 _CLOSE_RATERS = 0.02
 """The largest move of a rater's parameter, in standard errors, at which the fit has converged."""
 _LONGEST_MOVE = 0.5
-_RATER_SPREAD = np.array([0.75, 1.0])
+RATER_SPREAD = np.array([0.75, 1.0])
 """Standard deviations of discriminations and tie inclinations in the population of raters."""
 _POPULATION = np.array([1.5, -1.0])
 _POPULATION_SPREAD = np.array([1.0, 1.5])
@@ -210,7 +210,7 @@ def _prior_precision(num_raters: int) -> Floats:
     blocks = block_diag(
         *(
             np.linalg.inv(spread**2 * np.eye(num_raters) + common**2)
-            for spread, common in zip(_RATER_SPREAD, _POPULATION_SPREAD, strict=True)
+            for spread, common in zip(RATER_SPREAD, _POPULATION_SPREAD, strict=True)
         )
     )
     return np.asarray(blocks, np.float64)
@@ -218,6 +218,6 @@ def _prior_precision(num_raters: int) -> Floats:
 
 def _population(values: Floats) -> Floats:
     """Return the means of the population given the raters: theirs, with the weight of the prior."""
-    precision = values.shape[1] / _RATER_SPREAD**2
+    precision = values.shape[1] / RATER_SPREAD**2
     prior = 1 / _POPULATION_SPREAD**2
     return (values.mean(axis=1) * precision + _POPULATION * prior) / (precision + prior)

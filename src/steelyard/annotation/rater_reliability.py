@@ -1,9 +1,9 @@
 """How reliable each rater is, with intervals, from the rankings and ties of items that several people judged.
 
 A rater's *accuracy* is the probability that a strict verdict on two random responses has the right direction
-(`accuracy_of`), *ties* the share of two random responses that the rater calls equal. Both follow from the
-parameters that `fit_raters` gives, their 95% intervals from the parameters' standard errors: in simulations they
-contained the truth for 93 to 99% of raters with 10 to 500 answers (docs/log/annotation.md).
+(`accuracy_of`), *ties* the share of two random responses that the rater calls equal. The accuracy with its interval is
+that of `accuracy_curves`, which draws nobody toward the others; ties follow from the parameters that `fit_raters` gives
+and their standard errors. How often intervals contain the truth is in docs/log/annotation.md.
 
 Nobody's truth is needed: who contradicts good raters is less reliable, and who agrees with them more. Errors that all
 raters share are invisible here; gold tasks show them.
@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from steelyard.annotation.accuracy_curves import AccuracyInterval, accuracy_intervals
 from steelyard.annotation.plackett_luce import RankingAnswer, Raters, choices_of
-from steelyard.annotation.psychometrics import PanelFit, fit_raters
+from steelyard.annotation.psychometrics import RATER_SPREAD, PanelFit, fit_raters
 from steelyard.core.numerics import Floats, sigmoid
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
@@ -39,7 +40,8 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     ``num_answers`` are those to items that another rater answered, too: on others nothing can be learned of a rater.
     ``taste`` is the variance of what a rater sees in an item around the item (`Raters`): without it many answers of one
     rater about one item would count as many raters. ``of_one_answer`` are then those of a fit to one answer of each
-    rater to an item; null where no taste is assumed.
+    rater to an item; null where no taste is assumed. ``accuracy`` is null where fewer than `FEWEST_SHARED`
+    answers are about responses that others ranked, too.
     """
 
     discrimination: float
@@ -50,6 +52,7 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     num_answers: int
     taste: float = 0.0
     of_one_answer: "RaterParameters | None" = None
+    accuracy: AccuracyInterval | None = None
 
 
 class RaterReliability(NamedTuple):
@@ -105,6 +108,11 @@ def _parameters(fit: PanelFit, answers: Sequence[RankingAnswer], num_items: int)
     is_shared = num_raters > 1
     num_answers = np.bincount(rater[is_shared[item]], minlength=number)
     errors = fit.standard_errors()
+    usual = float(fit.population[0]), float(RATER_SPREAD[0])
+    # With a taste the accuracy comes from another fit, to one answer each.
+    accuracies: list[AccuracyInterval | None] = [None] * number
+    if not fit.raters.taste:
+        accuracies = accuracy_intervals(answers, fit.raters, population=usual, fewest=FEWEST_SHARED)
     parameters = [
         RaterParameters(
             discrimination=float(fit.raters.discrimination[place]),
@@ -114,6 +122,7 @@ def _parameters(fit: PanelFit, answers: Sequence[RankingAnswer], num_items: int)
             parameter_covariance=float(fit.covariance[place, number + place]),
             num_answers=int(num_answers[place]),
             taste=fit.raters.taste,
+            accuracy=accuracies[place],
         )
         for place in range(number)
     ]
@@ -127,10 +136,11 @@ def reliability_of(rater: RaterParameters) -> RaterReliability:
         why = f"an estimate needs {FEWEST_SHARED} answers to items that others answered, too"
         nothing = Estimate(None, None, None, rater.num_answers, why=why)
         return RaterReliability(nothing, nothing)
-    reach = _NORMAL * rater.discrimination_error
-    ends = np.array([0.0, -reach, reach]) + rater.discrimination
-    value, low, high = accuracy_of(ends, rater.taste).tolist()
-    return RaterReliability(Estimate(value, low, high, rater.num_answers), _ties(rater))
+    known = rater.accuracy
+    if known is None:
+        why = f"an estimate needs {FEWEST_SHARED} answers about responses that others ranked, too"
+        return RaterReliability(Estimate(None, None, None, rater.num_answers, why=why), _ties(rater))
+    return RaterReliability(Estimate(known.value, known.low, known.high, known.n), _ties(rater))
 
 
 def accuracy_of(discrimination: Floats, taste: float = 0.0) -> Floats:

@@ -48,7 +48,8 @@ def _lines(summary: RatersSummary) -> Iterator[str]:
     yield (
         f"Accuracy: the probability that a strict verdict on two random responses has the right direction; ties: the "
         f"share of two random responses called equal. Estimated from {number_of(summary.num_answers, 'answer')} to "
-        f"{shared} that several raters judged; errors that all raters share are not seen."
+        f"{shared} that several raters judged; errors that all raters share are not seen. An interval of accuracy that "
+        "ends at 100% means at least: the answers do not bound it above."
     )
 
 

@@ -73,13 +73,17 @@ def latest_panel(session: Session, project: int) -> StoredPanel | None:
 
 
 def is_due(session: Session, project: int, *, at: float) -> bool:
-    """Tell whether a project needs a new fit: the first, or one with 5% more answers, or one that is not a day old."""
+    """Tell whether a project needs a new fit: the first, one with 5% more answers, or after a day with any."""
     number = count_answers(session, project)
     fit = StoredRaterFit
-    latest = select(fit.at, fit.num_answers).where(fit.project_id == project).order_by(fit.id.desc()).limit(1)
+    latest = select(fit.at, fit.num_answers, fit.raters).where(fit.project_id == project)
+    latest = latest.order_by(fit.id.desc()).limit(1)
     row = session.execute(latest).one_or_none()
     if row is None:
         return number >= FEWEST_SHARED
+    # Fits of earlier versions have no accuracies.
+    if not all("accuracy" in rater for rater in row.raters.values()):
+        return True
     num_new = number - row.num_answers
     return num_new >= max(FEWEST_SHARED, _SHARE_OF_NEW * row.num_answers) or (
         num_new > 0 and at - row.at > _OLD_SECONDS
