@@ -6,6 +6,7 @@ from sqlalchemy import select
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.gold_tasks import add_gold_tasks
 from steelyard.workbench.pipeline.item_states import move
@@ -130,3 +131,22 @@ def test_a_newcomer_gets_the_gold_task_at_the_rate_and_those_who_know_it_never(d
     assert not any(had[people[0]] + had[people[1]])
     # What checks a person is no judgment on the item.
     assert exported(database, project) == before
+
+
+def test_people_says_of_whom_the_share_of_gold_could_not_be_kept(database, settled):
+    project, people = settled
+    make(database, project)
+    tomorrow = NOON + 86400
+    database.write(
+        lambda session: import_cases(
+            session, session.get_one(StoredProject, project), cases(30, first=50), batch="b2", by=None, at=NOON
+        )
+    )
+    for number in range(17):
+        for person in people[: 1 if number >= 7 else 2]:
+            ((assignment, shown),) = take(database, project, person, at=tomorrow)
+            send(database, assignment, answer(shown), at=tomorrow)
+    with database.reading() as session:
+        figures = people_figures(session, session.get_one(StoredProject, project))
+    # A quarter of 17 and of 7 answers, less the one by which days and blocks may differ.
+    assert {row.person: row.gold_missing for row in figures.people} == {people[0]: 3, people[1]: 0}

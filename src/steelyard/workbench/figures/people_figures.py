@@ -4,6 +4,7 @@ All on sums that answers added to (`tallies`), but for the course of the gold an
 """
 
 from collections.abc import Mapping
+from math import floor
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -21,14 +22,16 @@ from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.pipeline.gold_tasks import GOLD_MADE
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.rater_fits import FitNote, latest_panel
+from steelyard.workbench.pipeline.tallies import DAY
 from steelyard.workbench.pipeline.work_limits import closed_categories
 from steelyard.workbench.storage.figure_tables import (
     StoredGoldResult,
     StoredWorkDay,
 )
-from steelyard.workbench.storage.tables import StoredPerson, StoredProject
+from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredProject
 
 _MOST_GOLD = 400
 """The latest gold answers of a person in which a change is looked for."""
@@ -48,7 +51,8 @@ class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A person: answers, gold accuracy with the number of gold answers, its change, and flags that were looked for.
 
     ``reliability`` and ``ties``: `rater_reliability.RaterReliability` by the latest fit; null before the first.
-    ``closed``: categories whose tasks the person gets no more, by the record there.
+    ``closed``: categories whose tasks the person gets no more, by the record there. ``gold_missing``: gold tasks that
+    the share asks for and the person could not get, having had the items of all of them.
     """
 
     person: int
@@ -63,6 +67,7 @@ class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
     drift: Drift | None
     flags: tuple[BehaviourFlag, ...]
     closed: tuple[ClosedCategory, ...] = ()
+    gold_missing: int = 0
 
 
 class PeopleFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -84,6 +89,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
     flags, panel = behaviour_flags(sums), latest_panel(session, project.id)
     reliable = {} if panel is None else {key: reliability_of(each) for key, each in panel.raters.items()}
     closed = closed_categories(session, settings_of(project).limits, project=project.id)
+    missing = _gold_missing(session, project)
     people = session.execute(
         select(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name).where(StoredPerson.id.in_(sums))
     ).all()
@@ -100,6 +106,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
             ties=reliable[person].ties if person in reliable else None,
             drift=changes.get(person),
             flags=flags.get(person, ()),
+            gold_missing=missing.get(person, 0),
             closed=tuple(
                 ClosedCategory(category=category, accuracy=accuracy)
                 for category, accuracy in sorted(closed.get(person, {}).items(), key=lambda row: natural_order(row[0]))
@@ -139,6 +146,24 @@ def _gold_sums(session: Session, project: int) -> dict[int, tuple[int, float, fl
         .group_by(gold.person_id)
     ).all()
     return {person: (number, float(total), float(squares)) for person, number, total, squares in rows}
+
+
+def _gold_missing(session: Session, project: StoredProject) -> dict[int, int]:
+    """Return how many gold tasks each person lacks, since the first day on which the project had any from the start.
+
+    Days do not begin with a block of the gold places: one task too few is none.
+    """
+    made = StoredEvent.subject == "project", StoredEvent.subject_id == project.id, StoredEvent.action == GOLD_MADE
+    first = session.scalar(select(func.min(StoredEvent.at)).where(*made))
+    if first is None:
+        return {}
+    share, days = settings_of(project).rules.gold_share, StoredWorkDay
+    rows = session.execute(
+        select(days.person_id, func.sum(days.num_answers), func.sum(days.num_gold))
+        .where(days.project_id == project.id, days.day > first // DAY)
+        .group_by(days.person_id)
+    )
+    return {person: max(0, floor(share * int(answers)) - int(had) - 1) for person, answers, had in rows}
 
 
 def _gold_courses(session: Session, project: int, numbers: Mapping[int, int]) -> dict[int, GoldCourse]:

@@ -20,6 +20,8 @@ from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredP
 
 SETTLED = ("alignment", "delivery", "operations", "research")
 """The stages whose answers stand."""
+GOLD_MADE = "gold tasks made"
+"""The event of the audit log."""
 
 
 def gold_from_finished(session: Session, project: StoredProject, items: Sequence[int], *, at: float) -> int:
@@ -79,7 +81,7 @@ def add_gold_tasks(
         )
         session.flush()
     if chosen:
-        record(session, Deed("gold tasks made", "project", project.id, by, {"tasks": len(chosen)}), at=at)
+        record(session, Deed(GOLD_MADE, "project", project.id, by, {"tasks": len(chosen)}), at=at)
     return len(chosen)
 
 
