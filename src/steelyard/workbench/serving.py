@@ -8,10 +8,12 @@ import ipaddress
 import os
 import re
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from multiprocessing.reduction import DupFd
+from typing import Any, NamedTuple
 
 import uvicorn
 from fastapi import FastAPI
@@ -140,6 +142,36 @@ def _end_with(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+class _SharedListener(socket.socket):
+    """The listener of several processes, of which each takes one connection at a time.
+
+    asyncio takes all that wait, and a browser keeps its connection: of a hundred people who come at once one process
+    would have three quarters, and give them the slowest answers for as long as they stay. One at a time, between other
+    work, the processes take about as many each.
+    """
+
+    _has_taken = False
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Take a connection; say that none waits when asked again at once, as asyncio does."""
+        self._has_taken = not self._has_taken
+        if not self._has_taken:
+            raise BlockingIOError
+        try:
+            return super().accept()
+        except OSError:
+            self._has_taken = False
+            raise
+
+    def __reduce__(self) -> tuple[Callable[..., "_SharedListener"], tuple[Any, ...]]:
+        # As `multiprocessing` passes any other socket to a process that it starts.
+        return _received, (DupFd(self.fileno()), self.family, self.type, self.proto)
+
+
+def _received(descriptor: Any, family: int, kind: int, protocol: int) -> _SharedListener:
+    return _SharedListener(family, kind, protocol, fileno=descriptor.detach())
+
+
 def serve(
     database: Database, options: Options, reach: Reach, *, num_processes: int = 1, announce: Callable[[str], None]
 ) -> None:
@@ -165,7 +197,9 @@ def serve(
             return
         # Each process opens its own connections, and is started again if it ends.
         database.close()
-        Multiprocess(settings, sockets=[listener]).run()
+        shared = _SharedListener(listener.family, listener.type, listener.proto, fileno=listener.detach())
+        with shared:
+            Multiprocess(settings, sockets=[shared]).run()
 
 
 def _settings(making: _Making, proxy: str | None, num_processes: int) -> uvicorn.Config:
