@@ -63,9 +63,11 @@ _NUM_UNANSWERED = (
 _NUM_ANSWERED = select(func.coalesce(func.sum(StoredWorkDay.num_answers), 0)).where(
     StoredWorkDay.project_id == bindparam("project"), StoredWorkDay.person_id == bindparam("person")
 )
-# Whether anybody is late, and how many tasks a person has had: answers are summed by days, there are thousands of them.
+_HOLDS_ANY = exists().where(StoredAssignment.person_id == bindparam("person"), StoredAssignment.state == "open")
+# Whether anybody is late, how many tasks a person has had, and whether any is open: answers are summed by days, there
+# are thousands of them.
 _NUM_HAD = _NUM_UNANSWERED.scalar_subquery() + _NUM_ANSWERED.scalar_subquery()
-_STANDING = select(_LATE.exists(), cast(_NUM_HAD, BigInteger))
+_STANDING = select(_LATE.exists(), cast(_NUM_HAD, BigInteger), _HOLDS_ANY)
 _TASK = (
     select(StoredTask, StoredItem)
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
@@ -113,12 +115,13 @@ def next_assignments(session: Session, seat: Seat, *, number: int, at: float) ->
 
     None before the person has passed the qualification of the project; no new ones once the answers of a day are given.
     """
-    is_anybody_late, num_had = session.execute(_STANDING, _parameters(seat) | {"at": at}).one()
+    is_anybody_late, num_had, holds_any = session.execute(_STANDING, _parameters(seat) | {"at": at}).one()
     if is_anybody_late:
         _release_expired(session, at)
     if not may_work(session, seat.settings, project=seat.project.id, person=seat.person.id):
         return []
-    mine = _open_assignments(session, seat, at)
+    # Who works without loading ahead holds none when asking for the next one: there is nothing to read then.
+    mine = _open_assignments(session, seat, at) if holds_any else []
     if is_day_full(session, seat.settings.limits, project=seat.project.id, person=seat.person.id, at=at):
         return mine
     room = min(number, _MOST_OPEN)

@@ -102,6 +102,9 @@ def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task:
     if task.is_gold:
         _tally_gold(session, answer, content, task)
         return
+    if task.num_answered == 1:
+        # This one: there is nothing to compare it with.
+        return
     # In the order of the people: whoever adds to several rows takes them in the same order as everybody else.
     for person, other in session.execute(_OTHERS, {"task": task.id, "answer": answer.id}).all():
         counts = count_two_answers(task.responses, (content, msgspec.convert(other, TaskAnswer)), kind)
