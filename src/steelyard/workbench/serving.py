@@ -143,7 +143,7 @@ def _end_with(parent: int) -> None:
 
 
 class _SharedListener(socket.socket):
-    """The listener of several processes, of which each takes one connection at a time.
+    """The listener of several processes: each takes one connection at a time.
 
     asyncio takes all that wait, and a browser keeps its connection: of a hundred people who come at once one process
     would have three quarters, and give them the slowest answers for as long as they stay. One at a time, between other

@@ -84,7 +84,7 @@ def needs(permission: Permission) -> Callable[[Request], Awaitable[Visitor]]:
 
 
 def permitted(request: Request, permission: Permission) -> Visitor:
-    """Return who sends a request that is no form: `needs` for a function that is in a thread already.
+    """Return who sends a request without a form: `needs` for a function that runs in a thread already.
 
     Raises as `needs`; the session's token is in the header alone.
     """

@@ -113,7 +113,7 @@ def _card_page(
     )
 
 
-class _TasksAsked(msgspec.Struct, frozen=True):
+class _TasksQuery(msgspec.Struct, frozen=True):
     """Up to ``number`` tasks of a project; ``person`` is whose page asks."""
 
     project: int
@@ -121,11 +121,11 @@ class _TasksAsked(msgspec.Struct, frozen=True):
     person: int | None = None
 
 
-@brief_route("GET", "/annotate/tasks", "annotate", _TasksAsked)
-def tasks(brief: BriefRequest[_TasksAsked]) -> bytes:
+@brief_route("GET", "/annotate/tasks", "annotate", _TasksQuery)
+def tasks(brief: BriefRequest[_TasksQuery]) -> bytes:
     """Return up to ``number`` tasks of the visitor, reserved until they expire."""
-    now, (project, number) = time.time(), (brief.asked.project, brief.asked.number)
-    check_person(brief.visitor, brief.asked.person)
+    now, (project, number) = time.time(), (brief.query.project, brief.query.number)
+    check_person(brief.visitor, brief.query.person)
 
     def load(session: Session) -> bytes:
         seat = seat_in(session, brief.visitor.person, project)
@@ -145,7 +145,7 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
     return Response(msgspec.json.encode(figures), media_type="application/json")
 
 
-class _DraftSent(msgspec.Struct, frozen=True):
+class _DraftQuery(msgspec.Struct, frozen=True):
     """What comes with a draft: ``seconds`` since the last one; ``again`` where nothing was entered since."""
 
     assignment: int
@@ -153,7 +153,7 @@ class _DraftSent(msgspec.Struct, frozen=True):
     again: bool = False
 
 
-class _AnswerSent(msgspec.Struct, frozen=True):
+class _AnswerQuery(msgspec.Struct, frozen=True):
     """What comes with an answer: ``seconds`` since the last draft, ``guideline`` on the page."""
 
     assignment: int
@@ -161,8 +161,8 @@ class _AnswerSent(msgspec.Struct, frozen=True):
     guideline: int | None = None
 
 
-@brief_route("POST", "/annotate/{assignment}/draft", "annotate", _DraftSent)
-def draft(brief: BriefRequest[_DraftSent]) -> bytes:
+@brief_route("POST", "/annotate/{assignment}/draft", "annotate", _DraftQuery)
+def draft(brief: BriefRequest[_DraftQuery]) -> bytes:
     """Keep what was entered so far, and the task for the person who enters it.
 
     With ``again`` the time counts, and a draft that another page has stored meanwhile stays.
@@ -172,27 +172,27 @@ def draft(brief: BriefRequest[_DraftSent]) -> bytes:
     def keep(session: Session, row: StoredAssignment, project: StoredProject) -> str:
         expires_at = now + 60 * settings_of(project).rules.lock_minutes
         stored = blind_task_of(session, row).stored(answer)
-        if brief.asked.again and row.draft is not None:
+        if brief.query.again and row.draft is not None:
             stored = msgspec.convert(row.draft, TaskAnswer)
-        save_draft(session, row, stored, seconds=brief.asked.seconds, expires_at=expires_at)
+        save_draft(session, row, stored, seconds=brief.query.seconds, expires_at=expires_at)
         return row.state
 
-    return _encoded(_outcome_of(brief.database, brief.visitor.person, brief.asked.assignment, keep))
+    return _encoded(_outcome_of(brief.database, brief.visitor.person, brief.query.assignment, keep))
 
 
-@brief_route("POST", "/annotate/{assignment}/answer", "annotate", _AnswerSent)
-def answer(brief: BriefRequest[_AnswerSent]) -> bytes:
+@brief_route("POST", "/annotate/{assignment}/answer", "annotate", _AnswerQuery)
+def answer(brief: BriefRequest[_AnswerQuery]) -> bytes:
     """Store an answer: once, however often it is sent."""
-    now, answer, asked = time.time(), _answer_in(brief.body), brief.asked
+    now, answer, query = time.time(), _answer_in(brief.body), brief.query
 
     def store(session: Session) -> tuple[str, int | None]:
-        locked = lock_assignment(session, asked.assignment, person=brief.visitor.person, guideline=asked.guideline)
+        locked = lock_assignment(session, query.assignment, person=brief.visitor.person, guideline=query.guideline)
         if locked is None:
             raise HTTPException(404)
         settings = settings_of(locked.project)
         stored = blind_task_of(session, locked.assignment).stored(answer)
         _check_reasons(session, locked.project, stored)
-        outcome = submit(session, locked, stored, seconds=asked.seconds, at=now).outcome
+        outcome = submit(session, locked, stored, seconds=query.seconds, at=now).outcome
         return outcome, None if settings.rules.fewest_annotators is None else locked.project.id
 
     outcome, stopping = brief.database.write(store)

@@ -28,16 +28,16 @@ from steelyard.workbench.storage.database import Database
 _AT_A_TIME = 3
 _PATIENCE = 2.0
 """Seconds after which a request no longer waits for the few threads: those may wait for something that takes long."""
-AskedT = TypeVar("AskedT")
+QueryT = TypeVar("QueryT")
 ResultT = TypeVar("ResultT")
 
 
-class BriefRequest(NamedTuple, Generic[AskedT]):
-    """A request, who sends it, what its address asks, and its body."""
+class BriefRequest(NamedTuple, Generic[QueryT]):
+    """A request, who sends it, what its path and its query hold, and its body."""
 
     request: Request
     visitor: Visitor
-    asked: AskedT
+    query: QueryT
     body: bytes
 
     @property
@@ -64,18 +64,18 @@ class BriefThreads:
 
 
 def brief_route(
-    method: str, path: str, permission: Permission, asked: type[AskedT]
-) -> Callable[[Callable[[BriefRequest[AskedT]], bytes]], Route]:
-    """Make a route of a function that answers with JSON. ``asked``: the record of its path and its query.
+    method: str, path: str, permission: Permission, query: type[QueryT]
+) -> Callable[[Callable[[BriefRequest[QueryT]], bytes]], Route]:
+    """Make a route of a function that answers with JSON. ``query``: the record of its path and query.
 
     A request without the permission is answered as by the dependency `needs`, one that asks something else with 422.
     """
 
-    def made(answer: Callable[[BriefRequest[AskedT]], bytes]) -> Route:
+    def made(answer: Callable[[BriefRequest[QueryT]], bytes]) -> Route:
         def answered(request: Request, body: bytes) -> bytes:
             visitor = permitted(request, permission)
             try:
-                read = msgspec.convert({**request.query_params, **request.path_params}, asked, strict=False)
+                read = msgspec.convert({**request.query_params, **request.path_params}, query, strict=False)
             except msgspec.ValidationError as error:
                 raise HTTPException(422, str(error)) from None
             return answer(BriefRequest(request, visitor, read, body))
