@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
-from steelyard.workbench.accounts.people import log_in
+from steelyard.workbench.accounts.people import log_in, public_name
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredTask
 from workbench_people import NOON, content_of
@@ -34,6 +34,8 @@ class Annotator:
         self.name = f"person {next(names)}"
         login = Login(self.database, self.name, language=language)
         self.person = login.person
+        with self.database.reading() as session:
+            self.owner = f"{public_name(session)}-{self.person}"
         tab.complaints.clear()
         tab.forget(self.server.origin)
         tab.set_cookie(self.server.origin, "steelyard_workbench", login.cookie)

@@ -50,7 +50,7 @@ def test_two_windows_have_different_tasks_and_every_answer_is_stored_once(served
             page.press(*KEYS)
             page.tab.wait(f"{BANNER}.textContent.includes('sent later')")
         first.tab.wait(f"{BANNER}.textContent.includes('sent later: 2')")
-        first.tab.wait(f"JSON.stringify(Object.keys(localStorage)).match(/outbox-{first.person}-/g).length === 2")
+        first.tab.wait(f"JSON.stringify(Object.keys(localStorage)).match(/outbox-{first.owner}-/g).length === 2")
     finally:
         browser.disconnect(False)
     first.answers(2)

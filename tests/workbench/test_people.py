@@ -243,3 +243,14 @@ def test_the_name_of_an_erased_person_is_nowhere_in_the_files_of_sqlite(sqlite_t
     assert all(name.encode() in content for name in names if name not in erased)
     assert [name for name in erased if name.encode() in content] == []
     database.close()
+
+
+def test_each_workbench_has_a_public_name_of_its_own_that_stays(new_sqlite, tmp_path):
+    """Browsers keep answers under it: those of another workbench at the same address are not sent to this one."""
+    other = Database(f"sqlite:///{tmp_path}/other.db")
+    other.migrate()
+    other.write(people.make_key)
+    first, again, second = (each.write(people.public_name) for each in (new_sqlite(), new_sqlite(), other))
+    other.close()
+    assert first == again
+    assert first != second

@@ -103,6 +103,11 @@ def make_key(session: Session) -> None:
         session.add(StoredKey(name="cookies", value=secrets.token_hex(32)))
 
 
+def public_name(session: Session) -> str:
+    """Return what tells this workbench from others that were served at the same address: a hash of its key."""
+    return hashlib.sha256(b"public name" + _key(session)).hexdigest()[:12]
+
+
 def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -> StoredPerson:
     """Make an account.
 

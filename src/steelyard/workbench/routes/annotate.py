@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.core.errors import ConfigError
-from steelyard.workbench.accounts.people import Visitor
+from steelyard.workbench.accounts.people import Visitor, public_name
 from steelyard.workbench.accounts.permissions import Annotator, LoginNeeded
 from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.pipeline.changed_settings import reasons_so_far
@@ -97,7 +97,13 @@ def _card_page(
     settings = settings_of(project)
     is_qualification = not may_work(session, settings, project=project.id, person=visitor.person)
     reasons = settings.discard_reasons
-    setup = {"person": visitor.person, "project": project.id, "discard_reasons": reasons, "rubric": rubric}
+    setup = {
+        "person": visitor.person,
+        "workbench": public_name(session),
+        "project": project.id,
+        "discard_reasons": reasons,
+        "rubric": rubric,
+    }
     setup |= {"is_qualification": is_qualification, "has_others": has_others}
     text = msgspec.json.encode(setup | {"words": words}).decode()
     return page(

@@ -15,9 +15,9 @@ const isEntry = (value) => isAnswer(value) && Number.isInteger(value.assignment)
 const isSame = (first, second) => JSON.stringify(first) === JSON.stringify(second);
 
 // `send(path, {body})` gives {status, data}; `later(run, ms)` runs something later; `alone(run)` runs it in one window at a
-// time; `onChange(state)` hears of every change.
-export const makeOutbox = ({ store, person, send, later, onChange, alone = (run) => run(), now = Date.now }) => {
-  const listKey = `steelyard-outbox-${person}`, prefix = `${listKey}-`, donePrefix = `steelyard-done-${person}-`;
+// time; `onChange(state)` hears of every change. `person` names a person of one workbench, `former` as versions before did.
+export const makeOutbox = ({ store, person, former = person, send, later, onChange, alone = (run) => run(), now = Date.now }) => {
+  const listKey = `steelyard-outbox-${former}`, prefix = `steelyard-outbox-${person}-`, donePrefix = `steelyard-done-${person}-`;
   const state = { isSending: false, wait: FIRST_WAIT_MS, problem: null, refused: [], isScheduled: false };
   const keyOf = (assignment) => `${prefix}${assignment}`;
   const keys = () => store.keys(prefix).filter((key) => isEntry(store.get(key)));
@@ -28,18 +28,26 @@ export const makeOutbox = ({ store, person, send, later, onChange, alone = (run)
   };
   const refuse = (assignment, reason) => { state.refused = [...state.refused, { assignment, reason }]; };
 
-  // Versions before this one kept all answers of a person in one list, and the numbers of the last ones in another.
-  const takeOverList = () => {
+  // Versions before this one kept all answers of a person in one list, the numbers of the last ones in another, and drafts
+  // without the name of the workbench.
+  const takeOverFormer = () => {
     const list = store.get(listKey);
     for (const entry of Array.isArray(list) ? list.filter(isEntry) : []) if (!isEntry(store.get(keyOf(entry.assignment)))) store.set(keyOf(entry.assignment), { ...entry, at: 0 });
     if (Array.isArray(list) && list.every(isEntry)) store.remove(listKey);
     store.persist();
-    store.remove(`steelyard-done-${person}`);
+    store.remove(`steelyard-done-${former}`);
+    const draftPrefix = `steelyard-draft-${former}-`;
+    for (const key of former === person ? [] : store.keys(draftPrefix).filter((each) => /^-?\d+$/.test(each.slice(draftPrefix.length)))) {
+      const current = `steelyard-draft-${person}-${key.slice(draftPrefix.length)}`;
+      if (!isAnswer(store.get(key))) continue;
+      if (store.get(current) === null) store.set(current, store.get(key));
+      store.remove(key);
+    }
   };
   // An answer that cannot be read is not sent. It is put aside and said: its task comes back.
   const putAside = () => {
     for (const key of [...store.keys(prefix), ...store.keys(listKey).filter((each) => each === listKey)].filter((each) => !isEntry(store.get(each)))) {
-      refuse(Number(key.slice(prefix.length)) || null, "unreadable");
+      refuse(Number(key.split("-").at(-1)) || null, "unreadable");
       store.set(key.replace("outbox", "unreadable"), store.raw(key) ?? store.get(key));
       store.remove(key);
     }
@@ -101,7 +109,7 @@ export const makeOutbox = ({ store, person, send, later, onChange, alone = (run)
 
   return {
     // Take over what an earlier version, or another window, left: before anything is sent.
-    open: () => { takeOverList(); putAside(); report(); },
+    open: () => { takeOverFormer(); putAside(); report(); },
     put: (entry) => {
       const before = store.get(keyOf(entry.assignment));
       // Of two windows with the same task, the answer of the first one counts.

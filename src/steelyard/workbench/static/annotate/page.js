@@ -24,7 +24,9 @@ const byId = (id) => document.getElementById(id);
 const dialog = byId("dialog"), place = byId("task");
 const later = (run, wait) => window.setTimeout(run, wait);
 const store = makeStore(storageOf(window), makeJournal((...named) => window.indexedDB.open(...named), later));
-const tabs = makeTabs({ locks: navigator.locks, channel: window.BroadcastChannel ? new BroadcastChannel(`steelyard-${setup.person}-${setup.project}`) : null, person: setup.person });
+// Another workbench may be served at the same address, with the same numbers of people and tasks.
+const owner = `${setup.workbench}-${setup.person}`;
+const tabs = makeTabs({ locks: navigator.locks, channel: window.BroadcastChannel ? new BroadcastChannel(`steelyard-${owner}-${setup.project}`) : null, person: owner });
 // Not the time of day, which a person or the network may set while somebody works.
 const clock = makeClock(() => performance.now(), () => document.visibilityState === "visible");
 
@@ -38,7 +40,7 @@ const paintSaving = () => {
   drawSaving(byId("saving"), { isWaiting: all.some(({ isWaiting }) => isWaiting), problem: all.some(({ isWaiting, problem }) => isWaiting && problem), isKept: all.every(({ isKept }) => isKept !== false), at: saving.at }, words);
 };
 const outbox = makeOutbox({
-  store, person: setup.person, send, later, alone: tabs.alone,
+  store, person: owner, former: setup.person, send, later, alone: tabs.alone,
   onChange: (state) => {
     drawBanner(byId("banner"), state, { words, retry: () => outbox.retry(), forgive: () => outbox.forgive() });
     if (saving.answers.isWaiting && !state.waiting) saving.at = new Date();
@@ -48,7 +50,7 @@ const outbox = makeOutbox({
 });
 // Drafts of a qualification stay in the browser: its tasks are nobody else's.
 const drafts = makeDrafts({
-  store, person: setup.person, send: isQualification ? null : send, later, clock,
+  store, person: owner, send: isQualification ? null : send, later, clock,
   onChange: (state) => { if (state.isStored) saving.at = new Date(); saving.draft = state; paintSaving(); },
   onOutcome: (assignment, outcome) => { if (outcome !== "open" && card?.task.assignment === assignment) leave(outcome); },
 });

@@ -37,6 +37,7 @@ export const drawBanner = (place, { waiting, problem, refused, isKept = true }, 
   for (const { reason } of refused) parts.push(make("span", {}, REFUSALS[reason] ? words[REFUSALS[reason]] : fill(words.task_refused, { reason })));
   if (refused.length) parts.push(button(words.task_understood, forgive));
   place.hidden = !parts.length;
+  place.classList.toggle("loss", !isKept);
   place.replaceChildren(...parts);
 };
 
