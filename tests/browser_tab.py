@@ -50,12 +50,18 @@ class Tab:
         self.complaints, self._page = [], page
         self._page.on("pageerror", lambda error: self.complaints.append(error.stack or error.message))
         self._page.on("console", self._listen)
+        self._page.on("dialog", self._refuse)
         self._devtools = self._context.new_cdp_session(self._page)
         self._devtools.send("Network.enable")
 
     def _listen(self, message):
         if message.type == "error":
             self.complaints.append(f"{message.text} {message.location['url']}")
+
+    def _refuse(self, dialog):
+        if dialog.type != "beforeunload":
+            self.complaints.append(f"a page opened a dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _in_thread(self, action, *arguments, **more):
         return self._thread.submit(action, *arguments, **more).result()
