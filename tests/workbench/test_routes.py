@@ -34,7 +34,8 @@ HOLDERS = {
 }
 """Who has each permission, written a second time by hand."""
 OPEN = {("GET", "/login"), ("POST", "/login"), ("GET", "/api/openapi.json"), ("HEAD", "/api/openapi.json")}
-"""What nobody may do, too. The description of the interface has no data."""
+OPEN |= {("", "/static"), ("", "/vendored")}
+"""What nobody may do, too. The description of the interface has no data, and files of pages have none."""
 
 
 class Row(NamedTuple):
@@ -165,6 +166,9 @@ def routes_of(routes):
             yield from routes_of(inner.routes)
         elif isinstance(route, APIRoute) or getattr(route, "methods", None):
             yield from ((method, route.path, route) for method in route.methods)
+        else:
+            # An application of its own, such as a folder of files: nobody is asked who they are.
+            yield "", route.path, route
 
 
 def filled(path, site, role, *, is_foreign):
