@@ -1,13 +1,16 @@
 """Managing projects and people: settings as a form, guidelines in versions, lists by the page, first passwords."""
 
+import getpass
+import io
 import re
+import tempfile
 
 import pytest
 from sqlalchemy import func, select
 
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules
-from steelyard.core.errors import ConfigError
+from steelyard.core.errors import ConfigError, RecordError
 from steelyard.workbench.accounts.people import LoginRefused, first_password, log_in
 from steelyard.workbench.pipeline.listings import (
     EventSelection,
@@ -21,6 +24,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.storage.tables import StoredEvent, StoredGuideline, StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
 from steelyard.workbench.views.settings_form import setting_fields, settings_from
+from steelyard.workbench.views.uploads import read_upload
 from workbench_people import NOON, answer_all, make_project
 from workbench_site import case_lines
 
@@ -217,3 +221,14 @@ def test_a_check_begins_where_the_last_one_ended_and_the_whole_log_is_read_on_re
     assert "broken at event 3" in check(whole="true")
     # A log that is broken is not noted as checked.
     assert f"whole from event {last + 3} to {last + 3}." in check()
+
+
+def test_an_upload_leaves_nothing_and_removes_what_a_server_that_was_killed_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / f".steelyard-upload-{getpass.getuser()}.x1.part"
+    left.mkdir()
+    (left / "cases.jsonl").write_text("half")
+    assert len(read_upload(io.BytesIO(case_lines(2)), "cases.jsonl")) == 2
+    with pytest.raises(RecordError, match=r"cases\.jsonl:1"):
+        read_upload(io.BytesIO(b"half"), "cases.jsonl")
+    assert list(tmp_path.iterdir()) == []

@@ -3,12 +3,15 @@
 Errors name the file as the sender knows it, with the line, and not the place where it lies for a moment here.
 """
 
+import getpass
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from steelyard.core.errors import FileError, Place, UserError
 from steelyard.core.types import Case
+from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 
 _BLOCK = 2**20
@@ -47,8 +50,12 @@ def read_upload(file: BinaryIO, name: str) -> list[Case]:
             allowed=", ".join(CASE_SUFFIXES),
             do="make a case file of it: steelyard convert",
         )
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        path = Path(folder) / f"cases{suffix}"
+    place = Path(tempfile.gettempdir()) / f"steelyard-upload-{getpass.getuser()}"
+    # What a server that was killed has left of an upload.
+    with suppress(OSError):
+        sweep_parts(place)
+    with part_folder(place) as folder:
+        path = folder / f"cases{suffix}"
         with path.open("wb") as copy:
             while block := file.read(_BLOCK):
                 copy.write(block)
