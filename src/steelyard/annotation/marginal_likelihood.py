@@ -49,12 +49,12 @@ class _Sets(NamedTuple):
     length: Integers
 
     def where(self, mask: Booleans) -> "_Sets":
-        kept, row = np.unique(self.row[np.repeat(mask, self.length)], return_inverse=True)
+        remaining, row = np.unique(self.row[np.repeat(mask, self.length)], return_inverse=True)
         number = np.full(len(self.rater), -1)
-        number[kept] = np.arange(len(kept))
-        said = [block.where(number[block.item] >= 0) for block in self.choices]
-        choices = [block._replace(item=number[block.item]) for block in said if len(block.item)]
-        return _Sets(self.points, choices, self.rater[kept], row, self.length[mask])
+        number[remaining] = np.arange(len(remaining))
+        blocks = [block.where(number[block.item] >= 0) for block in self.choices]
+        choices = [block._replace(item=number[block.item]) for block in blocks if len(block.item)]
+        return _Sets(self.points, choices, self.rater[remaining], row, self.length[mask])
 
 
 class MarginalLikelihood:
@@ -62,16 +62,16 @@ class MarginalLikelihood:
 
     def __init__(self, sets: Sequence[_Sets], num_raters: int) -> None:
         self._sets, self._num_raters = sets, num_raters
-        said = [each.rater[each.row] for each in sets]
-        self.num_answers = np.bincount(np.concatenate([np.zeros(0, np.int64), *said]), minlength=num_raters)
+        raters = [each.rater[each.row] for each in sets]
+        self.num_answers = np.bincount(np.concatenate([np.zeros(0, np.int64), *raters]), minlength=num_raters)
 
     def of_rater(self, rater: int) -> "MarginalLikelihood":
         """Return the likelihood of the sets that a rater ranked."""
-        kept = []
+        remaining = []
         for each in self._sets:
             start = np.cumsum(each.length) - each.length
-            kept.append(each.where(np.logical_or.reduceat(each.rater[each.row] == rater, start)))
-        return MarginalLikelihood([each for each in kept if len(each.length)], self._num_raters)
+            remaining.append(each.where(np.logical_or.reduceat(each.rater[each.row] == rater, start)))
+        return MarginalLikelihood([each for each in remaining if len(each.length)], self._num_raters)
 
     def slopes(self, raters: Raters) -> MarginalSlopes:
         """Return value, gradient and information at the parameters of the raters."""
@@ -108,18 +108,18 @@ def marginal_likelihood(answers: Sequence[RankingAnswer], num_raters: int) -> Ma
         tiers = tuple(tuple(sorted(place[response] for response in tier)) for tier in answer.tiers)
         sets[(answer.item, *sorted(ranked))].append((answer.rater, tiers))
     sized: dict[int, list[list[tuple[int, _Tiers]]]] = defaultdict(list)
-    for key, said in sets.items():
-        if len(key) > 2 and len({rater for rater, _ in said}) > 1:
-            sized[len(key) - 1].append(said)
-    return MarginalLikelihood([_sets_of(size, said) for size, said in sorted(sized.items())], num_raters)
+    for key, rankings in sets.items():
+        if len(key) > 2 and len({rater for rater, _ in rankings}) > 1:
+            sized[len(key) - 1].append(rankings)
+    return MarginalLikelihood([_sets_of(size, rankings) for size, rankings in sorted(sized.items())], num_raters)
 
 
 def _sets_of(size: int, sets: Sequence[Sequence[tuple[int, _Tiers]]]) -> _Sets:
     rows: dict[tuple[int, _Tiers], int] = {}
-    row = np.array([rows.setdefault(each, len(rows)) for said in sets for each in said], np.int64)
+    row = np.array([rows.setdefault(each, len(rows)) for rankings in sets for each in rankings], np.int64)
     choices = choices_of([RankingAnswer(number, rater, tiers) for (rater, tiers), number in rows.items()])
     rater = np.array([rater for rater, _ in rows], np.int64)
-    return _Sets(_points(size), choices, rater, row, np.array([len(said) for said in sets], np.int64))
+    return _Sets(_points(size), choices, rater, row, np.array([len(rankings) for rankings in sets], np.int64))
 
 
 class _Tables(NamedTuple):
