@@ -20,14 +20,14 @@ from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.names import normalize_name
-from steelyard.workbench.accounts.account_names import (
+from steelyard.workbench.pipeline.departures import hand_over
+from steelyard.workbench.storage.account_names import (
     check_free,
     checked_display_name,
     checked_name,
     checked_skills,
     erased_name,
 )
-from steelyard.workbench.pipeline.departures import hand_over
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import (

@@ -108,8 +108,8 @@ def _doubles(session: Session, statement: Select, **wanted: int) -> list[DoubleA
             batch=batch,
             people=(first, second),
             responses=responses,
-            answers=(msgspec.convert(one, TaskAnswer), msgspec.convert(other, TaskAnswer)),
+            answers=(msgspec.convert(content, TaskAnswer), msgspec.convert(second_content, TaskAnswer)),
             kind=kind,
         )
-        for item, batch, responses, kind, first, second, one, other in session.execute(statement, wanted)
+        for item, batch, responses, kind, first, second, content, second_content in session.execute(statement, wanted)
     ]
