@@ -30,8 +30,9 @@ _TAIL = 0.025
 _OPEN = np.exp(-1.92)
 """The density at an end over the highest one from which the end is not excluded (half of the 95% point of chi²)."""
 _PART_OF_POPULATION = 0.8
-_WHOLE = 3000
-"""Answers up to which all of them are taken anew for each rater; of more, those to sets that the rater ranked."""
+_WHOLE = 1500
+"""Answers times raters up to which all answers are taken anew for each rater; above, those to sets that the rater
+ranked: with 1,749 triples of 29 people that moves an end by 0.006 at most, and takes a twelfth of the time."""
 _FAR = 5.0
 """The fall of the log density at which a curve ends."""
 _MOST_POINTS = 30
@@ -62,7 +63,7 @@ def accuracy_intervals(
     start = np.concatenate([np.interp(raters.discrimination, _scale().discrimination, _scale().logit), raters.tie])
     everything = np.arange(len(start))
     peak = posterior.highest(start, everything, most=40, close=1e-3)
-    is_small = likelihood.num_answers.sum() <= _WHOLE
+    is_small = likelihood.num_answers.sum() * len(enough) <= _WHOLE
     intervals: list[AccuracyInterval | None] = []
     for rater, number in enumerate(likelihood.num_answers.tolist()):
         if not enough[rater]:

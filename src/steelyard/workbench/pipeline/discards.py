@@ -50,18 +50,18 @@ def discard_counts(session: Session, project: int) -> DiscardCounts:
     of_project = StoredItem.project_id == project, cast(StoredItem.discarded, String) != "[]"
     rows = session.execute(select(StoredItem.id, StoredItem.discarded).where(*of_project)).all()
     out = {item: set(responses) for item, responses in rows}
-    found: dict[int, ItemDiscards] = {}
+    discards: dict[int, ItemDiscards] = {}
     for numbers in batched(out, _BLOCK):
-        found |= discards_of(session, numbers)
+        discards |= discards_of(session, numbers)
     reasons = Counter(
-        reason for item, each in found.items() for response, reason in each.reasons.items() if response in out[item]
+        reason for item, each in discards.items() for response, reason in each.reasons.items() if response in out[item]
     )
     return DiscardCounts(
         responses=sum(map(len, out.values())),
         items=len(out),
         reasons=dict(reasons.most_common()),
-        tasks_ended=sum(each.num_ended for each in found.values()),
-        tasks_added=sum(each.num_added for each in found.values()),
+        tasks_ended=sum(each.num_ended for each in discards.values()),
+        tasks_added=sum(each.num_added for each in discards.values()),
     )
 
 
@@ -72,11 +72,11 @@ def discards_of(session: Session, items: Collection[int]) -> dict[int, ItemDisca
         .where(StoredEvent.subject == "item", StoredEvent.subject_id.in_(items), StoredEvent.action == _DISCARDED)
         .order_by(StoredEvent.id)
     )
-    found: dict[int, ItemDiscards] = {}
+    discards: dict[int, ItemDiscards] = {}
     for item, detail in rows:
-        reasons, ended, added = found.get(item, ItemDiscards({}, 0, 0))
-        found[item] = ItemDiscards(reasons | detail["responses"], ended + detail["retired"], added + detail["added"])
-    return found
+        reasons, ended, added = discards.get(item, ItemDiscards({}, 0, 0))
+        discards[item] = ItemDiscards(reasons | detail["responses"], ended + detail["retired"], added + detail["added"])
+    return discards
 
 
 def remove_discarded(

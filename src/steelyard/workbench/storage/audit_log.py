@@ -160,8 +160,8 @@ def _changed_answer(session: Session, sealed: dict[int, str], *, is_whole: bool)
     last = min(sealed) - 1
     while rows := session.execute(_ANSWERS, {"answer": last}).all():
         for last, content in rows:
-            told = sealed.pop(last, None)
-            if (told is None and is_whole) or (told is not None and told != _content_hash(content)):
+            expected = sealed.pop(last, None)
+            if (expected is None and is_whole) or (expected is not None and expected != _content_hash(content)):
                 return last
     return min(sealed, default=None)
 
