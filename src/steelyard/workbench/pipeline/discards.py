@@ -74,6 +74,7 @@ def discards_of(session: Session, items: Collection[int]) -> dict[int, ItemDisca
     )
     discards: dict[int, ItemDiscards] = {}
     for item, detail in rows:
+        assert item is not None, "an event about an item has its number"
         reasons, ended, added = discards.get(item, ItemDiscards({}, 0, 0))
         discards[item] = ItemDiscards(reasons | detail["responses"], ended + detail["retired"], added + detail["added"])
     return discards
