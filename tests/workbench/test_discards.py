@@ -8,7 +8,7 @@ from steelyard.workbench.pipeline.alignment import propose
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph
-from steelyard.workbench.storage.tables import StoredAssignment, StoredProject
+from steelyard.workbench.storage.tables import HAS_DISCARDS, StoredAssignment, StoredProject
 from workbench_crew import Crew, in_order, ranked
 
 
@@ -114,3 +114,10 @@ def test_alignment_discards_and_the_item_goes_back_for_its_new_tasks(database):
     # Disputes about e went with it.
     assert crew.item().state == "delivery review"
     assert all("e" not in each.task.responses for each in crew.evidence())
+
+
+def test_items_with_discards_are_found_in_an_index_of_their_own(new_sqlite):
+    with new_sqlite().engine.connect() as connection:
+        asked = f"SELECT items.id, items.discarded FROM items WHERE items.project_id = 1 AND {HAS_DISCARDS}"
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}").all()
+    assert "ix_items_discarded" in str(plan)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import String, cast, func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.task_kinds import kind_named
@@ -18,7 +18,7 @@ from steelyard.workbench.pipeline.disputes import ALIGNING, TaskEvidence, eviden
 from steelyard.workbench.pipeline.item_states import move, retire_tasks
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.storage.audit_log import Deed, record
-from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredTask
+from steelyard.workbench.storage.tables import HAS_DISCARDS, StoredEvent, StoredItem, StoredTask
 
 _DISCARDED = "responses discarded"
 _BLOCK = 500
@@ -47,8 +47,8 @@ class DiscardCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 def discard_counts(session: Session, project: int) -> DiscardCounts:
     """Count what people took out of the items of a project."""
-    of_project = StoredItem.project_id == project, cast(StoredItem.discarded, String) != "[]"
-    rows = session.execute(select(StoredItem.id, StoredItem.discarded).where(*of_project)).all()
+    of_project = select(StoredItem.id, StoredItem.discarded).where(StoredItem.project_id == project, text(HAS_DISCARDS))
+    rows = session.execute(of_project).all()
     out = {item: set(responses) for item, responses in rows}
     discards: dict[int, ItemDiscards] = {}
     for numbers in batched(out, _BLOCK):

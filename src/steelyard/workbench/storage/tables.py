@@ -118,6 +118,10 @@ class StoredLoginAttempt(WorkbenchTable):
     at: Mapped[float]
 
 
+HAS_DISCARDS = "CAST(discarded AS VARCHAR) != '[]'"
+"""The items that have an index of their own, as it is written there: a database knows it by its words."""
+
+
 class StoredItem(WorkbenchTable):
     """One case on its way through the pipeline. ``case_json`` is its line of a case file, ``state`` an `ItemState`.
 
@@ -133,6 +137,7 @@ class StoredItem(WorkbenchTable):
         Index("ix_items_waiting", "state", "changed_at", "id"),
         # Figures are counted in these indexes alone, past the texts of the cases.
         Index("ix_items_progress", "project_id", "batch", "category", "state", "round"),
+        Index("ix_items_discarded", "project_id", sqlite_where=text(HAS_DISCARDS), postgresql_where=text(HAS_DISCARDS)),
     )
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
