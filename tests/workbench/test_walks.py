@@ -114,8 +114,8 @@ class Walk:
         return False
 
     def review(self):
-        for layer, role in LAYERS.items():
-            person = self.shuffled(role)[0]
+        # Who settled an item leaves it to the colleague.
+        for layer, person in [(layer, person) for layer, role in LAYERS.items() for person in self.shuffled(role)]:
             with self.crew.database.reading() as session:
                 items = items_to_review(session, layer, person)
             if items:
