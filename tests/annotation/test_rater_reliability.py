@@ -101,8 +101,11 @@ def test_an_estimate_follows_from_the_parameters_by_hand():
     assert (accuracy.value, accuracy.low, accuracy.high, accuracy.n) == (0.8, 0.7, 0.9, 40)
     # The odds of a tie are proportional to exp(tie) where it is rare: its logarithm has the deviation of the tie.
     assert ties.value == pytest.approx(0, abs=1e-9)
-    unknown, often = reliability_of(RaterParameters(discrimination=0.0, tie=-3.0, discrimination_error=0.0, **known))
-    assert unknown.value is None
+    # Without a shared set of responses the accuracy is that of the fit.
+    of_fit = reliability_of(RaterParameters(discrimination=1.7, tie=-3.0, discrimination_error=0.2, **known)).accuracy
+    ends = accuracy_of(np.array([1.7, 1.7 - 1.96 * 0.2, 1.7 + 1.96 * 0.2]))
+    assert (of_fit.value, of_fit.low, of_fit.high) == pytest.approx(tuple(ends), abs=1e-4)
+    often = reliability_of(RaterParameters(discrimination=0.0, tie=-3.0, discrimination_error=0.0, **known)).ties
     share = np.exp(-3.0) / (2 + np.exp(-3.0))
     logit = np.log(share / (1 - share))
     assert often.value == pytest.approx(share)

@@ -41,7 +41,7 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     ``taste`` is the variance of what a rater sees in an item around the item (`Raters`): without it many answers of one
     rater about one item would count as many raters. ``of_one_answer`` are then those of a fit to one answer of each
     rater to an item; null where no taste is assumed. ``accuracy`` is null where fewer than `FEWEST_SHARED`
-    answers are about responses that others ranked, too.
+    answers are about a set of responses that others ranked, too.
     """
 
     discrimination: float
@@ -136,11 +136,22 @@ def reliability_of(rater: RaterParameters) -> RaterReliability:
         why = f"an estimate needs {FEWEST_SHARED} answers to items that others answered, too"
         nothing = Estimate(None, None, None, rater.num_answers, why=why)
         return RaterReliability(nothing, nothing)
+    if rater.accuracy is None:
+        return RaterReliability(_accuracy_of_fit(rater), _ties(rater))
     known = rater.accuracy
-    if known is None:
-        why = f"an estimate needs {FEWEST_SHARED} answers about responses that others ranked, too"
-        return RaterReliability(Estimate(None, None, None, rater.num_answers, why=why), _ties(rater))
     return RaterReliability(Estimate(known.value, known.low, known.high, known.n), _ties(rater))
+
+
+def _accuracy_of_fit(rater: RaterParameters) -> Estimate:
+    """Return the accuracy by the fit, where too few answers are about the same set of responses as those of others.
+
+    That is so where each triple of an item has one person: raters are known by what their triples have in common. It
+    draws raters toward each other: whoever is far better than the others can be above the interval.
+    """
+    reach = _NORMAL * rater.discrimination_error
+    ends = np.array([0.0, -reach, reach]) + rater.discrimination
+    value, low, high = accuracy_of(ends, rater.taste).tolist()
+    return Estimate(value, low, high, rater.num_answers)
 
 
 def accuracy_of(discrimination: Floats, taste: float = 0.0) -> Floats:
