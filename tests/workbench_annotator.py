@@ -19,6 +19,9 @@ names = itertools.count(1)
 CARD = "document.querySelector('[data-state=task] .task')"
 STEP = "document.querySelector('#step').textContent"
 SUBMIT = "document.querySelector('#submit')"
+PROMPT = "document.querySelector('.prompt-text').textContent.trim()"
+PRESSED = "[...document.querySelectorAll('[aria-pressed=true]')].map((b) => b.textContent).join('')"
+BANNER = "document.querySelector('#banner')"
 
 
 class Annotator:

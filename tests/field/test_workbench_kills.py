@@ -2,22 +2,10 @@
 
 import pytest
 
-from postgres_server import postgres_serving, run_statement
 from steelyard.workbench.storage.database import Database
 from workbench_kills import check_whole, work_and_kill
 
 pytestmark = pytest.mark.field
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request, tmp_path):
-    """The address of an empty database on each of the two systems."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/workbench.db"
-        return
-    with postgres_serving() as server:
-        run_statement(server.format(name="postgres"), "CREATE DATABASE workbench")
-        yield server.format(name="workbench")
 
 
 def test_fifty_kills_lose_nothing_and_double_nothing(address):

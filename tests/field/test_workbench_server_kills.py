@@ -14,7 +14,6 @@ import msgspec
 import pytest
 from sqlalchemy import func, select, update
 
-from postgres_server import postgres_serving, run_statement
 from steelyard.workbench.accounts.people import NewPerson, add_person, issue_token
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.storage.audit_log import verify
@@ -27,17 +26,6 @@ from workbench_site import case_lines
 pytestmark = pytest.mark.field
 NUM_KILLS, NUM_CASES = 20, 150
 SEED = 17
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request, tmp_path):
-    """The address of an empty database on each of the two systems."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/workbench.db"
-        return
-    with postgres_serving() as server:
-        run_statement(server.format(name="postgres"), "CREATE DATABASE workbench")
-        yield server.format(name="workbench")
 
 
 def populated(address):

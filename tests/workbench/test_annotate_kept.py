@@ -9,16 +9,13 @@ from sqlalchemy import select
 from browser import CHROMIUM
 from browser_tab import Tab
 from steelyard.workbench.storage.tables import StoredAssignment
-from workbench_annotator import CARD, Annotator
+from workbench_annotator import BANNER, CARD, PRESSED, PROMPT, Annotator
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]
-BANNER = "document.querySelector('#banner')"
-PROMPT = "document.querySelector('.prompt-text').textContent.trim()"
 SAVING = "document.querySelector('#saving').textContent"
-SCORES = "[...document.querySelectorAll('[aria-pressed=true]')].map((b) => b.textContent).join('')"
 KEYS = ("5", "3", "1", "Enter")
 DRAFTS_ON_DISK = """new Promise((done) => { const request = indexedDB.open("steelyard", 1);
   request.onsuccess = () => { const all = request.result.transaction("kept").objectStore("kept").getAll();
@@ -66,7 +63,7 @@ def test_a_browser_that_is_killed_has_the_answer_and_the_draft_when_it_is_opened
         page.open()
         page.answers(1)
         again.wait(f"{PROMPT} === {prompt!r}")
-        assert again.value(SCORES) == "24"
+        assert again.value(PRESSED) == "24"
         page.draft(lambda draft: list(draft["scores"].values()) == [2, 4])
         page.all_stored_once()
 
@@ -162,7 +159,7 @@ def test_answers_of_an_earlier_version_are_sent_and_damaged_ones_are_said(page, 
         f"steelyard-outbox-0123456789ab-{page.person}-{present}"
     ]
     page.draft(lambda stored: sorted(stored["scores"].values()) == [2, 4])
-    assert browser.value(SCORES) == "24"
+    assert browser.value(PRESSED) == "24"
 
 
 def test_a_restored_backup_shows_its_tasks_although_the_browser_has_answered_them(page, browser):

@@ -8,16 +8,13 @@ from sqlalchemy import select
 from browser import CHROMIUM
 from browser_tab import Tab
 from steelyard.workbench.storage.tables import StoredAssignment
-from workbench_annotator import CARD, Annotator
+from workbench_annotator import BANNER, CARD, PRESSED, PROMPT, Annotator
 from workbench_server import Login
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]
-PROMPT = "document.querySelector('.prompt-text').textContent.trim()"
-SCORES = "[...document.querySelectorAll('[aria-pressed=true]')].map((b) => b.textContent).join('')"
-BANNER = "document.querySelector('#banner')"
 NO_LOCKS = "delete Navigator.prototype.locks"
 DEAF = """; const listen = window.addEventListener;
 window.addEventListener = (name, ...more) => name === "storage" ? undefined : listen.call(window, name, ...more);"""
@@ -69,7 +66,7 @@ def test_two_windows_have_different_tasks_and_every_answer_is_stored_once(served
         first.tab.wait(CARD)
         prompts.append(first.tab.value(PROMPT))
         is_draft = prompts[-1] == third
-        assert first.tab.value(SCORES) == ("4" if is_draft else "")
+        assert first.tab.value(PRESSED) == ("4" if is_draft else "")
         first.press(*(KEYS[1:] if is_draft else KEYS))
         first.answers(number)
     assert third in prompts
@@ -145,16 +142,16 @@ def test_without_locks_windows_with_the_same_task_follow_each_other(served, brow
     before = second.tab.value(PROMPT)
     # What is entered in one window is seen in the other, which does not bring back what it had.
     first.press("5")
-    second.tab.wait(f"{SCORES} === '5'")
+    second.tab.wait(f"{PRESSED} === '5'")
     second.press("3")
-    first.tab.wait(f"{SCORES} === '53'")
+    first.tab.wait(f"{PRESSED} === '53'")
     first.press("1", "Enter")
     second.tab.wait("document.querySelector('#dialog').open")
     assert "answered this task in another window" in second.tab.value("document.querySelector('#dialog').innerText")
     second.tab.wait("document.activeElement.matches('#dialog .main')")
     second.press("Enter")
     second.tab.wait(f"({CARD}) && {PROMPT} !== {before!r}")
-    assert second.tab.value(SCORES) == ""
+    assert second.tab.value(PRESSED) == ""
     first.answers(1)
 
 
@@ -170,14 +167,14 @@ def test_back_and_forward_show_no_task_again_and_keep_the_draft(served, browser)
     browser.open(f"{page.server.origin}/account")
     browser.back()
     browser.wait(CARD)
-    assert (browser.value(PROMPT), browser.value(SCORES)) == (present, "24")
+    assert (browser.value(PROMPT), browser.value(PRESSED)) == (present, "24")
     browser.open(f"{page.server.origin}/account")
     browser.back()
     browser.forward()
     browser.back()
     browser.wait(CARD)
     browser.value("location.reload()")
-    browser.wait(f"({CARD}) && {SCORES} === '24'")
+    browser.wait(f"({CARD}) && {PRESSED} === '24'")
     assert browser.value(PROMPT) == present
     page.press("1", "Enter")
     page.answers(2)
@@ -196,7 +193,7 @@ def test_an_older_draft_on_another_computer_does_not_come_back_over_a_newer_one(
         other.tab = tab
         tab.own_clock()
         other.open()
-        assert tab.value(SCORES) == "2"
+        assert tab.value(PRESSED) == "2"
         page.press("5")
         page.draft(lambda draft: list(draft["scores"].values()) == [2, 5])
         # Somebody reads on there: the time is reported, not what was entered.
