@@ -31,6 +31,8 @@ from steelyard.workbench.storage.tables import (
 
 BLOCK = 500
 """The items that are read at a time."""
+ALIGNED = "alignment"
+"""The judge of what people aligned; `meta.people` names them."""
 Evidence = Literal["both", "aligned"]
 """What is exported: the judgments of both people and of alignment, or only what stands at the end."""
 
@@ -171,11 +173,13 @@ def _with_evidence(
 def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str, people: dict[str, bool]) -> Origin:
     """Return where an answer comes from. ``people``: who annotated its task, and whether they are simulated.
 
-    What they aligned is the answer of them all, not of the one who agreed last.
+    What they aligned is the answer of them all, not of the one who agreed last: its judge is `ALIGNED`. A name for each
+    pair of people would make hundreds of judges of a few judgments each.
     """
-    voices = people if answer.stage == "alignment" and people else {answer.pseudonym: answer.is_simulated}
+    is_joint = answer.stage == "alignment"
+    is_simulated = any(people.values()) if is_joint else answer.is_simulated
     return Origin(
-        judge="+".join(sorted(voices)),
+        judge=ALIGNED if is_joint else answer.pseudonym,
         task=task_name(answer.round, answer.number) + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
         shown=shown,
         batch=batch,
@@ -183,5 +187,6 @@ def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str, people:
         meta={"stage": answer.stage, "seconds": answer.seconds or None, "guideline": answer.guideline}
         | ({} if answer.guideline_version is None else {"guideline_version": answer.guideline_version})
         # Reports say so wherever such a judgment counts.
-        | ({"simulated": True} if any(voices.values()) else {}),
+        | ({"simulated": True} if is_simulated else {})
+        | ({"people": sorted(people)} if is_joint else {}),
     )
