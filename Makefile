@@ -46,7 +46,8 @@ settings: $(VENV)/.dev
 	$(BIN)/python docs/settings_page.py > docs/settings.md
 
 # Published tools, each in an environment of its own: `make field` then makes their golden values again.
-peers: .peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/label_studio .peers/potato .peers/CheemsRM
+peers: .peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/label_studio .peers/potato \
+	.peers/CheemsRM .peers/OpenRLHF .peers/LLaMA-Factory
 
 .peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/label_studio .peers/potato:
 	$(PYTHON) -m venv $@.new
@@ -55,6 +56,13 @@ peers: .peers/trl .peers/rewardbench .peers/inspect_ai .peers/ppi_python .peers/
 
 .peers/CheemsRM:
 	git clone --quiet --depth 1 https://github.com/AlignRM/CheemsRM $@
+
+# Their loaders alone, in TRL's environment: they cannot be installed without a GPU.
+.peers/OpenRLHF:
+	git clone --quiet --depth 1 https://github.com/OpenRLHF/OpenRLHF $@
+
+.peers/LLaMA-Factory:
+	git clone --quiet --depth 1 https://github.com/hiyouga/LLaMA-Factory $@
 
 $(VENV)/bin/python:
 	@echo "setting up $(VENV) (once; a minute or two)"

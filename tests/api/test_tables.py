@@ -17,7 +17,7 @@ ROWS = [
 
 def test_polars():
     assert sy.Cases(polars.DataFrame(parallel_cases())) == parallel_cases()
-    assert sy.Cases(polars.DataFrame(ROWS)).to_pairs() == ROWS
+    assert sy.Cases(polars.DataFrame(ROWS)).to_pairs(texts=True) == ROWS
     evaluation = sy.evaluate("longer", polars.DataFrame(parallel_cases()))
     assert polars.DataFrame(evaluation.items)["num_correct"].sum() == 40
     assert polars.DataFrame(evaluation).filter(polars.col("by") == "model")["accuracy"].to_list() == [1.0]
@@ -25,7 +25,7 @@ def test_polars():
 
 def test_pandas():
     assert sy.Cases(parallel_cases().to_arrow().to_pandas()) == parallel_cases()
-    assert sy.Cases(pandas.DataFrame(ROWS)).to_pairs() == ROWS
+    assert sy.Cases(pandas.DataFrame(ROWS)).to_pairs(texts=True) == ROWS
     items = sy.evaluate("longer", parallel_cases()).items.to_arrow().to_pandas()
     assert items["exact_match"].all()
 
@@ -45,5 +45,5 @@ def test_datasets():
     assert sy.Cases(dataset) == parallel_cases()
     assert sy.Cases(dataset.select([3, 1])) == sy.Cases([parallel_cases()[3], parallel_cases()[1]])
     assert sy.Cases(dataset.filter(lambda row: row["prompt"]["language"] == "zh"))[0].key == ("p1", "zh")
-    assert sy.Cases(datasets.Dataset.from_list(ROWS)).to_pairs() == ROWS
+    assert sy.Cases(datasets.Dataset.from_list(ROWS)).to_pairs(texts=True) == ROWS
     assert datasets.Dataset.from_list(parallel_cases().to_pairs()).column_names == ["prompt", "chosen", "rejected"]

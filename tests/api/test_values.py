@@ -96,13 +96,13 @@ def test_rows_of_pairs_become_a_case_for_each_prompt_and_come_back():
     for form in (rows, pyarrow.Table.from_pylist(rows), Stream(pyarrow.Table.from_pylist(rows))):
         read = sy.Cases(form)
         assert [len(one.responses) for one in read] == [3, 2]
-        assert read.to_pairs() == rows
+        assert read.to_pairs(texts=True) == rows
     assert sy.Cases(Dataset(pyarrow.Table.from_pylist(rows), [2]))[0].prompt.messages[0].content == "How?"
 
 
 def test_pairs_are_those_across_tiers_where_none_are_listed():
     ranked = case("p", "abc", ranking=(("a",), ("b", "c")))
-    pairs = sy.Cases([ranked, case("q")]).to_pairs()
+    pairs = sy.Cases([ranked, case("q")]).to_pairs(texts=True)
     assert [(row["chosen"], row["rejected"]) for row in pairs] == [("answer a", "answer b"), ("answer a", "answer c")]
 
 

@@ -4,20 +4,22 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from format_parts import seen_of, with_part
 from steelyard.core.checks import check_case
-from steelyard.core.errors import Place, RecordError, UserError
+from steelyard.core.errors import OutputError, Place, RecordError, UserError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.core.types import Case, Message, Pair, Prompt, Rating, Response
 from steelyard.curation.format_support import PARTS, has_pair_rows, lost_parts
 from steelyard.curation.joining import join_rows, prompt_key, split_rows
+from steelyard.io.cases import write_cases
 from steelyard.io.rows import read_rows
-from steelyard.stages.convert import recognise
+from steelyard.stages.convert import Config, convert, recognise
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 KINDS = kinds("formats")
@@ -247,16 +249,11 @@ def foreign_rows(draw, kind):
             "subset": "s",
             **draw(st.sampled_from([{}, {"language": "zh"}, {"language": None}])),
         },
-        "trl": draw(
-            st.sampled_from(
-                [
-                    {"prompt": question, **pair},
-                    {"prompt": turns, **pair, "margin": None},
-                    {"prompt": question} | {key: [*turns, _answer(text)] for key, text in pair.items()},
-                    {key: [*turns, _answer(text)] for key, text in pair.items()},
-                ]
-            )
-        ),
+        "trl": {
+            "prompt": draw(st.sampled_from([turns, [{"role": "system", "content": system}, *turns]])),
+            **{key: [_answer(text)] for key, text in pair.items()},
+            **draw(st.sampled_from([{}, {"margin": 0.5}])),
+        },
     }.get(kind) or draw(st.sampled_from(rows_of(kind)))
     names = st.sampled_from([key for key in EXTRA_KEYS if key not in OWN_KEYS[kind]])
     return row | draw(st.dictionaries(names, st.sampled_from([None, 3, "x", ["y"], {"z": 1}, True]), max_size=4))
@@ -313,3 +310,60 @@ def test_rows_that_were_joined_by_prompt_come_back(kind, data):
 
 def canonical(row):
     return msgspec.json.encode(row, order="deterministic")
+
+
+LABEL = {"rater": "unknown", "kind": "human", "dimension": "label", "value": 1.0, "range": (0, 1)}
+MIXED_TURNS = (
+    [("user", "水的沸点？")],
+    [("system", "كن موجزا"), ("user", "ما هي الجاذبية؟")],
+    [("user", "שלום"), ("assistant", "नमस्ते"), ("user", "$x^2$?")],
+    [("user", "Why?")],
+)
+COLUMNS = {
+    "columns": {"prompt_column": "Frage", "chosen_column": "gut", "rejected_column": "schlecht"},
+    "openrlhf": {"prompt_key": "question"},
+}
+
+
+def mixed_cases():
+    """Cases of one and of several turns, the last with an answer of several; three answers, the first the best."""
+    for number, prompt in enumerate(MIXED_TURNS):
+        messages = tuple(Message(role=role, content=text) for role, text in prompt)
+        responses = [Response(id=name, text=f"{name} {number}") for name in "abc"]
+        if number == len(MIXED_TURNS) - 1:
+            turns = (("assistant", "Because."), ("user", "Then?"), ("assistant", "So."))
+            responses[0] = Response(id="a", messages=tuple(Message(role=role, content=text) for role, text in turns))
+        ratings = tuple(Rating(response=name, **LABEL) for name in "abc")
+        yield Case(
+            prompt=Prompt(id=f"p{number}", messages=messages, subset="s"),
+            responses=tuple(responses),
+            ratings=ratings,
+            ranking=(("a",), ("b", "c")),
+            pairs=(Pair(better="a", worse="b", margin=0.5 if number else None), Pair(better="a", worse="c")),
+        )
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_texts_and_conversations_are_written_in_columns_of_one_type(kind, tmp_path):
+    write_cases(tmp_path / "c.jsonl", mixed_cases())
+    config = Config(to_kind=kind, settings=COLUMNS.get(kind, {}))
+    convert(tmp_path / "c.jsonl", tmp_path / "rows.jsonl", config)
+    if kind in ("argilla", "potato"):  # records of JSON alone: they have objects without keys
+        with pytest.raises(OutputError, match="no child field"):
+            convert(tmp_path / "c.jsonl", tmp_path / "rows.parquet", config)
+        return
+    convert(tmp_path / "c.jsonl", tmp_path / "rows.parquet", config)
+    if not (tmp_path / "rows.jsonl").stat().st_size:
+        return
+    lines = polars.read_ndjson(tmp_path / "rows.jsonl", infer_schema_length=None)
+    table = polars.read_parquet(tmp_path / "rows.parquet")
+    assert lines.height == table.height
+    reader = build("formats", kind, COLUMNS.get(kind, {}))
+    cases, others = (list(reader.read(read_rows(tmp_path / f"rows.{end}"), Counter())) for end in ("jsonl", "parquet"))
+    assert texts_and_pairs(cases) == texts_and_pairs(others)
+    if {
+        "system turns",
+        "earlier turns",
+        "answers of several turns",
+    } <= reader.supports and "rankings" in reader.supports:
+        assert {one.prompt.messages for one in cases} == {one.prompt.messages for one in mixed_cases()}

@@ -193,9 +193,8 @@ def test_rows_pass_through_parquet_or_are_refused(tmp_path):
     convert(tmp_path / "c.jsonl", tmp_path / "s.parquet", Config(to_kind="cheems"))
     convert(tmp_path / "s.parquet", tmp_path / "d.jsonl")
     assert (tmp_path / "d.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
-    texts = {"prompt": "q", "chosen": "a", "rejected": "b"}
-    turns = {"prompt": "q", "chosen": [{"role": "assistant", "content": "a"}], "rejected": "b"}
-    convert(file(tmp_path / "t.jsonl", texts, turns), tmp_path / "e.jsonl")
+    numbers = [{"prompt": "q", "chosen": "a", "rejected": "b", "note": note} for note in (1, "x")]
+    convert(file(tmp_path / "t.jsonl", *numbers), tmp_path / "e.jsonl", Config(rows="apart"))
     with pytest.raises(OutputError, match="do not fit into columns of one type"):
         convert(tmp_path / "e.jsonl", tmp_path / "t.parquet", Config(to_kind="trl"))
     assert not (tmp_path / "t.parquet").exists()
@@ -222,13 +221,15 @@ def test_settings_are_those_of_the_format_that_is_read_where_cases_are_written(t
     convert(tmp_path / "o.jsonl", tmp_path / "c.jsonl", Config(from_kind="openrlhf", settings=named))
     (one,) = read_cases(tmp_path / "c.jsonl")
     assert [response.text for response in one.responses] == ["Yes.", "No."]
-    convert(tmp_path / "c.jsonl", tmp_path / "b.jsonl", Config(to_kind="openrlhf", settings=named))
+    convert(tmp_path / "c.jsonl", tmp_path / "b.jsonl", Config(to_kind="openrlhf", settings=named | {"texts": True}))
     assert [row.value for row in read_rows(tmp_path / "b.jsonl")] == rows
 
 
 def test_settings_are_those_of_the_format_that_is_written(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case(text="q\n", responses="ab", ranking=(("a",), ("b",)))])
-    convert(tmp_path / "c.jsonl", tmp_path / "t.jsonl", Config(to_kind="trl", settings={"implicit": True}))
+    convert(
+        tmp_path / "c.jsonl", tmp_path / "t.jsonl", Config(to_kind="trl", settings={"implicit": True, "texts": True})
+    )
     assert json.loads((tmp_path / "t.jsonl").read_text()) == {"chosen": "q\nanswer a", "rejected": "q\nanswer b"}
     for kind in ("trl", "cases"):
         with pytest.raises(ConfigError, match="unknown setting 'implict'"):
@@ -284,9 +285,10 @@ def test_rows_of_one_prompt_become_one_case_and_come_back(tmp_path):
     assert (done.num_rows, done.num_cases, done.num_written) == (6, 3, 3)
     first, second, third = read_cases(tmp_path / "c.jsonl")
     assert (len(first.responses), len(first.pairs), len(second.responses), third.pairs) == (3, 3, 3, None)
-    convert(tmp_path / "c.jsonl", tmp_path / "back.jsonl", Config(to_kind="trl"))
+    convert(tmp_path / "c.jsonl", tmp_path / "back.jsonl", Config(to_kind="trl", settings={"texts": True}))
     back = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert back == [rows[0], rows[2], rows[3], rows[1], rows[4], rows[5]]
+    # A pair without a margin beside one with a margin has margin 0.
+    assert back == [{"margin": 0.0} | rows[place] for place in (0, 2, 3, 1, 4, 5)]
     assert not list(tmp_path.glob(".*"))
 
 

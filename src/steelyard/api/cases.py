@@ -215,19 +215,22 @@ class Cases:
             raise MissingPartError("the package datasets is not installed", do="pip install datasets") from error
         return datasets.Dataset(self.to_arrow())
 
-    def to_pairs(self) -> list[JsonObject]:
+    def to_pairs(self, *, texts: bool = False) -> list[JsonObject]:
         """Return a row with ``prompt``, ``chosen`` and ``rejected`` for each pair, as TRL's trainers read them.
 
-        A case that lists pairs has those; any other has every pair across the tiers of its ranking.
+        A case that lists pairs has those; any other has every pair across the tiers of its ranking. All rows are lists
+        of turns, which TRL writes with the model's chat template; with ``texts`` all are texts, without it. Raises
+        ConfigError where texts cannot hold all turns.
 
-        >>> cases.to_pairs()
+        >>> cases.to_pairs(texts=True)
         [{'prompt': '2 + 2?', 'chosen': '4', 'rejected': '5'}]
         """
         from steelyard.core.plugins import build
         from steelyard.curation.joining import split_rows
+        from steelyard.curation.uniform_columns import with_uniform_columns
 
         rows = (row for case in self if pairs_of(case) for row in split_rows(case))
-        return list(build("formats", "trl").write(rows, Counter()))
+        return with_uniform_columns(build("formats", "trl", {"texts": texts}).write(rows, Counter()))
 
     def save(self, path: str | PathLike[str]) -> int:
         """Write a case file, ``.jsonl`` or ``.parquet``, and return the number of cases."""

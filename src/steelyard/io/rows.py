@@ -72,7 +72,10 @@ def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
         import pyarrow
         import pyarrow.parquet
 
-        table = pyarrow.Table.from_pylist(list(rows))
+        values = list(rows)
+        # Without them, the columns would be those of the first row alone.
+        names = dict.fromkeys(name for row in values for name in row)
+        table = pyarrow.table({name: [row.get(name) for row in values] for name in names})
         with atomic_write(path) as file:
             pyarrow.parquet.write_table(table, file)
         return table.num_rows

@@ -23,6 +23,7 @@ from steelyard.core.types import Case, Counts, Input, JsonObject, Run
 from steelyard.curation.conversion import ConversionSummary, ConversionTally
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
+from steelyard.curation.uniform_columns import UniformColumns, with_uniform_columns
 from steelyard.evaluation.recognition import recognise
 from steelyard.io.atomic import part_folder, write_once
 from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, write_cases
@@ -239,12 +240,17 @@ def _joined(cases: Iterable[Case], store: LineStore, warnings: Counter[str]) -> 
 
 
 def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
+    """Write the rows with columns of one type; a file whose columns differ is written a second time."""
     if out.suffix != ".parquet":
-        return write_rows(out, rows)
+        columns = UniformColumns()
+        num_written = write_rows(out, columns.watch(rows))
+        return (
+            write_rows(out, (columns.uniform(row.value) for row in read_rows(out))) if columns.differ else num_written
+        )
     import pyarrow
 
     try:
-        return write_rows(out, rows)
+        return write_rows(out, with_uniform_columns(rows))
     except pyarrow.ArrowException as error:
         problem = f"these rows do not fit into columns of one type each ({error})"
         raise OutputError(problem, where=str(out), do="name a .jsonl file") from error

@@ -55,7 +55,9 @@ def test_a_row_of_another_form_is_refused_with_its_line(change, what):
 
 def test_images_and_tools_go_through_unread():
     row = ROW | {"images": ["a.png"], "tools": "[]", "rejected_messages": None}
-    assert write("ms_swift", *read("ms_swift", row)[0])[0] == [row]
+    whole = ROW["messages"][:-1] + turns(("assistant", "坏"))
+    written = {"messages": ROW["messages"], "rejected_messages": whole, "images": ["a.png"], "tools": "[]"}
+    assert write("ms_swift", *read("ms_swift", row)[0])[0] == [written]
     _, warnings = read("ms_swift", {**ROW, "messages": [*ROW["messages"][:-1], {**ROW["messages"][-1], "loss": True}]})
     assert warnings == {"other keys of turns, left out": 1}
 

@@ -15,7 +15,6 @@ from steelyard.plugins.formats._pairs import (
     pair_rows,
     plain_texts,
     shared_turns,
-    whole_texts,
     whole_turns,
 )
 from steelyard.plugins.formats._rows import without_keys
@@ -54,11 +53,8 @@ def test_a_cut_loses_no_turn_and_leaves_both_sides_one(prompt, chosen, rejected)
     ("wanted", "found"),
     [(parts("q\n", "a", "b"), True), (parts("q", "a", "b"), False), (parts("q\n", "a\nb", "a\nc"), False)],
 )
-def test_texts_are_whole_only_where_the_prompt_is_found_again(wanted, found):
-    texts = whole_texts(wanted, ("good", "bad"))
-    assert (texts is not None) == found
-    if texts is not None:
-        assert implicit_turns(Row(Place("f", 1), texts), Counter(), ("good", "bad")) == wanted
+def test_texts_are_separable_only_where_the_prompt_is_found_again(wanted, found):
+    assert wanted.is_separable(as_texts=True) == found
 
 
 def test_turns_are_found_again_unless_the_answers_begin_alike():

@@ -53,29 +53,76 @@ def test_a_prompt_that_cannot_be_told_is_refused_not_guessed(row):
 def test_a_margin_is_a_listed_pair_both_ways():
     (one,), _ = read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2})
     assert one.pairs == (Pair(better=one.responses[0].id, worse=one.responses[1].id, margin=2.0),)
-    assert write("trl", one)[0] == [{"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2.0}]
+    assert write_texts("trl", one) == [{"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2.0}]
     with pytest.raises(RecordError, match="a value that is not a number"):
         read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": "2"})
 
 
-def written_implicit(text, *answers):
+def write_texts(kind, *cases, **settings):
+    return list(build("formats", kind, {"texts": True, **settings}).write(cases, Counter()))
+
+
+def written_implicit(text, *answers, texts):
     first, second = (Response(id=name, text=answer) for name, answer in zip("ab", answers, strict=True))
     one = msgspec.structs.replace(case(text=text, responses="ab", ranking=(("a",), ("b",))), responses=(first, second))
     dropped = Counter()
-    (row,) = build("formats", "trl", {"implicit": True}).write([one], dropped)
-    return row, +dropped
+    (row,) = build("formats", "trl", {"implicit": True, "texts": texts}).write([one], dropped)
+    return row, dropped["prompts inside the answers"]
 
 
-def test_the_implicit_form_is_written_so_that_it_is_read_as_it_was_meant():
-    row, _ = written_implicit("What is it?\n", "It is.", "Nothing.")
-    assert row == {"chosen": "What is it?\nIt is.", "rejected": "What is it?\nNothing."}
-    # Without a line break the prompt could not be told from the answers: turns tell it.
-    row, dropped = written_implicit("What is it?", "It is.", "It isn't.")
+def test_an_implicit_prompt_that_would_be_cut_elsewhere_is_counted():
+    row, num_moved = written_implicit("What is it?\n", "It is.", "Nothing.", texts=True)
+    assert (row, num_moved) == ({"chosen": "What is it?\nIt is.", "rejected": "What is it?\nNothing."}, 0)
+    row, num_moved = written_implicit("What is it?", "It is.", "It isn't.", texts=True)
+    assert (row, num_moved) == ({"chosen": "What is it?It is.", "rejected": "What is it?It isn't."}, 1)
+    row, num_moved = written_implicit("What is it?", "It is.", "It isn't.", texts=False)
+    assert num_moved == 0
     assert row == {
         "chosen": turns(("user", "What is it?"), ("assistant", "It is.")),
         "rejected": turns(("user", "What is it?"), ("assistant", "It isn't.")),
     }
-    assert dropped == {"prompt ids": 1, "response ids": 2}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"prompt": "q", "chosen": "yes", "rejected": "no"},
+        {"prompt": turns(("user", "q")), "chosen": "yes", "rejected": "no"},
+        {"prompt": "q", "chosen": turns(("assistant", "yes")), "rejected": turns(("assistant", "no"))},
+        {"prompt": "q", "chosen": turns(("assistant", "yes")), "rejected": "no", "margin": None},
+        {key: turns(("user", "q"), ("assistant", text)) for key, text in (("chosen", "yes"), ("rejected", "no"))},
+    ],
+)
+def test_every_form_is_written_as_turns_or_as_texts(row):
+    ones, _ = read("trl", row)
+    parts = {"prompt": turns(("user", "q"))} | {
+        key: turns(("assistant", text)) for key, text in (("chosen", "yes"), ("rejected", "no"))
+    }
+    assert write("trl", *ones)[0] == [parts]
+    assert write_texts("trl", *ones) == [{"prompt": "q", "chosen": "yes", "rejected": "no"}]
+
+
+@pytest.mark.parametrize("kind", ["trl", "openrlhf", "trl_unpaired"])
+def test_texts_are_refused_with_a_count_where_they_cannot_hold_the_turns(kind):
+    label = {"rater": "unknown", "kind": "human", "dimension": "label", "value": 1.0, "range": (0, 1)}
+    rated = tuple(Rating(response=name, **label) for name in "ab")
+    plain = case(responses="ab", ranking=(("a",), ("b",)), ratings=rated)
+    system = (Message(role="system", content="s"), *plain.prompt.messages)
+    answer = Response(id="a", messages=tuple(Message(role=role, content=role) for role in ("assistant", "user")))
+    others = (
+        msgspec.structs.replace(plain, prompt=Prompt(id="s", messages=system)),
+        msgspec.structs.replace(plain, prompt=Prompt(id="m", messages=plain.prompt.messages * 3)),
+        msgspec.structs.replace(plain, responses=(answer, plain.responses[1])),
+    )
+    with pytest.raises(ConfigError, match=r"3 of 4 prompts cannot be written as texts"):
+        write_texts(kind, plain, *others)
+    assert len(write_texts(kind, plain)) == (2 if kind == "trl_unpaired" else 1)
+
+
+def test_a_pair_without_a_prompt_is_counted_and_not_written():
+    one = msgspec.structs.replace(case(responses="ab", ranking=(("a",), ("b",))), prompt=Prompt(id="p", messages=()))
+    rows, dropped = write("trl", one)
+    assert (rows, dropped["cases of another shape"]) == ([], 1)
 
 
 def test_an_answer_that_begins_the_other_is_not_taken_for_the_prompt():
@@ -101,10 +148,9 @@ def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt()
         "rejected": turns(("user", "q"), ("assistant", "no")),
     }
     assert parts(row) == (["q"], ["yes", "no"])
-    assert write("trl", *read("trl", row)[0])[0] == [row]
+    assert read("trl", row)[1] == {"titles beside whole conversations, left out": 1}
     apart = {"prompt": "q", "chosen": turns(("assistant", "yes")), "rejected": turns(("assistant", "no"))}
     assert parts(apart) == (["q"], ["yes", "no"])
-    assert write("trl", *read("trl", apart)[0])[0] == [apart]
 
 
 def test_a_cut_at_a_line_break_is_counted_and_one_at_a_turn_is_not():
@@ -120,11 +166,6 @@ def test_what_a_turn_says_beyond_role_and_content_is_counted():
     assert warnings == {"other keys of turns, left out": 1}
 
 
-def test_a_margin_that_is_null_comes_back_as_null():
-    row = {"prompt": "q", "chosen": "a", "rejected": "b", "margin": None}
-    assert write("trl", *read("trl", row)[0])[0] == [row]
-
-
 NAMED = {"prompt_key": "question", "chosen_key": "good", "rejected_key": "bad"}
 
 
@@ -132,8 +173,8 @@ def read_named(row):
     return next(iter(build("formats", "openrlhf", NAMED).read([Row(Place("f.jsonl", 1), row)], Counter())))
 
 
-def write_named(one):
-    return list(build("formats", "openrlhf", NAMED).write([one], Counter()))
+def write_named(one, *, texts=False):
+    return list(build("formats", "openrlhf", NAMED | {"texts": texts}).write([one], Counter()))
 
 
 def test_without_a_prompt_key_the_answers_are_whole_conversations():
@@ -160,7 +201,7 @@ def test_keys_are_those_of_the_settings(row):
     one = read_named(row)
     assert len(one.prompt.messages) == 1
     assert [len(tier) for tier in one.ranking] == [1, 1]
-    assert write_named(one) == [row]
+    assert write_named(one, texts=isinstance(row["good"], str)) == [row]
 
 
 def test_what_comes_from_elsewhere_is_written_as_turns():

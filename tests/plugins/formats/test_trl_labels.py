@@ -1,3 +1,5 @@
+from collections import Counter
+
 import msgspec
 import pytest
 
@@ -81,8 +83,14 @@ def test_each_labelled_answer_becomes_a_row():
         Rating(response=name, rater="unknown", kind="human", dimension="label", value=value, range=(0, 1))
         for name, value in (("a", 1.0), ("b", 0.0), ("c", 0.5))
     )
-    rows, dropped = write("trl_unpaired", case(text="q", responses="abcd", ranking=(("a",), ("b",)), ratings=ratings))
+    labelled = case(text="q", responses="abcd", ranking=(("a",), ("b",)), ratings=ratings)
+    rows, dropped = write("trl_unpaired", labelled)
+    prompt = [{"role": "user", "content": "q"}]
     assert rows == [
+        {"prompt": prompt, "completion": [{"role": "assistant", "content": "answer a"}], "label": True},
+        {"prompt": prompt, "completion": [{"role": "assistant", "content": "answer b"}], "label": False},
+    ]
+    assert list(build("formats", "trl_unpaired", {"texts": True}).write([labelled], Counter())) == [
         {"prompt": "q", "completion": "answer a", "label": True},
         {"prompt": "q", "completion": "answer b", "label": False},
     ]
@@ -94,7 +102,8 @@ def test_each_labelled_answer_becomes_a_row():
 def test_a_prompt_of_several_turns_makes_all_turns():
     given = [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]
     row = {"prompt": given, "completion": "a", "label": True}
-    assert write("trl_unpaired", *read("trl_unpaired", row)[0])[0] == [row]
+    written = row | {"completion": [{"role": "assistant", "content": "a"}]}
+    assert write("trl_unpaired", *read("trl_unpaired", row)[0])[0] == [written]
 
 
 def test_prompt_and_completion_without_a_label_are_not_claimed():

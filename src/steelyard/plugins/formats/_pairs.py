@@ -14,6 +14,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Pair, Ranking, Rating, Response
 from steelyard.curation.format_support import count_lost
+from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
@@ -35,7 +36,6 @@ from steelyard.plugins.formats._turns import (
 )
 from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 
-MARGIN = "margin"
 SIDES = ("chosen", "rejected")
 NOT_SEPARABLE = "prompts inside the answers"
 """The counter of written conversations whose prompt a reader would cut elsewhere."""
@@ -55,9 +55,16 @@ class PairTurns(NamedTuple):
             is_text(self.prompt, "user") and is_text(self.chosen, "assistant") and is_text(self.rejected, "assistant")
         )
 
-    def is_separable(self) -> bool:
+    def is_separable(self, *, as_texts: bool = False) -> bool:
         """Return whether the two whole conversations would be cut here: not if the answers begin with equal turns."""
-        return bool(self.prompt) and cut_turns(self.prompt + self.chosen, self.prompt + self.rejected) == self
+        if not as_texts:
+            return bool(self.prompt) and cut_turns(self.prompt + self.chosen, self.prompt + self.rejected) == self
+        prompt, *answers = ("".join(turn.content for turn in part) for part in self)
+        row = Row(Place("the row to write"), {key: prompt + text for key, text in zip(SIDES, answers, strict=True)})
+        try:
+            return implicit_turns(row, Counter()) == self
+        except RecordError:
+            return False
 
 
 class PairRow(NamedTuple):
@@ -125,17 +132,6 @@ def implicit_turns(
     warnings["prompts cut at a line break, not at a turn"] += at < 0
     texts = ("user", common[:end]), ("assistant", chosen[end:]), ("assistant", rejected[end:])
     return PairTurns(*((Message(role=role, content=text),) for role, text in texts))
-
-
-def whole_texts(turns: PairTurns, sides: Sequence[str] = SIDES) -> JsonObject | None:
-    """Return both conversations as texts; null where the prompt would be cut elsewhere when read again."""
-    prompt, chosen, rejected = (part[0].content if part else "" for part in turns)
-    row = dict(zip(sides, (prompt + chosen, prompt + rejected), strict=True))
-    try:
-        again = implicit_turns(Row(Place("the row to write"), row), Counter(), sides)
-    except RecordError:
-        return None
-    return row if again == turns else None
 
 
 def whole_turns(turns: PairTurns, sides: Sequence[str] = SIDES) -> JsonObject:
@@ -248,9 +244,9 @@ class PairScores(NamedTuple):
 class PairFormat(NamedTuple):
     """A format of pairs. ``parse`` reads the turns of a row and ``row_of`` writes them.
 
-    ``keys``, ``turn_keys`` and ``null_keys`` are those of `RowFormat`. ``fits`` selects the cases to write; ``row_of``
-    returns null for an unfit pair: the whole case is then counted and not written. ``id_key`` is the key of the
-    prompt's id, which its rows share: a repeated id gets ``~2`` and is counted.
+    ``keys``, ``turn_keys``, ``null_keys`` and ``required`` are those of `RowFormat`. ``fits`` selects the cases to
+    write; ``row_of`` returns null for an unfit pair: the whole case is then counted and not written. ``id_key`` is the
+    key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted.
     """
 
     kind: str
@@ -266,11 +262,12 @@ class PairFormat(NamedTuple):
     scores: PairScores | None = None
     fits: Callable[[Case], bool] = lambda case: True
     id_key: str | None = None
+    required: str | None = None
 
     def format(self) -> RowFormat:
         """Return the format of the rows."""
         shared = (self.kind, self.keys, self.supports, self.matches, self._case, self._rows)
-        return RowFormat(*shared, turn_keys=self.turn_keys, turn_fields=self.turn_fields)
+        return RowFormat(*shared, turn_keys=self.turn_keys, turn_fields=self.turn_fields, required=self.required)
 
     def _case(self, reader: CaseReader) -> Case:
         """Return a case of two tiers; a margin becomes a listed pair, and scores become ratings."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds, content_id
-from steelyard.core.errors import Place, RecordError
+from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Meta, Prompt, Rating, Response, Verdict
 from steelyard.curation.format_support import AS_READ
@@ -29,6 +29,8 @@ from steelyard.plugins.formats._turns import (
 
 OTHER_SHAPE = "cases of another shape"
 """The counter of cases that do not fit a format of a fixed shape; they are not written."""
+TEXT_ROWS = "one user turn, and answers of one assistant turn"
+"""The cases that can be written as texts alone."""
 _LANGUAGES = {
     "Afrikaans": "af", "Arabic": "ar", "Bengali": "bn", "Bulgarian": "bg", "Catalan": "ca", "Chinese": "zh",
     "Croatian": "hr", "Czech": "cs", "Danish": "da", "Dutch": "nl", "English": "en", "Estonian": "et",
@@ -215,7 +217,7 @@ class RowFormat(NamedTuple):
     - ``turn_keys``: turns, whose other ``turn_fields`` are counted; ``list_keys``: turns that can also be one text.
 
     ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one gets ``~2`` and is
-    counted.
+    counted. ``required`` is the shape that the setting ``texts`` requires of all cases.
     """
 
     kind: str
@@ -232,6 +234,7 @@ class RowFormat(NamedTuple):
     list_keys: tuple[str, ...] = ()
     group_key: Callable[[Row], object] | None = None
     id_scope: Callable[[Prompt], Hashable] | None = None
+    required: str | None = None
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows."""
@@ -248,9 +251,11 @@ class RowFormat(NamedTuple):
             yield self.parse(CaseReader(self.kind, self.keys, group, ids, warnings, form))
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield the rows of the cases."""
+        """Yield the rows of the cases. Raises ConfigError at the end where cases lack the required shape."""
         ids: defaultdict[Hashable, UniqueIds] = defaultdict(UniqueIds)
+        num_cases, num_before = 0, dropped[OTHER_SHAPE]
         for case in cases:
+            num_cases += 1
             # A copy: ``rows_of`` may remove facts that no longer hold.
             form = dict(form_of(case, self.kind))
             for row in self.rows_of(case, form, dropped):
@@ -259,6 +264,11 @@ class RowFormat(NamedTuple):
                     dropped["repeated ids of a subset"] += free != str(row["id"])
                     row["id"] = row["id"] if free == str(row["id"]) else free
                 yield with_meta(in_form(row, form, self.made_keys), case, self.keys, dropped)
+        num_others = dropped[OTHER_SHAPE] - num_before
+        if self.required and num_others:
+            problem = f"{num_others:,} of {num_cases:,} prompts cannot be written as texts"
+            do = "leave texts away: all rows are then lists of turns"
+            raise ConfigError(problem, where="texts", allowed=self.required, do=do)
 
 
 # Formats of one answer per row: consecutive rows of one question are one case. A field under another key belongs to the

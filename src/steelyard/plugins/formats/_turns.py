@@ -71,17 +71,6 @@ def text_or_list(turns: Sequence[Message], role: str, *, as_list: bool = False) 
     return turns[0].content if is_text(turns, role) and not as_list else as_turns(turns)
 
 
-def parts_as_read(parts: Mapping[str, Sequence[Message]], form: JsonObject) -> JsonObject:
-    """Return each part as it was read; without a form texts where all parts can be texts, else turns.
-
-    A text is a turn of the user under ``prompt``, and one of the assistant under other keys.
-    """
-    roles = {key: "user" if key == "prompt" else "assistant" for key in parts}
-    are_texts = all(is_text(turns, roles[key]) for key, turns in parts.items())
-    as_lists = form.get("turns") or (() if are_texts else tuple(parts))
-    return {key: text_or_list(turns, roles[key], as_list=key in as_lists) for key, turns in parts.items()}
-
-
 def response_of(response_id: str, turns: Sequence[Message], **fields: Any) -> Response:
     """Return a response: one assistant turn as its text, other turns as they are."""
     if is_text(turns, "assistant"):

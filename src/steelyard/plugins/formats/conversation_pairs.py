@@ -9,8 +9,8 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Kind, Message
 from steelyard.curation.format_support import UNKNOWN, carrying, carrying_pairs, count_lost
+from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
-    MARGIN,
     NOT_SEPARABLE,
     SIDES,
     PairFormat,
@@ -21,7 +21,7 @@ from steelyard.plugins.formats._pairs import (
     whole_turns,
 )
 from steelyard.plugins.formats._rows import CaseReader, RatingScale, RowFormat
-from steelyard.plugins.formats._turns import answer_of, answer_text, as_turns, conversation_of, field_turns, is_text
+from steelyard.plugins.formats._turns import answer_of, answer_text, conversation_of, field_turns
 
 
 class RlhFlowConfig(Config, frozen=True):
@@ -74,8 +74,7 @@ def _parse_ms_swift(row: Row, warnings: Counter[str]) -> ParsedPair:
         problem = f"the row has {' and '.join(present) or 'neither rejected_response nor rejected_messages'}"
         raise RecordError(problem, where=row.place, allowed=f"messages, and one of {' and '.join(_REJECTED)}")
     is_whole = present == ["rejected_messages"]
-    turns = shared_turns(row, _CONVERSATIONS) if is_whole else _last_turn_apart(row)
-    return ParsedPair(turns, {"whole": is_whole})
+    return ParsedPair(shared_turns(row, _CONVERSATIONS) if is_whole else _last_turn_apart(row), {})
 
 
 def _last_turn_apart(row: Row) -> PairTurns:
@@ -87,12 +86,8 @@ def _last_turn_apart(row: Row) -> PairTurns:
 
 
 def _ms_swift_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-    messages: JsonObject = {"messages": as_turns(turns.prompt + turns.chosen)}
-    are_texts = is_text(turns.chosen, "assistant") and is_text(turns.rejected, "assistant")
-    if are_texts and not form.get("whole", False):
-        return messages | {"rejected_response": turns.rejected[0].content}
     dropped[NOT_SEPARABLE] += not turns.is_separable()
-    return messages | {"rejected_messages": as_turns(turns.prompt + turns.rejected)}
+    return whole_turns(turns, _CONVERSATIONS)
 
 
 _MS_SWIFT = PairFormat(
@@ -106,14 +101,15 @@ _MS_SWIFT = PairFormat(
     parse=_parse_ms_swift,
     row_of=_ms_swift_row,
     turn_keys=_CONVERSATIONS,
-    null_keys=("messages", *_REJECTED, MARGIN),
+    null_keys=(MARGIN,),
     has_margin=True,
 ).format()
 """One whole conversation, and the answer or the conversation that was rejected.
 
 Written from the page ``Customization/Custom-dataset`` of ms-swift's documentation (section RLHF, DPO and RM): the last
 assistant turn of ``messages`` is the chosen answer; ``rejected_response`` is the other one as a text, and
-``rejected_messages`` is the other conversation whole. ``margin`` is read for reward models. Images, tools and the like
+``rejected_messages`` is the other conversation whole. The latter is written: ms-swift deletes the rows of a file in
+which some have the one and some the other. ``margin`` is read for reward models. Images, tools and the like
 are other keys of the row here, and pass through unread.
 """
 

@@ -24,14 +24,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
+from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
-from steelyard.core.plugins import without_settings
+from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
+    TEXT_ROWS,
     CaseReader,
     RatingScale,
     RowFormat,
@@ -42,7 +44,7 @@ from steelyard.plugins.formats._rows import (
     with_each,
     without_keys,
 )
-from steelyard.plugins.formats._turns import answer_turns, only_question, parts_as_read
+from steelyard.plugins.formats._turns import answer_turns, as_turns, is_text, only_question
 
 _STEP_KEYS = ("prompt", "completions", "labels")
 _BETWEEN = "\n"
@@ -114,32 +116,44 @@ def _parse_label(reader: CaseReader) -> Case:
     )
 
 
-def _label_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row per labelled answer; answers without a label are left out and counted."""
-    taken = take_ratings(case, (_LABEL_SCALE,), dropped)
-    count_lost(taken.rest, dropped, _UNPAIRED.supports)
-    labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
-    prompt = case.prompt.messages
-    rows = [
-        parts_as_read({"prompt": prompt, "completion": answer_turns(item)}, form) | {"label": bool(value)}
-        for item, value in labels
-        if value in (0, 1)
-    ]
-    dropped["answers without a label of 0 or 1"] += len(labels) - len(rows)
-    dropped["cases cut into a row for each answer"] += len(rows) > 1
-    yield from rows
+class TrlUnpairedConfig(Config, frozen=True):
+    """The form of the rows."""
+
+    texts: bool = False
+    """Whether texts are written, not lists of turns: TRL then trains without the chat template."""
 
 
-_UNPAIRED = RowFormat(
-    kind="trl_unpaired",
-    keys=_LABEL_KEYS,
-    supports=carrying("system turns", "earlier turns", "prompt meta", "answers of several turns"),
-    matches=lambda row: set(_TURNS) <= row.keys() and isinstance(row.get("label"), bool),
-    parse=_parse_label,
-    rows_of=_label_rows,
-    list_keys=_TURNS,
-)
-"""One row per answer."""
+def _unpaired(config: TrlUnpairedConfig) -> RowFormat:
+    """Build the format of one row per answer: of turns, or by the settings of texts."""
+    supports = carrying("system turns", "earlier turns", "prompt meta", "answers of several turns")
+
+    def rows_of(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
+        """Yield a row per labelled answer; answers without a label are left out and counted."""
+        taken = take_ratings(case, (_LABEL_SCALE,), dropped)
+        count_lost(taken.rest, dropped, supports)
+        labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
+        labelled = [(answer_turns(item), bool(value)) for item, value in labels if value in (0, 1)]
+        dropped["answers without a label of 0 or 1"] += len(labels) - len(labelled)
+        dropped["cases cut into a row for each answer"] += len(labelled) > 1
+        prompt = case.prompt.messages
+        are_texts = is_text(prompt, "user") and all(is_text(answer, "assistant") for answer, _ in labelled)
+        if not prompt or (config.texts and not are_texts):
+            dropped[OTHER_SHAPE] += 1
+            return
+        for answer, label in labelled:
+            parts = (prompt[0].content, answer[0].content) if config.texts else (as_turns(prompt), as_turns(answer))
+            yield {"prompt": parts[0], "completion": parts[1], "label": label}
+
+    return RowFormat(
+        kind="trl_unpaired",
+        keys=_LABEL_KEYS,
+        supports=supports,
+        matches=lambda row: set(_TURNS) <= row.keys() and isinstance(row.get("label"), bool),
+        parse=_parse_label,
+        rows_of=rows_of,
+        turn_keys=_TURNS,
+        required=TEXT_ROWS if config.texts else None,
+    )
 
 
 def _are_steps(steps: Any, labels: Any) -> bool:
@@ -313,7 +327,9 @@ KINDS = {
     "trl_stepwise": without_settings(
         _STEPWISE, "TRL's stepwise supervision: a prompt, the steps of one answer, and whether each step is right."
     ),
-    "trl_unpaired": without_settings(
-        _UNPAIRED, "TRL's unpaired preference rows: a prompt, one completion, and whether it is a good one."
+    "trl_unpaired": Plugin(
+        TrlUnpairedConfig,
+        _unpaired,
+        "TRL's unpaired preference rows: a prompt, one completion, and whether it is a good one.",
     ),
 }

@@ -5,6 +5,7 @@ Adding one is an entry of ``KINDS`` here, a golden file in ``tests/golden/format
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, RecordError
@@ -12,8 +13,8 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.format_support import carrying, carrying_pairs
+from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
-    MARGIN,
     NOT_SEPARABLE,
     SIDES,
     PairFormat,
@@ -22,10 +23,8 @@ from steelyard.plugins.formats._pairs import (
     ParsedPair,
     cut_turns,
     implicit_turns,
-    whole_texts,
-    whole_turns,
 )
-from steelyard.plugins.formats._rows import RatingScale, RowFormat
+from steelyard.plugins.formats._rows import TEXT_ROWS, RatingScale, RowFormat
 from steelyard.plugins.formats._turns import (
     HUMAN,
     Transcript,
@@ -34,9 +33,7 @@ from steelyard.plugins.formats._turns import (
     as_turns,
     field_turns,
     only_question,
-    parts_as_read,
     text_of,
-    turn_keys,
     turns_in,
     turns_of,
 )
@@ -45,51 +42,75 @@ _TRL_KEYS = ("prompt", *SIDES)
 _TRANSCRIPT = "\n\nHuman:"
 
 
+class PairLayout(NamedTuple):
+    """The columns of a pair of one type each: lists of turns, or with ``as_texts`` texts alone.
+
+    A column of texts and turns cannot be read by ``datasets``, polars or a Parquet file, and a trainer that looks at
+    the first row alone trains the other rows without their chat template. A null ``prompt_key`` is a prompt inside both
+    answers.
+    """
+
+    prompt_key: str | None
+    sides: tuple[str, str]
+    as_texts: bool
+
+    def row(self, turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject | None:
+        """Return the pair as a row; null where it has no prompt, or cannot be texts."""
+        prompt, *answers = turns
+        if (self.as_texts and not turns.are_texts()) or (self.prompt_key and not prompt):
+            return None
+        if self.prompt_key:
+            parts = dict(zip((self.prompt_key, *self.sides), turns, strict=True))
+        else:
+            parts = {key: prompt + answer for key, answer in zip(self.sides, answers, strict=True)}
+            dropped[NOT_SEPARABLE] += not turns.is_separable(as_texts=self.as_texts)
+        if self.as_texts:
+            return {key: "".join(turn.content for turn in part) for key, part in parts.items()}
+        return {key: as_turns(part) for key, part in parts.items()}
+
+
 class TrlConfig(Config, frozen=True):
     """``implicit`` writes the prompt inside both answers, instead of under ``prompt``."""
 
     implicit: bool = False
     """Whether the prompt is written inside both answers, and not under prompt."""
+    texts: bool = False
+    """Whether texts are written, not lists of turns: TRL then trains without the chat template."""
 
 
 def _trl(config: TrlConfig) -> RowFormat:
     """Build the format of TRL's preference pairs: the prompt under its own key, or inside both answers.
 
-    Written from the dataset-formats page of TRL's documentation. The answers are texts or turns. An implicit prompt is
-    the longest common run of turns; of texts, the longest common beginning, cut back to the last assistant mark in it
-    (a blank line and ``Assistant:``), or else to the last line break after which both still go on. A row without a
-    common beginning is refused; a cut at a line break is counted, for it can fall inside a common beginning of both
-    answers. A ``prompt`` of text next to two whole conversations is their title: the prompt is their common turns, as
-    in TRL.
+    Written from the dataset-formats page of TRL's documentation. Texts and turns are read; every row is written as
+    turns, unless the settings say texts. An implicit prompt is the longest common run of turns; of texts, the longest
+    common beginning, cut back to the last assistant mark in it (a blank line and ``Assistant:``), or else to the last
+    line break after which both still go on. A row without a common beginning is refused; a cut at a line break is
+    counted, for it can fall inside a common beginning of both answers. A ``prompt`` of text next to two whole
+    conversations is their title, and left out: the prompt is their common turns, as in TRL.
     """
-
-    def row_of(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-        is_implicit = form.get("implicit", False) or config.implicit
-        row = _implicit_row(turns, form, dropped) if is_implicit else parts_as_read(turns._asdict(), form)
-        return {"prompt": form["title"]} | row if "title" in form and not config.implicit else row
-
+    layout = PairLayout(None if config.implicit else "prompt", SIDES, config.texts)
     return PairFormat(
         kind="trl",
         keys=(*_TRL_KEYS, MARGIN),
         supports=carrying_pairs("margins", "answers of several turns"),
         matches=lambda row: set(SIDES) <= row.keys() and not _lists_texts(row["chosen"]) and not _is_hh_rlhf(row),
         parse=_parse_trl,
-        row_of=row_of,
+        row_of=layout.row,
         turn_keys=_TRL_KEYS,
-        null_keys=(MARGIN,),
         has_margin=True,
+        required=TEXT_ROWS if config.texts else None,
     ).format()
 
 
 def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
-    is_inside = "prompt" not in row.value or _has_title(row)
-    if is_inside:
+    has_title = "prompt" in row.value and _has_title(row)
+    if "prompt" not in row.value or has_title:
         turns = implicit_turns(row, warnings, do="give the prompt its own key, of the same form")
+        warnings["titles beside whole conversations, left out"] += has_title
     else:
         prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
         turns = PairTurns(prompt, *(field_turns(row, key, role="assistant") for key in SIDES))
-    title = row.value.get("prompt") if is_inside else None
-    return ParsedPair(turns, {"turns": turn_keys(row, _TRL_KEYS), "implicit": is_inside, "title": title})
+    return ParsedPair(turns, {})
 
 
 def _lists_texts(chosen: object) -> bool:
@@ -114,18 +135,6 @@ def _has_title(row: Row) -> bool:
     )
 
 
-def _implicit_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-    """Return the prompt inside both answers, as texts or else as turns; apart where neither would be read the same."""
-    if "chosen" not in form.get("turns", ()) and turns.are_texts():
-        texts = whole_texts(turns)
-        if texts is not None:
-            return texts
-    if turns.is_separable():
-        return whole_turns(turns)
-    dropped[NOT_SEPARABLE] += 1
-    return parts_as_read(turns._asdict(), form)
-
-
 class OpenRlhfConfig(Config, frozen=True):
     """The names of the keys; ``prompt_key`` null means that the prompt is inside both answers."""
 
@@ -135,6 +144,8 @@ class OpenRlhfConfig(Config, frozen=True):
     """The key of the better answer."""
     rejected_key: str = "rejected"
     """The key of the worse answer."""
+    texts: bool = False
+    """Whether texts are written, not lists of turns: for OpenRLHF without --apply_chat_template."""
 
 
 def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
@@ -142,7 +153,7 @@ def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
 
     Written from ``openrlhf/datasets/reward_dataset.py`` of OpenRLHF's repository. Without ``prompt_key`` the two values
     are whole conversations; with it, the answers continue the prompt under that key. Lists of turns are written
-    (``--apply_chat_template`` there); texts come back as texts. ``input_template`` belongs to the trainer, which puts
+    (``--apply_chat_template`` there), or by the settings texts. ``input_template`` belongs to the trainer, which puts
     the bare prompt into it when it reads: the rows never hold it. With the default keys the rows are TRL's, so none is
     recognised.
 
@@ -157,18 +168,7 @@ def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
     def parse(row: Row, warnings: Counter[str]) -> ParsedPair:
         do = "name the prompt's key: --set prompt_key=…"
         turns = _same_form(row, parts) if config.prompt_key else implicit_turns(row, warnings, sides, do=do)
-        return ParsedPair(turns, {"texts": isinstance(row.value[sides[0]], str)})
-
-    def row_of(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-        as_texts = form.get("texts", False) and turns.are_texts()
-        if config.prompt_key:
-            return {
-                key: part[0].content if as_texts else as_turns(part) for key, part in zip(parts, turns, strict=True)
-            }
-        texts = whole_texts(turns, sides) if as_texts else None
-        if texts is None:
-            dropped[NOT_SEPARABLE] += not turns.is_separable()
-        return texts or whole_turns(turns, sides)
+        return ParsedPair(turns, {})
 
     return PairFormat(
         kind="openrlhf",
@@ -176,10 +176,11 @@ def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
         supports=carrying_pairs("margins", "answers of several turns"),
         matches=lambda row: False,
         parse=parse,
-        row_of=row_of,
+        row_of=PairLayout(config.prompt_key, sides, config.texts).row,
         turn_keys=parts,
         null_keys=(MARGIN,),
         has_margin=True,
+        required=TEXT_ROWS if config.texts else None,
     ).format()
 
 

@@ -1,0 +1,186 @@
+"""The token ids that published trainers make of our files, against the ids that we train on, for one file of cases.
+
+TRL, ``datasets``, polars and pandas are in the environment of the tests; the loaders of OpenRLHF and LLaMA-Factory run
+where `make peers` has put them.
+"""
+
+import json
+import os
+import subprocess
+import warnings
+from pathlib import Path
+
+import pandas
+import polars
+import pytest
+from datasets import Dataset, load_dataset
+
+import steelyard as sy
+import tiny
+from steelyard.core.types import Case, Message, Prompt, Rating, Response
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.networks.conversation import choose_rendering, complete_template, encode
+from steelyard.ranking.pairs import pairs_of
+from steelyard.stages.convert import Config, convert
+
+ROOT = Path(__file__).parents[2]
+PEERS, SCRIPTS = ROOT / ".peers", ROOT / "tests" / "golden" / "peers"
+pytestmark = pytest.mark.field
+
+CONVERSATIONS = (
+    ([("user", "杆秤怎么用？")], ["先挂物，再移砣。", "不知道。"], ["0", "1"]),
+    ([("system", "كن موجزا"), ("user", "ما هي الجاذبية؟")], ["قوة تجذب الأجسام.", "لا أعرف", "ربما"], ["0", "1", "2"]),
+    (
+        [("user", "Hi"), ("assistant", "Hello!"), ("user", "$x^2$ in Python?")],
+        ["`x ** 2`", "x^2", "`x * x`"],
+        ["02", "1"],
+    ),
+    ([("user", "שלום")], ["No.", "נו", "Yes, <b>it</b> is.", "yes"], ["2", "01", "3"]),
+)
+"""Turns of a prompt, its answers, and the tiers of their places: one and several turns, ties, two to four answers."""
+
+
+def mixed_cases():
+    for number, (turns, answers, tiers) in enumerate(CONVERSATIONS):
+        label = {"rater": "unknown", "kind": "human", "dimension": "label", "range": (0, 1)}
+        yield Case(
+            prompt=Prompt(id=f"p{number}", messages=tuple(Message(role=role, content=text) for role, text in turns)),
+            responses=tuple(Response(id=str(place), text=text) for place, text in enumerate(answers)),
+            ratings=tuple(
+                Rating(response=name, value=float(name in tiers[0]), **label) for tier in tiers for name in tier
+            ),
+            ranking=tuple(map(tuple, tiers)),
+        )
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["as_is", "stripped"])
+def prepared(request, tmp_path_factory):
+    """A folder with the cases and a model whose template writes the text that we train on, and our ids of each pair."""
+    folder = tmp_path_factory.mktemp("trainers")
+    write_cases(folder / "cases.jsonl", mixed_cases())
+    tokenizer = tiny.tokenizer()
+    rendering = choose_rendering(tokenizer, None, model="tiny", max_length=512, strip=request.param)
+    tiny.save_base(folder / "model", template=complete_template(tokenizer, rendering.template, strip=request.param))
+    ids = []
+    for case in read_cases(folder / "cases.jsonl"):
+        read = [list(encode(tokenizer, rendering, case, response).ids) for response in case.responses]
+        ids += [[read[pair.better], read[pair.worse]] for pair in pairs_of(case)]
+    assert len(ids) == 1 + 3 + 2 + 5
+    return folder, ids
+
+
+def converted(folder, kind, name="rows.jsonl", **settings):
+    path = folder / f"{kind}.{name}"
+    convert(folder / "cases.jsonl", path, Config(to_kind=kind, settings=settings))
+    return path
+
+
+TABLES = {
+    "json": lambda folder: load_dataset("json", data_files=str(converted(folder, "trl")), split="train"),
+    "parquet": lambda folder: load_dataset(
+        "parquet", data_files=str(converted(folder, "trl", "rows.parquet")), split="train"
+    ),
+    "implicit": lambda folder: load_dataset(
+        "json", data_files=str(converted(folder, "trl", "implicit.jsonl", implicit=True)), split="train"
+    ),
+    "to_pairs": lambda folder: Dataset.from_list(sy.read_cases(folder / "cases.jsonl").to_pairs()),
+    "polars": lambda folder: Dataset(polars.DataFrame(sy.read_cases(folder / "cases.jsonl").to_pairs()).to_arrow()),
+    "pandas": lambda folder: Dataset.from_pandas(pandas.DataFrame(sy.read_cases(folder / "cases.jsonl").to_pairs())),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet_trl():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def settings_of(folder):
+    return {
+        "output_dir": str(folder / "out"), "use_cpu": True, "bf16": False, "report_to": "none", "max_length": None,
+        "disable_tqdm": True, "save_strategy": "no", "per_device_train_batch_size": 2, "max_steps": 1,
+        "remove_unused_columns": True, "gradient_checkpointing": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_trl_trains_a_reward_model_on_our_tokens(prepared, form):
+    from transformers import AutoTokenizer
+    from trl import RewardConfig, RewardTrainer
+
+    folder, ids = prepared
+    trainer = RewardTrainer(
+        model=str(folder / "model"),
+        args=RewardConfig(**settings_of(folder)),
+        processing_class=AutoTokenizer.from_pretrained(folder / "model"),
+        train_dataset=TABLES[form](folder),
+    )
+    assert [[row["chosen_ids"], row["rejected_ids"]] for row in trainer.train_dataset] == ids
+    if form == "json":
+        trainer.train()
+
+
+@pytest.mark.parametrize("form", ["json", "implicit"])
+def test_trl_trains_a_dpo_policy_on_our_tokens(prepared, form):
+    from transformers import AutoTokenizer
+    from trl import DPOConfig, DPOTrainer
+
+    folder, ids = prepared
+    trainer = DPOTrainer(
+        model=str(folder / "model"),
+        args=DPOConfig(**settings_of(folder)),
+        processing_class=AutoTokenizer.from_pretrained(folder / "model"),
+        train_dataset=TABLES[form](folder),
+    )
+    rows = list(trainer.train_dataset)
+    assert [[row["prompt_ids"] + row[f"{side}_ids"] for side in ("chosen", "rejected")] for row in rows] == ids
+
+
+def test_trl_s_unpaired_rows_are_conversations(prepared):
+    from transformers import AutoTokenizer
+    from trl import apply_chat_template
+
+    folder, _ = prepared
+    tokenizer = AutoTokenizer.from_pretrained(folder / "model")
+    rendering = choose_rendering(tokenizer, None, model="tiny", max_length=512)
+    rows = load_dataset("json", data_files=str(converted(folder, "trl_unpaired")), split="train")
+    texts = [apply_chat_template(row, tokenizer) for row in rows]
+    read = [tokenizer(text["prompt"] + text["completion"]).input_ids for text in texts]
+    cases = read_cases(folder / "cases.jsonl")
+    assert read == [list(encode(tokenizer, rendering, case, item).ids) for case in cases for item in case.responses]
+
+
+def ids_of(script, source, folder, *words):
+    python = PEERS / "trl" / "bin" / "python"
+    if not python.exists() or not (PEERS / source).exists():
+        pytest.skip("not installed here: `make peers` does it, with a network")
+    command = [python, SCRIPTS / f"{script}.py", folder / "model", *words]
+    environment = os.environ | {"PYTHONPATH": str(PEERS / source)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_openrlhf_reads_the_same_conversations(prepared):
+    folder, ids = prepared
+    read = ids_of("read_openrlhf", "OpenRLHF", folder, converted(folder, "openrlhf"))
+    # It removes line breaks at the end, and adds a space and the end mark of the tokenizer.
+    tokenizer = tiny.tokenizer()
+    end = tokenizer(" </s>").input_ids
+    line_break = tokenizer("\n").input_ids
+    texts = [
+        [side[: -len(line_break)] if side[-len(line_break) :] == line_break else side for side in pair] for pair in ids
+    ]
+    assert read == [[side + end for side in pair] for pair in texts]
+
+
+@pytest.mark.parametrize("kind", ["llamafactory_alpaca", "llamafactory_sharegpt"])
+def test_llamafactory_reads_the_same_conversations(prepared, kind):
+    folder, ids = prepared
+    formatting = kind.removeprefix("llamafactory_")
+    read = ids_of("read_llamafactory", "LLaMA-Factory/src", folder, converted(folder, kind), formatting)
+    # Its template chatml ends with a line break; the one with stripped texts is ours alone.
+    line_break = tiny.tokenizer()("\n").input_ids
+    whole = [[side if side[-len(line_break) :] == line_break else side + line_break for side in pair] for pair in ids]
+    assert read == whole
