@@ -58,7 +58,7 @@ def convert(data: CasesLike, out: PathText | None = None, *, force: bool = False
     >>> converted = sy.convert(rows, prompt_column="question", chosen_column="good", rejected_column="bad")
     >>> converted.cases
     Cases(1 prompt, 2 responses)
-    >>> sy.convert(converted.cases, to_kind="trl").rows
+    >>> sy.convert(converted.cases, to_kind="trl", settings={"texts": True}).rows
     [{'prompt': '2 + 2?', 'chosen': '4', 'rejected': '5'}]
     """
     return convert_source(data, out, settings, force=force)
