@@ -45,6 +45,37 @@ def test_a_triple_takes_four_keys_and_seven_with_equal_scores(served, browser):
     assert browser.complaints == []
 
 
+ACTIVE = "[...document.querySelectorAll('.response.active')].map((each) => each.dataset.response).join('')"
+PRESSED = "[...document.querySelectorAll('.score[aria-pressed=true]')].map((each) => each.textContent).join('')"
+
+
+def test_keys_act_on_the_outlined_response_alone(served, browser):
+    page = Annotator(served, browser)
+    page.press("4", "4", "5")
+    # Two responses are compared, and none is outlined: no key for one response changes any.
+    assert (browser.value(ACTIVE), browser.value(PRESSED)) == ("", "445")
+    page.press("3", "d", "m", "ArrowUp")
+    assert browser.value(PRESSED) == "445"
+    assert not browser.value("document.querySelector('#dialog').open")
+    page.press("g", "ArrowDown", "ArrowDown")
+    # The ranking by hand contradicts the scores: the outline shows which response the next digit changes.
+    assert "but the ranking says" in browser.value(STEP)
+    assert browser.value(ACTIVE) == "C"
+    page.press("0")
+    assert browser.value(PRESSED) == "440"
+
+
+def test_a_complete_draft_takes_no_digits_before_a_response_is_chosen(served, browser):
+    page = Annotator(served, browser)
+    page.press("1", "3", "5")
+    page.draft(lambda draft: len(draft.get("scores", {})) == 3)
+    page.open()
+    page.press("5", "3", "1")
+    assert (browser.value(ACTIVE), browser.value(PRESSED)) == ("", "135")
+    page.press("ArrowLeft", "0")
+    assert (browser.value(ACTIVE), browser.value(PRESSED)) == ("C", "130")
+
+
 def test_the_arrows_compare_too_and_a_ranking_by_keys_is_checked(served, browser):
     page = Annotator(served, browser)
     ids = page.shown()

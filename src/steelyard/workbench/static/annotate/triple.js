@@ -37,14 +37,17 @@ const follow = (card, changed, { byHand, active }) => {
   return { answer: isByHand ? changed : { ...changed, ranking: implied || [] }, active, isByHand };
 };
 
-const move = ({ card, state, change }, { value, response = state.active }) => {
+const move = ({ card, state, change }, { value, response = activeOf(card, state) }) => {
   if (!state.answer.ranking.length || !response) return;
   change({ ...state.answer, ranking: moved(state.answer.ranking, response, value) }, { byHand: true, active: response });
 };
 
+// The response that keys act on: the outlined one. While two responses are compared, none.
+const activeOf = (card, { answer, active }) => nextStep(answer, card.shown).kind === "compare" ? null : active;
+
 const ACTIONS = {
   move,
-  score: ({ card, state, change }, { value, response = state.active }) => {
+  score: ({ card, state, change }, { value, response = activeOf(card, state) }) => {
     if (response === null) return;
     const changed = scored(state.answer, response, value);
     const order = [...card.shown.slice(card.shown.indexOf(response)), ...card.shown];
@@ -62,8 +65,8 @@ const ACTIONS = {
     else if (state.isByHand) change({ ...state.answer, ranking: [] }, { byHand: false });
   },
   focus: ({ card, state, focus }, { value }) => {
-    const at = card.shown.indexOf(state.active);
-    focus(card.shown[(at + value + card.shown.length) % card.shown.length]);
+    const at = card.shown.indexOf(state.active), { length } = card.shown;
+    focus(card.shown[at < 0 ? (value > 0 ? 0 : length - 1) : (at + value + length) % length]);
   },
 };
 
@@ -74,7 +77,7 @@ const bar = ({ card, state, words, act, change }) => {
   return {
     kind: step.kind, text: stepInWords(step, state, words), hints: hintsOf(step).map(([keys, word]) => [keys, words[word]]), canReset: step.kind === "settle",
     choices: step.kind !== "compare" ? [] : [choice("better", "g", fill(words.task_better, { id: first })), choice("same", "s", words.task_key_same), choice("worse", "b", fill(words.task_better, { id: second }))],
-    ranking: { tiers: state.answer.ranking, active: state.active, scores: state.answer.scores, onRank: (ranking) => change({ ...state.answer, ranking }, { byHand: true }), onMove: (response, value) => act({ name: "move", value, response }) },
+    ranking: { tiers: state.answer.ranking, active: activeOf(card, state), scores: state.answer.scores, onRank: (ranking) => change({ ...state.answer, ranking }, { byHand: true }), onMove: (response, value) => act({ name: "move", value, response }) },
   };
 };
 
@@ -93,19 +96,20 @@ const controls = (task, response, { words, rubric, act }) => {
 export const triple = {
   follow, bar, controls, actions: ACTIONS, allKeys: () => ALL_KEYS,
   panel: () => null,
-  start: (card, answer) => ({ answer, active: firstUnscored(answer, card.shown) || judgedOf(answer, card.shown)[0] || null, isByHand: answer.ranking.length > 0 && !isSameRanking(impliedRanking(answer, card.shown), answer.ranking) }),
+  // A draft whose scores are complete has no active response: digits typed for a new card would go to the first.
+  start: (card, answer) => ({ answer, active: firstUnscored(answer, card.shown) || null, isByHand: answer.ranking.length > 0 && !isSameRanking(impliedRanking(answer, card.shown), answer.ranking) }),
   isComplete: (card, { answer }) => nextStep(answer, card.shown).kind === "submit",
   // The responses that the step is about, and the one that keys go to.
-  lit: (card, { answer, active }) => {
-    const step = nextStep(answer, card.shown), asked = ["compare", "settle"].includes(step.kind) ? step.responses : [];
-    return { asked, active: asked.length ? null : active };
+  lit: (card, state) => {
+    const step = nextStep(state.answer, card.shown);
+    return { asked: ["compare", "settle"].includes(step.kind) ? step.responses : [], active: activeOf(card, state) };
   },
   actionOf: (event, card, { answer }) => actionOf(event, card ? nextStep(answer, card.shown) : { kind: "none" }),
   discard: ({ card, state, change }, response, reason) => {
     const changed = discarded(state.answer, response, reason);
     change(changed, { active: firstUnscored(changed, card.shown) || judgedOf(changed, card.shown)[0] || response });
   },
-  target: ({ state }, { response = state.active }, then) => { if (response !== null) then(response); },
+  target: ({ card, state }, { response = activeOf(card, state) }, then) => { if (response !== null) then(response); },
   activate: ({ state, focus }, response) => { if (response !== state.active) focus(response, { isScrolled: false }); },
   // Responses under each other: the next one comes into sight.
   arrive: (card, before, { answer, active }) => {
