@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from steelyard.cli.main import verbs_by_name
 from steelyard.cli.output import default_of, type_text
-from steelyard.cli.verb import StageVerb
+from steelyard.cli.verb import VerbGroup
 from steelyard.core.plugins import kinds, load, packages
-from steelyard.core.settings_help import Setting, read_settings
+from steelyard.core.settings_help import Setting, read_nested_settings, read_settings
 
 _ABOUT = """\
 # Settings
@@ -23,9 +23,8 @@ of one verb, `--settings --json` the same as JSON.
 def page() -> str:
     """Return the page of all settings: of each verb, then of each plug-in."""
     lines = [_ABOUT]
-    for name, verb in sorted(verbs_by_name().items()):
-        settings = read_settings(*verb.config) if isinstance(verb, StageVerb) else ()
-        if settings:
+    for name, config in sorted(_configs()):
+        if settings := read_nested_settings(*config):
             lines += [f"## {name}", "", *_table(settings), ""]
     for package in packages():
         tables = [
@@ -37,6 +36,15 @@ def page() -> str:
         if tables:
             lines += [f"## {package}", "", *tables]
     return "\n".join(lines)
+
+
+def _configs() -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the name of every verb that has settings, with the module and the name of their Config."""
+    for name, verb in verbs_by_name().items():
+        members = (
+            [(f"{name} {each.name}", each) for each in verb.verbs] if isinstance(verb, VerbGroup) else [(name, verb)]
+        )
+        yield from ((full_name, each.config) for full_name, each in members if each.config is not None)
 
 
 def _plug_in_settings(package: str, kind: str) -> tuple[Setting, ...]:

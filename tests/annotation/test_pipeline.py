@@ -59,7 +59,7 @@ def test_ways_of_an_item(events, end):
         ("annotating", "accepted"),
         ("aligning", "agreed"),
         ("with developers", "unresolved"),
-        ("validation", "not drawn"),
+        ("finished", "not drawn"),
         ("finished", "accepted"),
         ("finished", "dropped"),
         ("dropped", "agreed"),

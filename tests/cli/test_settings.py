@@ -17,10 +17,11 @@ from steelyard.cli.output import type_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.config import describe_type
 from steelyard.core.plugins import kinds, load, packages
-from steelyard.core.settings_help import REQUIRED, read_settings
+from steelyard.core.settings_help import REQUIRED, read_nested_settings, read_settings
 from steelyard.plugins.judges._texts import styles
 from steelyard.recipes.recipe import stage_call, stage_verbs
 from steelyard.training.losses import LOSSES
+from steelyard.workbench.pipeline.projects import ProjectSettings
 
 STAGE_VERBS = {name: verb for name, verb in verbs_by_name().items() if isinstance(verb, StageVerb)}
 CONFIGS = [
@@ -82,7 +83,7 @@ def test_docs_settings_page_is_up_to_date():
 
 @pytest.mark.parametrize("name", STAGE_VERBS)
 def test_settings_option_lists_every_setting_without_required_options(name):
-    settings = read_settings(*STAGE_VERBS[name].config)
+    settings = read_nested_settings(*STAGE_VERBS[name].config)
     result = invoke(name, "--settings", "--json")
     assert result.exit_code == 0, result.output
     assert [row["name"] for row in json.loads(result.stdout)] == [setting.name for setting in settings]
@@ -90,6 +91,19 @@ def test_settings_option_lists_every_setting_without_required_options(name):
     for setting in settings:
         assert setting.name in shown
         assert setting.meaning in shown
+
+
+def test_nested_settings_are_the_fields_of_the_config():
+    def fields(config, path=""):
+        for name, value in msgspec.structs.asdict(config).items():
+            if isinstance(value, msgspec.Struct):
+                yield from fields(value, f"{path}{name}.")
+            else:
+                yield path + name, value
+
+    settings = read_nested_settings("steelyard.workbench.pipeline.projects", "ProjectSettings")
+    assert [(setting.name, setting.default) for setting in settings] == list(fields(ProjectSettings()))
+    assert all(setting.meaning for setting in settings)
 
 
 def test_settings_show_type_default_and_meaning():

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, get_args
 
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
+from steelyard.core.types import JsonObject
 
 ItemState = Literal[
     "annotating",
@@ -37,7 +38,7 @@ ItemEvent = Literal[
 ]
 """What happens to an item. ``uncompared``: each of its tasks has one answer, and there is nothing to agree on;
 ``replanned``: people took a response out while they aligned, and further tasks are to be
-answered; ``not drawn``: it is not among the share that a layer checks."""
+answered; ``not drawn``: it is not among those that a layer checks."""
 Layer = Literal["delivery", "operations", "research"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 GateUnit = Literal["item", "batch", "pair of people"]
@@ -64,6 +65,7 @@ TRANSITIONS: dict[tuple[ItemState, ItemEvent], ItemState] = {
     ("operations review", "accepted"): "validation",
     ("operations review", "not drawn"): "validation",
     ("validation", "accepted"): "finished",
+    ("validation", "not drawn"): "finished",
     # Each stage's work is reviewed by those after it: what was approved can be rejected later, too.
     ("delivery review", "rejected"): "annotating",
     ("operations review", "rejected"): "annotating",
@@ -108,6 +110,8 @@ class PipelineRules(Config, frozen=True):
     """The share of a batch that delivery reviews."""
     operations_share: float = 0.3
     """The share of a batch that operations reviews, drawn independently of the first."""
+    validation: bool = True
+    """Whether researchers validate each batch before its items are finished."""
     gold_share: float = 0.1
     """The share of a person's tasks whose answer is known."""
     lock_minutes: float = 45.0
@@ -134,6 +138,10 @@ class PipelineRules(Config, frozen=True):
         if not 0 < self.lock_minutes <= _LONGEST_LOCK:
             allowed = f"more than 0, at most {_LONGEST_LOCK} (a week)"
             raise ConfigError(f"{self.lock_minutes} minutes", where="lock_minutes", allowed=allowed)
+
+
+WITHOUT_REVIEW: JsonObject = {"delivery_share": 0.0, "operations_share": 0.0, "validation": False}
+"""Rules of a team without reviewers: an item is finished once its annotators agree, at the gate or in alignment."""
 
 
 def annotators_at_first(rules: PipelineRules, *, is_calibration: bool) -> int:

@@ -132,20 +132,26 @@ def general_parameters(*, has_settings: bool) -> list[inspect.Parameter]:
         options += [
             ("settings", list[str], typer.Option("--set", help=set_help)),
             ("config", Path, typer.Option("--config", help="A TOML file of settings.")),
-            ("lists_settings", bool, typer.Option(SETTINGS_OPTION, help="Explain every setting in full.")),
         ]
     options += [
         ("force", bool, typer.Option("--force", help="Replace another run's output.")),
         ("verbose", bool, typer.Option("--verbose", help="Print every figure.")),
         ("as_json", bool, typer.Option("--json", help="Print the record as JSON.")),
     ]
-    return [_parameter(name, option_type, info, is_required=False) for name, option_type, info in options]
+    listed = [LIST_SETTINGS] if has_settings else []
+    return listed + [_parameter(name, option_type, info, is_required=False) for name, option_type, info in options]
 
 
 def _parameter(name: str, option_type: Any, info: Any, *, is_required: bool = True) -> inspect.Parameter:
     annotation = Annotated[option_type if is_required else option_type | None, info]
     default = inspect.Parameter.empty if is_required else None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+LIST_SETTINGS = _parameter(
+    "lists_settings", bool, typer.Option(SETTINGS_OPTION, help="Explain every setting in full."), is_required=False
+)
+"""The option that prints the settings of a verb: `VerbCommand` answers it before it parses the others."""
 
 
 @cache

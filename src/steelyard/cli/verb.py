@@ -23,6 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from steelyard.cli.help_page import Entry, entries_of, help_page
 from steelyard.cli.options import (
+    LIST_SETTINGS,
     SETTINGS_OPTION,
     Part,
     SettingOption,
@@ -36,7 +37,7 @@ from steelyard.cli.options import (
 from steelyard.cli.output import TerminalTable, counts_line, echo_record, has_colour, print_lines, print_settings
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
-from steelyard.core.settings_help import read_parameters, read_settings
+from steelyard.core.settings_help import read_nested_settings, read_parameters, read_settings
 from steelyard.core.types import Run
 from steelyard.io.progress import InterruptedRun, interruptible, log, log_details
 from steelyard.io.run_folder import resumable_work
@@ -150,8 +151,18 @@ class FunctionVerb(NamedTuple):
         return self.run.__doc__ or ""
 
     def function(self) -> Callable[..., None]:
-        """Return the function."""
-        return self.run
+        """Return the function with the verb's parameters, as Typer reads them."""
+        if self.config is None:
+            return self.run
+        parameters = [*inspect.signature(self.run).parameters.values(), LIST_SETTINGS]
+
+        def function(**values: Any) -> None:
+            del values[LIST_SETTINGS.name]
+            self.run(**values)
+
+        function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+        function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return function
 
 
 class VerbGroup(NamedTuple):
@@ -209,7 +220,7 @@ class VerbCommand(TyperCommand):
         Raises ConfigError for another library's name of an option.
         """
         if self._verb.config is not None and SETTINGS_OPTION in args:
-            print_settings(read_settings(*self._verb.config), as_json="--json" in args)
+            print_settings(read_nested_settings(*self._verb.config), as_json="--json" in args)
             ctx.exit()
         check_option_names(args, self._options(), verb=self._verb.name)
         return super().parse_args(ctx, args)

@@ -10,7 +10,7 @@ import importlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, reduce
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -55,6 +55,22 @@ def read_settings(module: str, name: str = "Config") -> tuple[Setting, ...]:
     Raises LookupError for a module or a name that does not exist.
     """
     return tuple(_fields(_definition(module, name)).values())
+
+
+def read_nested_settings(module: str, name: str = "Config") -> tuple[Setting, ...]:
+    """Read the fields of a Config; those of a Config in a field have its name before theirs: ``rules.gold_share``.
+
+    Raises LookupError for a module or a name that does not exist.
+    """
+    settings: list[Setting] = []
+    for setting in read_settings(module, name):
+        if not isinstance(setting.default, msgspec.Struct):
+            settings.append(setting)
+            continue
+        for inner in read_nested_settings(_definition(module, name).module, type(setting.default).__name__):
+            default = reduce(getattr, inner.name.split("."), setting.default)
+            settings.append(inner._replace(name=f"{setting.name}.{inner.name}", default=default))
+    return tuple(settings)
 
 
 def read_parameters(module: str, name: str) -> tuple[FunctionParameter, ...]:

@@ -28,7 +28,7 @@ from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
 from task_kind_cases import cases_for
-from workbench_people import cases, cases_with_reference
+from workbench_people import NOON, answer_all, cases, cases_with_reference
 
 ROOT = Path(__file__).parents[3]
 
@@ -96,6 +96,48 @@ def test_what_is_imported_comes_back_when_it_is_finished(run, opened, tmp_path):
     assert [case.prompt.id for case in read_cases(out)] == ["q0", "q2"]
     with opened.reading() as session:
         assert session.scalars(select(StoredEvent.action)).all()[-1] == "exported"
+
+
+def make_annotators(session):
+    return [add_person(session, NewPerson(name, "annotator"), by=None, at=NOON).id for name in ("ada", "bo")]
+
+
+def test_two_annotators_have_a_bench_without_reviewers(run, opened, tmp_path):
+    write_cases(tmp_path / "cases.jsonl", cases(4))
+    assert run("import", tmp_path / "cases.jsonl", "--project", "p", "--without-review").exit_code == 0
+    people = opened.write(make_annotators)
+    answer_all(opened, 1, people, order=lambda person, shown: sorted(shown, reverse=person == people[1]))
+    refused = run("export", "--project", "p", "--out", tmp_path / "out.jsonl").exception
+    assert isinstance(refused, EvidenceError)
+    assert "no item is finished: 4 items in alignment (annotator: Align)" in str(refused)
+    assert not (tmp_path / "out.jsonl").exists()
+    write_cases(tmp_path / "more.jsonl", cases(2, first=9))
+    assert run("import", tmp_path / "more.jsonl", "--project", "p").exit_code == 0
+    answer_all(opened, 1, people)
+    done = run("export", "--project", "p", "--out", tmp_path / "out.jsonl")
+    assert done.output.splitlines() == [
+        f"2 finished items in {tmp_path / 'out.jsonl'}.",
+        "  not finished: 4 items in alignment (annotator: Align)",
+    ]
+
+
+def test_an_export_without_finished_items_says_who_has_to_act(run, opened, tmp_path):
+    write_cases(tmp_path / "cases.jsonl", cases(20))
+    assert run("import", tmp_path / "cases.jsonl", "--project", "p").exit_code == 0
+    answer_all(opened, 1, opened.write(make_annotators))
+    text = str(run("export", "--project", "p", "--out", tmp_path / "out.jsonl").exception)
+    assert "6 items in delivery review (delivery: Review; nobody is: steelyard workbench add-person" in text
+    assert "in validation (researcher: Review; nobody is" in text
+    run("add-person", "cy", "--role", "delivery")
+    text = str(run("export", "--project", "p", "--out", tmp_path / "out.jsonl").exception)
+    assert "6 items in delivery review (delivery: Review)," in text
+
+
+def test_the_settings_of_a_project_are_listed_with_their_meaning(run):
+    lines = run("import", "--settings").output.splitlines()
+    assert "rules.validation = true  true or false" in lines
+    assert any(line.startswith("rules.delivery_share = 0.3") for line in lines)
+    assert any(line.startswith("qualification.num_tasks = 0") for line in lines)
 
 
 def test_a_broken_case_file_leaves_no_project(run, opened, tmp_path):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import SETTINGS_OPTION, AsJson, RedoFrom, StageSettings, Verbose
+from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
 from steelyard.cli.output import TerminalTable, columns, echo_record, interval_text, next_line, print_lines
 from steelyard.cli.verb import FunctionVerb
 from steelyard.cli.verbs.demo import DEMO
@@ -28,7 +28,6 @@ _FileSettings = Annotated[
     list[str] | None,
     typer.Option("--set", help="KEY=VALUE over that of the file, such as train.epochs=1; repeat."),
 ]
-_ListsSettings = Annotated[bool, typer.Option(SETTINGS_OPTION, help="Print every key of the file and stop.")]
 _RunsFolder = Annotated[Path | None, typer.Option("--out", help="The folder for all runs. Default: named as the file.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every stage and its state; change nothing.")]
 
@@ -209,7 +208,6 @@ def _experiment_verb(
         *,
         out: _RunsFolder = None,
         settings: _FileSettings = None,
-        lists_settings: _ListsSettings = False,
         dry_run: _DryRun = False,
         verbose: Verbose = False,
         as_json: AsJson = False,

@@ -273,7 +273,7 @@ WORKBENCH = VerbGroup(
         FunctionVerb("demo", _demo),
         FunctionVerb("serve", _serve),
         FunctionVerb("add-person", _add_person),
-        FunctionVerb("import", import_cases_of_file),
+        FunctionVerb("import", import_cases_of_file, ("steelyard.workbench.pipeline.projects", "ProjectSettings")),
         FunctionVerb("queue", order_items),
         FunctionVerb("qualification", import_qualification_cases),
         FunctionVerb("export", export_items),

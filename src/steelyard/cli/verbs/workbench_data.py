@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
+from steelyard.cli.options import merge_settings
 from steelyard.cli.output import TerminalTable, echo_record, percent_text, print_lines
 from steelyard.core.config import parse_settings, resolve_config
-from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError
 from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ def import_cases_of_file(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of a new project: KEY=VALUE; may be repeated.")
     ] = None,
+    is_unreviewed: Annotated[
+        bool,
+        typer.Option(
+            "--without-review", help="A new project needs no reviewers: items on which people agree are done."
+        ),
+    ] = False,
     scores: QueueScores = None,
     judged: QueueJudged = None,
     random_share: RandomShare = 0.2,
@@ -62,8 +69,11 @@ def import_cases_of_file(
 
     Example: `steelyard workbench import sampled.jsonl --project bench --set rules.num_annotators=3`
 
+    Example: `steelyard workbench import cases.jsonl --project bench --without-review`
+
     Example: `steelyard workbench import cases.jsonl --project bench --scores scored/scores.jsonl --judged judged.jsonl`
     """
+    from steelyard.annotation.pipeline import WITHOUT_REVIEW
     from steelyard.io.cases import read_cases
     from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
     from steelyard.workbench.pipeline.queue_sources import key_of, read_committee
@@ -74,14 +84,16 @@ def import_cases_of_file(
     known = {key_of(case): case for case in read}
     committee = read_committee(scores or (), judged or (), known, is_complete=True)
     opened = open_workbench(database, is_made=True)
-    values = parse_settings(settings or ())
+    values = merge_settings({"rules": WITHOUT_REVIEW} if is_unreviewed else {}, parse_settings(settings or ()))
     chosen = resolve_config(ProjectSettings, values, where="--set")
 
     def work(session: "Session") -> str:
         stored, at = _project(session, project), time.time()
         if stored is not None and values:
             raise ConfigError(
-                f"the project {project!r} has its settings", where="--set", do="change them on its page, or omit --set"
+                f"the project {project!r} has its settings",
+                where="--without-review" if is_unreviewed else "--set",
+                do="change them on its page, or omit --set and --without-review",
             )
         stored = stored or add_project(session, project, chosen, by=None, at=at)
         name = batch or cases.stem
@@ -146,6 +158,7 @@ def export_items(
     from steelyard.io.cases import write_cases
     from steelyard.workbench.pipeline.case_export import export_cases
     from steelyard.workbench.pipeline.projects import count_states
+    from steelyard.workbench.pipeline.stranded import waiting_lines
     from steelyard.workbench.storage.audit_log import Deed, record
 
     opened = open_workbench(database)
@@ -155,16 +168,26 @@ def export_items(
         record(session, Deed("exported", "project", stored.id, None, {"evidence": evidence}), at=time.time())
         return stored.id
 
+    with opened.reading() as session:
+        number = existing_project(session, project).id
+        num_finished = count_states(session, number).get("finished", 0)
+        waiting = waiting_lines(session, number)
+    if not num_finished:
+        raise EvidenceError(
+            f"no item is finished: {', '.join(waiting) or 'there are no items'}",
+            where=project,
+            do="let these people act; a project made by import with --without-review needs no reviewers",
+        )
     opened.write(note)
     with opened.reading() as session:
         stored = existing_project(session, project)
-        num_dropped = count_states(session, stored.id).get("finished", 0)
         number, is_new = write_once(
             out, lambda place: write_cases(place, export_cases(session, stored, evidence=evidence)), force=force
         )
     same = "" if is_new else " It was there, with equal content."
-    dropped = f" {number_of(num_dropped - number, 'prompt')} dropped by review." if num_dropped > number else ""
-    print_lines([f"{number_of(number, 'finished item')} in {out}.{dropped}{same}"])
+    dropped = f" {number_of(num_finished - number, 'prompt')} dropped by review." if num_finished > number else ""
+    unfinished = [f"  not finished: {line}" for line in waiting]
+    print_lines([f"{number_of(number, 'finished item')} in {out}.{dropped}{same}", *unfinished])
 
 
 def print_native_results(

@@ -3,9 +3,10 @@
 from sqlalchemy import ColumnElement, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.pipeline import ItemEvent, advance
+from steelyard.annotation.pipeline import REVIEWED_BY, ItemEvent, Layer, advance
+from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.storage.audit_log import Deed, record
-from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredReview, StoredTask
+from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredProject, StoredReview, StoredTask
 
 # Every item asks this at each layer: building the statement takes longer than running it.
 _DRAWN = select(StoredReview.id).where(
@@ -34,8 +35,8 @@ def move(
     record(session, Deed(event, "item", item.id, person, detail), at=at)
     if event == "dropped":
         retire_tasks(session, StoredTask.item_id == item.id)
-    layer = {"delivery review": "delivery", "operations review": "operations"}.get(item.state)
-    if layer is not None and not _is_drawn(session, item, layer):
+    layer = REVIEWED_BY.get(item.state)  # pyright: ignore[reportArgumentType] - an ItemState
+    if layer is not None and not _is_checked(session, item, layer):
         move(session, item, "not drawn", person=None, at=at)
 
 
@@ -49,6 +50,9 @@ def retire_tasks(session: Session, which: ColumnElement[bool]) -> None:
     session.execute(update(StoredTask).where(which).values(num_reserved=StoredTask.num_answered))
 
 
-def _is_drawn(session: Session, item: StoredItem, layer: str) -> bool:
+def _is_checked(session: Session, item: StoredItem, layer: Layer) -> bool:
+    if layer == "research":
+        project = session.get_one(StoredProject, item.project_id)
+        return settings_of(project).rules.validation
     drawn = session.scalar(_DRAWN, {"item": item.id, "round": item.round, "layer": layer})
     return drawn is not None

@@ -283,7 +283,11 @@ def _layers(
     climb: _SettlingCounts,
 ) -> tuple[PaperLayer, ...]:
     rules = settings_of(project).rules
-    drawn: dict[str, float] = {"delivery": rules.delivery_share, "operations": rules.operations_share}
+    checked: dict[Layer, float] = {
+        "delivery": rules.delivery_share,
+        "operations": rules.operations_share,
+        "research": float(rules.validation),
+    }
     rejected = {row.name: row.share for row in agreement.rejected_layers}
     people = _people_of_layers(session, project.id)
     # An item comes to a layer from the state before that in which the layer settles it.
@@ -293,7 +297,7 @@ def _layers(
         PaperLayer(
             name=layer,
             people=len(people[layer]),
-            drawn=drawn.get(layer, 1.0),
+            drawn=checked[layer],
             reviewed=rejected[layer].n if layer in rejected else 0,
             rejected=rejected.get(layer, Estimate(None, None, None, 0)),
             passed_on=climb.share("unresolved", before[layer]),
