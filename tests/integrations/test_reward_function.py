@@ -1,7 +1,7 @@
 import pytest
 
 import tiny
-from steelyard.core.errors import EvidenceError, RecordError
+from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.integrations.reward_function import RewardFunction, conversations
 from steelyard.plugins.reward_models import build_model, choose_model
@@ -55,11 +55,10 @@ def test_a_completion_over_the_limit_has_no_reward_unless_one_is_named(model_fol
     "completion", [[], [{"role": "assistant", "content": None}], [{"role": "assistant", "content": [{"type": "x"}]}]]
 )
 def test_a_message_without_text_is_refused(completion):
-    with pytest.raises(RecordError) as raised:
+    with pytest.raises(ConfigError, match=r"completions\[0\]"):
         RewardFunction("longer")(["q"], [completion])
-    assert raised.value.where == "completions[0]"
 
 
 def test_lists_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ConfigError, match="2 prompts for 1 completions"):
         RewardFunction("longer")(["q", "r"], ["a"])

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 
+from steelyard.api.arguments import called, check_value
 from steelyard.api.cases import Cases, CasesLike
 from steelyard.api.remedies import in_python
 from steelyard.core.config import ConfigType, resolve_config
@@ -144,7 +145,8 @@ class Call:
 
     def _inputs(self) -> Path:
         if self.is_kept:
-            return self.out.with_name(f"{self.out.name}.{_INPUTS}")
+            out = self.out if self.out.name else self.out.absolute()
+            return out.with_name(f"{out.name}.{_INPUTS}")
         return self.folder.path / _INPUTS
 
 
@@ -155,7 +157,8 @@ def verb(
 
     The function has ``**settings``; its signature becomes that of its own parameters and of the fields of the stage's
     Config; ``model`` and ``bench`` are ``model_settings`` and ``bench_settings`` there. ``more``: module and name of
-    another Config whose fields are keywords too. An unknown keyword raises ConfigError with the nearest one.
+    another Config whose fields are keywords too. An unknown keyword raises ConfigError with the nearest one, and so
+    does an argument of another type than its annotation.
 
     ``foresees``: keywords with which the function says what it would do, in place of doing it. Its result is then the
     second one of its annotation; the stub has a signature for each (``docs/api_page.py``).
@@ -172,7 +175,7 @@ def verb(
                 if name not in signature.parameters:
                     problem = f"{function.__name__} has no keyword {name!r}"
                     raise ConfigError(problem, allowed=choices(name, signature.parameters))
-            return function(*args, **kwargs)
+            return called(function, args, kwargs)
 
         documented = cast("Any", call)
         documented.__signature__ = signature
@@ -205,6 +208,8 @@ def json_value(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
     if isinstance(value, Mapping):
+        for key in value:
+            check_value("the name of a setting", key, str, where="settings")
         return {key: json_value(inner) for key, inner in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return [json_value(inner) for inner in value]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from steelyard.api.arguments import checked
 from steelyard.api.calls import Call, PathText, config_of, verb
 from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage, RunViewer
 from steelyard.api.remedies import in_python
@@ -121,6 +122,7 @@ def report(
         )
 
 
+@checked
 def view(folder: PathText = ".", *, host: str = "127.0.0.1", port: int = 0) -> RunViewer:
     """Serve the runs of a folder as web pages that follow running stages, without blocking: for notebooks.
 

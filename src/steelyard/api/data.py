@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from steelyard.annotation.simulated_annotators import SimulationSummary
+from steelyard.api.arguments import check_value, checked
 from steelyard.api.calls import Call, PathText, config_of, json_value, verb
 from steelyard.api.cases import Cases, CasesLike
 from steelyard.api.outcomes import Outcome
@@ -18,6 +19,7 @@ from steelyard.prompts.description import DescribeSummary
 _COLUMNS = ("steelyard.plugins.formats.columns", "Config")
 
 
+@checked
 def read_cases(path: PathText) -> Cases:
     """Read a case file (``.jsonl`` or ``.parquet``). Other formats: `convert`.
 
@@ -31,6 +33,7 @@ def read_cases(path: PathText) -> Cases:
     return Cases(path)
 
 
+@checked
 def write_cases(path: PathText, cases: Iterable[Case]) -> int:
     """Write a case file, ``.jsonl`` or ``.parquet`` by its suffix, and return the number of cases.
 
@@ -39,7 +42,12 @@ def write_cases(path: PathText, cases: Iterable[Case]) -> int:
     """
     from steelyard.io.cases import write_cases as write
 
-    return write(Path(path), cases)
+    return write(Path(path), map(_only_case, cases))
+
+
+def _only_case(case: object) -> Case:
+    check_value("an item of cases", case, Case, where="write_cases")
+    return cast("Case", case)
 
 
 @verb("convert", more=_COLUMNS)
@@ -146,6 +154,7 @@ def simulate(*, out: PathText | None = None, force: bool = False, **settings: An
         )
 
 
+@checked
 def inspect(
     target: "CasesLike | Outcome[Any]",
     prompt: str,

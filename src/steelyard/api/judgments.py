@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.annotation.case_answers import RatersSummary
+from steelyard.api.arguments import checked
 from steelyard.api.calls import Call, PathText, batch_path, check_pilot_folder, config_of, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import FunctionChat, JudgeFunction, ModelLike, ScoresLike, scores_file, scoring_of
@@ -109,6 +110,7 @@ def judge(
         return Outcome.of(call, result) if isinstance(result, Run) else result
 
 
+@checked
 def judge_cards(cases: CasesLike, people: CasesLike | None = None, *, seed: int = 0) -> JudgeCards:
     """Compare the LLM judges of cases with people's labels: agreement, correlation, biases, flips; a card for each.
 

@@ -5,17 +5,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias, overload
+from typing import NamedTuple, Protocol, TypeAlias, cast, overload, runtime_checkable
 
 import msgspec
 
+from steelyard.api.arguments import check_value
 from steelyard.api.calls import Call, json_value
+from steelyard.api.cases import Cases
 from steelyard.api.outcomes import ScoredCases, TrainedModel
-from steelyard.core.checks import content_id
+from steelyard.core.checks import Turns, content_id, read_responses, read_turns
 from steelyard.core.comparison import Reply, Request
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.protocols import JudgeModel, RewardModel
-from steelyard.core.types import Case, JsonObject, Message, Prompt, Response, Scores
+from steelyard.core.types import Case, JsonObject, Prompt, Scores
 from steelyard.io.cases import read_cases
 from steelyard.io.rows import write_rows
 from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, scored
@@ -51,23 +53,26 @@ class LoadedModel:
         return self.model.protocol()
 
     @overload
-    def score(self, cases: str, responses: Sequence[str]) -> list[float]: ...
+    def score(self, cases: Turns, responses: Sequence[Turns]) -> list[float]: ...
     @overload
     def score(self, cases: Iterable[Case], responses: None = None) -> Iterator[Scores]: ...
     def score(
-        self, cases: str | Iterable[Case], responses: Sequence[str] | None = None
+        self, cases: Turns | Iterable[Case], responses: Sequence[Turns] | None = None
     ) -> list[float] | Iterator[Scores]:
         """Score the responses to one prompt (a list of numbers), or cases (an iterator of `Scores`).
 
-        Raises EvidenceError for a response to a prompt that cannot be scored, with the reason.
+        A prompt and a response is a text or a list of messages with ``role`` and ``content``. Raises ConfigError for
+        anything else, EvidenceError for a response to a prompt that cannot be scored, with the reason.
         """
-        if not isinstance(cases, str):
-            return scored(self.model, list(cases), name=self.name, quietly=True)
-        if responses is None:
+        if responses is not None:
+            return score_responses(self.model, cast("Turns", cases), responses, name=self.name)
+        if isinstance(cases, str) or (isinstance(cases, Sequence) and cases and not isinstance(cases[0], Case)):
             raise ConfigError("a prompt without responses", do="give a list of texts: model.score(prompt, responses)")
-        return score_responses(self.model, cases, responses, name=self.name)
+        check_value("cases", cases, Iterable[Case], where="score")
+        return scored(self.model, list(Cases(cast("Iterable[Case]", cases))), name=self.name, quietly=True)
 
 
+@runtime_checkable
 class CaseScorer(Protocol):
     """Any object that scores cases: a model of your own. A method ``protocol`` is recorded if it has one."""
 
@@ -100,6 +105,7 @@ def scoring_of(
 
     Raises ConfigError for settings of a model that has its own, ModelError for an object that is a judge.
     """
+    check_value("model_settings", settings, JsonObject | None, where="settings")
     if model is None:
         return Scoring(settings=json_value(settings or {}))
     if isinstance(model, str | PathLike):
@@ -123,7 +129,8 @@ def scores_file(call: Call, scores: ScoresLike, role: str = "scores") -> Path:
     if isinstance(scores, ScoredCases) and not (call.is_kept and scores.is_temporary):
         call.owners.append(scores)
         return scores.folder / "scores.jsonl"
-    lines = scores.scores if isinstance(scores, ScoredCases) else scores
+    lines = scores.scores if isinstance(scores, ScoredCases) else list(scores)
+    check_value(role, lines, Sequence[Scores], where="scores")
     return call.write(role, ".jsonl", lambda path: write_rows(path, map(msgspec.to_builtins, lines)))
 
 
@@ -150,17 +157,18 @@ def built_model(model: CaseScorer) -> BuiltModel:
     return BuiltModel(model, type(model).__name__)
 
 
-def score_responses(model: RewardModel, prompt: str, responses: Sequence[str], *, name: str) -> list[float]:
-    """Return the score of each response to one prompt. Raises EvidenceError for one without a score."""
-    ids = [f"r{number}" for number in range(1, len(responses) + 1)]
-    case = Case(
-        prompt=Prompt(id="prompt", messages=(Message(role="user", content=prompt),)),
-        responses=tuple(Response(id=key, text=text) for key, text in zip(ids, responses, strict=True)),
-    )
+def score_responses(model: RewardModel, prompt: Turns, responses: Sequence[Turns], *, name: str) -> list[float]:
+    """Return the score of each response to one prompt.
+
+    Raises ConfigError for a value that is neither a text nor messages, EvidenceError for a response without a score.
+    """
+    messages = read_turns(prompt, "user", where="prompt")
+    case = Case(prompt=Prompt(id="prompt", messages=messages), responses=read_responses(responses, where="responses"))
     (line,) = scored(model, [case], name=name, quietly=True)
-    for key, reason in line.unscored.items():
-        raise EvidenceError(f"response {ids.index(key) + 1} has no score: {reason}")
-    return [float(line.scores[key] or 0.0) for key in ids]
+    for number, response in enumerate(case.responses, 1):
+        if response.id in line.unscored:
+            raise EvidenceError(f"response {number} has no score: {line.unscored[response.id]}")
+    return [float(line.scores[response.id] or 0.0) for response in case.responses]
 
 
 JudgeFunction: TypeAlias = Callable[[list[dict[str, str]]], str | None]

@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
+from steelyard.api.arguments import check_value, checked
 from steelyard.api.calls import Call, PathText, config_of, json_value, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import (
@@ -17,11 +18,13 @@ from steelyard.api.loaded import (
     scoring_of,
 )
 from steelyard.api.outcomes import ModelEvaluation, Outcome, ScoredCases, TrainedModel
+from steelyard.core.checks import Turns
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
 from steelyard.stages.backbone import BackboneSummary
 
 
+@checked
 def load_model(model: PathText, /, **settings: Any) -> LoadedModel:
     """Load a reward model: the folder of a trained one, a name on the hub, or a kind (`steelyard list models`).
 
@@ -105,14 +108,14 @@ def score(
     model: ModelLike, cases: CasesLike, *, out: PathText | None = None, force: bool = False, **settings: Any
 ) -> ScoredCases: ...
 @overload
-def score(model: ModelLike, *, prompt: str, responses: Sequence[str], **settings: Any) -> list[float]: ...
+def score(model: ModelLike, *, prompt: Turns, responses: Sequence[Turns], **settings: Any) -> list[float]: ...
 @verb("score")
 def score(
     model: ModelLike,
     cases: CasesLike | None = None,
     *,
-    prompt: str | None = None,
-    responses: Sequence[str] | None = None,
+    prompt: Turns | None = None,
+    responses: Sequence[Turns] | None = None,
     out: PathText | None = None,
     force: bool = False,
     **settings: Any,
@@ -120,8 +123,8 @@ def score(
     """Score cases with a reward model, or the responses to one prompt.
 
     The result of cases has a table with a row for each response; a response that cannot be scored is null with its
-    reason. With ``prompt`` and ``responses`` it is a list of numbers. Raises EvidenceError for a score that is not a
-    number, ModelError for a model that fails its self-tests.
+    reason. With ``prompt`` and ``responses``, each a text or a list of messages, it is a list of numbers. Raises
+    EvidenceError for a score that is not a number, ModelError for a model that fails its self-tests.
 
     >>> sy.score("longer", prompt="2 + 2?", responses=["4", "four"])
     [1.0, 4.0]
@@ -131,6 +134,7 @@ def score(
     from steelyard.stages import score as stage
 
     model_settings = settings.pop("model_settings", None)
+    check_value("model_settings", model_settings, JsonObject | None, where="score")
     if cases is None or prompt is not None or responses is not None:
         if cases is not None or prompt is None or responses is None:
             raise ConfigError(
@@ -149,7 +153,7 @@ def score(
         return ScoredCases.of(call, run)
 
 
-def _score_one(model: ModelLike, prompt: str, responses: Sequence[str], settings: JsonObject | None) -> list[float]:
+def _score_one(model: ModelLike, prompt: Turns, responses: Sequence[Turns], settings: JsonObject | None) -> list[float]:
     if isinstance(model, TrainedModel):
         model = str(model.folder)
     if isinstance(model, str | PathLike):

@@ -7,6 +7,7 @@ from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import LoadedModel, ModelLike, ScoresLike
 from steelyard.api.outcomes import ModelEvaluation, Outcome, ScoredCases, TrainedModel
+from steelyard.core.checks import Turns
 from steelyard.stages.backbone import BackboneSummary
 
 def load_model(
@@ -101,8 +102,8 @@ def score(
 def score(
     model: ModelLike,
     *,
-    prompt: str,
-    responses: Sequence[str],
+    prompt: Turns,
+    responses: Sequence[Turns],
     model_settings: Mapping[str, Any] = ...,
     self_test: bool = True,
 ) -> list[float]: ...

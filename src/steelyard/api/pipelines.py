@@ -4,6 +4,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.api.arguments import checked
 from steelyard.api.calls import Call, PathText, json_value
 from steelyard.api.outcomes import Outcome, Pipeline
 from steelyard.core.errors import ConfigError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from steelyard.recipes.experiments import ExperimentKind
 
 
+@checked
 def run(
     recipe: PathText,
     *,
@@ -57,6 +59,7 @@ def run(
         return Pipeline({stage.name: stage.run for stage in done}, call.out, call.owners_of_result())
 
 
+@checked
 def demo(
     *,
     out: PathText | None = None,
@@ -89,6 +92,7 @@ def demo(
         return Pipeline(runs, call.out, call.owners_of_result())
 
 
+@checked
 def ablate(
     file: PathText, *, out: PathText | None = None, settings: JsonObject | None = None
 ) -> Outcome[AblationSummary]:
@@ -106,6 +110,7 @@ def ablate(
     return _experiment(EXPERIMENT, AblationSummary, file, out, settings)
 
 
+@checked
 def sweep(file: PathText, *, out: PathText | None = None, settings: JsonObject | None = None) -> Outcome[SweepSummary]:
     """Train several backbones on several shares of the data, several seeds each, and measure the gain per doubling.
 

@@ -30,6 +30,7 @@ from steelyard.cli.verbs import (
 from steelyard.cli.verbs.workbench import WORKBENCH
 from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError, WaitingError
 from steelyard.io.progress import log
+from steelyard.io.system_errors import REMEDIES, system_error
 
 _ABOUT = """Steelyard (杆秤) builds and evaluates reward models in any language.
 
@@ -37,26 +38,6 @@ From raw verdicts to a conflict-free ranking, a trained reward model, an evaluat
 
 Begin with `steelyard demo`: the whole pipeline on built-in data, in minutes, on a CPU.
 """
-_REMEDIES = {
-    errno.EACCES: "change its permissions, or choose another path",
-    errno.EPERM: "change its permissions, or choose another path",
-    errno.EROFS: "choose a path on a writable file system",
-    errno.ENOSPC: "free disk space there, or choose another path; files written before are intact",
-    errno.EDQUOT: "free disk space there, or choose another path; files written before are intact",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ELOOP: "give the file itself: the link leads back to itself",
-    errno.ENOTDIR: "choose a path whose parents are folders",
-    errno.ENOENT: "it was removed or renamed during the run: run the same command again",
-    errno.EFBIG: "raise the file size limit (ulimit -f), or choose another path",
-    errno.EIO: "check the disk or the network that holds it, and run the same command again",
-    errno.ESTALE: "the network disk has lost it: run the same command again",
-    errno.EMFILE: "raise the limit of open files: ulimit -n 4096",
-    errno.ENOMEM: "free memory, or use a machine with more; files written before are intact",
-    errno.EISDIR: "choose a file where a file is expected",
-    errno.ENXIO: "give a regular file: sockets and devices cannot be read",
-    errno.EEXIST: "choose another path: a file is in the place of a folder",
-}
-"""By error number of the operating system: what the user can do."""
 # In fewer columns the framed help would cut the names of options.
 _NARROW = 70
 _VERBS: dict[str, Sequence[StageVerb | FunctionVerb | VerbGroup]] = {
@@ -134,17 +115,17 @@ def main() -> None:
             _refuse(missing)
         _fail(error)
     except OSError as error:
-        do = _REMEDIES.get(error.errno or 0)
-        if do is None:
+        refusal = system_error(error)
+        if refusal is None:
             _fail(error)
-        where = None if error.filename is None else str(error.filename)
-        _refuse(FileError((error.strerror or str(error)).lower(), where=where, do=do))
+        else:
+            _refuse(refusal)
     except KeyboardInterrupt:
         # While a verb runs it answers signals itself: this is before or after it.
         log("stopped")
         sys.exit(130)
     except MemoryError:
-        _refuse(FileError("out of memory", do=_REMEDIES[errno.ENOMEM]))
+        _refuse(FileError("out of memory", do=REMEDIES[errno.ENOMEM]))
     except Exception as error:
         _fail(error)
 

@@ -6,15 +6,15 @@ Generated ids are hashes of content, so that equal data get equal ids on every m
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import ne
-from typing import cast
+from typing import TypeAlias, cast
 
 import msgspec
 
-from steelyard.core.errors import EvidenceError, RecordError, listed, repeated
-from steelyard.core.types import Case, JsonObject, Rating, Scores
+from steelyard.core.errors import ConfigError, EvidenceError, RecordError, listed, repeated
+from steelyard.core.types import Case, JsonObject, Message, Rating, Response, Scores
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 NO_REASON = "no reason given"
@@ -54,6 +54,55 @@ class UniqueIds:
     def take_all(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return a unique id for each id, in order."""
         return tuple(self.take(name) for name in names)
+
+
+Turns: TypeAlias = str | Sequence[Mapping[str, object] | Message]
+"""A text, or the messages of a conversation with ``role`` and ``content``."""
+
+
+def read_turns(value: Turns, role: str, *, where: str) -> tuple[Message, ...]:
+    """Return the messages of an argument; a text is one message of the role, as is a message without a role.
+
+    Raises ConfigError, naming the argument ``where``, for any other value and for an empty list.
+    """
+    if isinstance(value, str):
+        return (Message(role=role, content=value),)
+    allowed = 'a text, or messages: [{"role": …, "content": a text}, …]'
+    if isinstance(value, bytes) or not isinstance(value, Sequence) or not value:
+        raise ConfigError(f"{where} is {_kind_of(value)}", allowed=allowed)
+    messages: list[Message] = []
+    for place, turn in enumerate(value):
+        fields = {"role": role, **turn} if isinstance(turn, Mapping) else turn
+        if isinstance(fields, dict) and all(isinstance(fields.get(key), str) for key in ("role", "content")):
+            messages.append(Message(role=fields["role"], content=fields["content"]))
+        elif isinstance(turn, Message):
+            messages.append(turn)
+        else:
+            content = f" whose content is {_kind_of(turn.get('content'))}" if isinstance(turn, Mapping) else ""
+            raise ConfigError(f"{where}[{place}] is {_kind_of(turn)}{content}", allowed=allowed)
+    return tuple(messages)
+
+
+def read_responses(value: Sequence[Turns], *, where: str) -> tuple[Response, ...]:
+    """Return the responses of an argument, each a text or messages, with ids ``r1``, ``r2``, ….
+
+    Raises ConfigError for any other value.
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise ConfigError(f"{where} is {_kind_of(value)}", allowed="a list with a text or messages for each response")
+    if value and all(isinstance(turn, Mapping | Message) for turn in value):
+        problem = f"{where} is one conversation, not a list of responses"
+        raise ConfigError(problem, do=f"put each response into a list of its own: {where}=[[message, …], …]")
+    turns = [read_turns(each, "assistant", where=f"{where}[{place}]") for place, each in enumerate(value)]
+    return tuple(
+        Response(id=f"r{number}", text=each) if isinstance(each, str) else Response(id=f"r{number}", messages=messages)
+        for number, (each, messages) in enumerate(zip(value, turns, strict=True), 1)
+    )
+
+
+def _kind_of(value: object) -> str:
+    is_empty = isinstance(value, Sequence) and not value
+    return "None" if value is None else f"an empty {type(value).__name__}" if is_empty else type(value).__name__
 
 
 def check_case(case: Case) -> Case:

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from steelyard.core.checks import Turns
+from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import RewardModel
-from steelyard.integrations.reward_function import RewardFunction, Text
+from steelyard.integrations.reward_function import RewardFunction
 
 TIE = -1
 """The prediction for equal rewards. It is neither class, so that a tie is wrong, as in every accuracy here."""
@@ -32,22 +34,26 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator):
         self._rewards = RewardFunction(self.model)
         return self
 
-    def decision_function(self, X: Sequence[tuple[Text, Text, Text]]) -> npt.NDArray[np.float64]:  # noqa: N803
+    def decision_function(self, X: Sequence[tuple[Turns, Turns, Turns]]) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return the reward of the first less that of the second response, by sample.
 
-        Raises EvidenceError for a response without a reward.
+        Raises ConfigError for a sample of another form, EvidenceError for a response without a reward.
         """
-        samples = [tuple(sample) for sample in X]
+        samples = list(X)
+        for place, sample in enumerate(samples):
+            if isinstance(sample, str | bytes) or not isinstance(sample, Sequence | np.ndarray) or len(sample) != 3:
+                allowed = "a prompt and two responses, each a text or messages"
+                raise ConfigError(f"X[{place}] is no triple", where="PairwiseClassifier", allowed=allowed)
         prompts = [sample[0] for sample in samples for _ in range(2)]
         rewards = self._loaded()(prompts, [response for sample in samples for response in sample[1:3]])
         return np.asarray(rewards[0::2]) - np.asarray(rewards[1::2])
 
-    def predict(self, X: Sequence[tuple[Text, Text, Text]]) -> npt.NDArray[np.int64]:  # noqa: N803
+    def predict(self, X: Sequence[tuple[Turns, Turns, Turns]]) -> npt.NDArray[np.int64]:  # noqa: N803
         """Return 1, 0, or `TIE` for equal rewards, by sample."""
         margins = self.decision_function(X)
         return np.where(margins == 0, TIE, (margins > 0).astype(np.int64))
 
-    def predict_proba(self, X: Sequence[tuple[Text, Text, Text]]) -> npt.NDArray[np.float64]:  # noqa: N803
+    def predict_proba(self, X: Sequence[tuple[Turns, Turns, Turns]]) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return P(second better) and P(first better) by the Bradley-Terry model (CHEEMS, eq. 3), by sample."""
         from scipy.special import expit
 

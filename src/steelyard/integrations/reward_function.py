@@ -3,19 +3,15 @@
 TRL's trainers (GRPO, RLOO, online DPO) take it as an entry of ``reward_funcs``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import msgspec
-
-from steelyard.core.errors import EvidenceError, RecordError
+from steelyard.core.checks import Turns, read_responses, read_turns
+from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.protocols import RewardModel
-from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.core.types import Case, Message, Prompt
 from steelyard.plugins.reward_models import build_model, choose_model, scored
-
-Text: TypeAlias = str | Sequence[Mapping[str, Any]]
-"""A text, or the messages of a conversation with ``role`` and ``content``."""
 
 
 class RewardFunction:
@@ -31,18 +27,26 @@ class RewardFunction:
 
     def __init__(self, model: str | Path | RewardModel, *, unscored: float | None = None) -> None:
         is_loaded = not isinstance(model, str | Path)
+        if is_loaded and not isinstance(model, RewardModel):
+            problem = f"model is {type(model).__name__}"
+            raise ConfigError(problem, where="RewardFunction", allowed="a path or a name, or a loaded reward model")
+        if unscored is not None and not isinstance(unscored, int | float):
+            raise ConfigError(
+                f"unscored is {type(unscored).__name__}", where="RewardFunction", allowed="a number, None"
+            )
         self.model = model if is_loaded else build_model(choose_model(str(model)))
         self.unscored = unscored
         # The name under which a trainer logs the rewards.
         self.__name__ = type(self.model).__name__ if is_loaded else Path(str(model)).name
 
-    def __call__(self, prompts: Sequence[Text], completions: Sequence[Text], **_: Any) -> list[float]:
+    def __call__(self, prompts: Sequence[Turns], completions: Sequence[Turns], **_: Any) -> list[float]:
         """Return the reward of each completion, in order. The data's other columns have no effect.
 
-        Raises RecordError for a message without text, and EvidenceError for a completion without a reward.
+        Raises ConfigError for a value that is neither a text nor messages, EvidenceError for a completion without a
+        reward.
         """
-        rewards: list[float] = [0.0] * len(completions)
         cases, places = conversations(prompts, completions)
+        rewards: list[float] = [0.0] * len(completions)
         for case, line in zip(cases, scored(self.model, cases, name=self.__name__, quietly=True), strict=True):
             for place, response in zip(places[case.prompt.id], case.responses, strict=True):
                 value = line.scores[response.id]
@@ -60,36 +64,24 @@ class RewardFunction:
 
 
 def conversations(
-    prompts: Sequence[Text], completions: Sequence[Text]
+    prompts: Sequence[Turns], completions: Sequence[Turns]
 ) -> tuple[tuple[Case, ...], dict[str, list[int]]]:
-    """Return one case for each distinct prompt, with the positions of its responses among the completions."""
+    """Return one case for each distinct prompt, with the positions of its responses among the completions.
+
+    Raises ConfigError for a value that is neither a text nor messages, and for lists of two lengths.
+    """
+    responses = read_responses(completions, where="completions")
+    if isinstance(prompts, str | bytes) or not isinstance(prompts, Sequence) or len(prompts) != len(responses):
+        shown = len(prompts) if isinstance(prompts, Sequence) and not isinstance(prompts, str | bytes) else "no list of"
+        raise ConfigError(f"{shown} prompts for {len(responses)} completions", allowed="a prompt for each completion")
     places: dict[tuple[Message, ...], list[int]] = {}
-    for place, (prompt, _) in enumerate(zip(prompts, completions, strict=True)):
-        places.setdefault(_messages(prompt, "user", f"prompts[{place}]"), []).append(place)
+    for place, prompt in enumerate(prompts):
+        places.setdefault(read_turns(prompt, "user", where=f"prompts[{place}]"), []).append(place)
     cases = tuple(
         Case(
             prompt=Prompt(id=str(number), messages=messages),
-            responses=tuple(_response(completions[place], place) for place in members),
+            responses=tuple(responses[place] for place in members),
         )
         for number, (messages, members) in enumerate(places.items())
     )
     return cases, {case.prompt.id: members for case, members in zip(cases, places.values(), strict=True)}
-
-
-def _response(completion: Text, place: int) -> Response:
-    if isinstance(completion, str):
-        return Response(id=str(place), text=completion)
-    return Response(id=str(place), messages=_messages(completion, "assistant", f"completions[{place}]"))
-
-
-def _messages(text: Text, role: str, where: str) -> tuple[Message, ...]:
-    if isinstance(text, str):
-        return (Message(role=role, content=text),)
-    turns = [{"role": turn.get("role", role), "content": turn.get("content")} for turn in text]
-    try:
-        messages = tuple(msgspec.convert(turn, Message) for turn in turns)
-    except msgspec.ValidationError as error:
-        raise RecordError(f"a message that is not a role and a text: {error}", where=where) from error
-    if not messages:
-        raise RecordError("a conversation without messages", where=where)
-    return messages

@@ -58,6 +58,9 @@ def parse_only(assignments: Iterable[str]) -> dict[str, list[str]]:
     """Parse ``["kind=human", "judge=ann"]`` into the settings of an `Only`. Raises ConfigError for an unknown key."""
     settings: dict[str, list[str]] = {}
     for assignment in assignments:
+        if not isinstance(assignment, str):
+            problem = f"--only has an item of type {type(assignment).__name__}"
+            raise ConfigError(problem, allowed="texts, such as kind=human")
         key, equals, name = assignment.partition("=")
         if key not in Only.__struct_fields__:
             raise ConfigError(
