@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import threading
 import time
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from steelyard.workbench.accounts.people import (
 )
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
+from steelyard.workbench.figures.fit_keeper import THREAD_NAME
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.database import Database
@@ -187,7 +189,19 @@ class Visit:
 
     def close(self):
         """Close the database."""
-        self.database.close()
+        close_when_idle(self.database)
+
+
+def close_when_idle(database):
+    """Close a database that several tests have in turn, once no fit beside the requests uses it any more.
+
+    A fit that goes on would open the file of this test again, and the next test, whose file has the same name, would
+    find that connection in the pool: it would read and write two databases in turn.
+    """
+    for thread in threading.enumerate():
+        if thread.name.startswith(THREAD_NAME):
+            thread.join()
+    database.close()
 
 
 def copy_sqlite(template, place):

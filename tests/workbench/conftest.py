@@ -13,7 +13,7 @@ from postgres_server import postgres_serving, run_statement
 from steelyard.workbench.accounts import people
 from steelyard.workbench.storage.database import Database
 from workbench_server import ServedWorkbench
-from workbench_site import Visit, copy_sqlite, make_site
+from workbench_site import Visit, close_when_idle, copy_sqlite, make_site
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,7 +78,7 @@ def database(address):
     """A migrated database without rows, on each of the two systems."""
     opened = _opened(address)
     yield opened
-    opened.close()
+    close_when_idle(opened)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def new_sqlite(sqlite_template, sqlite_place):
         return _opened(f"sqlite:///{sqlite_place}")
 
     yield make
-    _opened(f"sqlite:///{sqlite_place}").close()
+    close_when_idle(_opened(f"sqlite:///{sqlite_place}"))
 
 
 @cache

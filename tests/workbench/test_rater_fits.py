@@ -1,6 +1,7 @@
 """Fits of people: of what was answered, when they are due, and never in the way of a page."""
 
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from steelyard.workbench.pipeline.rater_fits import fit_people, is_due, latest_a
 from steelyard.workbench.storage.figure_tables import StoredRaterFit
 from steelyard.workbench.storage.tables import StoredAnswer, StoredProject
 from workbench_people import NOON, answer, answer_all, make_project, send, take
+from workbench_site import close_when_idle
 
 
 @pytest.fixture
@@ -134,3 +136,15 @@ def test_answers_that_rank_nothing_are_not_read(database):
         assert session.scalar(select(func.count()).select_from(StoredAnswer)) == len(read.answers) == 8
     assert (len(read.items), read.people, read.width) == (4, sorted(people, reverse=True), 3) or len(read.people) == 2
     assert all(len(answer.tiers) == 3 for answer in read.answers)
+
+
+def test_a_fit_ends_before_the_next_test_has_a_file_of_the_same_name(visit, monkeypatch):
+    goes_on = threading.Event()
+    monkeypatch.setattr(fit_keeper, "fit_people", lambda *_, **__: goes_on.wait(60))
+    monkeypatch.setattr(fit_keeper.FitKeeper.refresh, "__kwdefaults__", {"patience": 0.0})
+    answer_all(visit.database, 1, [visit.site.people["annotator"], visit.site.people["other"]])
+    assert visit.browser("researcher").get("/progress/1/people").status_code == 200
+    (fit,) = (each for each in threading.enumerate() if each.name.startswith(fit_keeper.THREAD_NAME))
+    threading.Timer(0.2, goes_on.set).start()
+    close_when_idle(visit.database)
+    assert not fit.is_alive()

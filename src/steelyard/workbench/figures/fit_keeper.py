@@ -18,6 +18,8 @@ from steelyard.workbench.pipeline.item_assessments import assess_items, count_wa
 from steelyard.workbench.pipeline.rater_fits import count_answers, fit_people, is_due
 from steelyard.workbench.storage.database import Database
 
+THREAD_NAME = "fit of project"
+"""How the names of the threads begin that fit and assess beside the requests."""
 PATIENCE = 0.5
 """Seconds that a page waits for what is due, where it may be done by then."""
 _MOST_ANSWERS, _MOST_ITEMS = 500, 200
@@ -49,7 +51,8 @@ class FitKeeper:
         with self._guard:
             thread = self._running.get(project)
             if thread is None or not thread.is_alive():
-                thread = threading.Thread(target=self._make, args=(project, is_long), daemon=True)
+                name = f"{THREAD_NAME} {project}"
+                thread = threading.Thread(target=self._make, name=name, args=(project, is_long), daemon=True)
                 self._running[project] = thread
                 thread.start()
         if not is_long:
