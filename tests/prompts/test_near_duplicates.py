@@ -1,3 +1,7 @@
+import json
+from importlib.resources import files
+from random import Random
+
 import networkx
 import numpy as np
 import pytest
@@ -95,3 +99,77 @@ def test_links_join_through_others():
     links.join(0, 3)
     links.join(3, 4)
     assert links.groups() == [[0, 3, 4], [1], [2]]
+
+
+JAPANESE = (
+    "日本の四季について、留学生にも分かるように三つの段落で説明してください。",
+    "京都を二日間で回る旅行の計画を、移動時間も含めて立ててください。",
+    "電車の中で財布を落とした場合、最初に何をすればよいですか。",
+    "次の文章を丁寧なメールに書き直してください。「明日の会議に出られません」",
+    "Pythonでリストの中から重複を取り除く関数を書き、計算量を説明してください。",
+    "カレーライスを四人分作るための材料と手順を教えてください。",
+    "光合成の仕組みを小学校五年生に説明する短い文章を書いてください。",
+    "夏目漱石の「こころ」の主題を三百字以内でまとめてください。",
+    "初めて一人暮らしをする学生に必要な家具と家電を優先順位の順に挙げてください。",
+    "円安が輸出企業と輸入企業に与える影響の違いを説明してください。",
+    "猫が急に餌を食べなくなったときに考えられる原因は何ですか。",
+    "面接で自分の短所を聞かれたときの答え方を例とともに教えてください。",
+)
+ARABIC = (
+    "اشرح لي الفرق بين الأسهم والسندات بلغة بسيطة تناسب المبتدئين",
+    "اكتب رسالة رسمية إلى مدير المدرسة أطلب فيها إجازة لمدة أسبوع",
+    "ما هي أهم أسباب الحرب العالمية الأولى وكيف أثرت في المنطقة العربية؟",
+    "اقترح خطة لتعلم اللغة الإنجليزية خلال ستة أشهر مع ساعة واحدة في اليوم",
+    "كيف أستطيع إعداد طبق الكبسة لأربعة أشخاص في أقل من ساعة؟",
+    "لخص رواية الأيام لطه حسين في ثلاث فقرات قصيرة",
+    "ما الآثار الجانبية المحتملة لتناول المضادات الحيوية دون وصفة طبية؟",
+    "اكتب قصيدة قصيرة عن أول أيام الخريف في القاهرة",
+    "كيف تعمل الألواح الشمسية ولماذا تقل كفاءتها في الأيام الحارة؟",
+    "أريد نصائح لإدارة الوقت أثناء الاستعداد لامتحانات آخر العام",
+    "ترجم الجملة الآتية إلى الفرنسية: أحب أن أقرأ الكتب قبل النوم",
+    "ما حقوق المستأجر إذا أراد المالك إنهاء العقد قبل موعده؟",
+)
+HARAKAT = "\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652"
+
+
+def inserted(text, characters, random, share=0.3):
+    return "".join(
+        letter + (random.choice(characters) if letter > "\x7f" and letter.isalpha() and random.random() < share else "")
+        for letter in text
+    )
+
+
+def prompts_in(language):
+    if language == "zh":
+        lines = files("steelyard").joinpath("data/corpus.zh.jsonl").read_text("utf-8").splitlines()
+        texts = [json.loads(line)["messages"][0]["content"] for line in lines]
+        return [text for text in texts if len(text) > 20][:60]
+    return [text for text in {"ja": JAPANESE, "ar": ARABIC}[language] for _ in range(5)]
+
+
+CHANGES = {
+    "white space": lambda text, random: inserted(text, [" ", "\u3000", "\n"], random),
+    "spaces between words": lambda text, random: text.replace(" ", random.choice(["  ", "\n", "\u00a0"])) + " ",
+    "zero width": lambda text, random: inserted(text, ["\u200b", "\u200c", "\u200d", "\ufeff", "\u2060"], random),
+    "bidi marks": lambda text, random: inserted(text, ["\u200e", "\u200f", "\u202b", "\u061c"], random),
+    "vowel signs": lambda text, random: inserted(text, HARAKAT, random, 1.0),
+    "alef forms": lambda text, random: text.translate(str.maketrans("أإآ", "ااا")),
+    "tatweel": lambda text, random: inserted(text, ["ـ", "ـــ"], random),
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "change"),
+    [
+        *((language, "white space") for language in ("zh", "ja")),
+        *(("ar", change) for change in ("spaces between words", "bidi marks", "vowel signs", "alef forms", "tatweel")),
+        *((language, "zero width") for language in ("zh", "ja", "ar")),
+    ],
+)
+def test_all_copies_in_another_spelling_are_near_duplicates(language, change):
+    originals, random = prompts_in(language), Random(5)
+    assert len(originals) == 60
+    copies = [CHANGES[change](text, random) for text in originals]
+    assert sum(copy != text for text, copy in zip(originals, copies, strict=True)) >= 55
+    found = [near_duplicates([text, copy], 0.8) for text, copy in zip(originals, copies, strict=True)]
+    assert sum(map(len, found)) == 60

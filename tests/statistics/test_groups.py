@@ -85,6 +85,10 @@ def test_units_are_the_parts_that_networkx_finds_in_any_order(names, random):
     assert units_of([names[row] for row in order]) == [found[row] for row in order]
 
 
+def test_prompts_without_text_are_units_of_their_own():
+    assert [prompt_names(case(name, text=" \u200b")) for name in "pq"] == [("p",), ("q",)]
+
+
 def test_an_id_is_never_a_text():
     (one, _), (_, text) = prompt_names(case("What is it?")), prompt_names(case("p", text="What is it?"))
     assert one != text

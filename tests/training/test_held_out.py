@@ -1,3 +1,5 @@
+import unicodedata
+
 import msgspec
 import numpy as np
 import pytest
@@ -85,3 +87,21 @@ def test_held_out_prompts_that_were_trained_on_are_refused_whatever_their_ids():
         EvidenceError, match=r"h\.jsonl: 1 of 2 held-out prompts are in the training data, the first: 'q'"
     ):
         check_disjoint([case(text="one")], [case(id="q", text="one"), case(id="r", text="two")], where="h.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("trained", "held_out"),
+    [
+        ("Quel âge as-tu ?", "QUEL ÂGE AS-TU ? "),
+        ("Quel âge as-tu ?", unicodedata.normalize("NFD", "Quel âge as-tu ?")),
+        ("ما عاصمة الأردن؟", "\ufeffمَا عَاصِمَة الاردن؟"),
+        ("如何学习 Python？", "如何\u200b学习Python?"),
+    ],
+)
+def test_a_held_out_prompt_that_is_written_in_another_way_is_refused(trained, held_out):
+    with pytest.raises(EvidenceError, match="1 of 1 held-out prompts are in the training data"):
+        check_disjoint([case(text=trained)], [case(id="q", text=held_out)], where="h.jsonl")
+
+
+def test_prompts_without_text_are_not_in_the_training_data():
+    check_disjoint([case(text="")], [case(id="q", text="")], where="h.jsonl")

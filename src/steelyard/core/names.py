@@ -9,11 +9,11 @@ import unicodedata
 
 # Controls of direction, spaces without width, fillers and other characters that have no shape (Unicode 16,
 # Default_Ignorable_Code_Point without joiners and variation selectors; interlinear annotation; the blank of Braille).
-_UNSEEN = (
+UNSEEN = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufeff"
     r"\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-_UNSEEN_CHARACTER = re.compile(f"[{_UNSEEN}]")
+_UNSEEN_CHARACTER = re.compile(f"[{UNSEEN}]")
 _JOINER = "[\u200c\u200d]"
 # A joiner joins two letters or signs: at an end, beside a space or another joiner it is not seen.
 _LOOSE_JOINER = re.compile(rf"(?:^|[\s\u200c\u200d]){_JOINER}|{_JOINER}(?:$|\s)")

@@ -1,15 +1,18 @@
-"""The text of a prompt or a response, its length and its markup: one definition each for every stage, measure and page.
+"""The text of a prompt or a response, its length, its markup and its identity: one definition each for all parts.
 
 The length is the number of Unicode code points of all turns. The markup is the number of Markdown marks of all turns,
 outside code; a block of code is one mark. Joining turns into one text adds line breaks, which count for neither.
+The identity of a text is its `normal_form`: splits, checks of leaks, units of resampling and duplicates compare it.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from math import floor, log10
 
-from steelyard.core.types import Case, Response
+from steelyard.core.names import UNSEEN
+from steelyard.core.types import Case, Message, Response
 
 _MOST_DIGITS = 1000
 # Fences are taken out first, so that nothing inside code counts. Every repetition stops at the mark that could begin
@@ -28,6 +31,44 @@ _INLINE_MARK = re.compile(
     r"|\*\*(?=\S)(?:(?!\*\*).)+(?<=\S)\*\*|__(?=\S)(?:(?!__).)+(?<=\S)__"  # bold
     r"|\[[^\[\]\n]+\]\([^)\[\n]+\)"  # link or image
 )
+
+# Case is part of code and of formulas. A dollar sign before a digit is a price, unless a formula ends before it.
+_EXACT = re.compile(
+    r"^ {0,3}(?P<fence>```|~~~).*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)"
+    r"|`[^`\n]+`"
+    r"|\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*(?<=\S)\$(?!\d)"
+    r"|\\\((?:[^\\]|\\(?![()]))*+\\\)|\\\[(?:[^\\]|\\(?![\[\]]))*+\\\]"
+    r"|\\[A-Za-z]+",
+    re.MULTILINE | re.DOTALL,
+)
+_CJK = (
+    r"\u2e80-\u2fff\u3001-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+)
+"""Characters of scripts without spaces between words: Han, kana, Bopomofo, and their punctuation."""
+_IS_CJK = re.compile(f"[{_CJK}]")
+_BLANK_BESIDE_CJK = re.compile(rf"(?<=[{_CJK}])[^\S\n]+(?=\S)|(?<=\S)[^\S\n]+(?=[{_CJK}])")
+_INVISIBLE = re.compile(f"[{UNSEEN}\u0640\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Characters without a shape of their own: unseen ones, joiners, variation selectors, and the Arabic tatweel."""
+_OPTIONAL_MARK = re.compile(r"(?:ARABIC|HEBREW) |.* NUKTA$")
+"""Names of combining marks that readers add or leave out: vowel signs, points, nuktas."""
+_WRITTEN_FORM = re.compile("<(?:wide|narrow|compat|noBreak|isolated|initial|medial|final|vertical|small|square)>")
+"""Compatibility forms of one character. Superscripts, fractions, and circled or styled signs differ in meaning."""
+_VARIANTS = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),  # curly quotation marks
+        **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),  # hyphens, dashes, the minus sign
+        **dict.fromkeys("\u0622\u0623\u0625\u0671", "\u0627"),  # Arabic alef with hamza, madda or wasla
+        **dict.fromkeys("\u0649\u06cc", "\u064a"),  # the dotless and the Persian yeh
+        "\u06a9": "\u0643",  # the Persian kaf
+        "\u301c": "~",  # the wave dash of Japanese
+        **dict.fromkeys("\x0b\x0c\x85\u2028\u2029", "\n"),
+    }
+)
+_MOST_MARKS = 30
+"""Combining marks in a row that count (Unicode, Stream-Safe Text Format): sorting more takes quadratic time."""
+_TAB = 8
 
 
 def number_of(number: int, noun: str, plural: str = "") -> str:
@@ -61,6 +102,93 @@ def natural_order(name: str) -> list[tuple[int, str]]:
 def verb_for(number: int, singular: str, plural: str) -> str:
     """Return the form of a verb that agrees with a count: ``1 case has``, ``2 cases have``."""
     return singular if number == 1 else plural
+
+
+def normal_form(text: str) -> str:
+    r"""Return the identity of a text: equal for texts that readers take for one text, written in two ways.
+
+    Left out: Unicode form, width, case, runs of white space, blanks beside Chinese and Japanese characters, invisible
+    characters, Arabic and Hebrew vowel signs, nuktas, and the variants of alef, yeh, kaf, quotation marks and dashes.
+    Code and formulas keep their case. Lines keep their relative indentation, as ``\n`` and tabs where it changes.
+    """
+    text = _long_runs().sub(lambda run: run[0][:_MOST_MARKS], text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = unicodedata.normalize("NFC", text)
+    parts: list[str] = []
+    end = 0
+    for exact in _EXACT.finditer(text):
+        parts += [_prose_form(text[end : exact.start()]), exact[0].translate(_EXACT_FOLDS)]
+        end = exact.end()
+    parts.append(_prose_form(text[end:]))
+    return unicodedata.normalize("NFC", _outline("".join(parts)))
+
+
+def conversation_form(turns: Iterable[Message]) -> str:
+    """Return the identity of a prompt: the roles and normal forms of its turns; empty for a prompt without text."""
+    forms = [(turn.role, normal_form(turn.content)) for turn in turns]
+    return "\x1e".join(f"{role}\x1f{form}" for role, form in forms) if any(form for _, form in forms) else ""
+
+
+class _Folds(dict[int, str]):
+    """The normal form of each character, cached; ``folds_case`` is false within code and formulas."""
+
+    def __init__(self, *, folds_case: bool) -> None:
+        self._folds_case = folds_case
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        form = character.translate(_VARIANTS)
+        category = unicodedata.category(character)
+        is_mark = category == "Mn" and _OPTIONAL_MARK.match(unicodedata.name(character, ""))
+        is_control = category == "Cc" and not character.isspace()
+        if is_mark or is_control or _INVISIBLE.match(character):
+            form = ""
+        elif _WRITTEN_FORM.match(unicodedata.decomposition(character)):
+            form = unicodedata.normalize("NFKC", character)
+        elif self._folds_case and form == character:
+            # The two letters i of Turkish are one in the capitals of other languages.
+            form = "i" if character in "\u0130\u0131" else character.casefold()
+        if form != character and form:
+            form = form.translate(self)
+        self[code] = form
+        return form
+
+
+_PROSE_FOLDS, _EXACT_FOLDS = _Folds(folds_case=True), _Folds(folds_case=False)
+
+
+def _prose_form(text: str) -> str:
+    # Once before the folds, which make full-width marks plain ones, and once after them, which removes what is unseen.
+    folded = _BLANK_BESIDE_CJK.sub("", text).translate(_PROSE_FOLDS)
+    return _BLANK_BESIDE_CJK.sub("", folded).replace("i\u0307", "i")
+
+
+def _outline(text: str) -> str:
+    """Return the text on one line, except where the indentation of a line differs from that of the line before."""
+    parts: list[str] = []
+    widths, level = [0], 0
+    for line in text.split("\n"):
+        body = " ".join(line.split())
+        if not body:
+            continue
+        width = len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
+        if not parts:
+            widths = [width]
+        while widths and width < widths[-1]:
+            widths.pop()
+        if not widths or width > widths[-1]:
+            widths.append(width)
+        if parts:
+            is_joined = _IS_CJK.match(body) or _IS_CJK.match(parts[-1][-1])
+            parts.append("\n" + "\t" * (len(widths) - 1) if len(widths) - 1 != level else "" if is_joined else " ")
+        parts.append(body)
+        level = len(widths) - 1
+    return "".join(parts)
+
+
+@cache
+def _long_runs() -> re.Pattern[str]:
+    marks = "".join(chr(code) for code in range(0x20000) if unicodedata.combining(chr(code)))
+    return re.compile(f"[{marks}]{{{_MOST_MARKS + 1},}}")
 
 
 def response_text(response: Response) -> str:

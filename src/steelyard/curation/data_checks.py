@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.numerics import Floats, Integers
-from steelyard.core.text import num_characters, prompt_text, response_text
+from steelyard.core.text import normal_form, num_characters, prompt_text, response_text
 from steelyard.core.types import Case, Record, Response, Scores
-from steelyard.prompts.near_duplicates import Links, near_duplicates, plain_form
+from steelyard.prompts.near_duplicates import Links, near_duplicates
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import number_units, share_of
@@ -249,7 +249,7 @@ def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: floa
     for place, case in enumerate(cases):
         by_text: dict[str, list[int]] = defaultdict(list)
         for position, response in enumerate(case.responses):
-            text = plain_form(response_text(response))
+            text = normal_form(response_text(response))
             by_text[text].append(position)
             if text:
                 prompts_of[text].add(case.prompt.id)

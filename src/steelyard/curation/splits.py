@@ -8,8 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from steelyard.core.text import normal_form
 from steelyard.core.types import Case, Record
-from steelyard.prompts.near_duplicates import Links, near_duplicates, plain_form
+from steelyard.prompts.near_duplicates import Links, near_duplicates
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.statistics.aggregation import UNCATEGORISED
 
@@ -68,7 +69,9 @@ def group_related(cases: Sequence[Case], near: float | None = None) -> RelatedCa
     first: dict[tuple[str, str], int] = {}
     for index, case in enumerate(cases):
         for key in (("root", root_text(case)), ("id", case.prompt.id)):
-            links.join(index, first.setdefault(key, index))
+            # Cases without a text have no other relation than their ids.
+            if key[1]:
+                links.join(index, first.setdefault(key, index))
     num_before = len(links.groups())
     if near is not None:
         roots = [(text, index) for (kind, text), index in first.items() if kind == "root"]
@@ -79,8 +82,8 @@ def group_related(cases: Sequence[Case], near: float | None = None) -> RelatedCa
 
 
 def root_text(case: Case) -> str:
-    """Return the conversation's first user turn, without differences of case, width and white space."""
-    return plain_form(next((turn.content for turn in case.prompt.messages if turn.role == "user"), ""))
+    """Return the conversation's first user turn in its normal form."""
+    return normal_form(next((turn.content for turn in case.prompt.messages if turn.role == "user"), ""))
 
 
 def _stratum(case: Case, strata: Sequence[Stratum]) -> tuple[str, ...]:

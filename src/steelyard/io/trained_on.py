@@ -1,7 +1,7 @@
 """Hashes of a model's training prompts, stored in its folder: overlap can be detected when the file is gone.
 
-``trained_on.hashes`` is a line of JSON with counts and languages, then 16 bytes for each first user turn (normalised
-for case, width and spacing) and 16 for each prompt id, sorted. Texts cannot be recovered from it.
+``trained_on.hashes`` is a line of JSON with counts and languages, then 16 bytes for each first user turn (its normal
+form) and 16 for each prompt id, sorted. Texts cannot be recovered from it.
 """
 
 import hashlib
@@ -29,7 +29,8 @@ class TrainedOn(NamedTuple):
 
     def has_text(self, case: Case) -> bool:
         """Return whether a training prompt has the same first turn."""
-        return _hash(root_text(case)) in self.texts
+        text = root_text(case)
+        return bool(text) and _hash(text) in self.texts
 
     def has_id(self, case: Case) -> bool:
         """Return whether a training prompt has the same id."""

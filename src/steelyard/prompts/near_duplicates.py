@@ -6,7 +6,6 @@ compared (locality-sensitive hashing). A pair counts if the Jaccard similarity o
 Bands are chosen so that a pair exactly at the threshold is compared with a probability of 0.999 or more.
 """
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.numerics import derived_seed
+from steelyard.core.text import normal_form
 
 Hashes = NDArray[np.uint64]
 
@@ -108,20 +108,18 @@ class ReferenceTexts:
                 yield band, compared.signature[band * self._rows : (band + 1) * self._rows].tobytes()
 
 
-def plain_form(text: str) -> str:
-    """Return the text without differences of case, width and white space."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
 def shingles(text: str) -> Hashes:
     """Return the distinct character n-grams of a text as sorted 64-bit hashes; a shorter text is one n-gram.
 
-    Differences of case, width and white space are removed first.
+    Differences that `normal_form` leaves out do not count, nor do case and, where most letters are dense, white space.
     """
-    points = np.frombuffer(plain_form(text).encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    line = " ".join(normal_form(text).casefold().split())
+    points = np.frombuffer(line.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     if not len(points):
         return points
-    size = min(_DENSE_CHARACTERS if _is_dense(points) else _CHARACTERS, len(points))
+    is_dense = _is_dense(points)
+    points = points[points != ord(" ")] if is_dense else points
+    size = min(_DENSE_CHARACTERS if is_dense else _CHARACTERS, len(points))
     windows = np.lib.stride_tricks.sliding_window_view(points, size)
     hashes = np.zeros(len(windows), np.uint64)
     # Mixing after each character makes the hash depend on their order.

@@ -13,9 +13,10 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from steelyard.core.errors import ConfigError, RecordError
+from steelyard.core.text import conversation_form
 from steelyard.core.types import Counts, Prompt
 from steelyard.prompts.balance import WantedShares, balanced, check_shares, group_shares
-from steelyard.prompts.near_duplicates import Links, ReferenceTexts, near_duplicate_fingerprints, plain_form
+from steelyard.prompts.near_duplicates import Links, ReferenceTexts, near_duplicate_fingerprints
 from steelyard.prompts.screening import (
     BenchOverlap,
     PromptsSummary,
@@ -99,7 +100,7 @@ class Selection:
             problem = f"prompt id {prompt.id!r} would stand twice in the identified language {screened.language!r}"
             raise RecordError(problem, do="give each case its own id, or say --languages off")
         self._keys.add((prompt.id, screened.language))
-        text = plain_form("\n".join(f"{message.role}: {message.content}" for message in prompt.messages))
+        text = conversation_form(prompt.messages)
         self._digests.append(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
         # Without its texts: what the balance needs to know of a prompt.
         light = msgspec.structs.replace(prompt, messages=(), language=screened.language, reference=None, meta=None)

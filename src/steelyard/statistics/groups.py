@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 
 from steelyard.core.numerics import Floats, Integers
+from steelyard.core.text import conversation_form
 from steelyard.core.types import Case
 from steelyard.statistics.intervals import Evidence
 
@@ -125,11 +126,15 @@ def evidence_of_groups(counts: Floats, sizes: Floats, num_sources: int) -> Evide
     return Evidence(units, freedom, (total + shortfall) / total)
 
 
-def prompt_names(case: Case) -> tuple[str, str]:
-    """Return the names of a case's prompt: its id, which parallel items share, and a digest of its text."""
-    # Separators that neither a text nor an id begins with keep the two kinds of names apart.
-    text = "\x1e".join(f"{message.role}\x1f{message.content}" for message in case.prompt.messages)
-    # A digest, because the names of a whole bench are in memory.
+def prompt_names(case: Case) -> tuple[str, ...]:
+    """Return the names of a case's prompt: its id, which parallel items share, and a digest of its normal form.
+
+    Prompts without text have their ids alone.
+    """
+    text = conversation_form(case.prompt.messages)
+    if not text:
+        return (case.prompt.id,)
+    # A separator that no id begins with keeps the two kinds of names apart. A digest takes little memory.
     return case.prompt.id, f"\x1f{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
 

@@ -11,7 +11,7 @@ import torch
 
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.numerics import Booleans, Floats
-from steelyard.core.text import number_of, verb_for
+from steelyard.core.text import conversation_form, number_of, verb_for
 from steelyard.core.types import Case
 from steelyard.io.progress import log
 from steelyard.io.run_folder import file_hash
@@ -77,8 +77,8 @@ def _accuracy(statistics: PromptStatistics, chosen: Booleans) -> GroupAccuracy:
 
 def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
     """Raise EvidenceError where a held-out conversation is also in the training data."""
-    trained = {case.prompt.messages for case in train}
-    shared = [case.prompt.id for case in held_out if case.prompt.messages in trained]
+    trained = {conversation_form(case.prompt.messages) for case in train} - {""}
+    shared = [case.prompt.id for case in held_out if conversation_form(case.prompt.messages) in trained]
     if shared:
         raise EvidenceError(
             f"{len(shared)} of {len(held_out)} held-out prompts are in the training data, the first: {shared[0]!r}",

@@ -4,7 +4,7 @@ import pytest
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build
 from steelyard.statistics.bootstrap import Items, resample
-from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.groups import Cell, Label, layout_of, units_of
 from strategies import case
 
 
@@ -13,7 +13,12 @@ def test_cases_are_taken_as_they_are():
     given = case(subset="anything")
     assert bench.normalize(given, "open.jsonl") is given
     assert bench.subset_of("open.jsonl") is None
-    assert bench.resample_ids(given) == ("p",)
+
+
+def test_prompts_repeated_under_new_ids_are_one_unit():
+    bench = build("benches", "cases")
+    repeated = [case(name, text=text) for name, text in (("p", "什么是 RM？"), ("q", "什么是RM?\u200b"), ("r", "RM"))]
+    assert units_of([bench.resample_ids(one) for one in repeated]) == ["p", "p", "r"]
 
 
 def test_its_headline_is_the_mean_over_categories():

@@ -142,8 +142,6 @@ _CASES = Benchmark(
     _categories,
     lambda totals, left_out=NONE_LEFT_OUT: mean_accuracy(totals),
     lambda totals, left_out=NONE_LEFT_OUT: {"headline": mean_accuracy(totals).name},
-    # Equal texts may be meant as two prompts: only parallel items, which share the id, are drawn together.
-    resample_ids=lambda case: (case.prompt.id,),
 )
 
 

@@ -1,7 +1,6 @@
 """Models that are fitted to cases and score a training prompt by a fit without its fold."""
 
 import hashlib
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.iteration import batched
-from steelyard.core.text import prompt_text
+from steelyard.core.text import normal_form, prompt_text
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import file_hash
@@ -134,8 +133,8 @@ def flat_pairs(cases: Sequence[Case], choice: PairChoice | None) -> FlatPairs:
 
 
 def normalised(case: Case) -> str:
-    """Return the prompt's text without differences of case, width and spacing, which do not make another prompt."""
-    return " ".join(unicodedata.normalize("NFKC", prompt_text(case)).casefold().split())
+    """Return the prompt's text without differences that do not make another prompt."""
+    return normal_form(prompt_text(case))
 
 
 def bradley_terry(differences: Any, weight: npt.ArrayLike, *, inverse_regularisation: float) -> npt.NDArray[np.float64]:
