@@ -111,7 +111,7 @@ def test_columns_of_no_known_format_are_named():
         sy.errors.KindError, match=r"cases: no known format has these fields \(fields bad, good\)"
     ) as raised:
         sy.Cases([{"good": "a", "bad": "b"}])
-    assert "prompt_column=NAME with chosen_column=NAME" in str(raised.value)
+    assert 'sy.convert(cases, chosen_column="good", rejected_column="bad")' in str(raised.value)
     with pytest.raises(sy.errors.RecordError, match="cases:2: a value of type int"):
         sy.Cases([{"prompt": "a"}, 3])
     with pytest.raises(sy.errors.RecordError, match="cases:1"):

@@ -193,6 +193,16 @@ EXTRA_KEYS = (
     "id",
 )
 OWN_KEYS = {kind: set(build("formats", kind).keys) for kind in KINDS}
+CONVERSATION_PAIRS = (
+    "columns",
+    "hh_rlhf",
+    "ms_swift",
+    "openrlhf",
+    "rewardbench",
+    "rlhflow",
+    "trl",
+    "ultrafeedback_binarized",
+)
 FOREIGN = [kind for kind in KINDS if kind != "cases"]
 
 
@@ -255,7 +265,9 @@ def foreign_rows(draw, kind):
             **draw(st.sampled_from([{}, {"margin": 0.5}])),
         },
     }.get(kind) or draw(st.sampled_from(rows_of(kind)))
-    names = st.sampled_from([key for key in EXTRA_KEYS if key not in OWN_KEYS[kind]])
+    # A text under ``system`` is a turn of the prompt in the formats of conversations, and written as such.
+    own = OWN_KEYS[kind] | ({"system"} if kind in CONVERSATION_PAIRS else set())
+    names = st.sampled_from([key for key in EXTRA_KEYS if key not in own])
     return row | draw(st.dictionaries(names, st.sampled_from([None, 3, "x", ["y"], {"z": 1}, True]), max_size=4))
 
 

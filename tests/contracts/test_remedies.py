@@ -169,9 +169,9 @@ def test_every_setting_that_a_remedy_names_is_one_of_its_verb(verbs, settings):
 
 
 def known(name, own, nested):
-    """Whether a verb has this setting; what is known only when it runs (``X``, ``KEY``) may be any."""
+    """Whether a verb has this setting; what is known only when it runs (``X``, ``KEY``, a label) may be any."""
     first, _, rest = name.partition(".")
-    if first in ("X", "KEY"):
+    if first in ("X", "KEY", "labels"):
         return True
     return first in own and (not rest or rest.rpartition(".")[2] in set().union({"KEY"}, *nested.values()))
 
@@ -223,7 +223,9 @@ def folder(tmp_path_factory):
         for name, more in (("cut", ["--over-length", "left"]), ("left-out", [])):
             words = ["--bench", "sim/test.jsonl", "--model", "model", "--set", "num_resamples=20"]
             done("evaluate", *words, "--out", name, "--max-length", limit(made, "sim/test.jsonl"), *more)
-        (made / "own.csv").write_text("question,good,bad,winner,score\n问,好,坏,tie,3\n", "utf-8")
+        (made / "votes.csv").write_text("Frage,Text A,Text B,Wer?\n问 x,好,坏,a\nq,x,y,tie\n", "utf-8")
+        (made / "labels.csv").write_text("q,a,b,winner\n问,好,坏,1\n说,x,y,0\n", "utf-8")
+        (made / "texts.csv").write_text("Anfrage,Nummer\n问,3\n", "utf-8")
         (made / "found.jsonl").write_text('{"prompt": "q", "note": "n"}\n')
         small_recipe(made)
         done("run", "small.toml", "--out", "whole")
@@ -263,13 +265,10 @@ REFUSED = [
     (f"{TRAIN} --model base --lr-scheduler-type linear", r"(--set schedule=)VALUE", "--lr-scheduler-type "),
     (f"{TRAIN} --model base --set lr=1e-4", r"did you mean '(learning_rate)'", "lr"),
     ("convert sim/cases.jsonl small.toml.jsonl", r"(--to) KIND", "VALUE trl"),
-    ("convert own.csv OUT.jsonl", r"(--prompt-column) NAME",
-     "VALUE question --chosen-column good --rejected-column bad"),
-    ("convert own.csv OUT.jsonl", r"(--first-column) NAME",
-     "VALUE good --second-column bad --label-column winner --prompt-column question"),
-    ("convert own.csv OUT.jsonl", r"(--response-column) NAME",
-     "VALUE good --rating-column score --prompt-column question"),
-    ("convert own.csv OUT.jsonl", r"(--prompt-column) NAME alone", "VALUE question"),
+    ("convert votes.csv OUT.jsonl", r"steelyard convert votes.csv cases.jsonl (.*)", ""),
+    ("convert texts.csv OUT.jsonl", r"steelyard convert texts.csv cases.jsonl (.*)", ""),
+    ("convert labels.csv OUT.jsonl --prompt-column q --first-column a --second-column b --label-column winner",
+     r"(--set labels.1=left --set labels.0=right)", ""),
     ("convert found.jsonl OUT.jsonl", r"(--from prompts) if", ""),
     ("resolve ranked/cases.jsonl --out scored --only kind=human", r"(--force)", ""),
     ("leaderboard cut left-out --out OUT --set num_resamples=50", r"(--set 'allow_differing=.*?')", ""),

@@ -3,7 +3,9 @@
 import inspect
 import json
 import re
+import shlex
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from steelyard.core.errors import UserError
@@ -12,6 +14,7 @@ Parameters = Mapping[str, inspect.Parameter]
 
 _COMMAND = re.compile(r"(`[a-z]+ [^`]*`|\bsteelyard [a-z-]+(?: [^;,()`]+)?)")
 """A whole command, which works as it is."""
+_CONVERSION = re.compile(r"\bsteelyard convert (.+)$")
 _INLINE_KEY = re.compile(r"([{,] ?)(\w+) ?= ?")
 _ONE_SET = r"--set (?:'[\w.]+=[^']*'|[\w.]+=[^\s;]*[^\s;,:)])"
 _SETS = re.compile(rf"(?<![\w-]){_ONE_SET}(?: {_ONE_SET})*")
@@ -63,10 +66,26 @@ def in_python(error: UserError, places: Mapping[str, str], parameters: Parameter
     """
     texts: list[Any] = [error.problem, error.where, error.allowed, error.do]
     for path, name in places.items():
+        texts = [text and _CONVERSION.sub(partial(_call_of, path, name), str(text)) for text in texts]
         texts = [text and str(text).replace(path, name) for text in texts]
     problem, where, allowed, do = texts
     problem, allowed, do = (text and with_keywords(text, parameters or {}) for text in (problem, allowed, do))
     return type(error)(problem, where=where, allowed=allowed, do=do)
+
+
+def _call_of(path: str, name: str, command: re.Match[str]) -> str:
+    """Return a command that names the columns of values in memory as the call of the function."""
+    file, _, *words = shlex.split(command[1])
+    if file != path:
+        return command[0]
+    columns: dict[str, list[str]] = {}
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        columns.setdefault(option.removeprefix("--").replace("-", "_"), []).append(value)
+    keywords = (
+        f"{key}={json.dumps(values if len(values) > 1 else values[0], ensure_ascii=False)}"
+        for key, values in columns.items()
+    )
+    return f"sy.convert({name}, {', '.join(keywords)})"
 
 
 def with_keywords(text: str, parameters: Parameters) -> str:

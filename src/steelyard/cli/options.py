@@ -87,6 +87,8 @@ class SettingOption(NamedTuple):
         return self.option.startswith("--no-")
 
 
+_TEXTS = [str, tuple[str, ...]]
+"""The types of a setting of one text or several, whose option is repeated."""
 Part = StageArgument | StageOption | SettingOption
 
 
@@ -173,6 +175,8 @@ def _alternatives(union: Any) -> list[Any]:
 def _option_type(setting_type: Any) -> Any:
     """Return the type that Typer parses: a number, a switch, text, or text that is repeated."""
     members = _alternatives(setting_type)
+    if members == _TEXTS:
+        return list[str]
     if len(members) > 1:
         return str
     (member,) = members
@@ -225,6 +229,8 @@ def _parse(part: SettingOption, setting: Setting, value: Any) -> Any:
         return part.parse(value)
     if part.is_negative:
         return not value
+    if _alternatives(setting.type) == _TEXTS and len(value) == 1:
+        return value[0]
     if any(typing.get_origin(member) is dict for member in _alternatives(setting.type)):
         _check_unique(part, value)
         return parse_settings(value, option=part.option)

@@ -81,10 +81,12 @@ class Format(Protocol):
 
     ``keys`` are the row keys of the format; every other key is stored in the prompt's ``meta`` and written back.
     ``supports`` names the parts of a case that survive a round trip; every other part is counted when it is dropped.
+    ``has_evidence_rows`` says that a row is one judgment, rating or answer: a conversion joins the rows of one prompt.
     """
 
     keys: tuple[str, ...]
     supports: frozenset[str]
+    has_evidence_rows: bool
 
     def matches(self, row: JsonObject) -> bool:
         """Return whether the row may have this format. Of several that match, the one that uses most keys wins."""

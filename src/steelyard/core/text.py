@@ -71,6 +71,10 @@ _MOST_MARKS = 30
 _TAB = 8
 
 
+_FILLERS = "\u2800\u3164\u115f\u1160\uffa0"
+"""Letters without a visible form: the blank of Braille and the fillers of Hangul."""
+
+
 def number_of(number: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun: ``1 judgment``, ``1,200 judgments``; ``plural`` where an s is not enough."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
@@ -194,6 +198,13 @@ def _long_runs() -> re.Pattern[str]:
 def response_text(response: Response) -> str:
     """Return the text of a response; several turns are joined by line breaks."""
     return "\n".join(_turn_texts(response))
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has no visible character: white space, control and format characters, and fillers."""
+    return not text.strip() or all(
+        character in _FILLERS or unicodedata.category(character) in ("Zs", "Zl", "Zp", "Cc", "Cf") for character in text
+    )
 
 
 def prompt_text(case: Case) -> str:

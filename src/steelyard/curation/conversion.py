@@ -7,12 +7,46 @@ from typing import Literal
 import msgspec
 
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, Record
+from steelyard.core.text import is_blank, response_text
+from steelyard.core.types import Case, JsonObject, Record
 
 OTHERS = "(others)"
 """The group of the values beyond the first thousand of a counter: memory is bounded."""
 _MOST_GROUPS = 1000
 _LICENCE_KEYS = ("license", "licence")
+
+
+_PICTURE_KEYS = ("images", "image", "videos", "video", "audios", "audio", "image_url", "image_path", "image_paths")
+_PICTURE_MARKS = ("<image>", "<video>", "<audio>")
+_PICTURE_BLOCKS = ("image", "image_url", "input_image", "video", "video_url", "audio", "input_audio", "audio_url")
+
+
+def count_pictures(rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Row]:
+    """Yield the rows; those with images, films or sound are counted, as their answers cannot be judged by text alone.
+
+    They are known by their keys, by marks in texts, and by content blocks.
+    """
+    for row in rows:
+        has_picture = any(row.value.get(key) for key in _PICTURE_KEYS) or any(map(_shows_picture, row.value.values()))
+        warnings["rows with images, read as text alone"] += has_picture
+        yield row
+
+
+def count_blanks(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[Case]:
+    """Yield the cases; responses without a visible character are counted."""
+    for case in cases:
+        warnings["empty or blank responses"] += sum(is_blank(response_text(response)) for response in case.responses)
+        yield case
+
+
+def _shows_picture(value: object) -> bool:
+    if isinstance(value, str):
+        return any(mark in value for mark in _PICTURE_MARKS)
+    if isinstance(value, list):
+        return any(map(_shows_picture, value))
+    if isinstance(value, dict):
+        return value.get("type") in _PICTURE_BLOCKS or any(map(_shows_picture, value.values()))
+    return False
 
 
 class ColumnUse(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -29,7 +63,8 @@ class ConversionSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The summary of a conversion. Empty names of languages and sources stand for unknown ones.
 
     ``columns`` is empty where a case file was read. ``licences`` counts rows, or the cases of a case file. ``lost``
-    counts what the format that was written cannot hold.
+    counts what the format that was written cannot hold. ``guessed`` are the columns of a table that no setting
+    named.
     """
 
     from_kind: str
@@ -49,6 +84,7 @@ class ConversionSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
     sources: dict[str, int] = msgspec.field(default_factory=dict)
     licences: dict[str, int] = msgspec.field(default_factory=dict)
     lost: dict[str, int] = msgspec.field(default_factory=dict)
+    guessed: JsonObject = msgspec.field(default_factory=dict)
 
 
 class ConversionTally:

@@ -1,7 +1,8 @@
 """Recognition of a file's format by its first rows, and the cases of a file of any known format."""
 
+import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -9,10 +10,14 @@ from steelyard.core.errors import EvidenceError, KindError, Place, RecordError, 
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format, Row
 from steelyard.core.types import Case, JsonObject
+from steelyard.curation.column_names import ColumnGuess
 from steelyard.io.rows import read_rows
 from steelyard.prompts.taxonomy import read_data
 
+TABLE_KIND = "columns"
 _ROWS_LOOKED_AT = 20
+_MOST_MISSING = 3
+_NUM_WORDS = 4
 _NAME_COLUMNS = (
     "say --from KIND, or name the columns of your own table: --prompt-column NAME with --chosen-column NAME"
     " --rejected-column NAME, or --first-column NAME --second-column NAME --label-column NAME, or --response-column"
@@ -20,9 +25,12 @@ _NAME_COLUMNS = (
 )
 
 
-def recognise(*files: Path) -> str:
-    """Return the one format that recognises the files' first rows. Raises KindError where none does, or several do."""
-    first = [row.value for row in islice(chain.from_iterable(map(read_rows, files)), _ROWS_LOOKED_AT)]
+def recognise(*files: Path, settings: JsonObject | None = None) -> str:
+    """Return the one format that recognises the files' first rows, or that of tables where names tell the columns.
+
+    ``settings`` are those of the format. Raises KindError where none does, or several do.
+    """
+    first = _first_rows(files)
     if not first:
         raise EvidenceError("the file has no rows", where=str(files[0]))
     readers: dict[str, Format] = {kind: build("formats", kind) for kind in kinds("formats")}
@@ -35,10 +43,57 @@ def recognise(*files: Path) -> str:
     matches = [kind for kind, number in known.items() if number == max(known.values())]
     if len(matches) == 1:
         return matches[0]
-    problem = f"several formats could be this: {', '.join(matches)}" if matches else "no known format has these fields"
-    names = f"fields {listed(sorted(fields))}"
-    do = "; or ".join(filter(None, (_prompt_kinds(first, readers), _NAME_COLUMNS)))
-    raise KindError(f"{problem} ({names})", where=str(files[0]), allowed=", ".join(readers), do=do)
+    if not matches and ColumnGuess(first, settings or {}).complete():
+        return TABLE_KIND
+    where = str(files[0])
+    if matches:
+        problem = f"several formats could be this: {', '.join(matches)} (fields {listed(sorted(fields))})"
+        raise KindError(
+            problem, where=where, allowed=", ".join(matches), do=f"say --from {' or --from '.join(matches)}"
+        )
+    problem = f"no known format has these fields (fields {listed(sorted(fields))})"
+    nearest = [_missing(kind, readers[kind], fields) for kind in _nearest(readers, fields)]
+    do = "; or ".join(filter(None, (_prompt_kinds(first, readers), _command(files[0], first, settings or {}))))
+    raise KindError(problem, where=where, allowed="; ".join(nearest) or "steelyard list formats", do=do)
+
+
+def table_columns(files: Sequence[Path], settings: JsonObject) -> JsonObject:
+    """Return the columns of a table that the settings do not name, as its names and first rows tell them."""
+    # Settings that contradict each other are refused before the files are read.
+    build("formats", TABLE_KIND, settings)
+    guess = ColumnGuess(_first_rows(files), settings)
+    guess.complete()
+    return {key: value for key, value in guess.settings.items() if settings.get(key) != value}
+
+
+def _first_rows(files: Sequence[Path]) -> list[JsonObject]:
+    return [row.value for row in islice(chain.from_iterable(map(read_rows, files)), _ROWS_LOOKED_AT)]
+
+
+def _nearest(readers: Mapping[str, Format], fields: Collection[str]) -> list[str]:
+    """Return the two formats that share most fields with the table, as a share of their own."""
+    near = {
+        kind: len(shared) / len(reader.keys)
+        for kind, reader in readers.items()
+        if kind != TABLE_KIND and len(shared := set(reader.keys).intersection(fields)) > 0
+    }
+    return sorted(near, key=lambda kind: -near[kind])[:2]
+
+
+def _missing(kind: str, reader: Format, fields: Collection[str]) -> str:
+    missing = [key for key in reader.keys if key not in fields]
+    return f"{kind} (here without {listed(missing[:_MOST_MISSING])})" if missing else kind
+
+
+def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject) -> str:
+    """Return the command that reads the table under the columns that its names and cells make likely."""
+    guess = ColumnGuess(rows, settings)
+    guess.suggest()
+    words = ["steelyard", "convert", str(file), "cases.jsonl"]
+    for key, value in guess.settings.items():
+        for name in ([value] if isinstance(value, str) else value) if key.endswith("_column") else ():
+            words += [f"--{key.replace('_', '-')}", name]
+    return f"name the columns, perhaps so: {shlex.join(words)}" if len(words) > _NUM_WORDS else _NAME_COLUMNS
 
 
 def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format]) -> str | None:
@@ -69,5 +124,5 @@ def known_cases(path: Path) -> Iterator[Case]:
     except KindError as error:
         do = "make a case file of it, and name that: steelyard convert IN OUT"
         raise KindError(error.problem, where=error.where, allowed=error.allowed, do=do) from error
-    reader: Format = build("formats", kind)
+    reader: Format = build("formats", kind, table_columns([path], {}) if kind == TABLE_KIND else {})
     return reader.read(read_rows(path), Counter())

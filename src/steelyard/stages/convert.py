@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -16,22 +17,30 @@ import msgspec
 
 from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import ConfigError, KindError, OutputError, RecordError
+from steelyard.core.errors import ConfigError, KindError, OutputError, RecordError, UserError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
 from steelyard.core.types import Case, Counts, Input, JsonObject, Run
-from steelyard.curation.conversion import ConversionSummary, ConversionTally
+from steelyard.curation.conversion import ConversionSummary, ConversionTally, count_blanks, count_pictures
+from steelyard.curation.evidence_rows import evidence_key, join_evidence, split_evidence, with_unique_ids
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
 from steelyard.curation.uniform_columns import UniformColumns, with_uniform_columns
-from steelyard.evaluation.recognition import recognise
+from steelyard.evaluation.recognition import TABLE_KIND, recognise, table_columns
 from steelyard.io.atomic import part_folder, write_once
 from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, write_cases
 from steelyard.io.data_files import expand_inputs
-from steelyard.io.lineage import check_dataset_name, source_datasets
+from steelyard.io.lineage import check_dataset_name, record_folder, source_datasets
 from steelyard.io.progress import log, track
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows, write_rows
-from steelyard.io.run_folder import Result, file_hash, installed_versions, run_stage, write_file_record
+from steelyard.io.run_folder import (
+    Result,
+    file_hash,
+    installed_versions,
+    read_run,
+    run_stage,
+    write_file_record,
+)
 from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
@@ -67,7 +76,10 @@ class Config(BaseConfig, frozen=True):
 
 
 class Conversion(NamedTuple):
-    """The counts of one conversion. ``num_rows`` is the number of rows before those of one prompt were joined."""
+    """The counts of one conversion. ``num_rows`` is the number of rows before those of one prompt were joined.
+
+    ``columns`` are the columns of a table that were guessed, by their settings.
+    """
 
     from_kind: str
     to_kind: str
@@ -76,6 +88,7 @@ class Conversion(NamedTuple):
     num_written: int
     noted: dict[str, int]
     lost: dict[str, int]
+    columns: JsonObject
 
 
 _DEFAULT = Config()
@@ -97,6 +110,9 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     files = expand_inputs((source,), ROW_SUFFIXES, what="data file", do="check the path and the names")
     if out.exists() and any(file.exists() and out.samefile(file) for file in files):
         raise OutputError("a file cannot be converted into itself", where=str(out), do="name another")
+    if not force and (known := _recorded(files, out, config)) is not None:
+        log(f"{out} is written already: equal input and settings")
+        return known
     started, tally = time.monotonic(), ConversionTally()
     done = _write_once(files, source.name, out, config, tally, force=force)
     _write_record(files, out, config, done, tally, seconds=time.monotonic() - started)
@@ -140,6 +156,29 @@ def _write_once(
     return done
 
 
+def _recorded(files: Sequence[Path], out: Path, config: Config) -> Conversion | None:
+    """Return the recorded conversion of these files and settings that wrote ``out`` as it is; null without one."""
+    try:
+        run = read_run(record_folder(out), Run[ConversionSummary])
+    except UserError:
+        return None
+    inputs = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in _roles(files).items()}
+    same = (msgspec.to_builtins(config), inputs, installed_versions())
+    if (run.config, run.inputs, run.versions) != same or not out.is_file() or run.outputs != {out.name: file_hash(out)}:
+        return None
+    summary = run.summary
+    return Conversion(
+        from_kind=summary.from_kind,
+        to_kind=summary.to_kind,
+        num_rows=summary.num_rows,
+        num_cases=summary.num_cases,
+        num_written=summary.num_written,
+        noted=dict(run.counts.noted),
+        lost=summary.lost,
+        columns=summary.guessed,
+    )
+
+
 def _write_record(
     files: Sequence[Path], out: Path, config: Config, done: Conversion, tally: ConversionTally, *, seconds: float
 ) -> None:
@@ -159,7 +198,8 @@ def _write_record(
 
 
 def _summary(files: Sequence[Path], config: Config, done: Conversion, tally: ConversionTally) -> ConversionSummary:
-    reader: Format = build("formats", done.from_kind, config.settings if done.to_kind == OWN_KIND else {})
+    settings = config.settings if done.to_kind == OWN_KIND else {}
+    reader: Format = build("formats", done.from_kind, settings | done.columns)
     summary = ConversionSummary(
         from_kind=done.from_kind,
         to_kind=done.to_kind,
@@ -169,6 +209,7 @@ def _summary(files: Sequence[Path], config: Config, done: Conversion, tally: Con
         num_cases=done.num_cases,
         num_written=done.num_written,
         lost=done.lost,
+        guessed=done.columns,
     )
     return tally.complete(summary, reader.keys)
 
@@ -192,7 +233,9 @@ def _size(path: Path) -> int:
 
 
 def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally) -> Conversion:
-    from_kind = config.from_kind or recognise(*files)
+    is_to_cases = config.to_kind in (None, OWN_KIND)
+    read_settings = config.settings if is_to_cases else {}
+    from_kind = config.from_kind or recognise(*files, settings=read_settings)
     to_kind = _target(from_kind, files, out, config)
     if to_kind == OWN_KIND and out.suffix not in CASE_SUFFIXES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
@@ -200,19 +243,25 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
     dropped: Counter[str] = Counter()
     taken: Counter[str] = Counter()
     is_read_in = to_kind == OWN_KIND
-    reader: Format = build("formats", from_kind, config.settings if is_read_in else {})
+    columns = table_columns(files, read_settings) if from_kind == TABLE_KIND else {}
+    reader: Format = build("formats", from_kind, read_settings | columns)
     writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
     with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
         read = _counted(_read(files, from_kind, reader, warnings, tally), taken, "rows")
-        joined = read if store is None else _joined(track(read, f"reading {name}"), store, warnings)
-        cases = _counted(_with_defaults(_with_evidence(joined, config, warnings), config), taken, "cases")
+        if store is not None:
+            read = _joined(track(read, f"reading {name}"), store, reader, warnings)
+        elif reader.has_evidence_rows:
+            read = with_unique_ids(read, warnings)
+        cases = _counted(_with_defaults(_with_evidence(read, config, warnings), config), taken, "cases")
         shown = track(tally.cases(cases), f"converting {name}")
         if is_read_in:
             num_written = write_cases(out, shown)
         else:
             rows = chain.from_iterable(map(split_rows, shown)) if has_pair_rows(writer.supports) else shown
+            rows = chain.from_iterable(map(split_evidence, rows)) if writer.has_evidence_rows else rows
             num_written = _write_foreign(out, writer.write(rows, dropped))
-    return Conversion(from_kind, to_kind, taken["rows"], taken["cases"], num_written, dict(+warnings), dict(+dropped))
+    counts = (taken["rows"], taken["cases"], num_written)
+    return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns)
 
 
 @contextmanager
@@ -220,7 +269,8 @@ def _line_store(
     out: Path, config: Config, reader: Format, from_kind: str, *, is_read_in: bool
 ) -> Iterator[LineStore | None]:
     """Open a line store where rows will be joined; yield null otherwise."""
-    default = "joined" if from_kind != OWN_KIND and has_pair_rows(reader.supports) else "apart"
+    has_rows = reader.has_evidence_rows or has_pair_rows(reader.supports)
+    default = "joined" if from_kind != OWN_KIND and has_rows else "apart"
     if not is_read_in or (config.rows or default) == "apart":
         yield None
         return
@@ -228,12 +278,23 @@ def _line_store(
         yield store
 
 
-def _joined(cases: Iterable[Case], store: LineStore, warnings: Counter[str]) -> Iterator[Case]:
+def _joined(cases: Iterable[Case], store: LineStore, reader: Format, warnings: Counter[str]) -> Iterator[Case]:
     """Yield every prompt once, in order of first appearance. Memory holds one prompt; the rows wait on disk."""
+    # Two rows with ids of their own are about one prompt where both the id and the text are equal.
+    by_id = "prompt ids" in reader.supports
+    keys = partial(evidence_key, by_id=by_id) if reader.has_evidence_rows else prompt_key
     for place, case in enumerate(cases):
-        store.add(prompt_key(case) or f"row {place}".encode(), place, encode_case(case))
+        store.add(keys(case) or f"row {place}".encode(), place, encode_case(case))
     store.index()
+    joined = _joined_groups(store, reader, warnings)
+    yield from with_unique_ids(joined, warnings) if reader.has_evidence_rows else joined
+
+
+def _joined_groups(store: LineStore, reader: Format, warnings: Counter[str]) -> Iterator[Case]:
     for group in store.groups():
+        if reader.has_evidence_rows:
+            yield join_evidence([_decoder.decode(stored.line) for stored in group], warnings)
+            continue
         for start in range(0, len(group), MOST_ROWS):
             rows = [_decoder.decode(stored.line) for stored in group[start : start + MOST_ROWS]]
             yield join_rows(rows, warnings) if len(rows) > 1 else rows[0]
@@ -261,7 +322,8 @@ def _read(
 ) -> Iterator[Case]:
     if kind == OWN_KIND and all(file.suffix in CASE_SUFFIXES and not _is_array(file) for file in files):
         return read_case_files(files)
-    return reader.read(tally.rows(chain.from_iterable(map(read_rows, files))), warnings)
+    rows = count_pictures(tally.rows(chain.from_iterable(map(read_rows, files))), warnings)
+    return count_blanks(reader.read(rows, warnings), warnings)
 
 
 def _is_array(file: Path) -> bool:

@@ -92,7 +92,8 @@ ROW = {
 def test_a_vote_is_a_judgment_of_its_judge(winner, verdict, meta):
     (one,), warnings = read("chatbot_arena", {**ROW, "winner": winner})
     (said,) = one.judgments
-    assert (said.left, said.right, said.verdict, said.meta) == ("a", "b", verdict, meta)
+    assert (said.left, said.right) == tuple(response.id for response in one.responses)
+    assert (said.verdict, said.meta) == (verdict, meta)
     assert (said.judge, said.kind, one.ranking) == ("arena_user_7", "human", None)
     assert (one.prompt.id, one.prompt.language) == ("q1", "zh")
     assert [response.author for response in one.responses] == ["m", "n"]
@@ -132,8 +133,9 @@ def test_an_unknown_winner_is_named(winner):
 def test_conversations_that_share_no_turn_are_refused():
     with pytest.raises(RecordError, match=r"^f\.jsonl:1: conversation_a and conversation_b share no turn"):
         read("chatbot_arena", {**ROW, "conversation_b": chatbot_arena_turns("other", "乙")})
+    other = {side: chatbot_arena_turns("另一个问", text) for side, text in zip(SIDES, "xy", strict=True)}
     with pytest.raises(RecordError, match=r"^f\.jsonl:2: id 'q1' is already used at f\.jsonl:1"):
-        read("chatbot_arena", ROW, ROW)
+        read("chatbot_arena", ROW, ROW | other)
 
 
 def test_a_language_that_was_changed_is_written_as_it_is_now():

@@ -119,25 +119,25 @@ def test_the_name_of_a_column_is_the_label_of_its_answer():
     assert texts(case)[judgment.right] == "y"
 
 
-@pytest.mark.parametrize("label", ["0", 0, 3, "c", "", None, True, "both bad", [1]])
+@pytest.mark.parametrize("label", ["0", 0, 3, "c", True, "both fine", [1]])
 def test_an_unknown_label_is_refused_with_its_line_and_the_allowed_ones(label):
     rows = [{"prompt": "q", "a": "x", "b": "y", "winner": value} for value in ("1", label)]
     with pytest.raises(RecordError, match=r"^f:2 at winner: unknown label") as caught:
         read(rows, VOTES)
     assert "1, a, left, first; 2, b, right, second; tie, equal, same" in str(caught.value)
-    assert ("do: write these words in the column 'winner'" in str(caught.value)) == (label in (0, "0"))
+    assert ("--set labels.1=left --set labels.0=right" in str(caught.value)) == (label in (0, "0"))
 
 
 def test_labels_of_one_prompt_are_one_case_wherever_their_rows_are(tmp_path):
     settings = {**VOTES, "id_column": "nr"}
     rows = [
-        {"prompt": "一", "a": "x", "b": "y", "winner": "a", "nr": "r1", "who": "Li"},
-        {"prompt": "二", "a": "x", "b": "y", "winner": "b", "nr": "r2", "who": "Li"},
-        {"prompt": "一", "a": "y", "b": "z", "winner": "tie", "nr": "r3", "who": "Wu"},
-        {"prompt": "一", "a": "z", "b": "z", "winner": "1", "nr": "r4", "who": "Wu"},
+        {"prompt": "一", "a": "x", "b": "y", "winner": "a", "nr": "r1", "note": "Li"},
+        {"prompt": "二", "a": "x", "b": "y", "winner": "b", "nr": "r2", "note": "Li"},
+        {"prompt": "一", "a": "y", "b": "z", "winner": "tie", "nr": "r3", "note": "Wu"},
+        {"prompt": "一", "a": "z", "b": "z", "winner": "1", "nr": "r4", "note": "Wu"},
     ]
     done, (case, other) = converted(tmp_path, rows, settings, "own.tsv")
-    assert done.noted["rows joined to an earlier row of the prompt"] == 2
+    assert (done.num_rows, done.num_cases) == (4, 2)
     assert list(texts(case).values()) == ["x", "y", "z", "z"]
     assert [judgment.verdict for judgment in case.judgments] == ["left", "tie", "left"]
     assert (case.prompt.id, other.prompt.id) == ("r1", "r2")
@@ -146,11 +146,11 @@ def test_labels_of_one_prompt_are_one_case_wherever_their_rows_are(tmp_path):
 
 def test_an_answer_has_the_rank_of_its_ratings_and_higher_is_better(tmp_path):
     rows = [
-        {"prompt": "一", "text": "中", "score": "3", "model": "m1"},
-        {"prompt": "二", "text": "only", "score": "2.5", "model": "m1"},
-        {"prompt": "一", "text": "好", "score": "4.5", "model": "m2"},
-        {"prompt": "一", "text": "也中", "score": "3.0", "model": "m3"},
-        {"prompt": "一", "text": "没有", "score": "", "model": "m4"},
+        {"prompt": "一", "text": "中", "score": "3", "note": "m1"},
+        {"prompt": "二", "text": "only", "score": "2.5", "note": "m1"},
+        {"prompt": "一", "text": "好", "score": "4.5", "note": "m2"},
+        {"prompt": "一", "text": "也中", "score": "3.0", "note": "m3"},
+        {"prompt": "一", "text": "没有", "score": "", "note": "m4"},
     ]
     done, (case, single) = converted(tmp_path, rows, SCORES, "own.csv")
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["好"], ["中", "也中"]]
@@ -161,26 +161,24 @@ def test_an_answer_has_the_rank_of_its_ratings_and_higher_is_better(tmp_path):
     }
     assert {(rating.dimension, rating.rater, rating.kind) for rating in case.ratings} == {("score", "unknown", "human")}
     assert (single.ranking, [rating.value for rating in single.ratings]) == (None, [2.5])
-    assert done.noted == {"rows joined to an earlier row of the prompt": 3}
-    values = {"3": 3, "2.5": 2.5, "4.5": 4.5, "3.0": 3, "": None}
+    assert (done.num_rows, done.num_cases, done.noted) == (5, 2, {})
     done, again = back(tmp_path, SCORES)
-    numbers = [{**rows[place], "score": values[rows[place]["score"]]} for place in (0, 2, 3, 4, 1)]
-    assert again == numbers
+    assert again == [rows[place] for place in (0, 2, 3, 4, 1)]
     assert "rankings" not in done.lost
 
 
-def test_several_ratings_of_an_answer_count_by_their_mean():
+def test_several_ratings_of_an_answer_count_by_their_mean(tmp_path):
     rows = [
         {"prompt": "q", "text": text, "score": score, "rater": rater}
         for text, score, rater in (("x", 1, "Li"), ("y", 2, "Li"), ("x", 4, "Wu"), ("y", 2, "Wu"))
     ]
-    warnings = Counter()
-    (case,) = read(rows, SCORES, warnings)
+    done, (case,) = converted(tmp_path, rows, SCORES)
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["x"], ["y"]]  # 2.5 over 2
-    assert warnings["rows of an answer beyond its first"] == 2
-    again, dropped = written([case], SCORES)
+    assert done.noted["rows of an answer beyond its first"] == 2
+    assert {(rating.rater, rating.value) for rating in case.ratings} == {("Li", 1), ("Li", 2), ("Wu", 4), ("Wu", 2)}
+    done, again = back(tmp_path, SCORES | {"judge_column": "rater"})
     assert again == [rows[0], rows[2], rows[1], rows[3]]
-    assert not dropped["rating details"]
+    assert not {"rating details", "raters"} & done.lost.keys()
 
 
 @pytest.mark.parametrize("score", ["good", "nan", "inf", True, [1]])
@@ -189,7 +187,7 @@ def test_a_rating_that_is_not_a_number_is_refused_with_its_line(score):
         read([{"prompt": "q", "text": "x", "score": score}], SCORES)
 
 
-def test_turns_in_cells_come_back():
+def test_turns_in_cells_come_back(tmp_path):
     rows = [
         {
             "prompt": [{"role": "system", "content": "短。"}, {"role": "user", "content": "问"}],
@@ -199,8 +197,9 @@ def test_turns_in_cells_come_back():
         }
         for name, score in (("x", 1.0), ("y", 2.0))
     ]  # fmt: skip
-    (case,) = read(rows, SCORES)
-    assert written([case], SCORES)[0] == rows
+    _, (case,) = converted(tmp_path, rows, SCORES)
+    assert [turn.role for turn in case.prompt.messages] == ["system", "user"]
+    assert back(tmp_path, SCORES)[1] == rows
 
 
 def test_a_column_that_the_file_lacks_is_named_with_the_nearest():
@@ -247,5 +246,5 @@ def test_columns_that_contradict_each_other_are_refused_before_reading(settings,
 
 def test_one_id_for_two_prompts_of_labels_is_refused():
     rows = [{"prompt": text, "a": "x", "b": "y", "winner": "1", "nr": "1"} for text in ("p", "q")]
-    with pytest.raises(RecordError, match=r"^f:2: id '1' is already used at f:1"):
+    with pytest.raises(RecordError, match=r"^f:2: id '1' is already used at f:1\n  allowed: one id for one prompt"):
         read(rows, {**VOTES, "id_column": "nr"})

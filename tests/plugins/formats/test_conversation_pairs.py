@@ -41,7 +41,7 @@ def test_a_rejected_conversation_is_read_whole():
     [
         ({"rejected_response": None}, "neither rejected_response nor rejected_messages"),
         ({"rejected_messages": turns(("user", "q"))}, "rejected_response and rejected_messages"),
-        ({"rejected_response": ["a", "b"]}, "has list under 'rejected_response'"),
+        ({"rejected_response": ["a", 3]}, "has list under 'rejected_response'"),
         ({"messages": turns(("user", "q"))}, "do not end with an answer"),
         ({"messages": turns(("assistant", "q"))}, "do not end with an answer"),
         ({"messages": None}, "messages"),

@@ -309,7 +309,7 @@ def test_text_before_the_first_mark_is_a_system_turn_both_ways():
     assert write("hh_rlhf", one)[0] == [row]
 
 
-@pytest.mark.parametrize("value", ["no mark", "", 3, None, ["\n\nHuman: a"]])
+@pytest.mark.parametrize("value", ["no mark", "", 3, None, [3], []])
 def test_what_is_no_transcript_is_refused_with_its_line(value):
     good = {"chosen": f"{HUMAN} q{ASSISTANT} a", "rejected": f"{HUMAN} q{ASSISTANT} b"}
     with pytest.raises(RecordError, match=r"^f\.jsonl:2.*rejected"):

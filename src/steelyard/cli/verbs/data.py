@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = (
-    "prompt_column", "chosen_column", "rejected_column", "first_column", "second_column", "label_column",
-    "response_column", "rating_column", "id_column", "language_column", "category_column", "reference_column",
+    "prompt_column", "system_column", "chosen_column", "rejected_column", "first_column", "second_column",
+    "label_column", "judge_column", "response_column", "rating_column", "author_column", "id_column", "language_column",
+    "category_column", "reference_column",
 )  # fmt: skip
 
 
@@ -67,6 +68,13 @@ def _convert_lines(conversion: "Conversion", out: Path) -> Iterator[str]:
         else f"{number_of(num_written, 'row')} of {number_of(num_cases, 'case')}"
     )
     yield f"{out} has {written} ({conversion.from_kind} to {conversion.to_kind})."
+    if conversion.columns:
+        parts = [
+            f"{key.removesuffix('_column').replace('_', ' ')}: {value if isinstance(value, str) else ' + '.join(value)}"
+            for key, value in conversion.columns.items()
+            if key.endswith("_column")
+        ]
+        yield f"  columns taken by their names: {'; '.join(parts)}"
     if num_rows > num_cases:
         yield (
             f"  {number_of(num_rows, 'row')} {verb_for(num_rows, 'is', 'are')} {number_of(num_cases, 'prompt')}; "

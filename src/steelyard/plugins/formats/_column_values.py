@@ -1,17 +1,19 @@
 """The columns of a user's table: which are named together, and cells as ids, languages, labels and ratings."""
 
-import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
+from shlex import quote
 from typing import Any, NamedTuple
 
-from steelyard.core.errors import ConfigError, Place, RecordError
+from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import JsonObject, Prompt, Ranking, Rating, Verdict
-from steelyard.plugins.formats._pairs import parse_number, tiers_of
+from steelyard.core.types import JsonObject, Prompt, Verdict
+from steelyard.curation.column_names import LABELS
+from steelyard.plugins.formats._pairs import parse_number
 from steelyard.plugins.formats._rows import language_code
 
-_LABELS: Mapping[Verdict, tuple[str, ...]] = {
+_SIDES: tuple[Verdict, Verdict] = ("left", "right")
+_SHORT: Mapping[Verdict, tuple[str, ...]] = {
     "left": ("1", "a", "left", "first"),
     "right": ("2", "b", "right", "second"),
     "tie": ("tie", "equal", "same"),
@@ -110,51 +112,105 @@ class PromptColumns(NamedTuple):
         return tuple(tiers)
 
 
-class LabelColumn(NamedTuple):
-    """The column that says which of two answers is better, and the columns of both."""
+_WORDS: Mapping[Verdict, str] = {"left": "the first answer", "right": "the second answer", "tie": "a tie"}
 
-    column: str
-    first: str
-    second: str
 
-    def verdict(self, row: Row) -> Verdict:
-        """Return the verdict of the row's label. Raises RecordError for an unknown label."""
-        value = row.value.get(self.column)
-        verdict = self.verdict_of(value)
+class LabelColumns(NamedTuple):
+    """The columns that say which of two answers is better: one with a label, or one for each answer (one-hot).
+
+    ``answers`` are the columns of both answers and ``authors`` those of their models: names of either are labels too.
+    ``tie`` is a column that is true for a tie. ``words`` are the user's own labels.
+    """
+
+    columns: tuple[str, ...]
+    tie: str | None
+    answers: tuple[str, ...]
+    authors: tuple[str, ...]
+    words: Mapping[str, Verdict]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the columns."""
+        return (*self.columns, *((self.tie,) if self.tie else ()))
+
+    def read(self, row: Row, warnings: Counter[str]) -> Verdict | None:
+        """Return the verdict, null where every cell is empty. Raises RecordError for an unknown label."""
+        if self.tie and _is_true(row, self.tie):
+            return "tie"
+        if len(self.columns) > 1:
+            left, right = (_is_true(row, column) for column in self.columns)
+            return "left" if left and not right else "right" if right and not left else "tie" if left else None
+        (column,) = self.columns
+        value = row.value.get(column)
+        if value is None or (isinstance(value, str) and not value.strip()):
+            return None
+        verdict = self.verdict_of(value, row)
         if verdict is None:
-            columns = f"{self.first!r} or {self.second!r}"
-            allowed = "; ".join(", ".join(words) for words in _LABELS.values())
-            problem = f"unknown label {value!r}"
-            raise RecordError(
-                problem,
-                where=row.at(self.column),
-                allowed=f"{allowed}; or a column: {columns}",
-                do=f"write these words in the column {self.column!r}: 0 is the first answer in some tables, a tie in "
-                "others"
-                if value in (0, "0")
-                else None,
-            )
+            raise self._unknown(value, row)
+        if verdict in _WORDS:
+            warnings[f"labels {str(value).strip()!r} read as {_WORDS[verdict]}"] += 1
         return verdict
 
-    def verdict_of(self, value: Any) -> Verdict | None:
-        """Return the verdict of a label, in any case; null for an unknown one. The name of a column comes first."""
+    def verdict_of(self, value: Any, row: Row) -> Verdict | None:
+        """Return the verdict of a label, in any case, also the name of a column or model; null for an unknown one."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
-        word = value.strip().casefold() if isinstance(value, str) else f"{value:g}"
-        columns: dict[str, Verdict] = {self.second.casefold(): "right", self.first.casefold(): "left"}
-        if word in columns:
-            return columns[word]
+        text = value.strip() if isinstance(value, str) else f"{value:g}"
+        if text in self.words:
+            return self.words[text]
+        names = [[row.value.get(key) for key in self.authors], self.answers, self.authors]
+        for pair in names:
+            places = [place for place, name in enumerate(pair) if isinstance(name, str) and name == text]
+            if len(places) == 1:
+                return ("left", "right")[places[0]]
+        word = text.casefold()
         # Tables with empty cells hold whole numbers as 1.0.
-        word = word.removesuffix(".0")
-        return next((verdict for verdict, words in _LABELS.items() if word in words), None)
+        word = word.removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<").replace(" ", "_")
+        folded = {name.casefold(): verdict for name, verdict in self.words.items()}
+        columns: dict[str, Verdict] = dict(zip((name.casefold() for name in self.answers), _SIDES, strict=False))
+        return folded.get(word) or columns.get(text.casefold()) or LABELS.get(word)
 
-    def label(self, verdict: Verdict, value: Any) -> Any:
-        """Return the value that was read where it still means the verdict, else a new label."""
-        if self.verdict_of(value) == verdict:
-            return value
+    def cells(self, verdict: Verdict | None, row: JsonObject) -> JsonObject:
+        """Return the cells of a verdict beside the other cells of its row."""
+        tie = {self.tie: verdict == "tie"} if self.tie else {}
+        if len(self.columns) > 1:
+            both = verdict == "tie" and not self.tie
+            return dict(zip(self.columns, (int(both or verdict == side) for side in _SIDES), strict=True)) | tie
+        (column,) = self.columns
+        if verdict not in _WORDS or (verdict == "tie" and self.tie):
+            return {column: None, **tie}
         # A word can be the name of the other column: the first that means the verdict is written.
-        words = (*_LABELS[verdict], self.second if verdict == "right" else self.first)
-        return next(word for word in words if self.verdict_of(word) == verdict)
+        words, placed = [*self.words, *LABELS, *self.answers], Row(_NOWHERE, row)
+        return {column: next(word for word in words if self.verdict_of(word, placed) == verdict), **tie}
+
+    def _unknown(self, value: Any, row: Row) -> RecordError:
+        (column,) = self.columns
+        columns = " or ".join(map(repr, self.answers))
+        allowed = "; ".join(", ".join(_SHORT[verdict]) for verdict in _WORDS)
+        shown = str(value) if isinstance(value, str | int | float) else None
+        known = f"--set labels.{quote(shown)}=left" if shown and shown.strip() and "." not in shown else None
+        do = f"say what it means (left, right, tie or none): {known}" if known else None
+        if value in (0, "0") and not isinstance(value, bool):
+            do = (
+                "say what 0 and 1 mean, for 0 is the second answer in some tables, the first or a tie in others: "
+                "--set labels.1=left --set labels.0=right"
+            )
+        return RecordError(
+            f"unknown label {value!r}",
+            where=row.at(column),
+            allowed=f"{allowed}; or a column: {columns}" if columns else allowed,
+            do=do,
+        )
+
+
+def _is_true(row: Row, column: str) -> bool:
+    """Return whether a cell is true. Raises RecordError for a cell that is neither true, false nor empty."""
+    value = row.value.get(column)
+    word = str(value).strip().casefold().removesuffix(".0")
+    if word not in ("true", "1", "yes", "false", "0", "no", "none", "", "nan"):
+        raise RecordError(
+            f"{value!r} is neither true nor false", where=row.at(column), allowed="1, 0, true, false, or empty"
+        )
+    return word in ("true", "1", "yes")
 
 
 def rating_in(row: Row, column: str) -> float | None:
@@ -168,41 +224,3 @@ def rating_in(row: Row, column: str) -> float | None:
     if value is not None and not is_number(value):
         raise RecordError(f"{value!r} is not a number", where=row.at(column), allowed="a number, or null")
     return None if value is None else float(value)
-
-
-def ranking_by_mean(ratings: Sequence[Rating]) -> Ranking | None:
-    """Return the answers by the mean of their ratings, highest first; null for fewer than two rated answers."""
-    values: defaultdict[str, list[float]] = defaultdict(list)
-    for rating in ratings:
-        values[rating.response].append(rating.value)
-    means = {name: math.fsum(numbers) / len(numbers) for name, numbers in values.items()}
-    return tiers_of({name: -mean for name, mean in means.items()}) if len(means) > 1 else None
-
-
-def check_shape(shapes: Mapping[str, Mapping[str, str | None]], names: Mapping[str, str | None]) -> str:
-    """Return the shape whose columns are set; the first where none is.
-
-    ``shapes`` has the columns of each shape by setting, ``names`` every column by setting. Raises ConfigError for
-    columns of two shapes, a shape without one of its columns, and one name for two columns.
-    """
-    chosen = [shape for shape, columns in shapes.items() if any(value is not None for value in columns.values())]
-    texts = {shape: " ".join(f"{_option(key)} NAME" for key in columns) for shape, columns in shapes.items()}
-    if len(chosen) > 1:
-        used = [_option(key) for shape in chosen for key, value in shapes[shape].items() if value is not None]
-        problem = f"{', '.join(used)} contradict each other: a table has {' or '.join(shapes)}"
-        raise ConfigError(problem, allowed="; or ".join(texts.values()))
-    shape = chosen[0] if chosen else next(iter(shapes))
-    missing = [_option(key) for key, value in shapes[shape].items() if value is None] if chosen else []
-    if missing:
-        raise ConfigError(f"{shape} need {' and '.join(missing)} too", allowed=texts[shape])
-    by_name: dict[str, str] = {}
-    for key, name in names.items():
-        if name is not None and name in by_name:
-            raise ConfigError(f"{_option(by_name[name])} and {_option(key)} are both {name!r}", do="name two columns")
-        if name is not None:
-            by_name[name] = key
-    return shape
-
-
-def _option(key: str) -> str:
-    return f"--{key.replace('_', '-')}"

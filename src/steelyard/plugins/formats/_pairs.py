@@ -30,6 +30,7 @@ from steelyard.plugins.formats._turns import (
     answer_or_none,
     answer_turns,
     as_turns,
+    decoded_turns,
     field_turns,
     is_text,
     only_question,
@@ -39,6 +40,7 @@ from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 SIDES = ("chosen", "rejected")
 NOT_SEPARABLE = "prompts inside the answers"
 """The counter of written conversations whose prompt a reader would cut elsewhere."""
+_SYSTEM = "system"
 _ASSISTANT_MARK = "\n\nAssistant:"
 
 
@@ -119,7 +121,9 @@ def implicit_turns(
 
     Texts keep their marks: writing restores the text that was read.
     """
-    chosen, rejected = (row.value.get(key) for key in sides)
+    chosen, rejected = decoded_turns([row.value.get(key) for key in sides])
+    if isinstance(chosen, list) and isinstance(rejected, list):
+        return shared_turns(Row(row.place, dict(zip(sides, (chosen, rejected), strict=True))), sides, do=do)
     if not (isinstance(chosen, str) and isinstance(rejected, str)):
         return shared_turns(row, sides, do=do)
     common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  a prefix of characters is intended
@@ -246,7 +250,8 @@ class PairFormat(NamedTuple):
 
     ``keys``, ``turn_keys``, ``null_keys`` and ``required`` are those of `RowFormat`. ``fits`` selects the cases to
     write; ``row_of`` returns null for an unfit pair: the whole case is then counted and not written. ``id_key`` is the
-    key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted.
+    key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted. A text under ``system`` is a
+    system turn, unless the format has its own rule for this key; it is written there where ``has_system_key``.
     """
 
     kind: str
@@ -263,11 +268,19 @@ class PairFormat(NamedTuple):
     fits: Callable[[Case], bool] = lambda case: True
     id_key: str | None = None
     required: str | None = None
+    worse_keys: tuple[str, ...] = (SIDES[1],)
+    has_system_key: bool = False
 
     def format(self) -> RowFormat:
         """Return the format of the rows."""
         shared = (self.kind, self.keys, self.supports, self.matches, self._case, self._rows)
-        return RowFormat(*shared, turn_keys=self.turn_keys, turn_fields=self.turn_fields, required=self.required)
+        return RowFormat(
+            *shared,
+            turn_keys=self.turn_keys,
+            turn_fields=self.turn_fields,
+            required=self.required,
+            worse_keys=self.worse_keys,
+        )
 
     def _case(self, reader: CaseReader) -> Case:
         """Return a case of two tiers; a margin becomes a listed pair, and scores become ratings."""
@@ -280,6 +293,10 @@ class PairFormat(NamedTuple):
             row_id = row.text(self.id_key)
             prompt_id = {"id": reader.ids.take_shared(row_id)}
             form["id"] = None if prompt_id["id"] == row_id else row_id
+        system = row.value.get(_SYSTEM) if _SYSTEM not in self.keys else None
+        if isinstance(system, str) and system:
+            turns = turns._replace(prompt=(Message(role="system", content=system), *turns.prompt))
+            prompt_id["meta"] = row.others((*self.keys, _SYSTEM))
         prompt = reader.prompt(turns.prompt, **prompt_id)
         responses = reader.responses(turns[1:])
         better, worse = (response.id for response in responses)
@@ -305,9 +322,12 @@ class PairFormat(NamedTuple):
         has_margins = self.has_margin and any(pair.margin is not None for pair in case.pairs or ())
         rows: list[JsonObject] = []
         for pair in pair_rows(case, dropped, self.supports):
-            row = self.row_of(pair.turns(case), form, dropped)
+            turns = pair.turns(case)
+            is_apart = self.has_system_key and bool(turns.prompt) and turns.prompt[0].role == "system"
+            row = self.row_of(turns._replace(prompt=turns.prompt[is_apart:]), form, dropped)
             if row is None:
                 return None
+            row |= {_SYSTEM: turns.prompt[0].content} if is_apart else {}
             row |= {MARGIN: pair.pair.margin} if has_margins else {}
             row |= {self.id_key: form.get("id", case.prompt.id)} if self.id_key else {}
             rows.append(row | (self.scores.write(pair, taken, form) if self.scores else {}))

@@ -7,7 +7,7 @@ number. `as_read` records this form in the case's ``meta``, so that the same for
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Meta, Prompt, Rating, Response, Verdict
+from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import AS_READ
 from steelyard.plugins.formats._turns import (
     ROLE_AND_CONTENT,
@@ -120,12 +121,20 @@ class PromptIds:
         self._warnings = warnings
         self._made = UniqueIds()
         self._shared = UniqueIds()
-        self._places: dict[tuple[str, str | None], Place] = {}
+        self._rows: dict[tuple[str, str | None], tuple[Place, bytes | None]] = {}
 
-    def take(self, row: Row, name: str | None = None, *, language: str | None = None) -> str:
+    def take(
+        self,
+        row: Row,
+        name: str | None = None,
+        *,
+        language: str | None = None,
+        messages: Sequence[Message] | None = None,
+    ) -> str:
         """Return the row's own id, or a made one where it has none; an equal row gets ``~2`` and is counted.
 
-        Raises RecordError when another row of the same language has the id too.
+        Raises RecordError when another row of the same language has the id too. With ``messages``, rows of one prompt
+        may share its id.
         """
         if name is None:
             before = self._made.num_repeated
@@ -133,10 +142,13 @@ class PromptIds:
             self._warnings["repeated rows"] += self._made.num_repeated - before
             return made
         key = (name, language)
-        if key in self._places:
-            problem = f"id {name!r} is already used at {self._places[key]}"
-            raise RecordError(problem, where=row.place, allowed="unique ids")
-        self._places[key] = row.place
+        digest = None if messages is None else bytes.fromhex(text_id(messages))
+        if key not in self._rows:
+            self._rows[key] = (row.place, digest)
+        elif digest is None or digest != self._rows[key][1]:
+            problem = f"id {name!r} is already used at {self._rows[key][0]}"
+            allowed = "unique ids" if digest is None else "one id for one prompt"
+            raise RecordError(problem, where=row.place, allowed=allowed)
         return name
 
     def take_shared(self, name: str) -> str:
@@ -216,6 +228,8 @@ class RowFormat(NamedTuple):
     - ``made_keys``: those among them for which ``rows_of`` always makes a value, such as an id;
     - ``turn_keys``: turns, whose other ``turn_fields`` are counted; ``list_keys``: turns that can also be one text.
 
+    A row with a list of worse answers under one of ``worse_keys`` is read as a row for each of them. Where
+    ``has_evidence_rows``, a row is one judgment, rating or answer, and a conversion joins the rows of one prompt.
     ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one gets ``~2`` and is
     counted. ``required`` is the shape that the setting ``texts`` requires of all cases.
     """
@@ -233,12 +247,15 @@ class RowFormat(NamedTuple):
     turn_fields: tuple[str, ...] = ROLE_AND_CONTENT
     list_keys: tuple[str, ...] = ()
     group_key: Callable[[Row], object] | None = None
+    worse_keys: tuple[str, ...] = ()
+    has_evidence_rows: bool = False
     id_scope: Callable[[Prompt], Hashable] | None = None
     required: str | None = None
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows."""
         ids = PromptIds(warnings)
+        rows = chain.from_iterable(map(self._apart, rows)) if self.worse_keys else rows
         for group in ([row] for row in rows) if self.group_key is None else groups_of(rows, self.group_key):
             row = group[0]
             for key in (*self.turn_keys, *self.list_keys):
@@ -249,6 +266,15 @@ class RowFormat(NamedTuple):
                 "turns": turn_keys(row, self.list_keys),
             }
             yield self.parse(CaseReader(self.kind, self.keys, group, ids, warnings, form))
+
+    def _apart(self, row: Row) -> Iterator[Row]:
+        """Yield a row for each worse answer of a list: texts, or lists of turns."""
+        for key in self.worse_keys:
+            items = row.value.get(key)
+            if isinstance(items, list) and items and all(isinstance(item, str | list) for item in items):
+                yield from (Row(row.place, row.value | {key: item}) for item in items)
+                return
+        yield row
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the rows of the cases. Raises ConfigError at the end where cases lack the required shape."""

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+import msgspec
+
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject, Message, Response
@@ -17,18 +19,68 @@ from steelyard.core.types import JsonObject, Message, Response
 ROLE_AND_CONTENT = ("role", "content")
 
 
+_ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "prompter": "user"}
+"""The roles of senders in turns of ``from`` and ``value``, or of ``role`` and ``text``; others stay as they are."""
+_TEXT_KEYS = ("text", "value")
+"""The keys of a text in a content block, after those of Anthropic and OpenAI, and of LLaMA-Factory."""
+
+
 def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message, ...]:
-    """Read a text as one turn of the role, or a list of ``{role, content}``. Raises RecordError for other values."""
+    """Read a text as one turn of the role, or turns as a list (one turn also alone). Raises RecordError otherwise.
+
+    A turn is ``{role, content}``, ``{role, text}`` or ``{from, value}``; a content is a text, or a list of blocks
+    whose texts are joined by line breaks.
+    """
     if isinstance(value, str):
         return (Message(role=role, content=value),)
-    is_turns = isinstance(value, list) and all(
-        isinstance(turn, dict) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str)
-        for turn in value
-    )
-    if not is_turns or not value:
+    turns = [_turn(turn) for turn in ([value] if isinstance(value, dict) else value if isinstance(value, list) else ())]
+    if not turns or None in turns:
         problem = f"{key!r} is neither a text nor turns of role and content"
         raise RecordError(problem, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
-    return tuple(Message(role=turn["role"], content=turn["content"]) for turn in value)
+    return tuple(turn for turn in turns if turn is not None)
+
+
+def _turn(turn: Any) -> Message | None:
+    if not isinstance(turn, dict):
+        return None
+    if "content" in turn:
+        role, content = turn.get("role"), turn["content"]
+    else:
+        sender = turn.get("from", turn.get("role"))
+        role = _ROLES.get(sender, sender) if isinstance(sender, str) else None
+        content = turn.get("value", turn.get("text"))
+    if isinstance(content, list) and content:
+        content = _block_text(content)
+    return Message(role=role, content=content) if isinstance(role, str) and isinstance(content, str) else None
+
+
+def _block_text(blocks: Sequence[Any]) -> str | None:
+    """Return the text of content blocks; null where a block is neither a text nor of another declared type."""
+    texts: list[str] = []
+    for block in blocks:
+        fields = block if isinstance(block, dict) else {"text": block}
+        text = next((fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), str)), None)
+        if text is not None:
+            texts.append(text)
+        elif not isinstance(block, dict) or not isinstance(block.get("type"), str):
+            return None
+    return "\n".join(texts)
+
+
+def decoded_turns(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values with JSON text of turns decoded, if each of them is such a text; otherwise as they are."""
+    lists = [_decoded(value) for value in values]
+    return values if None in lists else lists
+
+
+def _decoded(value: Any) -> list[JsonObject] | None:
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return None
+    try:
+        turns = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return turns if isinstance(turns, list) and turns and None not in map(_turn, turns) else None
 
 
 def field_turns(row: Row, key: str, *, role: str) -> tuple[Message, ...]:

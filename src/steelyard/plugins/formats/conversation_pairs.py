@@ -96,9 +96,10 @@ _MS_SWIFT = PairFormat(
     supports=carrying_pairs("margins", "answers of several turns"),
     matches=lambda row: (
         isinstance(row.get("messages"), list)
-        and (isinstance(row.get(_REJECTED[0]), str) or isinstance(row.get(_REJECTED[1]), list))
+        and (isinstance(row.get(_REJECTED[0]), str | list) or isinstance(row.get(_REJECTED[1]), list))
     ),
     parse=_parse_ms_swift,
+    worse_keys=_REJECTED,
     row_of=_ms_swift_row,
     turn_keys=_CONVERSATIONS,
     null_keys=(MARGIN,),

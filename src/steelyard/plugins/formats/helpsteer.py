@@ -100,6 +100,7 @@ class HelpSteer2:
     """One row a rated answer, or two compared ones."""
 
     keys = _KEYS_2
+    has_evidence_rows = False
     supports = carrying("earlier turns", "prompt meta", *_OF_RATED)
 
     def matches(self, row: JsonObject) -> bool:

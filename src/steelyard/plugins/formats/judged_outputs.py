@@ -22,7 +22,8 @@ from msgspec.structs import replace
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Judgment, Response, Verdict
+from steelyard.core.types import Case, JsonObject, Judgment, Message, Response, Verdict
+from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present, verdict_from, with_each
 from steelyard.plugins.formats._turns import answer_text, conversation_of
@@ -56,7 +57,7 @@ def _parse_alpaca(reader: CaseReader) -> Case:
     meta = row.others([key for key in reader.keys if is_pair or key not in _JUDGED])
     has_number = isinstance(row.value.get("annotator_index"), int) and is_pair
     return Case(
-        prompt=reader.prompt(question, subset=subset, meta=meta),
+        prompt=reader.prompt(question, id=text_id([Message(role="user", content=question)]), subset=subset, meta=meta),
         responses=responses,
         judgments=(_preference(row, [response.id for response in responses]),) if is_pair else (),
         meta=reader.meta(null=row.nulls(optional), number=has_number),
@@ -146,6 +147,7 @@ _ALPACA_EVAL = RowFormat(
     ),
     parse=_parse_alpaca,
     rows_of=_alpaca_rows,
+    has_evidence_rows=True,
 )  # fmt: skip
 
 

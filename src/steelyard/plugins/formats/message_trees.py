@@ -78,6 +78,7 @@ class OasstMessages:
     """A message a row."""
 
     keys = MESSAGE_KEYS
+    has_evidence_rows = False
     supports = _SUPPORTS
 
     def matches(self, row: JsonObject) -> bool:
@@ -99,6 +100,7 @@ class OasstTrees:
     """A tree a row: ``prompt`` is its first message, whose ``replies`` are messages with replies of their own."""
 
     keys = (*MESSAGE_KEYS, *TREE_KEYS)
+    has_evidence_rows = False
     supports = _SUPPORTS
 
     def matches(self, row: JsonObject) -> bool:

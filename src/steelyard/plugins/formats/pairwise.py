@@ -12,6 +12,7 @@ from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
+from steelyard.curation.column_names import names_prompt
 from steelyard.curation.format_support import carrying, carrying_pairs
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
@@ -31,6 +32,7 @@ from steelyard.plugins.formats._turns import (
     answer_of,
     answer_or_none,
     as_turns,
+    decoded_turns,
     field_turns,
     only_question,
     text_of,
@@ -93,7 +95,12 @@ def _trl(config: TrlConfig) -> RowFormat:
         kind="trl",
         keys=(*_TRL_KEYS, MARGIN),
         supports=carrying_pairs("margins", "answers of several turns"),
-        matches=lambda row: set(SIDES) <= row.keys() and not _lists_texts(row["chosen"]) and not _is_hh_rlhf(row),
+        matches=lambda row: (
+            set(SIDES) <= row.keys()
+            and not _lists_texts(row["chosen"])
+            and not _is_hh_rlhf(row)
+            and ("prompt" in row or not names_prompt(row))
+        ),
         parse=_parse_trl,
         row_of=layout.row,
         turn_keys=_TRL_KEYS,
@@ -109,7 +116,8 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
         warnings["titles beside whole conversations, left out"] += has_title
     else:
         prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
-        turns = PairTurns(prompt, *(field_turns(row, key, role="assistant") for key in SIDES))
+        sides = zip(decoded_turns([row.value.get(key) for key in SIDES]), SIDES, strict=True)
+        turns = PairTurns(prompt, *(turns_of(side, row.place, key, role="assistant") for side, key in sides))
     return ParsedPair(turns, {})
 
 
@@ -257,18 +265,22 @@ def _plain_format(
     return PairFormat(
         kind=kind,
         keys=(*names, *score_keys),
-        supports=carrying("prompt meta", "rankings", "listed pairs"),
+        supports=carrying("system turns", "prompt meta", "rankings", "listed pairs"),
         matches=matches,
         parse=parse,
         row_of=row_of,
         scores=scores,
         fits=_is_plain,
+        worse_keys=(rejected,),
+        has_system_key=True,
     ).format()
 
 
 def _is_plain(case: Case) -> bool:
-    """Return whether the case has one user turn and answers of one assistant turn each."""
-    return only_question(case.prompt.messages) is not None and None not in map(answer_or_none, case.responses)
+    """Return whether the case has one user turn after a system turn or none, and answers of one assistant turn each."""
+    messages = case.prompt.messages
+    question = messages[1:] if messages and messages[0].role == "system" else messages
+    return only_question(question) is not None and None not in map(answer_or_none, case.responses)
 
 
 KINDS = {

@@ -28,6 +28,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
+from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
 from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
 from steelyard.plugins.formats._rows import (
@@ -83,20 +84,25 @@ def _parse_arena(reader: CaseReader) -> Case:
         blocks=turns.blocks,
     )
     name = None if row_id is None else str(row_id)
-    prompt = reader.prompt(turns.parts.prompt, name=name, language=language_code(language))
+    code, messages = language_code(language), turns.parts.prompt
+    # One question of MT-Bench has the votes of many people on many models.
+    prompt_id = reader.ids.take(row, name, language=code, messages=messages) if name else text_id(messages)
+    prompt = reader.prompt(messages, id=prompt_id, language=code)
     authors = [row.optional_text(key) for key in _MODELS]
-    responses = reader.responses(turns.parts[1:], ids="ab", authors=authors)
-    return Case(prompt=prompt, responses=responses, judgments=(_judgment(row, judge),), meta=meta)
+    responses = reader.responses(turns.parts[1:], authors=authors)
+    judgment = _judgment(row, judge, [response.id for response in responses])
+    return Case(prompt=prompt, responses=responses, judgments=(judgment,), meta=meta)
 
 
-def _judgment(row: Row, judge: str | None) -> Judgment:
+def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
     winner = row.value.get("winner")
     if not isinstance(winner, str) or winner not in _VERDICTS:
         allowed = ", ".join(_VERDICTS)
         raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
     verdict = _VERDICTS[winner]
     meta = {"winner": winner} if _WINNERS[verdict] != winner else None
-    return Judgment(left="a", right="b", verdict=verdict, judge=judge or UNKNOWN, kind="human", meta=meta)
+    left, right = names
+    return Judgment(left=left, right=right, verdict=verdict, judge=judge or UNKNOWN, kind="human", meta=meta)
 
 
 def _parts(case: Case) -> PairTurns | None:
@@ -185,6 +191,7 @@ _CHATBOT_ARENA = RowFormat(
     parse=_parse_arena,
     rows_of=_arena_rows,
     null_keys=(*_IDS, *_JUDGES, "language"),
+    has_evidence_rows=True,
 )  # fmt: skip
 """One row per vote on two conversations."""
 

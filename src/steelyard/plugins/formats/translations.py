@@ -53,6 +53,7 @@ class Maple:
 
     _kind = "maple"
     keys = (*_SCALES, "score", "system", "source", "translation")
+    has_evidence_rows = False
     supports = carrying("prompt meta", "authors", "response meta", "more than two responses")
 
     def matches(self, row: JsonObject) -> bool:
@@ -153,6 +154,7 @@ class Mqm:
 
     _kind = "mqm"
     keys = (*_NEEDED, *_SEGMENTS, "metadata")
+    has_evidence_rows = False
     supports = carrying("source", "prompt meta", "authors", "more than two responses")
 
     def matches(self, row: JsonObject) -> bool:

@@ -75,6 +75,7 @@ class UltraFeedback:
 
     _kind = "ultrafeedback"
     keys = (*_ROW_KEYS, *_ANSWERS)
+    has_evidence_rows = False
     supports = carrying("source", "prompt meta", "authors", "response meta", "more than two responses")
 
     def matches(self, row: JsonObject) -> bool:

@@ -207,6 +207,7 @@ class WholeCases:
     """Case files. Nothing is lost either way."""
 
     keys = ("format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta")
+    has_evidence_rows = False
     supports = carrying(*PARTS)
 
     def matches(self, row: JsonObject) -> bool:

@@ -1,0 +1,293 @@
+"""Names that columns have in tables of preference data, and a guess of a table's columns by names and cells.
+
+The guess is made once, before the rows are read: what it finds becomes explicit settings, which the record of the
+conversion holds and the user can name instead.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from steelyard.core.types import JsonObject, Verdict
+
+LABELS: Mapping[str, Verdict] = {
+    word: verdict
+    for verdict, words in {
+        "left": (
+            "1 a left first model_a model_1 response_a response_1 answer_a answer_1 output_a output_1 assistant_a "
+            "assistant_1 option_a option_1 a>b b<a 1>2 2<1 a_is_better left_is_better first_is_better "
+            "左 左边 左侧 左邊 第一 第一个 前者 甲 左がいい 왼쪽 izquierda gauche links слева أيسر الأول पहला"
+        ),
+        "right": (
+            "2 b right second model_b model_2 response_b response_2 answer_b answer_2 output_b output_2 assistant_b "
+            "assistant_2 option_b option_2 b>a a<b 2>1 1<2 b_is_better right_is_better second_is_better "
+            "右 右边 右侧 右邊 第二 第二个 后者 乙 右がいい 오른쪽 derecha droite rechts справа أيمن الثاني दूसरा"
+        ),
+        "tie": (
+            "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
+            "both_good both_equal bothgood about_the_same equally_good equally_bad no_preference "
+            "平局 平 平手 相同 一样 一樣 差不多 "
+            "引き分け 同じ 무승부 같음 empate igual égalité égal unentschieden gleich ничья равны تعادل متساو बराबर"
+        ),
+    }.items()
+    for word in words.split()
+}
+"""Labels of verdicts, in lower case with ``_`` for spaces. Zero is none of them: its meaning differs between sets."""
+_PROMPTS = (
+    "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
+    "pergunta", "domanda", "вопрос", "سؤال", "प्रश्न", "問題", "質問", "질문", "问题", "提示", "提示词", "指令",
+    "题目",
+)  # fmt: skip
+_EXTRA = ("instruction", "input")
+"""The two columns that are one prompt together, after Alpaca."""
+_SYSTEMS = ("system", "system_prompt", "system_message")
+_PAIRS = (
+    ("chosen", "rejected"), ("good", "bad"), ("better", "worse"), ("preferred", "rejected"),
+    ("preferred", "dispreferred"), ("prefered_output", "rejected_output"), ("preferred_output", "rejected_output"),
+    ("preferred_output", "non_preferred_output"), ("chosen_response", "rejected_response"),
+    ("response_chosen", "response_rejected"), ("chosen_output", "rejected_output"), ("accepted", "rejected"),
+    ("answer_chosen", "answer_rejected"), ("pos_resp", "neg_resp"), ("positive", "negative"), ("win", "lose"),
+    ("good_response", "bad_response"), ("good_answer", "bad_answer"), ("better_response", "worse_response"),
+    ("better_answer", "worse_answer"), ("y_w", "y_l"), ("chosen", "reject"),
+)  # fmt: skip
+_ANSWERS = (
+    "answer", "response", "output", "completion", "reply", "generation", "text", "candidate", "assistant", "回答",
+    "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "उत्तर", "답변",
+    "回复",
+)  # fmt: skip
+_LISTS = ("responses", "completions", "outputs", "candidates", "generations", "samples", "replies")
+_LABELS = (
+    "winner", "preference", "preferred", "label", "labels", "choice", "verdict", "vote", "better", "comparison",
+    "judgment", "judgement", "decision", "selected", "human_preference", "更好", "胜者", "偏好", "标签", "结果",
+    "besser", "mejor", "melhor", "meilleur", "migliore", "лучше", "الأفضل", "बेहतर", "良い",
+)  # fmt: skip
+_RATINGS = ("score", "scores", "rating", "ratings", "reward", "rewards", "rank", "ranks", "ranking", "grade")
+_JUDGES = (
+    "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "user",
+    "user_id", "username", "rater", "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "who",
+    "wer", "标注员", "标注人", "标注者", "评审", "anotador", "annotateur", "аннотатор",
+)  # fmt: skip
+_TIMES = ("time", "timestamp", "tstamp", "created_at", "submitted_at")
+_BATCHES = ("batch", "batch_id")
+_AUTHORS = ("model", "model_name", "generator", "author", "model_id", "models", "模型", "modell", "modelo", "modèle")
+_LANGUAGES, _CATEGORIES, _IDS = ("language", "lang"), ("category",), ("prompt_id", "id")
+_ENDS = (
+    ("a", "b", "c", "d", "e", "f", "g", "h"),
+    tuple("123456789"),
+    ("left", "right"),
+    tuple("一二三四五"),
+    ("甲", "乙"),
+)
+_OTHERS = ("turn", "turns", "split", "source", "subset", "difficulty", "seed", "index")
+_DIGITS = {"0", "1", "2", "3"}
+_SHORT_LABEL, _MOST_LABELS = 24, 6
+
+
+def names_prompt(row: JsonObject) -> bool:
+    """Return whether a field of the row has a name of prompts, and a text or turns."""
+    return any(_is_answer(value) and name.strip().casefold() in _PROMPTS for name, value in row.items())
+
+
+class ColumnGuess:
+    """The columns of a table: those that the settings name, and those that its names and first rows tell.
+
+    ``settings`` are those of the format ``columns``.
+    """
+
+    def __init__(self, rows: Sequence[JsonObject], settings: JsonObject) -> None:
+        self._rows = rows
+        names = list(dict.fromkeys(chain.from_iterable(rows)))
+        self._by_word = {name.strip().casefold(): name for name in reversed(names)}
+        self.settings: JsonObject = dict(settings)
+
+    def complete(self) -> bool:
+        """Add the columns that names tell without doubt; return whether answers and their prompt have columns."""
+        names = set(self.settings)
+        is_named = self._has_answers()
+        if not is_named:
+            self._add_answers()
+            # A prompt that is named alone is a table of prompts, whatever one answer stands beside it.
+            if "prompt_column" in names:
+                self.settings.pop("response_column", None)
+        if not self._has_answers():
+            return False
+        self._add_prompt()
+        self._add_parts(is_named=is_named)
+        return "prompt_column" in self.settings
+
+    def suggest(self) -> None:
+        """Add the columns that names and cells make likely, for a command that the user checks."""
+        if not self._has_answers():
+            self._add_answers(is_sure=False)
+        self._add_prompt()
+        if "prompt_column" not in self.settings and (texts := self._free(_is_text)):
+            self.settings["prompt_column"] = max(texts, key=self._mean_length)
+        if "prompt_column" not in self.settings and "response_column" in self.settings:
+            self.settings["prompt_column"] = self.settings.pop("response_column")
+
+    def _has_answers(self) -> bool:
+        keys = ("chosen_column", "rejected_column", "first_column", "second_column", "label_column", "response_column")
+        return any(self.settings.get(key) for key in keys)
+
+    def _add_answers(self, *, is_sure: bool = True) -> None:
+        """Add the columns of the answers: of pairs, of labelled pairs, or of answers alone."""
+        free = set(self._free(_is_answer))
+        pairs = {*free, *self._free(lambda value: isinstance(value, list))}
+        for better, worse in _PAIRS:
+            columns = [self._by_word.get(word) for word in (better, worse)]
+            if pairs.issuperset(columns):
+                self.settings.update(chosen_column=columns[0], rejected_column=columns[1])
+                return
+        groups = [
+            group
+            for stem, group in self._groups().items()
+            if free.issuperset(group) and (stem in _ANSWERS or not is_sure)
+        ]
+        pair = next((group for group in groups if len(group) == 2), None)
+        if pair is not None and (label := self._label(pair, is_sure=is_sure)):
+            self.settings.update(first_column=pair[0], second_column=pair[1], label_column=label)
+            return
+        if is_sure and self._may_hold_evidence():
+            return
+        single = self._first(_ANSWERS, _is_answer)
+        if groups:
+            self.settings["response_column"] = groups[0]
+        elif lists := self._first((*_LISTS, *(() if is_sure else ("answers",))), _is_list):
+            self.settings["response_column"] = lists
+        elif single and (self._first(_AUTHORS, _is_text) or not is_sure):
+            self.settings["response_column"] = single
+
+    def _may_hold_evidence(self) -> bool:
+        """Return whether a column beside answers could hold a verdict or a rating, by its name or its cells."""
+        names = [name for name in self._by_word if any(word in name for word in (*_LABELS, *_RATINGS, "annotat"))]
+        objects = self._free(lambda value: isinstance(value, dict) and not _is_turn(value))
+        known = {*_LANGUAGES, *_CATEGORIES, *_IDS, *_OTHERS}
+        labels = [name for name in self._free(_is_label) if name.casefold() not in known]
+        cells = ({str(row.get(name) or "").strip().casefold() for row in self._rows} - {""} for name in labels)
+        return bool(names or objects or any(values <= LABELS.keys() | _DIGITS for values in cells))
+
+    def _label(self, pair: Sequence[str], *, is_sure: bool) -> str | None:
+        """Return the column whose cells are labels."""
+        models = [name for group in self._groups().values() for name in group]
+        labels = self.settings.get("labels")
+        words = (str(label).casefold() for label in (labels if isinstance(labels, dict) else ()))
+        known = {*LABELS, *words, *(name.casefold() for name in pair)}
+        for name in filter(None, map(self._by_word.get, _LABELS)):
+            cells = [row[name] for row in self._rows if row.get(name) not in (None, "")]
+            is_known = all(
+                str(cell).strip().strip("[]").replace(" ", "_").removesuffix(".0").replace(">>", ">").casefold()
+                in known
+                or any(row.get(model) == cell for row in self._rows for model in models)
+                for cell in cells
+            )
+            if name not in pair and (is_known or not is_sure):
+                return name
+        if is_sure:
+            return None
+        values = {name: {str(row.get(name)) for row in self._rows} for name in self._free(_is_label)}
+        few = {name: cells for name, cells in values.items() if name not in pair and 1 < len(cells) <= _MOST_LABELS}
+        return min(few, key=lambda name: len(few[name]), default=None)
+
+    def _add_prompt(self) -> None:
+        prompt = self.settings.get("prompt_column")
+        if prompt is None:
+            prompt = self._first(_PROMPTS, _is_answer)
+        both = [self._by_word.get(word) for word in _EXTRA]
+        if prompt in (both[0], [both[0]], (both[0],)) and both[1] in self._free(_is_text):
+            prompt = both
+        if prompt is not None:
+            self.settings["prompt_column"] = prompt
+
+    def _add_parts(self, *, is_named: bool) -> None:
+        """Add the columns beside prompt and answers; those of the prompt only where the user named no columns."""
+        has_labels = "label_column" in self.settings
+        is_alone = "response_column" in self.settings and "rating_column" not in self.settings
+        self._add("system_column", _SYSTEMS, _is_text)
+        if has_labels or "rating_column" in self.settings:
+            self._add("judge_column", _JUDGES, _is_name)
+            self._add("time_column", _TIMES, _is_name)
+            self._add("batch_column", _BATCHES, _is_name)
+        if "author_column" not in self.settings and (authors := self._authors()):
+            self.settings["author_column"] = authors
+        if not is_named:
+            self._add("language_column", _LANGUAGES, _is_text)
+            self._add("category_column", _CATEGORIES, lambda value: isinstance(value, str | list))
+            if is_alone and not isinstance(self.settings["response_column"], str):
+                self._add("id_column", _IDS, _is_name)
+
+    def _authors(self) -> str | list[str] | None:
+        """Return the columns of the answers' authors: one beside each answer, or one for all."""
+        sides = [self.settings.get(key) for key in ("chosen_column", "rejected_column")]
+        if sides == ["chosen", "rejected"]:
+            pair = [self._by_word.get(f"{side}_model") for side in sides]
+            return None if None in pair else [name for name in pair if name]
+        if "first_column" in self.settings:
+            groups = [group for stem, group in self._groups().items() if stem in _AUTHORS and len(group) == 2]
+            return groups[0] if groups and set(groups[0]) <= set(self._free(_is_name)) else None
+        column = self.settings.get("response_column")
+        return self._first(_AUTHORS, lambda value: isinstance(value, str | list)) if isinstance(column, str) else None
+
+    def _groups(self) -> dict[str, list[str]]:
+        """Return the names that differ by a last letter or number alone, by what they share: response_a, response_b."""
+        groups: dict[str, list[str]] = {}
+        for ends in _ENDS:
+            for word in self._by_word:
+                for last in (f"{ends[0]}", f"{ends[0]}_name"):
+                    stem = word.removesuffix(last)
+                    names = [self._by_word.get(f"{stem}{end}{last.removeprefix(ends[0])}") for end in ends]
+                    number = names.index(None) if None in names else len(names)
+                    if stem != word and stem and number > 1:
+                        groups.setdefault(stem.rstrip(" _-"), [name for name in names[:number] if name])
+        return groups
+
+    def _add(self, key: str, words: Iterable[str], fits: Callable[[Any], bool]) -> None:
+        if self.settings.get(key) is None and (name := self._first(words, fits)):
+            self.settings[key] = name
+
+    def _first(self, words: Iterable[str], fits: Callable[[Any], bool]) -> str | None:
+        free = self._free(fits)
+        return next((name for word in words if (name := self._by_word.get(word)) in free), None)
+
+    def _free(self, fits: Callable[[Any], bool]) -> list[str]:
+        """Return the columns that no setting names and whose cells fit; empty cells fit, but not alone."""
+        used = {
+            name
+            for key, value in self.settings.items()
+            if key.endswith("_column")
+            for name in ([value] if isinstance(value, str) else value or ())
+        }
+        cells = {
+            name: [row[name] for row in self._rows if row.get(name) not in (None, "")]
+            for name in self._by_word.values()
+        }
+        return [name for name, values in cells.items() if name not in used and values and all(map(fits, values))]
+
+    def _mean_length(self, name: str) -> float:
+        return sum(len(str(row.get(name) or "")) for row in self._rows) / len(self._rows)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _is_answer(value: Any) -> bool:
+    """Return whether a cell can be a text, or turns."""
+    items = [value] if isinstance(value, dict) else value
+    return isinstance(value, str) or (isinstance(items, list) and bool(items) and all(_is_turn(item) for item in items))
+
+
+def _is_turn(value: Any) -> bool:
+    return isinstance(value, dict) and ("role" in value or "from" in value)
+
+
+def _is_list(value: Any) -> bool:
+    """Return whether a cell is a list of answers: texts, lists of turns, or objects with a text."""
+    return isinstance(value, list) and bool(value) and not any(map(_is_turn, value))
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int) and len(str(value)) <= _SHORT_LABEL

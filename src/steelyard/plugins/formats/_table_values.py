@@ -1,0 +1,186 @@
+"""The values of a row of a table: its prompt, answers and evidence, by the roles of its columns."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from steelyard.core.errors import RecordError
+from steelyard.core.protocols import Row
+from steelyard.core.types import JsonObject, Kind, Message, Verdict
+from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
+from steelyard.plugins.formats._pairs import cut_turns
+from steelyard.plugins.formats._turns import decoded_turns, turns_of
+
+Shape = Literal["pairs", "labelled pairs", "answers"]
+Turns = tuple[Message, ...]
+_TEXT_KEYS = ("text", "content", "response", "answer", "output", "completion", "generation")
+_AUTHOR_KEYS = ("model", "author", "model_name", "generator")
+
+
+class AnswerCell(NamedTuple):
+    """An answer of a row, with its author and its number."""
+
+    turns: Turns
+    author: str | None = None
+    rating: float | None = None
+
+
+class RowValues(NamedTuple):
+    """The values of a row."""
+
+    prompt: Turns
+    fields: JsonObject
+    answers: tuple[AnswerCell, ...]
+    verdict: Verdict | None = None
+    judge: str | None = None
+    time: Any = None
+    batch: str | None = None
+
+
+class TableColumns(NamedTuple):
+    """The roles of a table's columns. Without ``prompt`` columns the prompt is the turns that both answers share."""
+
+    shape: Shape
+    prompt: tuple[str, ...]
+    system: str | None
+    answers: tuple[str, ...]
+    labels: LabelColumns | None
+    ratings: tuple[str, ...]
+    authors: tuple[str, ...]
+    judge: str | None
+    judge_kind: Kind
+    time: str | None
+    batch: str | None
+    fields: PromptColumns
+
+    def needed(self) -> tuple[str, ...]:
+        """Return the columns that every row must have."""
+        labels = self.labels.columns if self.labels else ()
+        return (*self.prompt[:1], *self.answers, *labels, *self.ratings)
+
+    def keys(self) -> tuple[str, ...]:
+        """Return all columns."""
+        labels = self.labels.names() if self.labels else ()
+        others = (self.system, self.judge, self.time, self.batch)
+        return (
+            *self.prompt,
+            *self.answers,
+            *labels,
+            *self.ratings,
+            *self.authors,
+            *filter(None, others),
+            *self.fields.names(),
+        )
+
+    def values(self, row: Row, warnings: Counter[str]) -> RowValues:
+        """Return the values of a row. Raises RecordError for a cell that cannot be read."""
+        if self.shape == "answers":
+            prompt, answers = self._prompt(row), self._all_answers(row)
+        else:
+            sides = decoded_turns([row.value.get(key) for key in self.answers])
+            turns = [
+                turns_of(side, row.place, key, role="assistant") for side, key in zip(sides, self.answers, strict=True)
+            ]
+            if not self.prompt:
+                shared, *turns = cut_turns(*turns)
+                if not shared:
+                    raise RecordError(f"{' and '.join(self.answers)} share no turn", where=row.place)
+                prompt = (*self._system(row), *shared)
+            else:
+                prompt = self._prompt(row)
+            authors = [self._name(row, key) for key in self.authors] or [None, None]
+            answers = tuple(AnswerCell(tuple(side), author) for side, author in zip(turns, authors, strict=True))
+        own_id = self.fields.prompt_id(row)
+        return RowValues(
+            prompt=prompt,
+            fields={**({"id": own_id} if own_id else {}), **self.fields.fields(row)},
+            answers=answers,
+            # A pair of a judge is a judgment for the better answer.
+            verdict=self.labels.read(row, warnings)
+            if self.labels
+            else "left"
+            if self.shape == "labelled pairs"
+            else None,
+            judge=self._name(row, self.judge),
+            time=row.value.get(self.time) if self.time else None,
+            batch=self._name(row, self.batch),
+        )
+
+    def _prompt(self, row: Row) -> Turns:
+        """Return the turns of the prompt: those of the system, and the cells of its columns as one turn, or turns."""
+        first, *others = self.prompt
+        if not others:
+            (value,) = decoded_turns([row.value.get(first)])
+            return (*self._system(row), *turns_of(value, row.place, first, role="user"))
+        texts = [row.text(key, default="") for key in self.prompt]
+        return (*self._system(row), Message(role="user", content="\n\n".join(filter(None, texts))))
+
+    def _system(self, row: Row) -> Turns:
+        text = row.optional_text(self.system) if self.system else None
+        return (Message(role="system", content=text),) if text else ()
+
+    def _all_answers(self, row: Row) -> tuple[AnswerCell, ...]:
+        """Return the answers of a row: one, those of a list, or one for each column that is not empty."""
+        if len(self.answers) > 1:
+            authors = [self._name(row, key) for key in self.authors] or self.answers
+            numbers = [rating_in(row, key) for key in self.ratings] or [None] * len(self.answers)
+            cells = zip(self.answers, authors, numbers, strict=True)
+            return tuple(
+                AnswerCell(turns_of(row.value[key], row.place, key, role="assistant"), author, number)
+                for key, author, number in cells
+                if row.value.get(key) not in (None, "")
+            )
+        (key,) = self.answers
+        value = row.value.get(key)
+        if not holds_list(value):
+            (turns,) = decoded_turns([value])
+            author = self._name(row, self.authors[0]) if self.authors else None
+            rating = rating_in(row, self.ratings[0]) if self.ratings else None
+            return (AnswerCell(turns_of(turns, row.place, key, role="assistant"), author, rating),)
+        authors = self._listed(row, self.authors, len(value))
+        numbers = self._listed(row, self.ratings, len(value))
+        return tuple(
+            self._item(row, f"{key}[{place}]", item, author, number)
+            for place, (item, author, number) in enumerate(zip(value, authors, numbers, strict=True))
+        )
+
+    def _item(self, row: Row, key: str, item: Any, author: Any, number: Any) -> AnswerCell:
+        """Return an answer of a list: a text, turns, or an object with a text and perhaps its author."""
+        fields = item if isinstance(item, dict) and "role" not in item and "from" not in item else {}
+        text = next((fields[name] for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
+        model = next((fields[name] for name in _AUTHOR_KEYS if isinstance(fields.get(name), str)), None)
+        turns = turns_of(item if text is None else text, row.place, key, role="assistant")
+        value = Row(row.place, {"author": author if author is not None else model, "rating": number})
+        return AnswerCell(turns, self._name(value, "author"), rating_in(value, "rating"))
+
+    def _listed(self, row: Row, columns: Sequence[str], number: int) -> Sequence[Any]:
+        """Return the cell of a column beside a list of answers: as many values, or one for all."""
+        value = row.value.get(columns[0]) if columns else None
+        if not isinstance(value, list):
+            return [value] * number
+        if len(value) != number:
+            problem = f"{len(value)} values beside {number} answers"
+            raise RecordError(problem, where=row.at(columns[0]), allowed=f"{number} values")
+        return value
+
+    def _name(self, row: Row, column: str | None) -> str | None:
+        value = row.value.get(column) if column else None
+        if value is None or value == "":
+            return None
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise RecordError(f"{value!r} is not a name", where=row.at(column or ""), allowed="a text or a number")
+        return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def table_names(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the names of a setting of one or several columns."""
+    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
+
+
+def holds_list(value: Any) -> bool:
+    """Return whether a cell is a list of answers rather than turns."""
+    return isinstance(value, list) and not (value and all(_is_turn(item) for item in value))
+
+
+def _is_turn(item: Any) -> bool:
+    return isinstance(item, dict) and ("role" in item or "from" in item)

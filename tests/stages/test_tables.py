@@ -1,0 +1,317 @@
+"""Tables as people have them: prompts under other names, who judged, labels of one's own, answers without labels."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import steelyard as sy
+from steelyard.core.errors import KindError, RecordError
+from steelyard.core.types import Judgment
+from steelyard.stages import convert as stage
+from steelyard.stages.convert import Config, convert
+
+VOTES = {
+    "prompt_column": "Frage", "first_column": "Antwort A", "second_column": "Antwort B", "label_column": "Besser",
+}  # fmt: skip
+
+
+def read(rows, **settings):
+    converted = sy.convert(rows, **settings)
+    return list(converted.cases), converted.counts
+
+
+def back(cases, **settings):
+    return sy.convert(sy.Cases(cases), **{"to_kind": "columns", **settings}).rows
+
+
+def texts(case):
+    return {response.id: response.text for response in case.responses}
+
+
+def better(case):
+    text, ((first, *_), (second, *_)) = texts(case), case.ranking
+    return text[first], text[second]
+
+
+@pytest.mark.parametrize("prompt", ["question", "input", "query", "instruction", "Question", "问题"])
+@pytest.mark.parametrize("sides", [("chosen", "rejected"), ("good", "bad"), ("chosen_response", "rejected_response")])
+def test_the_prompt_of_a_pair_may_have_another_name(prompt, sides):
+    rows = [
+        {"system": "你是导游。", prompt: f"介绍{city}", sides[0]: f"好的。\n{city}很好。", sides[1]: "好的。\n不知道。"}
+        for city in ("北京", "上海")
+    ]
+    cases, counts = read(rows)
+    assert counts.num_cases == 2
+    for case, city in zip(cases, ("北京", "上海"), strict=True):
+        turns = [(turn.role, turn.content) for turn in case.prompt.messages]
+        assert turns == [("system", "你是导游。"), ("user", f"介绍{city}")]
+        assert better(case) == (f"好的。\n{city}很好。", "好的。\n不知道。")
+        assert not case.prompt.meta
+
+
+def test_instruction_and_input_are_one_prompt_and_come_back(tmp_path):
+    rows = [
+        {"instruction": "Tóm tắt.", "input": text, "prefered_output": "a", "rejected_output": "b"}
+        for text in ("Hà Nội", "Huế", "")
+    ]
+    cases, _ = read(
+        rows, prompt_column="instruction", chosen_column="prefered_output", rejected_column="rejected_output"
+    )
+    assert [case.prompt.messages[0].content for case in cases] == ["Tóm tắt.\n\nHà Nội", "Tóm tắt.\n\nHuế", "Tóm tắt."]
+    columns = {"prompt_column": ["instruction", "input"], "chosen_column": "prefered_output"}
+    again = back(cases, **columns, rejected_column="rejected_output")
+    assert again == rows
+
+
+@pytest.mark.parametrize("system", ["", None, 3])
+@pytest.mark.parametrize(("kind", "worse"), [("trl", "rejected"), ("huozi", "reject")])
+def test_a_system_text_is_a_turn_of_every_pair(system, kind, worse):
+    row = {"prompt": "问", "chosen": "好", worse: "坏", "system": "短。"}
+    (case, other), counts = read([row, {**row, "prompt": "q", "system": system}])
+    assert counts.from_kind == kind
+    assert [turn.role for turn in case.prompt.messages] == ["system", "user"]
+    assert [turn.role for turn in other.prompt.messages] == ["user"]
+    assert back([case], to_kind="huozi") == [
+        {**row, "reject": "坏"}
+        if kind == "huozi"
+        else {"prompt": "问", "chosen": "好", "reject": "坏", "system": "短。"}
+    ]
+    assert back([case], to_kind="trl")[0]["prompt"] == turns(("system", "短。"), ("user", "问"))
+
+
+def test_several_worse_answers_are_pairs_of_one_case():
+    messages = [{"role": "user", "content": "介绍熊猫"}, {"role": "assistant", "content": "熊猫吃竹子。"}]
+    for row in (
+        {"messages": messages, "rejected_response": ["熊猫。", "不知道。"]},
+        {"prompt": "介绍熊猫", "chosen": "熊猫吃竹子。", "rejected": ["熊猫。", "不知道。"]},
+        {"question": "介绍熊猫", "good": "熊猫吃竹子。", "bad": ["熊猫。", "不知道。"]},
+    ):
+        (case,), _ = read([row])
+        tiers = [{texts(case)[name] for name in tier} for tier in case.ranking]
+        assert tiers == [{"熊猫吃竹子。"}, {"熊猫。", "不知道。"}]
+
+
+def blocks(text):
+    return [{"type": "text", "text": text}]
+
+
+@pytest.mark.parametrize(
+    "form", [lambda turns: turns, lambda turns: json.dumps(turns, ensure_ascii=False)], ids=["turns", "text"]
+)
+def test_answers_may_be_turns_of_blocks_and_their_json_text(form):
+    sides = {
+        side: form([{"role": "user", "content": blocks("谁？")}, {"role": "assistant", "content": blocks(text)}])
+        for side, text in (("chosen", "曹雪芹"), ("rejected", "罗贯中"))
+    }
+    (case,), _ = read([sides])
+    assert (case.prompt.messages[-1].content, better(case)) == ("谁？", ("曹雪芹", "罗贯中"))
+
+
+def votes(person, verdicts):
+    questions = ("Was ist 1+1?", "من أنت؟", "你是谁？")
+    return [
+        {"Frage": question, "Antwort A": "zwei", "Antwort B": f"{question} nein", "Besser": verdict, "Wer": person}
+        for question, verdict in zip(questions, verdicts, strict=True)
+    ]
+
+
+def test_votes_of_several_people_on_a_pair_are_judgments_of_one_case(tmp_path):
+    rows = [
+        row
+        for place, verdicts in enumerate(("aab", "aba", "aab", "bab", "aaa"))
+        for row in votes(f"p{place}", verdicts)
+    ]
+    cases, counts = read(rows, **VOTES)
+    assert (counts.num_rows, counts.num_cases, counts.columns["judge_column"]) == (15, 3, "Wer")
+    assert [[vote.verdict for vote in case.judgments] for case in cases] == [
+        ["left", "left", "left", "right", "left"],
+        ["left", "right", "left", "left", "left"],
+        ["right", "left", "right", "right", "left"],
+    ]
+    assert [len(case.responses) for case in cases] == [2, 2, 2]
+    assert {vote.judge for case in cases for vote in case.judgments} == {f"p{place}" for place in range(5)}
+    assert back(cases, **VOTES, judge_column="Wer") == sorted(
+        rows, key=lambda row: [row["Frage"] for row in rows[:3]].index(row["Frage"])
+    )
+
+
+def test_files_of_five_people_merge_into_cases_of_five_judges():
+    files = [
+        sy.convert(votes(f"p{place}", verdicts), **VOTES)
+        for place, verdicts in enumerate(("aab", "aba", "aab", "bab", "aaa"))
+    ]
+    merged = sy.merge(*files)
+    assert merged.summary.num_cases == 3
+    assert all(len({vote.judge for vote in case.judgments}) == 5 for case in merged.cases)
+    assert not +merged.run.counts.noted.get("meta values that differ", 0)
+
+
+def test_alpaca_eval_annotations_of_one_instruction_are_one_case():
+    rows = [
+        {"instruction": "q", "output_1": "a", "generator_1": "m", "output_2": "b", "generator_2": name,
+         "annotator_index": person, "preference": 1, "note": f"{person}{name}"}
+        for person in (1, 2) for name in ("n", "k")
+    ]  # fmt: skip
+    (case,), _ = read(rows)
+    assert [(response.text, response.author) for response in case.responses] == [("a", "m"), ("b", "n"), ("b", "k")]
+    assert [vote.judge for vote in case.judgments] == ["1", "1", "2", "2"]
+    assert back([case], to_kind="alpaca_eval") == rows
+
+
+LABELS = [("左", "left"), ("右", "right"), ("平局", "tie"), ("A>B", "left"), ("[[B>>A]]", "right"), ("A=B", "tie"),
+          ("model_a", "left"), ("tie (bothbad)", "tie"), ("model_b", "right"),
+          ("引き分け", "tie"), ("Ничья", "tie")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("label", "verdict"), LABELS)
+def test_labels_that_need_no_map(label, verdict):
+    row = {"prompt": "q", "response_a": "x", "response_b": "y", "winner": label}
+    (case,), counts = read([row])
+    assert [vote.verdict for vote in case.judgments] == [verdict]
+    meaning = {"left": "the first answer", "right": "the second answer", "tie": "a tie"}[verdict]
+    assert counts.noted == {f"labels {label!r} read as {meaning}": 1}
+    assert back([case], **counts.columns) == [row]
+
+
+def test_a_map_of_labels_comes_before_every_other_meaning():
+    rows = [{"q": f"{value}", "x": "1", "y": "2", "w": value} for value in (0, 1, 2, "chosen", "?")]
+    labels = {"0": "right", "1": "left", "2": "tie", "chosen": "left", "?": "none"}
+    named = {"prompt_column": "q", "first_column": "x", "second_column": "y", "label_column": "w"}
+    cases, counts = read(rows, **named, settings={"labels": labels})
+    assert [case.judgments[0].verdict for case in cases] == ["right", "left", "tie", "left", "none"]
+    assert counts.noted["labels '2' read as a tie"] == 1
+    with pytest.raises(RecordError, match="unknown label 0"):
+        read(rows, **named)
+
+
+def test_an_empty_label_is_no_verdict_and_its_answers_stay():
+    rows = [{"prompt": "q", "answer_1": "x", "answer_2": "y", "label": label} for label in ("1", "", None)]
+    (case,), counts = read(rows)
+    assert [(vote.verdict, vote.reason) for vote in case.judgments] == [
+        ("left", None), ("none", "no label"), ("none", "no label"),
+    ]  # fmt: skip
+    assert back([case], **counts.columns) == rows
+
+
+def test_votes_in_columns_of_their_own_and_a_column_for_ties():
+    rows = [
+        {"p": str(number), "x": "a", "y": "b", "w_x": left, "w_y": right, "w_tie": tie}
+        for number, (left, right, tie) in enumerate([(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)])
+    ]
+    columns = {"prompt_column": "p", "first_column": "x", "second_column": "y"}
+    cases, _ = read(rows, **columns, label_column=["w_x", "w_y"], tie_column="w_tie")
+    assert [case.judgments[0].verdict for case in cases] == ["left", "right", "tie", "none"]
+    assert back(cases, **columns, label_column=["w_x", "w_y"], tie_column="w_tie") == rows
+
+
+def test_the_name_of_a_model_is_a_label_of_its_answer():
+    row = {"prompt": "q", "model_a": "m", "model_b": "n", "response_a": "x", "response_b": "y", "winner": "n"}
+    (case,), _ = read([row])
+    (vote,) = case.judgments
+    authors = {response.id: response.author for response in case.responses}
+    assert (vote.verdict, authors[vote.right]) == ("right", "n")
+
+
+def turns(*parts):
+    return [{"role": role, "content": text} for role, text in parts]
+
+
+ANSWERS = [
+    [{"question": "q", "model": "mn"[place], "answer": "xy"[place], "category": "c"} for place in range(2)],
+    [{"question": "q", "answer_1": "x", "answer_2": "y", "category": "c"}],
+    [{"prompt": "q", "responses": ["x", "y"], "category": "c"}],
+    [{"prompt": "q", "responses": [{"text": "x", "model": "m"}, {"text": "y", "model": "n"}], "category": "c"}],
+    [{"prompt": turns(("user", "q")), "completions": [turns(("assistant", "x")), "y"], "category": "c"}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", ANSWERS, ids=["long", "wide", "list", "objects", "turns"])
+def test_answers_without_labels_are_the_responses_of_a_case(rows):
+    (case,) = sy.Cases(rows)
+    assert [response.text for response in case.responses] == ["x", "y"]
+    assert (case.prompt.messages[-1].content, case.prompt.category) == ("q", ("c",))
+    assert (case.judgments, case.ratings, case.ranking) == ((), (), None)
+    converted = sy.convert(rows)
+    assert sy.convert(converted, to_kind="columns", **converted.counts.columns).rows == rows
+
+
+def test_columns_of_answers_that_are_named_have_their_names_as_authors():
+    (case,), _ = read(
+        [{"q": "1", "qwen": "x", "yi": "", "glm": "z"}], prompt_column="q", response_column=["qwen", "yi", "glm"]
+    )
+    assert [(response.author, response.text) for response in case.responses] == [("qwen", "x"), ("glm", "z")]
+
+
+@pytest.mark.parametrize(
+    "further", [{"ranking": [2, 1]}, {"scores": [1, 2]}, {"winner_of_all": "x"}, {"who won": "a"}, {"votes": {"x": 1}}]
+)
+def test_answers_beside_an_unknown_verdict_are_not_taken_for_answers_alone(further):
+    with pytest.raises(KindError):
+        read([{"prompt": "q", "responses": ["x", "y"], **further}])
+
+
+def test_an_unknown_table_names_the_nearest_formats_and_a_command(tmp_path):
+    file = tmp_path / "votes.csv"
+    file.write_text("Anfrage,Text A,Text B,Wer?\nWas?,gut,schlecht,a\nWie?,x,y,tie\n", "utf-8")
+    with pytest.raises(KindError) as caught:
+        convert(file, tmp_path / "cases.jsonl")
+    error = caught.value
+    assert "--first-column 'Text A' --second-column 'Text B' --label-column 'Wer?' --prompt-column Anfrage" in str(
+        error.do
+    )
+    assert len(str(error).splitlines()) == 3
+    file.write_text("question,answer1,answer2,preferences\nq,x,y,0.5\n", "utf-8")
+    with pytest.raises(KindError, match=r"allowed: \w+ \(here without [\w, ]+\); \w+ \(here without [\w, ]+\)"):
+        convert(file, tmp_path / "cases.jsonl")
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [{"images": ["a.png"]}, {"prompt": "<image>图里有什么？"},
+     {"prompt": [{"role": "user", "content": [*blocks("看"), {"type": "image_url", "image_url": {"url": "x"}}]}]}],
+)  # fmt: skip
+def test_rows_with_pictures_are_counted(picture):
+    rows = [{"prompt": "q", "chosen": "x", "rejected": "y"}, {"prompt": "p", "chosen": "x", "rejected": "y"} | picture]
+    _, counts = read(rows)
+    assert counts.noted["rows with images, read as text alone"] == 1
+
+
+@pytest.mark.parametrize("blank", ["", "  \n", "\u200b", "\u3164", "\u2800\u00a0"])
+def test_answers_without_a_visible_character_are_counted(blank):
+    _, counts = read(
+        [{"prompt": "q", "chosen": blank, "rejected": "y"}, {"prompt": "p", "chosen": "x", "rejected": "\u200dy"}]
+    )
+    assert counts.noted["empty or blank responses"] == 1
+
+
+def test_the_same_conversion_again_reads_no_row(tmp_path, monkeypatch, capsys):
+    file, out = tmp_path / "s.jsonl", tmp_path / "o.jsonl"
+    file.write_text('{"prompt": "q", "chosen": "x", "rejected": ""}\n')
+    first = convert(file, out)
+
+    def refuse(path: Path):
+        raise AssertionError(path)
+
+    monkeypatch.setattr(stage, "read_rows", refuse)
+    assert convert(file, out) == first
+    assert "is written already" in capsys.readouterr().err
+    with pytest.raises(AssertionError):
+        convert(file, out, Config(language="zh"))
+
+
+def test_judgments_have_their_time_and_batch():
+    row = {
+        "prompt": "q",
+        "response_a": "x",
+        "response_b": "y",
+        "winner": "a",
+        "annotator": 7,
+        "created_at": "2026-01-01",
+        "batch": 3,
+    }
+    (case,), _ = read([row])
+    assert case.judgments[0] == Judgment(
+        left=case.responses[0].id, right=case.responses[1].id, verdict="left", judge="7", kind="human", batch="3",
+        meta={"label": "a", "time": "2026-01-01"} | {key: case.judgments[0].meta[key] for key in ("as_read",)},
+    )  # fmt: skip
