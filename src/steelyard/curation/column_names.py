@@ -10,28 +10,25 @@ from typing import Any
 
 from steelyard.core.types import JsonObject, Verdict
 
-LABELS: Mapping[str, Verdict] = {
-    word: verdict
-    for verdict, words in {
-        "left": (
-            "1 a left first model_a model_1 response_a response_1 answer_a answer_1 output_a output_1 assistant_a "
-            "assistant_1 option_a option_1 a>b b<a 1>2 2<1 a_is_better left_is_better first_is_better "
-            "左 左边 左侧 左邊 第一 第一个 前者 甲 左がいい 왼쪽 izquierda gauche links слева أيسر الأول पहला"
-        ),
-        "right": (
-            "2 b right second model_b model_2 response_b response_2 answer_b answer_2 output_b output_2 assistant_b "
-            "assistant_2 option_b option_2 b>a a<b 2>1 1<2 b_is_better right_is_better second_is_better "
-            "右 右边 右侧 右邊 第二 第二个 后者 乙 右がいい 오른쪽 derecha droite rechts справа أيمن الثاني दूसरा"
-        ),
-        "tie": (
-            "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
-            "both_good both_equal bothgood about_the_same equally_good equally_bad no_preference "
-            "平局 平 平手 相同 一样 一樣 差不多 "
-            "引き分け 同じ 무승부 같음 empate igual égalité égal unentschieden gleich ничья равны تعادل متساو बराबर"
-        ),
-    }.items()
-    for word in words.split()
+_WORDS: Mapping[Verdict, str] = {
+    "left": (
+        "1 a left first model_a model_1 response_a response_1 answer_a answer_1 output_a output_1 assistant_a "
+        "assistant_1 option_a option_1 a>b b<a 1>2 2<1 a_is_better left_is_better first_is_better "
+        "左 左边 左侧 左邊 第一 第一个 前者 甲 左がいい 왼쪽 izquierda gauche links слева أيسر الأول पहला"
+    ),
+    "right": (
+        "2 b right second model_b model_2 response_b response_2 answer_b answer_2 output_b output_2 assistant_b "
+        "assistant_2 option_b option_2 b>a a<b 2>1 1<2 b_is_better right_is_better second_is_better "
+        "右 右边 右侧 右邊 第二 第二个 后者 乙 右がいい 오른쪽 derecha droite rechts справа أيمن الثاني दूसरा"
+    ),
+    "tie": (
+        "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
+        "both_good both_equal bothgood about_the_same equally_good equally_bad no_preference "
+        "平局 平 平手 相同 一样 一樣 差不多 "
+        "引き分け 同じ 무승부 같음 empate igual égalité égal unentschieden gleich ничья равны تعادل متساو बराबर"
+    ),
 }
+LABELS: Mapping[str, Verdict] = {word: verdict for verdict, words in _WORDS.items() for word in words.split()}
 """Labels of verdicts, in lower case with ``_`` for spaces. Zero is none of them: its meaning differs between sets."""
 _PROMPTS = (
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",

@@ -5,7 +5,7 @@ import pytest
 from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.plugins.formats._rows import language_code, language_name
+from steelyard.plugins.formats._languages import language_code, language_name
 from steelyard.plugins.formats.site_votes import both_turns, written_turns
 from strategies import case, judgment
 

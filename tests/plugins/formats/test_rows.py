@@ -6,6 +6,7 @@ import pytest
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Message, Response
+from steelyard.plugins.formats._languages import language_code, language_name
 from steelyard.plugins.formats._rows import (
     PromptIds,
     as_read,
@@ -13,8 +14,6 @@ from steelyard.plugins.formats._rows import (
     group_id,
     groups_of,
     in_form,
-    language_code,
-    language_name,
     split_meta,
     with_meta,
     with_metas,

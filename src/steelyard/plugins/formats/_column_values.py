@@ -9,8 +9,8 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import JsonObject, Prompt, Verdict
 from steelyard.curation.column_names import LABELS
+from steelyard.plugins.formats._languages import language_code
 from steelyard.plugins.formats._pairs import parse_number
-from steelyard.plugins.formats._rows import language_code
 
 _SIDES: tuple[Verdict, Verdict] = ("left", "right")
 _SHORT: Mapping[Verdict, tuple[str, ...]] = {
@@ -139,7 +139,7 @@ class LabelColumns(NamedTuple):
         if len(self.columns) > 1:
             left, right = (_is_true(row, column) for column in self.columns)
             return "left" if left and not right else "right" if right and not left else "tie" if left else None
-        (column,) = self.columns
+        column = next(iter(self.columns))
         value = row.value.get(column)
         if value is None or (isinstance(value, str) and not value.strip()):
             return None
@@ -165,7 +165,7 @@ class LabelColumns(NamedTuple):
         word = text.casefold()
         # Tables with empty cells hold whole numbers as 1.0.
         word = word.removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<").replace(" ", "_")
-        folded = {name.casefold(): verdict for name, verdict in self.words.items()}
+        folded: dict[str, Verdict] = {name.casefold(): verdict for name, verdict in self.words.items()}
         columns: dict[str, Verdict] = dict(zip((name.casefold() for name in self.answers), _SIDES, strict=False))
         return folded.get(word) or columns.get(text.casefold()) or LABELS.get(word)
 
@@ -175,7 +175,7 @@ class LabelColumns(NamedTuple):
         if len(self.columns) > 1:
             both = verdict == "tie" and not self.tie
             return dict(zip(self.columns, (int(both or verdict == side) for side in _SIDES), strict=True)) | tie
-        (column,) = self.columns
+        column = next(iter(self.columns))
         if verdict not in _WORDS or (verdict == "tie" and self.tie):
             return {column: None, **tie}
         # A word can be the name of the other column: the first that means the verdict is written.
@@ -183,7 +183,7 @@ class LabelColumns(NamedTuple):
         return {column: next(word for word in words if self.verdict_of(word, placed) == verdict), **tie}
 
     def _unknown(self, value: Any, row: Row) -> RecordError:
-        (column,) = self.columns
+        column = next(iter(self.columns))
         columns = " or ".join(map(repr, self.answers))
         allowed = "; ".join(", ".join(_SHORT[verdict]) for verdict in _WORDS)
         shown = str(value) if isinstance(value, str | int | float) else None

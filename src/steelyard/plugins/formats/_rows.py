@@ -4,7 +4,6 @@ A case holds less than a row: whether a text was a list of one turn, which keys 
 number. `as_read` records this form in the case's ``meta``, so that the same format writes the same bytes again.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
@@ -32,32 +31,6 @@ OTHER_SHAPE = "cases of another shape"
 """The counter of cases that do not fit a format of a fixed shape; they are not written."""
 TEXT_ROWS = "one user turn, and answers of one assistant turn"
 """The cases that can be written as texts alone."""
-_LANGUAGES = {
-    "Afrikaans": "af", "Arabic": "ar", "Bengali": "bn", "Bulgarian": "bg", "Catalan": "ca", "Chinese": "zh",
-    "Croatian": "hr", "Czech": "cs", "Danish": "da", "Dutch": "nl", "English": "en", "Estonian": "et",
-    "Finnish": "fi", "French": "fr",
-    "German": "de", "Greek": "el", "Hebrew": "he", "Hindi": "hi", "Hungarian": "hu", "Indonesian": "id",
-    "Italian": "it", "Japanese": "ja", "Korean": "ko", "Latvian": "lv", "Lithuanian": "lt", "Malay": "ms",
-    "Norwegian": "no", "Persian": "fa", "Polish": "pl", "Portuguese": "pt", "Romanian": "ro", "Russian": "ru",
-    "Serbian": "sr", "Slovak": "sk", "Slovenian": "sl", "Spanish": "es", "Swahili": "sw", "Swedish": "sv",
-    "Tagalog": "tl", "Tamil": "ta", "Thai": "th", "Turkish": "tr", "Ukrainian": "uk", "Urdu": "ur",
-    "Vietnamese": "vi",
-}  # fmt: skip
-_CODES = {name.lower(): code for name, code in _LANGUAGES.items()}
-_NAMES_OF_CODES = {code: name for name, code in _LANGUAGES.items()}
-LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
-
-
-def language_code(name: str | None) -> str | None:
-    """Return the code of a language's English name in any case, or the code itself; null for anything else."""
-    if name is None:
-        return None
-    return _CODES.get(name.lower()) or (name if LANGUAGE_CODE.fullmatch(name) else None)
-
-
-def language_name(code: str | None) -> str | None:
-    """Return the English name of a code, such as ``Chinese``; a code without one stays as it is."""
-    return None if code is None else _NAMES_OF_CODES.get(code, code)
 
 
 def as_read(kind: str, **facts: Any) -> Meta:

@@ -130,9 +130,9 @@ class TableColumns(NamedTuple):
                 for key, author, number in cells
                 if row.value.get(key) not in (None, "")
             )
-        (key,) = self.answers
+        key = next(iter(self.answers))
         value = row.value.get(key)
-        if not holds_list(value):
+        if not isinstance(value, list) or not holds_list(value):
             (turns,) = decoded_turns([value])
             author = self._name(row, self.authors[0]) if self.authors else None
             rating = rating_in(row, self.ratings[0]) if self.ratings else None

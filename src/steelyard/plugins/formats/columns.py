@@ -123,13 +123,13 @@ _SHAPES: Mapping[Shape, tuple[str, ...]] = {
 def _shape(config: Config) -> Shape:
     """Return the shape whose columns are set, pairs where none is. Raises ConfigError for columns of two shapes."""
     names = {key: table_names(getattr(config, key)) for key in config.__struct_fields__ if key.endswith("_column")}
-    chosen = [shape for shape, keys in _SHAPES.items() if any(names[key] for key in keys)]
+    chosen: list[Shape] = [shape for shape, keys in _SHAPES.items() if any(names[key] for key in keys)]
     texts = {shape: " ".join(f"{_option(key)} NAME" for key in keys) for shape, keys in _SHAPES.items()}
     if len(chosen) > 1:
         used = [_option(key) for shape in chosen for key in _SHAPES[shape] if names[key]]
         problem = f"{', '.join(used)} contradict each other: a table has {' or '.join(_SHAPES)}"
         raise ConfigError(problem, allowed="; or ".join(texts.values()))
-    shape = chosen[0] if chosen else "pairs"
+    shape: Shape = chosen[0] if chosen else "pairs"
     missing = [_option(key) for key in _SHAPES[shape] if not names[key] and key != "rating_column"] if chosen else []
     if missing:
         what = "ratings" if shape == "answers" else shape

@@ -31,6 +31,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._languages import language_code, language_name
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
@@ -40,8 +41,6 @@ from steelyard.plugins.formats._rows import (
     form_of,
     group_id,
     groups_of,
-    language_code,
-    language_name,
     present,
     rating_of,
     split_meta,

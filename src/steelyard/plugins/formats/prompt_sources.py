@@ -29,7 +29,8 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Record
 from steelyard.curation.format_support import carrying_prompts, count_lost
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, language_code, language_name
+from steelyard.plugins.formats._languages import language_code, language_name
+from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat
 from steelyard.plugins.formats._turns import only_question
 from steelyard.prompts.taxonomy import CATEGORY_FROM, categorise, read_data
 

@@ -18,9 +18,9 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._languages import LANGUAGE_CODE
 from steelyard.plugins.formats._pairs import sides_of
 from steelyard.plugins.formats._rows import (
-    LANGUAGE_CODE,
     CaseReader,
     RowFormat,
     other_meta,

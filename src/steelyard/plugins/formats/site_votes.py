@@ -30,6 +30,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.plugins.formats._languages import language_code, language_name
 from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
@@ -38,8 +39,6 @@ from steelyard.plugins.formats._rows import (
     RowFormat,
     TakenRatings,
     are_objects,
-    language_code,
-    language_name,
     other_meta,
     present,
     rating_of,
