@@ -46,7 +46,7 @@ BASES = {
     "ablate": {"file": "missing.toml"},
     "compare": {"evaluations": ["missing", "missing-2"]},
     "convert": {"data": "cases.jsonl"},
-    "demo": {"model": "a model of the real demo"},
+    "demo": {"model": "of the real demo", "redo_from": "no stage"},
     "evaluate": {"model": "longer", "bench": "cases.jsonl", **SMALL},
     "inspect": {"target": "cases.jsonl", "prompt": "p1"},
     "judge": {"cases": "cases.jsonl", "dry_run": True},

@@ -1,5 +1,7 @@
 import json
+import shutil
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -7,10 +9,13 @@ import steelyard as sy
 import tiny
 from report_sections import only_section
 from steelyard.core.errors import OutputError, UserError
+from steelyard.core.types import Run
+from steelyard.evaluation.experiments import AblationSummary
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
 from steelyard.recipes.ablate import EXPERIMENT, Ablation, arms_of
 from steelyard.recipes.experiments import evaluation_name
+from steelyard.report.experiment_panels import experiment_sentences
 from toy_prompts import toy_prompts
 
 TABLE_4 = Ablation(benches=("test.jsonl",), model="base", human="human.jsonl", llm="llm.jsonl", supervisors=("longer",))
@@ -83,8 +88,6 @@ def test_invalid_ablation_files_are_refused(tmp_path, text, found):
     ],
 )
 def test_invalid_settings_are_named(tmp_path, change, found):
-    import msgspec
-
     with pytest.raises(UserError, match=found):
         EXPERIMENT.recipe(msgspec.structs.replace(TABLE_4, **change), tmp_path / "a.toml")
 
@@ -182,3 +185,52 @@ def test_python_gives_the_record_of_the_ablation(ablated):
     assert difference.p_corrected == found.differences[0].p_corrected
     with pytest.raises(UserError, match="did you mean 'benches'"):
         sy.ablate(path, settings={"benchs": []})
+
+
+def kinds_of(recipe, name):
+    step = recipe.step(name)
+    return step.config.bench_kind, [reference.text for reference in step.inputs["benches"]]
+
+
+def test_a_test_file_has_its_kind_before_it(tmp_path):
+    asked = msgspec.structs.replace(TABLE_4, benches=("cheemsbench=open.jsonl", "cheemsbench=human=2.jsonl"))
+    recipe = EXPERIMENT.recipe(asked, tmp_path / "a.toml")
+    assert kinds_of(recipe, "human.0.evaluated") == ("cheemsbench", ["open.jsonl", "human=2.jsonl"])
+    (tmp_path / "lang=zh.jsonl").write_text("")
+    asked = msgspec.structs.replace(TABLE_4, benches=("lang=zh.jsonl",))
+    recipe = EXPERIMENT.recipe(asked, tmp_path / "a.toml")
+    assert kinds_of(recipe, "human.0.evaluated") == ("cases", ["lang=zh.jsonl"])
+
+
+def test_each_kind_is_an_evaluation_of_its_own(tmp_path):
+    asked = msgspec.structs.replace(TABLE_4, benches=("cheemsbench=open.jsonl", "rewardbench=rb.jsonl", "own.jsonl"))
+    recipe = EXPERIMENT.recipe(asked, tmp_path / "a.toml")
+    assert kinds_of(recipe, "llm.1.evaluated.cheemsbench") == ("cheemsbench", ["open.jsonl"])
+    assert kinds_of(recipe, "llm.1.evaluated.rewardbench") == ("rewardbench", ["rb.jsonl"])
+    assert kinds_of(recipe, "llm.1.evaluated.cases") == ("cases", ["own.jsonl"])
+    assert "llm.1.evaluated" not in {step.name for step in recipe.steps}
+    both = msgspec.structs.replace(asked, evaluate={"bench_kind": "rmb"})
+    with pytest.raises(UserError, match="bench_kind with files of several kinds: cheemsbench, rewardbench, cases"):
+        EXPERIMENT.recipe(both, tmp_path / "a.toml")
+
+
+def test_arms_are_measured_on_each_kind(ablated, tmp_path):
+    asked, path, out, alone = ablated
+    both = tmp_path / "out"
+    shutil.copytree(out, both)
+    write_cases(path.parent / "more_open.jsonl", toy_prompts(30, right=False, start=200))
+    asked = msgspec.structs.replace(asked, benches=("test.jsonl", "cheemsbench=more_open.jsonl"))
+    measured = EXPERIMENT.run(asked, path, both)
+    assert [(arm.name, arm.bench, arm.accuracy.value) for arm in measured.arms] == [
+        ("cases: right", "cases", 1.0), ("cases: wrong", "cases", 0.0),
+        ("cheemsbench: right", "cheemsbench", 0.0), ("cheemsbench: wrong", "cheemsbench", 1.0),
+    ]  # fmt: skip
+    assert [(each.first, each.second) for each in measured.differences] == [
+        ("cases: wrong", "cases: right"), ("cheemsbench: wrong", "cheemsbench: right"),
+    ]  # fmt: skip
+    # Twice as many differences: Holm doubles the smallest p-value.
+    assert measured.differences[0].p_corrected == pytest.approx(2 * alone.differences[0].p_corrected)
+    summary = read_run(both, Run[AblationSummary]).summary
+    assert [arm.bench for arm in summary.arms] == ["cases", "cases", "cheemsbench", "cheemsbench"]
+    lines = [sentence.values["best"] for sentence in experiment_sentences("a", summary.arms, summary.differences)]
+    assert lines == ["cases: right", "cheemsbench: wrong"]

@@ -7,13 +7,15 @@ from recipe_files import SMALL, small_recipe
 from steelyard.core.errors import ConfigError, FileError, UserError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.lines import read_toml
+from steelyard.io.run_folder import read_run
 from steelyard.recipes.recipe import Reference, StageInput, find_recipe, read_recipe, stage_call, stage_verbs
-from steelyard.recipes.run import check_files, run
+from steelyard.recipes.run import check_files, plan, run
 from steelyard.stages.simulate import Config as Simulation
 from steelyard.stages.simulate import simulate
 from steelyard.training.config import Config as Training
 from steelyard.training.config import check_settings
 from strategies import case
+from toy_prompts import toy_prompts
 
 
 def refused(tmp_path, text, found):
@@ -245,3 +247,57 @@ def test_the_name_of_a_shipped_plan_is_an_input(tmp_path):
     assert len(read_toml(found)["models"]) == 12
     with pytest.raises(FileError, match="there is no file 'chems'"):
         check_files(read_recipe(write_recipe(tmp_path, text.format("chems"))), tmp_path / "out")
+
+
+def evaluation_of(tmp_path, benches, config="", settings=None):
+    text = f"""[stages.ranked]
+verb = "resolve"
+cases = "cases.jsonl"
+[stages.evaluated]
+verb = "evaluate"
+benches = {benches}
+model = "longer"
+[stages.evaluated.config]
+{config}
+"""
+    path = tmp_path / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    step = read_recipe(path, settings).step("evaluated")
+    return step.config.bench_kind, [(reference.text, reference.stage) for reference in step.inputs["benches"]]
+
+
+def test_a_bench_may_have_its_kind_before_it(tmp_path):
+    assert evaluation_of(tmp_path, ["cheemsbench=open.jsonl"]) == ("cheemsbench", [("open.jsonl", None)])
+    assert evaluation_of(tmp_path, ["rmb=ranked/cases.jsonl"]) == ("rmb", [("ranked/cases.jsonl", "ranked")])
+    assert evaluation_of(tmp_path, ["cases=x.jsonl"]) == ("cases", [("x.jsonl", None)])
+    assert evaluation_of(tmp_path, ["x.jsonl"], 'bench_kind = "rmb"') == ("rmb", [("x.jsonl", None)])
+    assert evaluation_of(tmp_path, ["rmb=x.jsonl"], 'bench_kind = "rmb"') == ("rmb", [("x.jsonl", None)])
+    (tmp_path / "lang=zh").mkdir()
+    assert evaluation_of(tmp_path, ["lang=zh"]) == ("cases", [("lang=zh", None)])
+    changed = {"evaluated": {"benches": ["cheemsbench=y.jsonl"]}}
+    assert evaluation_of(tmp_path, ["x.jsonl"], settings=changed) == ("cheemsbench", [("y.jsonl", None)])
+
+
+@pytest.mark.parametrize(
+    ("benches", "config"),
+    [(["cheemsbench=a.jsonl", "rmb=b.jsonl"], ""), (["rmb=a.jsonl", "b.jsonl"], ""), (["rmb=a"], 'bench_kind = "x"')],
+)
+def test_two_kinds_of_bench_in_a_stage_are_refused(tmp_path, benches, config):
+    with pytest.raises(ConfigError, match=r"two kinds of bench in one stage: .*rmb"):
+        evaluation_of(tmp_path, benches, config)
+
+
+def test_a_recipe_runs_with_the_kind_of_a_bench(tmp_path):
+    write_cases(tmp_path / "open.jsonl", toy_prompts(4, right=True))
+    path = tmp_path / "recipe.toml"
+    path.write_text(
+        '[stages.e]\nverb = "evaluate"\nmodel = "longer"\nbenches = ["cheemsbench=open.jsonl"]\n', encoding="utf-8"
+    )
+    run(read_recipe(path, {"e": {"num_resamples": 20}}), tmp_path / "out")
+    assert read_run(tmp_path / "out" / "e").config["bench_kind"] == "cheemsbench"
+    assert [stage.state for stage in plan(read_recipe(path, {"e": {"num_resamples": 20}}), tmp_path / "out")] == [
+        "finished"
+    ]
+    path.write_text(path.read_text().replace("cheemsbench=", "cheembsench="), encoding="utf-8")
+    with pytest.raises(UserError, match=r"cheembsench.*\n.*did you mean 'cheemsbench'"):
+        run(read_recipe(path), tmp_path / "other")

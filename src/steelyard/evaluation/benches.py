@@ -1,7 +1,7 @@
 """Benchmark files: cases of any format, each in its subset, and their overlap with a model's training prompts."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,19 @@ from steelyard.io.run_folder import RUN_FILE, read_run
 from steelyard.io.tables import is_parquet
 from steelyard.io.trained_on import TrainedOn, read_trained_on
 from steelyard.plugins.reward_models import ModelChoice
+
+PLAIN_KIND = "cases"
+
+
+def split_kinds(texts: Iterable[str], *, is_path: Callable[[str], bool]) -> dict[str, list[str]]:
+    """Return the files of each kind of bench, written ``[KIND=]FILE``. A value that is a path itself has no kind."""
+    files: dict[str, list[str]] = {}
+    for text in texts:
+        kind, equals, file = text.partition("=")
+        if not equals or is_path(text):
+            kind, file = PLAIN_KIND, text
+        files.setdefault(kind, []).append(file)
+    return files
 
 
 def find_bench_files(benches: Sequence[Path], bench: Any) -> tuple[Path, ...]:

@@ -8,7 +8,8 @@ class Arm(Record, frozen=True):
     """One arm over all its seeds: sizes of its training, its measures, and the standard deviation over seeds.
 
     Accuracy and exact match are those of a seed drawn at random: statistics are summed over seeds before prompts are
-    redrawn. ``num_prompts`` and ``num_pairs`` are means over the trainings; ``spread`` is of the accuracy.
+    redrawn. ``num_prompts`` and ``num_pairs`` are means over the trainings; ``spread`` is of the accuracy. With several
+    kinds of bench every arm has an entry for each, whose name begins with the kind (``bench``).
     """
 
     name: str
@@ -19,6 +20,7 @@ class Arm(Record, frozen=True):
     exact_match: Estimate
     accuracy_by_seed: tuple[float, ...]
     spread: float
+    bench: str | None = None
 
 
 class SweptArm(Arm, frozen=True, kw_only=True):

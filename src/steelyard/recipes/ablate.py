@@ -1,11 +1,11 @@
 """Ablations: the arms of CHEEMS, Table 4, any training files (Table 3), and shares of one (Figure 6), as one recipe.
 
-Every arm trains the same backbone with the same settings on other data, once per seed, and is evaluated on one bench;
-then the arms are compared on the same prompts.
+Every arm trains the same backbone with the same settings on other data, once per seed, and is evaluated on each kind of
+bench; then the arms are compared on the same prompts.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -18,9 +18,12 @@ from steelyard.recipes.experiments import (
     ExperimentKind,
     MeasuredArms,
     Tables,
+    arms_on_bench,
     compare_arms,
+    corrected,
     draw_share,
     model_name,
+    on_bench,
     percent,
     trained_and_evaluated,
 )
@@ -147,6 +150,13 @@ class AblationResult(NamedTuple):
         from steelyard.report.study_figures import ablation_figure
 
         return ablation_figure([(arm.name, arm.accuracy, arm.accuracy_by_seed) for arm in self.arms])
+
+    @classmethod
+    def join(cls, by_bench: Mapping[str, Self]) -> Self:
+        """Return the results on several kinds of bench as one, p-values corrected over all."""
+        arms = [arm for bench, result in by_bench.items() for arm in arms_on_bench(result.arms, bench)]
+        differences = [each for bench, result in by_bench.items() for each in on_bench(result.differences, bench)]
+        return cls(tuple(arms), corrected(differences))
 
 
 def _compare(ablation: Ablation, measured: MeasuredArms) -> AblationResult:

@@ -1,8 +1,8 @@
 """Experiments of trainings: their file, the stages of an arm and a seed, and arms measured on the same prompts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -13,6 +13,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Integers
 from steelyard.core.types import Counts, Input, JsonObject, Meta, Run
+from steelyard.evaluation.benches import split_kinds
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.evaluation.experiments import Arm
 from steelyard.io.atomic import atomic_write, only_writer, write_text
@@ -35,7 +36,7 @@ class Experiment(BaseConfig, frozen=True, kw_only=True):
     """The settings of every experiment: test files, seeds, and settings of `train` and `evaluate`."""
 
     benches: tuple[str, ...]
-    """The test files, as `[KIND=]FILE`."""
+    """The test files, as `[KIND=]FILE`; each kind is an evaluation of its own."""
     about: str = ""
     """A sentence about the experiment, for its report."""
     seeds: tuple[int, ...] = (0, 1, 2)
@@ -72,9 +73,24 @@ def model_name(arm: str, seed: int) -> str:
     return f"{arm}.{seed}.model"
 
 
-def evaluation_name(arm: str, seed: int) -> str:
-    """Return the name of the stage that evaluates an arm trained with a seed."""
-    return f"{arm}.{seed}.evaluated"
+def evaluation_name(arm: str, seed: int, bench: str | None = None) -> str:
+    """Return the name of the stage that evaluates an arm trained with a seed, on one of several kinds of bench."""
+    return f"{arm}.{seed}.evaluated" + (f".{bench}" if bench else "")
+
+
+def bench_files(experiment: Experiment, folder: Path) -> dict[str | None, list[str]]:
+    """Return the test files of each kind of bench; the kind is null where there is only one."""
+
+    def is_path(text: str) -> bool:
+        return (folder / text).exists() or Path(text).exists()
+
+    by_kind = split_kinds(experiment.benches, is_path=is_path)
+    if len(by_kind) < 2:
+        return {None: list(experiment.benches)}
+    if "bench_kind" in experiment.evaluate:
+        problem = f"bench_kind with files of several kinds: {', '.join(by_kind)}"
+        raise ConfigError(problem, where="evaluate", do="leave bench_kind away")
+    return {kind: [f"{kind}={file}" for file in files] for kind, files in by_kind.items()}
 
 
 def trained_and_evaluated(
@@ -137,9 +153,9 @@ class MeasuredArms(NamedTuple):
     layout: Layout
 
 
-def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path) -> MeasuredArms:
+def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path, bench: str | None = None) -> MeasuredArms:
     """Read the arms that were trained and evaluated below ``out``. Raises as reading evaluations together does."""
-    evaluations = read_evaluations([out / evaluation_name(arm, seed) for arm in names for seed in seeds])
+    evaluations = read_evaluations([out / evaluation_name(arm, seed, bench) for arm in names for seed in seeds])
     arms: list[Arm] = []
     statistics: dict[str, Integers] = {}
     for index, name in enumerate(names):
@@ -158,9 +174,29 @@ def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tu
         compare(measured.layout, tables[first], tables[second], num_resamples=NUM_RESAMPLES, seed=0)
         for first, second in pairs
     ]
-    corrected = holm([comparison.p_accuracy for comparison in comparisons])
-    rows = zip(pairs, comparisons, corrected, strict=True)
-    return tuple(ArmDifference(*pair, comparison, p) for pair, comparison, p in rows)
+    return corrected(ArmDifference(*pair, comparison, 1.0) for pair, comparison in zip(pairs, comparisons, strict=True))
+
+
+def corrected(differences: Iterable[ArmDifference]) -> tuple[ArmDifference, ...]:
+    """Return the differences with p-values corrected for their number (Holm)."""
+    listed = tuple(differences)
+    p_values = holm([difference.comparison.p_accuracy for difference in listed])
+    return tuple(difference._replace(p_corrected=p) for difference, p in zip(listed, p_values, strict=True))
+
+
+def on_bench(differences: Iterable[ArmDifference], bench: str) -> Iterator[ArmDifference]:
+    """Yield the differences under the names of the arms on one of several kinds of bench."""
+    for difference in differences:
+        yield difference._replace(first=_on(bench, difference.first), second=_on(bench, difference.second))
+
+
+def arms_on_bench(arms: Iterable[Arm], bench: str) -> Iterator[Arm]:
+    """Yield the arms under their names on one of several kinds of bench."""
+    return (replace(arm, name=_on(bench, arm.name), bench=bench) for arm in arms)
+
+
+def _on(bench: str, name: str) -> str:
+    return f"{bench}: {name}"
 
 
 def _arm(
@@ -194,6 +230,11 @@ class ExperimentResult(Protocol):
         """Return the plot as a Vega-Lite specification."""
         ...
 
+    @classmethod
+    def join(cls, by_bench: Mapping[str, Self]) -> Self:
+        """Return the results on several kinds of bench as one, p-values corrected over all."""
+        ...
+
 
 ResultType = TypeVar("ResultType", bound=ExperimentResult)
 
@@ -221,7 +262,15 @@ class ExperimentKind(NamedTuple, Generic[ExperimentType, ResultType]):
 
     def recipe(self, experiment: ExperimentType, path: Path) -> Recipe:
         """Return the experiment as one recipe; its files are searched beside ``path``. Raises as recipes do."""
-        return build_recipe({"about": experiment.about, "stages": self.stages(experiment)}, path)
+        by_bench = bench_files(experiment, path.parent)
+        tables: Tables = {}
+        for name, table in self.stages(experiment).items():
+            if table["verb"] != "evaluate":
+                tables[name] = table
+                continue
+            for bench, files in by_bench.items():
+                tables[f"{name}.{bench}" if bench else name] = table | {"benches": files}
+        return build_recipe({"about": experiment.about, "stages": tables}, path)
 
     def run(self, experiment: ExperimentType, path: Path, out: Path) -> ResultType:
         """Train and evaluate every arm with every seed, and write the result and its plot.
@@ -232,7 +281,12 @@ class ExperimentKind(NamedTuple, Generic[ExperimentType, ResultType]):
         import vl_convert
 
         run(self.recipe(experiment, path), out)
-        result = self.compare(experiment, read_arms(self.arms(experiment), experiment.seeds, out))
+        by_bench = {
+            bench: self.compare(experiment, read_arms(self.arms(experiment), experiment.seeds, out, bench))
+            for bench in bench_files(experiment, path.parent)
+        }
+        several = {bench: result for bench, result in by_bench.items() if bench is not None}
+        result = next(iter(several.values())).join(several) if several else by_bench[None]
         with only_writer(out):
             # The record of an earlier run goes first: it would vouch for what a kill leaves half replaced.
             (out / RUN_FILE).unlink(missing_ok=True)

@@ -22,6 +22,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, FileError, choices
 from steelyard.core.plugins import build
 from steelyard.core.types import JsonObject, Run
+from steelyard.evaluation.benches import PLAIN_KIND, split_kinds
 from steelyard.io.cases import CASE_SUFFIXES
 from steelyard.io.data_files import matching_files
 from steelyard.io.lines import check_readable, read_toml
@@ -249,10 +250,13 @@ def build_recipe(
         if name not in tables:
             raise ConfigError(f"the recipe has no stage {name!r}", where="--set", allowed=choices(name, tables))
     shared = content.get("seed") if seed is None else seed
-    steps = {
-        name: _step(name, table, overrides.get(name, {}), stages=tables, seed=shared, where=f"{path} at stages.{name}")
-        for name, table in tables.items()
-    }
+    steps: dict[str, Step] = {}
+    for name, table in tables.items():
+        where = f"{path} at stages.{name}"
+        changed = overrides.get(name, {})
+        if table.get("verb") == "evaluate":
+            table, changed = _with_bench_kind(table, changed, tables, path.parent, where)  # noqa: PLW2901
+        steps[name] = _step(name, table, changed, stages=tables, seed=shared, where=where)
     return Recipe(path, str(content.get("about", "")), tuple(steps[name] for name in _ordered(steps, path)))
 
 
@@ -284,6 +288,38 @@ def _step(name: str, table: JsonObject, settings: Any, *, stages: JsonObject, se
     values = shared | _config_table(table, where) | changed_settings
     config = resolve_config(call.config_type, values, where=f"{where}.config")
     return Step(name, call, config, inputs, _num_threads(table, where), _batch_folder(table, stages, where))
+
+
+def _with_bench_kind(
+    table: JsonObject, changed: Any, stages: JsonObject, folder: Path, where: str
+) -> tuple[JsonObject, JsonObject]:
+    """Return the table and the overrides of an evaluation with plain files, and the kind of ``[KIND=]FILE`` as setting.
+
+    Raises ConfigError for two kinds: a bench of one kind has one headline.
+    """
+    changed = changed if isinstance(changed, dict) else {}
+    given = {key: changed.get(key, table.get(key)) for key in ("benches", "human", "judged")}
+    lists = {key: value if isinstance(value, list) else [value] for key, value in given.items() if value}
+    if not all(isinstance(text, str) for texts in lists.values() for text in texts):
+        return table, changed
+
+    def is_path(text: str) -> bool:
+        return text.split("/", maxsplit=1)[0] in stages or (folder / text).exists() or Path(text).exists()
+
+    by_key = {key: split_kinds(texts, is_path=is_path) for key, texts in lists.items()}
+    files = {key: [file for texts in by_kind.values() for file in texts] for key, by_kind in by_key.items()}
+    kinds = {kind for by_kind in by_key.values() for kind in by_kind}
+    if files == lists and kinds <= {PLAIN_KIND}:
+        return table, changed
+    config = _config_table(table, where) | changed
+    set_kind = config.get("bench_kind")
+    kinds = (kinds - {PLAIN_KIND} if set_kind else kinds) | ({set_kind} if set_kind else set())
+    if len(kinds) > 1:
+        problem = f"two kinds of bench in one stage: {', '.join(sorted(kinds))}"
+        raise ConfigError(problem, where=where, do="make a stage for each kind; `steelyard ablate` and `sweep` do it")
+    plain = {key: texts if isinstance(given[key], list) else texts[0] for key, texts in files.items()}
+    (kind,) = kinds
+    return table | plain, {key: value for key, value in changed.items() if key not in plain} | {"bench_kind": kind}
 
 
 def _references(stage_input: StageInput, value: Any, stages: JsonObject, where: str) -> tuple[Reference, ...]:

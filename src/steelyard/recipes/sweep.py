@@ -4,11 +4,12 @@ Then the growth of accuracy with data and with weights.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
@@ -20,8 +21,11 @@ from steelyard.recipes.experiments import (
     ExperimentKind,
     MeasuredArms,
     Tables,
+    arms_on_bench,
     compare_arms,
+    corrected,
     draw_share,
+    on_bench,
     percent,
     trained_and_evaluated,
 )
@@ -177,6 +181,21 @@ class SweepResult(NamedTuple):
             for point, arm in zip(self.points, self.arms, strict=True)
         ]
         return scaling_figure(rows)
+
+    @classmethod
+    def join(cls, by_bench: Mapping[str, Self]) -> Self:
+        """Return the results on several kinds of bench as one, p-values corrected over all."""
+        points = [
+            point._replace(backbone=replace(point.backbone, name=f"{bench}: {point.backbone.name}"))
+            for bench, result in by_bench.items()
+            for point in result.points
+        ]
+        arms = [arm for bench, result in by_bench.items() for arm in arms_on_bench(result.arms, bench)]
+        growth = [
+            line._replace(name=f"{bench}: {line.name}") for bench, result in by_bench.items() for line in result.growth
+        ]
+        starts = [each for bench, result in by_bench.items() for each in on_bench(result.starts, bench)]
+        return cls(tuple(points), tuple(arms), tuple(growth), corrected(starts))
 
 
 def _compare(sweep: Sweep, measured: MeasuredArms) -> SweepResult:

@@ -101,17 +101,21 @@ def growth_panels(growth: Sequence[GrowthRecord]) -> Iterator[Panel]:
     yield Panel(word("growth"), figure, tables, "note_growth")
 
 
-def experiment_sentence(name: str, arms: Sequence[Arm], differences: Sequence[ArmDifferenceRecord]) -> Sentence:
-    """Return the best arm, and how many differences are significant."""
-    best = max(arms, key=lambda arm: arm.accuracy.value or 0.0)
-    values = {
-        "run": name,
-        "arms": count(len(arms)),
-        "seeds": count(len(best.accuracy_by_seed)),
-        "best": best.name,
-        "value": percent(best.accuracy.value),
-        "interval": PERCENT.cells(best.accuracy)[1],
-        "significant": count(sum(each.p_corrected < LEVEL for each in differences)),
-        "all": count(len(differences)),
-    }
-    return Sentence("say_experiment" if differences else "say_experiment_alone", values)
+def experiment_sentences(
+    name: str, arms: Sequence[Arm], differences: Sequence[ArmDifferenceRecord]
+) -> Iterator[Sentence]:
+    """Yield the best arm for each kind of bench, and how many of all differences are significant."""
+    for bench in dict.fromkeys(arm.bench for arm in arms):
+        same = [arm for arm in arms if arm.bench == bench]
+        best = max(same, key=lambda arm: arm.accuracy.value or 0.0)
+        values = {
+            "run": name,
+            "arms": count(len(same)),
+            "seeds": count(len(best.accuracy_by_seed)),
+            "best": best.name,
+            "value": percent(best.accuracy.value),
+            "interval": PERCENT.cells(best.accuracy)[1],
+            "significant": count(sum(each.p_corrected < LEVEL for each in differences)),
+            "all": count(len(differences)),
+        }
+        yield Sentence("say_experiment" if differences else "say_experiment_alone", values)

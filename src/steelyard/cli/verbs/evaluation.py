@@ -34,24 +34,23 @@ _MAX_PARTS, _MAX_LOWEST = 4, 2
 
 def _read_bench_kind(inputs: Values, settings: Values) -> None:
     """Split `KIND=FILE` into the kind of bench and its path. A value that is an existing path has no kind."""
-    kinds: set[str] = set()
+    from steelyard.evaluation.benches import split_kinds
 
-    def path_of(value: str) -> Path:
-        kind, equals, file = value.partition("=")
-        is_plain = not equals or Path(value).exists()
-        kinds.add("cases" if is_plain else kind)
-        return Path(value if is_plain else file)
-
-    files = [path_of(value) for value in inputs.get("benches") or ()]
-    for name in ("human", "judged"):
-        if name in inputs:
-            inputs[name] = path_of(inputs[name])
+    texts_by_input = {name: [inputs[name]] for name in ("human", "judged") if name in inputs} | {
+        "benches": list(inputs.get("benches") or ())
+    }
+    files = {
+        name: split_kinds(texts, is_path=lambda text: Path(text).exists()) for name, texts in texts_by_input.items()
+    }
+    kinds = {kind for by_kind in files.values() for kind in by_kind}
     if len(kinds) > 1:
         problem = f"two kinds of bench at once: {', '.join(sorted(kinds))}"
         raise ConfigError(problem, do="run `steelyard evaluate` for each kind")
     if kinds:
         (settings["bench_kind"],) = kinds
-    inputs["benches"] = files
+    for name, by_kind in files.items():
+        paths = [Path(file) for texts in by_kind.values() for file in texts]
+        inputs[name] = paths if name == "benches" else paths[0]
 
 
 def _evaluate_answer(run: "Run[EvaluationSummary]", out: Path) -> Iterator[str]:

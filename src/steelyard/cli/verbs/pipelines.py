@@ -147,7 +147,7 @@ def _ablation_lines(result: "AblationResult") -> Iterator[str | TerminalTable]:
 
 
 def _ablation_answer(result: "AblationResult") -> Iterator[str]:
-    yield _best_arm(result.arms)
+    yield from _best_arms(result.arms)
     significant = [pair for pair in result.differences if pair.p_corrected < _LEVEL]
     yield (
         f"{len(significant)} of {number_of(len(result.differences), 'difference')} "
@@ -157,7 +157,7 @@ def _ablation_answer(result: "AblationResult") -> Iterator[str]:
 
 
 def _sweep_answer(result: "SweepResult") -> Iterator[str]:
-    yield _best_arm(result.arms)
+    yield from _best_arms(result.arms)
     for growth in result.growth[:_MAX_LINES]:
         note = "significant" if growth.trend.p < _LEVEL else "not significant"
         yield f"  {growth.name}: {interval_text(growth.trend.per_doubling, '+')} a doubling of {growth.by}, {note}"
@@ -165,14 +165,16 @@ def _sweep_answer(result: "SweepResult") -> Iterator[str]:
         yield f"  … {len(result.growth) - _MAX_LINES} more"
 
 
-def _best_arm(arms: "Sequence[Arm]") -> str:
-    """Return the sentence about the arm of the greatest accuracy."""
-    best = max(arms, key=lambda arm: -1.0 if arm.accuracy.value is None else arm.accuracy.value)
-    data = f"{number_of(round(best.num_pairs), 'pair')} of {number_of(round(best.num_prompts), 'prompt')}"
-    return (
-        f"{best.name} is the most accurate of {number_of(len(arms), 'arm')}: {interval_text(best.accuracy)}, "
-        f"trained on {data}."
-    )
+def _best_arms(arms: "Sequence[Arm]") -> Iterator[str]:
+    """Yield the sentence about the arm of the greatest accuracy, for each kind of bench."""
+    for bench in dict.fromkeys(arm.bench for arm in arms):
+        same = [arm for arm in arms if arm.bench == bench]
+        best = max(same, key=lambda arm: -1.0 if arm.accuracy.value is None else arm.accuracy.value)
+        data = f"{number_of(round(best.num_pairs), 'pair')} of {number_of(round(best.num_prompts), 'prompt')}"
+        yield (
+            f"{best.name} is the most accurate of {number_of(len(same), 'arm')}: {interval_text(best.accuracy)}, "
+            f"trained on {data}."
+        )
 
 
 def _first_differences(significant: "Sequence[ArmDifference]") -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from steelyard.evaluation.experiments import AblationSummary
 from steelyard.evaluation.tables import Panel, isolate
-from steelyard.report.experiment_panels import arm_panel, difference_panels, experiment_sentence
+from steelyard.report.experiment_panels import arm_panel, difference_panels, experiment_sentences
 from steelyard.report.page import Section
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
 
@@ -15,7 +15,11 @@ def _contents(runs: Sequence[StageRun[AblationSummary]], sources: PageSources) -
         prefix = f"{isolate(run.name)} · " if len(runs) > 1 else ""
         made = [arm_panel(run.summary.arms), *difference_panels("arm_differences", run.summary.differences)]
         panels += [panel._replace(title=prefix + panel.title) for panel in made]
-    sentences = tuple(experiment_sentence(run.name, run.summary.arms, run.summary.differences) for run in runs)
+    sentences = tuple(
+        sentence
+        for run in runs
+        for sentence in experiment_sentences(run.name, run.summary.arms, run.summary.differences)
+    )
     return StageContents((Section("ablation", tuple(run.evidence for run in runs), tuple(panels), sentences),))
 
 

@@ -6,7 +6,7 @@ from steelyard.evaluation.experiments import SweepSummary
 from steelyard.evaluation.tables import Figure, Mark, Panel, isolate, word
 from steelyard.evaluation.vega import MODEL_COLOURS
 from steelyard.report.bars import SharePoint, share_curves
-from steelyard.report.experiment_panels import arm_panel, difference_panels, experiment_sentence, growth_panels
+from steelyard.report.experiment_panels import arm_panel, difference_panels, experiment_sentences, growth_panels
 from steelyard.report.page import Section
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
 
@@ -22,7 +22,9 @@ def _contents(runs: Sequence[StageRun[SweepSummary]], sources: PageSources) -> S
             *difference_panels("start_differences", run.summary.starts),
         ]
         panels += [panel._replace(title=prefix + panel.title) for panel in made]
-    sentences = tuple(experiment_sentence(run.name, run.summary.arms, run.summary.starts) for run in runs)
+    sentences = tuple(
+        sentence for run in runs for sentence in experiment_sentences(run.name, run.summary.arms, run.summary.starts)
+    )
     return StageContents((Section("sweep", tuple(run.evidence for run in runs), tuple(panels), sentences),))
 
 
