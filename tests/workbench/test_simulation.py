@@ -1,12 +1,15 @@
 """The whole pipeline with simulated people: from cases to a bench that `resolve` and `evaluate` take as it is."""
 
+import itertools
 import random
+import statistics
 import time
 
 import msgspec
 import pytest
 from sqlalchemy import func, select
 
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules, kind_names
 from steelyard.core.errors import EvidenceError, OutputError
@@ -240,3 +243,27 @@ def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkey
         assert len(items) == len(material) - 1
     again.close()
     assert Database(f"sqlite:///{tmp_path}/workbench.db").migrate()
+
+
+def test_simulated_people_discard_mark_cannot_judge_and_are_careless(database, material):
+    random.seed(5)
+    habits = Habits(discarded_share=0.1, marked_share=0.2, unjudged_share=0.1, careless_share=0.5)
+    simulation = start_project(database, material, seed=3, begun_at=NOON, rules=RULES, habits=habits, num_annotators=8)
+    import_batch(simulation, material, "first")
+    states = work_until_finished(simulation)
+    assert set(states) <= {"finished", "dropped"}
+    with database.reading() as session:
+        rows = session.execute(
+            select(StoredAnswer.content, StoredAnswer.person_id, StoredAnswer.seconds).where(
+                StoredAnswer.stage == "annotation"
+            )
+        ).all()
+    contents = [msgspec.convert(content, TaskAnswer) for content, _, _ in rows]
+    assert {"garbled"} == {reason for content in contents for reason in content.discarded.values()}
+    assert any(content.spans for content in contents)
+    assert 0 < sum(content.cannot_judge is not None for content in contents) < len(contents) / 4
+    # Whoever is careless takes a tenth of the time: the medians of people fall into two groups.
+    medians = sorted(
+        statistics.median(seconds for _, person, seconds in rows if person == each) for each in {row[1] for row in rows}
+    )
+    assert max(after / before for before, after in itertools.pairwise(medians)) > 3

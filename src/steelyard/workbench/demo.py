@@ -53,6 +53,8 @@ _PACE = 400.0
 _ROLE_OF: dict[Layer, Role] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _FILE = "workbench.db"
 _NUM_QUALIFICATION = 5
+_ORDERING_KINDS = ("ranking", "pairwise", "baseline")
+"""The kinds of tasks to which a ranking of the responses is a reference: the others have no qualification here."""
 _REASON = "Simulated: this order is that of the qualities that were drawn for the responses."
 _ROUNDS_TO_ALIGN = 3
 """In the first people propose, in the second the others take it or give up, in the third both have."""
@@ -250,12 +252,15 @@ def simulate_to_bench(
         raise OutputError("exists already", where=str(out / _FILE), do="name a folder without a workbench")
     out.mkdir(parents=True, exist_ok=True)
     with _made_whole(out) as database:
-        with TemporaryDirectory() as folder:
-            examples = demo_cases(Path(folder), seed=seed + 1, num_prompts=_NUM_QUALIFICATION)
+        kind = (tasks or TaskRules()).kind
+        examples: tuple[Case, ...] = ()
+        if kind in _ORDERING_KINDS:
+            with TemporaryDirectory() as folder:
+                examples = demo_cases(Path(folder), seed=seed + 1, num_prompts=_NUM_QUALIFICATION)
         simulation = start_project(
             database, every, seed=seed, begun_at=time.time(), rules=rules, tasks=tasks, qualification=examples
         )
-        import_batch(simulation, every, "simulated")
+        import_batch(simulation, every, "simulated", has_reference=kind == "native_check")
         states = work_until_finished(simulation)
         with database.reading() as session:
             project = session.get_one(StoredProject, simulation.crew.project)
@@ -294,5 +299,5 @@ def _with_reason(case: Case) -> Case:
 
 def _without_answers(case: Case, *, has_reference: bool) -> Case:
     responses = tuple(msgspec.structs.replace(response, author=None, meta=None) for response in case.responses)
-    ranking = case.ranking if has_reference else None
-    return msgspec.structs.replace(case, responses=responses, ranking=ranking, pairs=None, judgments=(), ratings=())
+    bare = msgspec.structs.replace(case, responses=responses, judgments=(), ratings=())
+    return bare if has_reference else msgspec.structs.replace(bare, ranking=None, pairs=None)

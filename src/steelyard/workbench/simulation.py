@@ -5,6 +5,7 @@ response plus noise (`annotation.simulated_annotators`): it tries the machinery 
 decision follows from the seed, the person and the item.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -46,6 +47,11 @@ _REMARK = "simulated: the two of us see it differently"
 _REASON = "simulated: the ranking is not convincing"
 _PARDON = "simulated: the reference was read again"
 _MOST_QUALIFICATIONS = 3
+_CANNOT = "simulated: outside my field"
+_PROBLEM = "factual error"
+_CARELESS = 0.2
+_OVERLOOKED = 0.1
+"""The share of responses to be discarded that an annotator does not notice."""
 
 
 class Habits(Config, frozen=True):
@@ -61,6 +67,14 @@ class Habits(Config, frozen=True):
     """The share of these that a layer passes on to the next, too."""
     rejected_share: float = 0.1
     """The share of items that the last layer sends back in their first round."""
+    discarded_share: float = 0.01
+    """The share of responses to triples that annotators discard, nearly all of them the same ones."""
+    marked_share: float = 0.03
+    """The share of responses to triples in which an annotator marks a problem."""
+    unjudged_share: float = 0.005
+    """The share of tasks that an annotator says cannot be judged."""
+    careless_share: float = 0.07
+    """The share of annotators who hardly look: five times the errors, in a tenth of the time."""
 
 
 class Crew(NamedTuple):
@@ -87,13 +101,14 @@ class Simulation(NamedTuple):
 
 def latent_qualities(cases: Sequence[Case], *, seed: int) -> dict[tuple[str, str], dict[str, float]]:
     """Return a quality from 0 to 1 for each response: the one in its ``meta``, else one drawn at random."""
-    return {
-        (case.prompt.id, case.prompt.language or ""): {
+    qualities: defaultdict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    # The cases of a qualification may have prompts of the project, with other responses.
+    for case in cases:
+        qualities[case.prompt.id, case.prompt.language or ""] |= {
             response.id: _quality_of(response.meta or {}, seed, case.prompt.id, response.id)
             for response in case.responses
         }
-        for case in cases
-    }
+    return dict(qualities)
 
 
 def work_until_finished(simulation: Simulation) -> dict[str, int]:
@@ -162,12 +177,44 @@ def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
         return False
     task = session.get_one(StoredTask, mine[0].task_id)
     rng = generator(simulation.seed, "answer", person, mine[0].task_id)
-    seconds = simulation.habits.seconds * float(np.exp(rng.normal(0, 0.6)))
-    answer = _look_at_task(simulation, session, task, rng, shown=mine[0].shown)
+    is_careless = float(generator(simulation.seed, "careless", person).random()) < simulation.habits.careless_share
+    seconds = simulation.habits.seconds * float(np.exp(rng.normal(0, 0.6))) * (0.1 if is_careless else 1.0)
+    care = _CARELESS if is_careless else 1.0
+    answer = _look_at_task(simulation, session, task, rng, shown=mine[0].shown, care=care)
+    if rng.random() < simulation.habits.unjudged_share:
+        answer = TaskAnswer(cannot_judge=_CANNOT)
+    elif task.kind == "triple" and not is_careless:
+        case = case_of(session.get_one(StoredItem, task.item_id))
+        answer = _with_remarks(simulation, seat.settings, case, answer, rng)
     locked = lock_assignment(session, mine[0].id, person=person)
     assert locked is not None, "assigned in this transaction"
     submit(session, locked, answer, seconds=seconds, at=at)
     return True
+
+
+def _with_remarks(
+    simulation: Simulation, settings: ProjectSettings, case: Case, answer: TaskAnswer, rng: np.random.Generator
+) -> TaskAnswer:
+    """Return the answer to a triple with the responses that a person discards, and the problems marked in others."""
+    habits, item = simulation.habits, (case.prompt.id, case.prompt.language or "")
+    texts = {response.id: response_text(response) for response in case.responses}
+    shown = sorted(answer.scores)
+    is_garbled = {
+        response: float(generator(simulation.seed, "garbled", *item, response).random()) < habits.discarded_share
+        for response in shown
+    }
+    discarded = [response for response in shown if is_garbled[response] and rng.random() > _OVERLOOKED]
+    judged = [response for response in shown if response not in discarded]
+    marked = [response for response in judged if rng.random() < habits.marked_share and texts[response]]
+    tiers = (tuple(response for response in tier if response in judged) for tier in answer.ranking)
+    return msgspec.structs.replace(
+        answer,
+        scores={response: answer.scores[response] for response in judged},
+        comparisons=tuple(each for each in answer.comparisons if {each.first, each.second} <= set(judged)),
+        ranking=tuple(tier for tier in tiers if tier),
+        discarded=dict.fromkeys(discarded, settings.discard_reasons[0]),
+        spans={response: ((0, min(20, len(texts[response])), _PROBLEM, None),) for response in marked},
+    )
 
 
 def _qualify(simulation: Simulation, session: Session, seat: Seat, at: float) -> None:
