@@ -315,3 +315,100 @@ def test_judgments_have_their_time_and_batch():
         left=case.responses[0].id, right=case.responses[1].id, verdict="left", judge="7", kind="human", batch="3",
         meta={"label": "a", "time": "2026-01-01"} | {key: case.judgments[0].meta[key] for key in ("as_read",)},
     )  # fmt: skip
+
+
+def test_arena_55k_has_lists_of_turns_as_json_text_and_a_column_for_each_vote():
+    rows = [
+        {"id": 1, "model_a": "m", "model_b": "n", "prompt": '["你好","再见"]', "response_a": '["好","走"]',
+         "response_b": '["嗯",null]', "winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0},
+        {"id": 2, "model_a": "m", "model_b": "n", "prompt": '["q"]', "response_a": '["x"]',
+         "response_b": '["y"]', "winner_model_a": 0, "winner_model_b": 0, "winner_tie": 1},
+    ]  # fmt: skip
+    (case, other), counts = read(rows)
+    assert [turn.content for turn in case.prompt.messages] == ["你好"]
+    assert [[turn.content for turn in response.messages] for response in case.responses] == [
+        ["好", "再见", "走"], ["嗯", "再见", ""],
+    ]  # fmt: skip
+    assert [response.author for response in case.responses] == ["m", "n"]
+    assert (case.judgments[0].verdict, other.judgments[0].verdict) == ("left", "tie")
+    assert list(texts(other).values()) == ["x", "y"]
+    assert back([case, other], **counts.columns) == rows
+
+
+def test_votes_of_comparia_name_the_model_or_are_equal():
+    conversations = {f"conversation_{side}": turns(("user", "Pourquoi ?"), ("assistant", side)) for side in "ab"}
+    rows = [
+        {"id": number, "timestamp": "2025-10-14", "model_a_name": "m", "model_b_name": "n", "both_equal": equal,
+         "chosen_model_name": chosen, "visitor_id": visitor, **conversations}
+        for number, (chosen, equal, visitor) in enumerate(
+            [("m", False, "v"), ("n", False, None), (None, True, "w"), (None, None, "v")])
+    ]  # fmt: skip
+    (case,), counts = read(rows)
+    assert [(vote.verdict, vote.judge) for vote in case.judgments] == [
+        ("left", "v"), ("right", "unknown"), ("tie", "w"), ("none", "v"),
+    ]  # fmt: skip
+    assert (case.prompt.messages[0].content, list(texts(case).values())) == ("Pourquoi ?", ["a", "b"])
+    assert back([case], **counts.columns) == rows
+
+
+def test_zero_and_one_of_shp_are_its_second_and_first_answer():
+    rows = [
+        {
+            "post_id": str(label),
+            "history": f"q{label}",
+            "human_ref_A": "x",
+            "human_ref_B": "y",
+            "labels": label,
+            "score_A": 3,
+        }
+        for label in (1, 0)
+    ]
+    cases, counts = read(rows)
+    assert [case.judgments[0].verdict for case in cases] == ["left", "right"]
+    assert back(cases, **counts.columns) == rows
+
+
+def test_best_of_k_sets_of_ppe_have_a_list_of_scores():
+    answers = {f"response_{number}": f"a{number}" for number in range(1, 5)}
+    row = {"question_id": "q", "prompt": "p", **answers, "scores": [True, False, True, False],
+           "sampled_conflict_pairs": [[0, 1]], "model_name": "m"}  # fmt: skip
+    (case,), counts = read([row])
+    assert [rating.value for rating in case.ratings] == [1, 0, 1, 0]
+    assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["a1", "a3"], ["a2", "a4"]]
+    assert back([case], **counts.columns) == [row]
+
+
+PUBLISHED = {
+    "PPE": ({"question_id": "q", "model_a": "m", "model_b": "n", "winner": "model_b", "language": "Chinese",
+             "prompt": "p", "response_1": "x", "response_2": "y"}, "right"),
+    "JudgeBench": ({"pair_id": "1", "original_id": "2", "source": "s", "question": "p", "response_model": "m",
+                    "response_A": "x", "response_B": "y", "label": "B>A"}, "right"),
+    "Label Studio": ({"annotation_id": "1", "annotator": "a@b.c", "answer1": "x", "answer2": "y", "comparison": "left",
+                      "created_at": "2025-03-05T00:00:00Z", "id": "8", "lead_time": "3.1", "prompt": "p",
+                      "updated_at": "2025-03-05T00:00:00Z"}, "left"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_votes_are_known_by_their_columns(name):
+    row, verdict = PUBLISHED[name]
+    (case,), counts = read([row])
+    assert (case.judgments[0].verdict, list(texts(case).values())) == (verdict, ["x", "y"])
+    assert case.prompt.messages[0].content == "p"
+    assert back([case], **counts.columns) == [row]
+
+
+def test_votes_of_mt_bench_on_one_question_are_one_case_and_the_first_turn_ends_with_its_answer():
+    rows = [
+        {"question_id": 81, "model_a": "m", "model_b": other, "winner": winner, "judge": judge, "turn": turn,
+         **{f"conversation_{side}": turns(("user", "写诗"), ("assistant", text), ("user", "再来"), ("assistant", "2"))
+            for side, text in (("a", "海"), ("b", other))}}
+        for other, winner, judge, turn in [("n", "model_a", "e1", 1), ("n", "model_b", "e2", 1), ("k", "tie", "e1", 2)]
+    ]  # fmt: skip
+    (case,), counts = read(rows)
+    assert (counts.from_kind, case.prompt.id) == ("chatbot_arena", "81")
+    assert [(response.author, response.text) for response in case.responses] == [
+        ("m", "海"), ("n", "n"), ("m", None), ("k", None),
+    ]  # fmt: skip
+    assert [(vote.verdict, vote.judge) for vote in case.judgments] == [("left", "e1"), ("right", "e2"), ("tie", "e1")]
+    assert back([case], to_kind="chatbot_arena") == rows

@@ -17,7 +17,7 @@ from steelyard.io.terminal_text import plain
 from steelyard.report.item_page import ItemPage, page_lines, page_record
 from steelyard.stages.convert import OWN_KIND, Config, Conversion, convert
 
-_COLUMN = "_column"
+_COLUMN, _OF_TABLES = "_column", ("labels", "judge_kind")
 _WIDTH = 100
 
 
@@ -77,8 +77,9 @@ def convert_source(
 
 def _with_columns(settings: Mapping[str, object]) -> JsonObject:
     """Return the settings with columns in the format's table. Raises ConfigError for columns of another format."""
-    columns = {name: value for name, value in settings.items() if name.endswith(_COLUMN) and value is not None}
-    others = {name: value for name, value in settings.items() if not name.endswith(_COLUMN)}
+    is_of_table = {name: name.endswith(_COLUMN) or name in _OF_TABLES for name in settings}
+    columns = {name: value for name, value in settings.items() if is_of_table[name] and value is not None}
+    others = {name: value for name, value in settings.items() if not is_of_table[name]}
     if not columns:
         return others
     kinds = [kind for kind in (others.get("from_kind"), others.get("to_kind")) if kind not in (None, OWN_KIND)]

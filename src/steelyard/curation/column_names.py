@@ -75,6 +75,28 @@ _ENDS = (
     tuple("一二三四五"),
     ("甲", "乙"),
 )
+_KNOWN: tuple[JsonObject, ...] = (
+    # compar:IA, after utils/schemas/votes.sql of betagouv/ComparIA: the prompt is inside both conversations.
+    {
+        "prompt_column": [], "first_column": "conversation_a", "second_column": "conversation_b",
+        "label_column": "chosen_model_name", "tie_column": "both_equal",
+        "author_column": ["model_a_name", "model_b_name"], "judge_column": "visitor_id", "time_column": "timestamp",
+    },
+    # Arena 55k of LMSYS: lists of turns as JSON text, and a column of 0 and 1 for each vote.
+    {
+        "prompt_column": "prompt", "first_column": "response_a", "second_column": "response_b",
+        "label_column": ["winner_model_a", "winner_model_b"], "tie_column": "winner_tie",
+        "author_column": ["model_a", "model_b"],
+    },
+    # SHP of Stanford: 1 is the first answer, 0 the second.
+    {
+        "prompt_column": "history", "first_column": "human_ref_A", "second_column": "human_ref_B",
+        "label_column": "labels", "labels": {"1": "left", "0": "right"},
+    },
+)  # fmt: skip
+"""Published tables whose columns or labels tell less than their authors do, as settings of the format ``columns``."""
+_BEST_OF = ("prompt", "scores", "sampled_conflict_pairs", "response_1")
+"""The columns of PPE's best-of-k sets (lmarena-ai): answers from ``response_1`` on, and a list of their scores."""
 _OTHERS = ("turn", "turns", "split", "source", "subset", "difficulty", "seed", "index")
 _DIGITS = {"0", "1", "2", "3"}
 _SHORT_LABEL, _MOST_LABELS = 24, 6
@@ -128,6 +150,9 @@ class ColumnGuess:
 
     def _add_answers(self, *, is_sure: bool = True) -> None:
         """Add the columns of the answers: of pairs, of labelled pairs, or of answers alone."""
+        if published := self._published():
+            self.settings.update(published)
+            return
         free = set(self._free(_is_answer))
         pairs = {*free, *self._free(lambda value: isinstance(value, list))}
         for better, worse in _PAIRS:
@@ -153,6 +178,16 @@ class ColumnGuess:
             self.settings["response_column"] = lists
         elif single and (self._first(_AUTHORS, _is_text) or not is_sure):
             self.settings["response_column"] = single
+
+    def _published(self) -> JsonObject | None:
+        """Return the settings of the published table that has these columns."""
+        names = set(self._by_word.values())
+        for known in _KNOWN:
+            columns = [value for key, value in known.items() if key.endswith("_column")]
+            if names.issuperset(chain.from_iterable([value] if isinstance(value, str) else value for value in columns)):
+                return known
+        is_best_of = names.issuperset(_BEST_OF)
+        return {"response_column": self._groups()["response"], "rating_column": "scores"} if is_best_of else None
 
     def _may_hold_evidence(self) -> bool:
         """Return whether a column beside answers could hold a verdict or a rating, by its name or its cells."""

@@ -15,13 +15,11 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.types import Case, JsonObject, Judgment, Message, Meta, Ranking, Rating, Response
-from steelyard.curation.format_support import AS_READ
+from steelyard.curation.format_support import ANSWER_ROWS, AS_READ, ROW_ID
 
-ROW, ROW_ID = "row", "row_id"
-"""The entries of an evidence's ``meta``: the other cells of its row, and the id of its row."""
+ROW = "row"
+"""The entry of an evidence's ``meta`` with the other cells of its row."""
 _FACTS = (ROW, ROW_ID, AS_READ)
-_ANSWERS = "answer_rows"
-"""The entry of a case's ``meta`` that marks a case of rows of one answer each."""
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
@@ -79,7 +77,7 @@ def join_evidence(rows: Sequence[Case], warnings: Counter[str]) -> Case:
         judgments=tuple(judgments),
         ratings=tuple(ratings),
         ranking=ranking_by_mean(ratings) if are_answers else None,
-        meta=rows[0].meta if are_lists else {_ANSWERS: True} if are_answers else {},
+        meta=rows[0].meta if are_lists else {ANSWER_ROWS: True} if are_answers else {},
     )
 
 
@@ -89,8 +87,8 @@ def split_evidence(case: Case) -> Iterator[Case]:
     Other cases are yielded as they are. What belongs to no row (a ranking, answers in no judgment) follows the rows of
     judgments, or is in the first row of an answer, so that the format counts it.
     """
-    whole = replace(case, meta={key: value for key, value in case.meta.items() if key != _ANSWERS})
-    if case.meta.get(_ANSWERS) is True and not case.judgments:
+    whole = replace(case, meta={key: value for key, value in case.meta.items() if key != ANSWER_ROWS})
+    if case.meta.get(ANSWER_ROWS) is True and not case.judgments:
         yield from _answer_rows(whole)
         return
     if len(case.judgments) < 2 and not any(_taken(judgment.meta)[0] for judgment in case.judgments):

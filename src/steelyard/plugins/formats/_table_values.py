@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject, Kind, Message, Verdict
@@ -77,7 +79,7 @@ class TableColumns(NamedTuple):
         if self.shape == "answers":
             prompt, answers = self._prompt(row), self._all_answers(row)
         else:
-            sides = decoded_turns([row.value.get(key) for key in self.answers])
+            sides = self._exchanges(row) or decoded_turns([row.value.get(key) for key in self.answers])
             turns = [
                 turns_of(side, row.place, key, role="assistant") for side, key in zip(sides, self.answers, strict=True)
             ]
@@ -111,9 +113,30 @@ class TableColumns(NamedTuple):
         first, *others = self.prompt
         if not others:
             (value,) = decoded_turns([row.value.get(first)])
+            if self.shape == "labelled pairs" and self._exchanges(row) is not None:
+                value = (text_list(value) or [""])[0]
             return (*self._system(row), *turns_of(value, row.place, first, role="user"))
         texts = [row.text(key, default="") for key in self.prompt]
         return (*self._system(row), Message(role="user", content="\n\n".join(filter(None, texts))))
+
+    def _exchanges(self, row: Row) -> list[list[JsonObject]] | None:
+        """Return both answers with the later questions between their turns, where all cells are lists of texts.
+
+        The lists are JSON or its text, one entry for each exchange.
+        """
+        keys = (*self.prompt[:1], *self.answers)
+        lists = [text_list(row.value.get(key)) for key in keys] if len(self.prompt) == 1 else [None]
+        if None in lists or len({len(texts) for texts in lists if texts is not None}) != 1:
+            return None
+        questions, *answers = (texts for texts in lists if texts is not None)
+        return [
+            [
+                {"role": role, "content": text}
+                for question, answer in zip(questions, texts, strict=True)
+                for role, text in (("user", question), ("assistant", answer))
+            ][1:]
+            for texts in answers
+        ]
 
     def _system(self, row: Row) -> Turns:
         text = row.optional_text(self.system) if self.system else None
@@ -123,7 +146,10 @@ class TableColumns(NamedTuple):
         """Return the answers of a row: one, those of a list, or one for each column that is not empty."""
         if len(self.answers) > 1:
             authors = [self._name(row, key) for key in self.authors] or self.answers
-            numbers = [rating_in(row, key) for key in self.ratings] or [None] * len(self.answers)
+            if len(self.ratings) > 1:
+                numbers = [rating_in(row, key) for key in self.ratings]
+            else:
+                numbers = [self._number(row, number) for number in self._listed(row, self.ratings, len(self.answers))]
             cells = zip(self.answers, authors, numbers, strict=True)
             return tuple(
                 AnswerCell(turns_of(row.value[key], row.place, key, role="assistant"), author, number)
@@ -150,8 +176,13 @@ class TableColumns(NamedTuple):
         text = next((fields[name] for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
         model = next((fields[name] for name in _AUTHOR_KEYS if isinstance(fields.get(name), str)), None)
         turns = turns_of(item if text is None else text, row.place, key, role="assistant")
-        value = Row(row.place, {"author": author if author is not None else model, "rating": number})
-        return AnswerCell(turns, self._name(value, "author"), rating_in(value, "rating"))
+        value = Row(row.place, {"author": author if author is not None else model})
+        return AnswerCell(turns, self._name(value, "author"), self._number(row, number))
+
+    def _number(self, row: Row, value: Any) -> float | None:
+        """Return a number of a list; true and false are 1 and 0 there."""
+        number = int(value) if isinstance(value, bool) else value
+        return rating_in(Row(row.place, {self.ratings[0]: number}), self.ratings[0]) if self.ratings else None
 
     def _listed(self, row: Row, columns: Sequence[str], number: int) -> Sequence[Any]:
         """Return the cell of a column beside a list of answers: as many values, or one for all."""
@@ -175,6 +206,17 @@ class TableColumns(NamedTuple):
 def table_names(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
     """Return the names of a setting of one or several columns."""
     return () if value is None else (value,) if isinstance(value, str) else tuple(value)
+
+
+def text_list(value: Any) -> list[str] | None:
+    """Return a list of texts, or of its JSON text; null for anything else. A null entry is an empty text."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+    is_list = isinstance(value, list) and value and all(isinstance(item, str | None) for item in value)
+    return [item or "" for item in value] if is_list else None
 
 
 def holds_list(value: Any) -> bool:

@@ -84,7 +84,7 @@ class TableFormat(NamedTuple):
             responses=responses,
             judgments=(self._judgment(row, responses, values),) if self.columns.shape == "labelled pairs" else (),
             ratings=tuple(ratings),
-            ranking=((first,), (responses[1].id,)) if self.columns.shape == "pairs" else None,
+            ranking=((first,), (responses[1].id,)) if self.columns.shape == "pairs" else ranking_by_mean(ratings),
             meta=reader.meta(**self._form(row, values, prompt)),
         )
 
@@ -268,6 +268,7 @@ class TableFormat(NamedTuple):
             return row | dict.fromkeys(self.columns.ratings[:1], numbers)
         row = dict.fromkeys((*self.columns.answers, *self.columns.authors, *self.columns.ratings))
         free = list(range(len(self.columns.answers)))
+        by_place: list[float | None] = [None] * len(free)
         for cell, author, number in zip(cells, authors, numbers, strict=True):
             places = [place for place in free if not self.columns.authors and self.columns.answers[place] == author]
             if not (places or free):
@@ -275,8 +276,10 @@ class TableFormat(NamedTuple):
             free.remove(place := (places or free)[0])
             row[self.columns.answers[place]] = cell
             row |= dict.fromkeys(self.columns.authors[place : place + 1], author)
-            row |= dict.fromkeys(self.columns.ratings[place : place + 1], number)
-        return row
+            by_place[place] = number
+        if len(self.columns.ratings) == 1:
+            return row | {self.columns.ratings[0]: by_place if len(by_place) > 1 else by_place[0]}
+        return row | dict(zip(self.columns.ratings, by_place, strict=False))
 
     def _restored(self, row: JsonObject, values: RowValues, form: JsonObject) -> JsonObject | None:
         """Return the row with the cells that were read where they mean the same; null if it is read as other values."""

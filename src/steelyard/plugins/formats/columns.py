@@ -47,7 +47,8 @@ class Config(BaseConfig, frozen=True):
     response_column: str | tuple[str, ...] | None = None
     """Answers: the column of one answer, or of a list. Several columns have an answer each."""
     rating_column: str | tuple[str, ...] | None = None
-    """Ratings: the column of its number, higher is better. There are as many as columns of answers."""
+    """Ratings: the column of its number, higher is better. There are as many as columns of answers, or one
+    of lists."""
     author_column: str | tuple[str, ...] | None = None
     """The column of an answer's author. Pairs have one for each answer."""
     judge_column: str | None = None
@@ -92,9 +93,9 @@ def table_of(config: Config) -> TableColumns:
         problem = f"{len(authors)} columns of authors beside {len(answers)} of answers"
         raise ConfigError(problem, where="author_column", allowed="one for each column of answers")
     ratings = table_names(config.rating_column)
-    if ratings and len(ratings) != len(answers):
+    if ratings and len(ratings) not in (1, len(answers)):
         problem = f"{len(ratings)} columns of ratings beside {len(answers)} of answers"
-        raise ConfigError(problem, where="rating_column", allowed="one for each column of answers")
+        raise ConfigError(problem, where="rating_column", allowed="one for each column of answers, or one of lists")
     labels = LabelColumns(table_names(config.label_column), config.tie_column, answers, authors, config.labels)
     return TableColumns(
         # A pair of a known judge is a judgment.

@@ -69,7 +69,7 @@ _WINNERS = {"left": "model_a", "right": "model_b", "tie": "tie"}
 
 
 def _parse_arena(reader: CaseReader) -> Case:
-    row = reader.row
+    row, later = _voted_turns(reader.row)
     turns = both_turns(row, _SIDES, reader.warnings)
     id_key, judge_key = (next((key for key in keys if key in row.value), None) for keys in (_IDS, _JUDGES))
     row_id = row.value[id_key] if id_key else None
@@ -81,6 +81,7 @@ def _parse_arena(reader: CaseReader) -> Case:
         judge_key=judge_key or "",
         language=language if language_name(language_code(language)) != language else None,
         blocks=turns.blocks,
+        later=later,
     )
     name = None if row_id is None else str(row_id)
     code, messages = language_code(language), turns.parts.prompt
@@ -91,6 +92,20 @@ def _parse_arena(reader: CaseReader) -> Case:
     responses = reader.responses(turns.parts[1:], authors=authors)
     judgment = _judgment(row, judge, [response.id for response in responses])
     return Case(prompt=prompt, responses=responses, judgments=(judgment,), meta=meta)
+
+
+def _voted_turns(row: Row) -> tuple[Row, JsonObject | None]:
+    """Cut the conversations after the answer that was voted on: MT-Bench's votes on the first have both.
+
+    Returns the row, and the turns that were cut.
+    """
+    turn, sides = row.value.get("turn"), [row.value.get(key) for key in _SIDES]
+    if not isinstance(turn, int) or isinstance(turn, bool) or turn < 1:
+        return row, None
+    if not all(isinstance(side, list) and len(side) > 2 * turn for side in sides):
+        return row, None
+    later = {key: row.value[key][2 * turn :] for key in _SIDES}
+    return Row(row.place, row.value | {key: row.value[key][: 2 * turn] for key in _SIDES}), later
 
 
 def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
@@ -135,6 +150,8 @@ def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator
         **written_turns(parts, _SIDES, form.get("blocks")),
         "language": read_language if is_same else language_name(case.prompt.language),
     }
+    for key, turns in (form.get("later") or {}).items():
+        fields[key] = [*fields[key], *turns]
     silent = ["", *(key for key in (*_JUDGES, "language") if key in fields and fields[key] is None)]
     yield {key: value for key, value in fields.items() if key not in silent}
 
