@@ -1,10 +1,21 @@
 """Markdown of responses on the workbench's pages: emphasis next to Chinese punctuation, formulas, and no live HTML."""
 
+import sys
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.workbench.views.answer_markdown import safe_markdown
+from steelyard.workbench.views.answer_markdown import LONGEST_RENDERED
+from steelyard.workbench.views.answer_markdown import safe_markdown as shown_or_as_written
+
+NOTE = "as it was written"
+
+
+def safe_markdown(text):
+    """Return the HTML of a text that is short enough."""
+    return shown_or_as_written(text, NOTE)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +46,88 @@ def test_no_text_becomes_a_tag_that_runs(text):
     html = str(safe_markdown(f"<script>{text}</script><img src=x onerror=y>{text}"))
     assert "<script" not in html
     assert "<img" not in html
+
+
+def repeated(part, length):
+    """Return a text of a length that repeats a part."""
+    return (part * length)[:length]
+
+
+@pytest.mark.parametrize("part", ["\\[", "\\(", "Step: \\[ ", "a \\( b \\[ c $$$ ", "$a", "$$ x $ ", "\\[$", "``` \\["])
+def test_formulas_that_do_not_close_take_time_in_proportion(part):
+    def seconds(length):
+        times = []
+        for number in range(3):
+            # Another text each time: HTML is kept by its text.
+            text = f"{number}{length} {repeated(part, length)}"
+            start = time.thread_time()
+            safe_markdown(text)
+            times.append(time.thread_time() - start)
+        return min(times)
+
+    # Four times the text: 4 in proportion, 16 where each opening is followed to the end of the text.
+    assert seconds(LONGEST_RENDERED - 100) < 9 * seconds(LONGEST_RENDERED // 4 - 25)
+
+
+SHAPES = {
+    "cells": "|a", "images": "![](", "brackets": "[", "links": "[a](b", "quotes": "> ", "lists": "- ", "stars": "*a **b",
+    "runs": "*_", "strikes": "~~a", "entities": "&#", "escapes": "\\", "code": "`` ` ", "lines": "a\n",
+    "definitions": "[a]: b\n", "references": "[a][b]", "autolinks": "<http:", "nested images": "![",
+    "headings": "a\n=\n", "numbers": "1. ", "titles": '[a](b "', "comments": "<!--", "fences": "```\n",
+}  # fmt: skip
+
+
+def num_calls(text):
+    """Return the number of functions that are called while a text is rendered."""
+    count = 0
+
+    def tally(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(tally)
+    try:
+        safe_markdown(text)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("part", SHAPES.values(), ids=SHAPES)
+def test_marks_take_work_in_proportion(part):
+    assert num_calls(repeated(part, 8000)) < 2.5 * num_calls(repeated(part, 4000)) + 1000
+
+
+@pytest.mark.parametrize("columns", [100, 250, 2000])
+def test_a_small_table_does_not_become_a_large_page(columns):
+    table = f"{'|a' * columns}\n{'|-' * columns}\n" + "|a\n" * columns
+    html = safe_markdown(table * 3)
+    assert NOTE in html
+    assert len(html) < 2 * len(table * 3)
+
+
+@pytest.mark.parametrize("use", ["[a]", "![a]", "[b][a]"])
+def test_an_address_that_is_linked_often_does_not_become_a_large_page(use):
+    text = f"[a]: http://{'x' * 20_000} 'title'\n\n" + use * 3000
+    assert len(safe_markdown(text)) < 2 * len(text)
+    assert safe_markdown(text[:30] + "\n\n" + "[c](http://d) " * 500).count("<a ") == 500
+
+
+def test_a_table_of_ordinary_size_is_a_table():
+    rows = "".join(f"|{n}|**b**|{n * n}|\n" for n in range(300))
+    assert safe_markdown(f"|a|b|c|\n|-|-|-|\n{rows}").count("<td>") == 900
+
+
+def test_a_text_that_is_too_long_is_as_it_was_written():
+    text = f"**<b>** \\( x {'y' * LONGEST_RENDERED}"
+    html = safe_markdown(text)
+    assert NOTE in html
+    assert "**&lt;b&gt;** \\( x yyy" in html
+    assert NOTE not in safe_markdown(text[:LONGEST_RENDERED])
+
+
+def test_formulas_beside_openings_without_an_end():
+    assert str(safe_markdown(r"\[ a \( b_1*c_2* \) $$ d")).strip() == (
+        r'<p>[ a <span class="math">\( b_1*c_2* \)</span> $$ d</p>'
+    )

@@ -6,11 +6,13 @@ HTML in the text is off, and what is rendered is cleaned afterwards. LaTeX stays
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.parser_block import ParserBlock
 from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
@@ -20,33 +22,96 @@ _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-_MATH = re.compile(r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|(?<![\\$\w])\$(?! )[^$\n]+?(?<! )\$(?![\w$])", re.DOTALL)
+_FORMULA = re.compile(r"\$\$|\\\[|\\\(|(?<![\\$\w])\$(?! )[^$\n]+?(?<! )\$(?![\w$])")
+"""The opening of a formula whose closing is searched, or a formula within a line as a whole."""
+_CLOSINGS = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
 # Han, kana, Hangul, and the punctuation and wide forms that are set among them.
 _WIDE = re.compile(
     "[\u1100-\u11ff\u3000-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 _NUM_RENDERED = 1000
 """Texts whose HTML is kept. Two people see the same response, and each in several tasks, at about the same time."""
+LONGEST_RENDERED = 50_000
+"""Characters of the longest text that is rendered: about a second of processor time for the worst of that length."""
+_TOKENS_OF_CHARACTER = 4
+"""Tokens for each character, beyond which a short text makes a large page: a table of many columns with empty rows."""
+_FEWEST_TOKENS = 1000
+
+
+class _TooManyTokens(Exception):  # noqa: N818 - decides how a text is shown
+    """A text would become far larger on the page than it is."""
+
+
+def safe_markdown(text: str, note: str) -> Markup:
+    """Return the text as HTML of harmless tags. LaTeX is kept as it was written, as the text of ``span.math``.
+
+    A text that is too long to be rendered is shown as it was written, below ``note``, which says so.
+    """
+    return _rendered(text) or Markup('<p class="muted">{}</p><div class="as-written">{}</div>').format(note, text)
 
 
 @lru_cache(maxsize=_NUM_RENDERED)
-def safe_markdown(text: str) -> Markup:
-    """Return the text as HTML of harmless tags. LaTeX is kept as it was written, as the text of ``span.math``."""
+def _rendered(text: str) -> Markup | None:
+    """Return the HTML of a text; null for one that is too long, or whose page would be."""
+    if len(text) > LONGEST_RENDERED:
+        return None
     formulas: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        formulas.append(match.group())
-        # Letters of the private use area: neither Markdown nor the text itself gives them a meaning.
-        return f"\ue000{len(formulas) - 1}\ue001"
-
     plain = re.sub("[\ue000\ue001]", "", text)
     parts = re.split(r"(```.*?```|`[^`\n]+`)", plain, flags=re.DOTALL)
-    marked = "".join(part if place % 2 else _MATH.sub(keep, part) for place, part in enumerate(parts))
-    html = nh3.clean(_markdown.render(marked), tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https"})
+    marked = "".join(part if place % 2 else _without_formulas(part, formulas) for place, part in enumerate(parts))
+    try:
+        tokens = _markdown.parse(marked)
+    except _TooManyTokens:
+        return None
+    # An address that is written once may be linked thousands of times.
+    inside = (token for block in tokens for token in block.children or ())
+    if sum(len(str(value)) for token in inside for value in token.attrs.values()) > _FEWEST_TOKENS + 2 * len(text):
+        return None
+    rendered = _markdown.renderer.render(tokens, _markdown.options, {})
+    html = nh3.clean(rendered, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https"})
     escaped = [str(Markup.escape(formula)) for formula in formulas]
     return Markup(
         re.sub("\ue000(\\d+)\ue001", lambda match: f'<span class="math">{escaped[int(match[1])]}</span>', html)
     )
+
+
+def _without_formulas(text: str, formulas: list[str]) -> str:
+    """Move the formulas of a text to the end of a list, and return the text with a mark in place of each."""
+    parts, position, start = [], 0, 0
+    unclosed: set[str] = set()
+    while match := _FORMULA.search(text, position):
+        opening, end = match.group(), match.end()
+        if closing := _CLOSINGS.get(opening):
+            # Searched once: where no closing follows an opening, none follows a later one.
+            found = -1 if opening in unclosed else text.find(closing, end + 1)
+            if found < 0:
+                unclosed.add(opening)
+                position = match.start() + 1
+                continue
+            end = found + len(closing)
+        formulas.append(text[match.start() : end])
+        # Letters of the private use area: neither Markdown nor the text itself gives them a meaning.
+        parts += text[start : match.start()], f"\ue000{len(formulas) - 1}\ue001"
+        position = start = end
+    return "".join((*parts, text[start:]))
+
+
+class _BlockState(StateBlock):
+    """Paragraphs, lists and tables. A table fills up short rows: this bounds what comes of it."""
+
+    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
+        if len(self.tokens) > _FEWEST_TOKENS + _TOKENS_OF_CHARACTER * len(self.src):
+            raise _TooManyTokens
+        return super().push(ttype, tag, nesting)
+
+
+class _Block(ParserBlock):
+    """The rules of paragraphs, with the bound of `_BlockState`."""
+
+    def parse(self, src: str, md: MarkdownIt, env: Any, outTokens: list[Token]) -> list[Token] | None:  # noqa: N803
+        state = _BlockState(src, md, env, outTokens)
+        self.tokenize(state, state.line, state.lineMax)
+        return state.tokens
 
 
 class _DelimiterState(StateInline):
@@ -88,7 +153,7 @@ def _gives_way(neighbour: str) -> bool:
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
-    parser.inline = _Inline()
+    parser.block, parser.inline = _Block(), _Inline()
     # The preset chooses rules by name; the new rules inside a line need the same choice.
     return parser.configure("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 

@@ -27,7 +27,7 @@ from steelyard.workbench.pipeline.question_words import (
     question_in_words,
     reason_label,
 )
-from steelyard.workbench.views.answer_markdown import safe_markdown
+from steelyard.workbench.views.answer_markdown import LONGEST_RENDERED, safe_markdown
 
 FOLDER = Path(__file__).parents[1]
 LANGUAGES = ("en", "zh")
@@ -67,6 +67,11 @@ def words_of(language: str) -> Mapping[str, str]:
     return {key: entry[language] for key, entry in table.items()}
 
 
+def shown_text(text: str, language: str) -> Markup:
+    """Return a text of people or models as HTML; one that is too long is as it was written, and the page says so."""
+    return safe_markdown(text, words_of(language)["as_written"].format(limit=f"{LONGEST_RENDERED:,}"))
+
+
 def _moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
@@ -94,7 +99,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["markdown"] = safe_markdown
+    environment.filters["markdown"] = shown_text
     environment.filters["moment"] = _moment
     environment.filters["date"] = _date
     environment.filters["compact"] = _compact

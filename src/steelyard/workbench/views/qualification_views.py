@@ -74,7 +74,7 @@ def view_round_tasks(session: Session, seat: Seat, tasks: Sequence[StoredQualifi
         category = case.prompt.category[0] if case.prompt.category else ""
         guideline = guideline_of(session, seat.project.id, category, seat.person.language)
         if guideline is not None:
-            guidelines[guideline.id] = view_guideline(guideline)
+            guidelines[guideline.id] = view_guideline(guideline, seat.person.language)
         shown = TaskOnPage(
             number=-task.id,
             until=0.0,

@@ -26,8 +26,8 @@ from steelyard.workbench.storage.tables import (
     StoredReview,
     StoredTask,
 )
-from steelyard.workbench.views.answer_markdown import safe_markdown
 from steelyard.workbench.views.blinding import BlindTask, blind_task
+from steelyard.workbench.views.pages import shown_text
 
 _LONG_PROMPT = 1500
 """Characters from which a prompt is folded."""
@@ -114,14 +114,14 @@ def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment]
         task = session.get_one(StoredTask, assignment.task_id)
         guideline = guideline_of(session, seat.project.id, task.category, seat.person.language)
         if guideline is not None and guideline.id not in guidelines:
-            guidelines[guideline.id] = view_guideline(guideline)
+            guidelines[guideline.id] = view_guideline(guideline, seat.person.language)
         views.append(_view_assignment(session, seat, assignment, None if guideline is None else guideline.id))
     return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, seat, at))
 
 
-def view_guideline(guideline: StoredGuideline) -> GuidelineView:
-    """Return the view of a version of a guideline."""
-    return GuidelineView(version=guideline.version, html=str(safe_markdown(guideline.text)))
+def view_guideline(guideline: StoredGuideline, language: str) -> GuidelineView:
+    """Return the view of a version of a guideline on a page in a language."""
+    return GuidelineView(version=guideline.version, html=str(shown_text(guideline.text, language)))
 
 
 def blind_task_of(session: Session, assignment: StoredAssignment) -> BlindTask:
@@ -174,10 +174,10 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
         category=category_name(shown.category, language),
         # A text that is entered begins as the last turn: only then is it needed as it was written.
         prompt_text=turns[-1].content if turns and any(each.input == "text" for each in questions) else "",
-        prompt=tuple(TurnView(role=turn.role, html=str(safe_markdown(turn.content))) for turn in turns),
+        prompt=tuple(TurnView(role=turn.role, html=str(shown_text(turn.content, language))) for turn in turns),
         is_long=sum(len(turn.content) for turn in turns) > _LONG_PROMPT,
         responses=tuple(
-            ResponseView(id=letter, html=str(safe_markdown(text.shown)), raw=text.shown)
+            ResponseView(id=letter, html=str(shown_text(text.shown, language)), raw=text.shown)
             for letter, text in blind.texts.items()
         ),
         questions=tuple(question_in_words(question, language) for question in questions),
