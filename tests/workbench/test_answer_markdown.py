@@ -70,9 +70,9 @@ def test_formulas_that_do_not_close_take_time_in_proportion(part):
 
 
 SHAPES = {
-    "cells": "|a", "images": "![](", "brackets": "[", "links": "[a](b", "quotes": "> ", "lists": "- ", "stars": "*a **b",
-    "runs": "*_", "strikes": "~~a", "entities": "&#", "escapes": "\\", "code": "`` ` ", "lines": "a\n",
-    "definitions": "[a]: b\n", "references": "[a][b]", "autolinks": "<http:", "nested images": "![",
+    "cells": "|a", "images": "![](", "brackets": "[", "links": "[a](b", "quotes": "> ", "lists": "- ",
+    "stars": "*a **b", "runs": "*_", "strikes": "~~a", "entities": "&#", "escapes": "\\", "code": "`` ` ",
+    "lines": "a\n", "definitions": "[a]: b\n", "references": "[a][b]", "autolinks": "<http:", "nested images": "![",
     "headings": "a\n=\n", "numbers": "1. ", "titles": '[a](b "', "comments": "<!--", "fences": "```\n",
 }  # fmt: skip
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.staticfiles import StaticFiles
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steelyard.core.types import JsonObject, prepare_records
@@ -34,9 +33,9 @@ from steelyard.workbench.routes import (
     review,
 )
 from steelyard.workbench.routes.brief_requests import BriefThreads
+from steelyard.workbench.routes.request_bodies import bounded
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.pages import FOLDER
-from steelyard.workbench.views.uploads import request_limit
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
 _ROUTERS = (
@@ -56,6 +55,8 @@ _ROUTERS = (
     rest.description,
     review.router,
 )
+_REQUESTS = (rest.ProjectRequest, rest.PrioritiesRequest, releases.ReleaseRequest, manage_qualification.DecisionRequest)
+"""What programs send as JSON."""
 _POLICY = (
     b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "
     b"form-action 'self'"
@@ -73,11 +74,16 @@ _PORT = re.compile(r":[0-9]*$")
 
 
 class Options(NamedTuple):
-    """How the workbench is reached. ``hosts``: names in addresses; ``is_secure``: people reach it by HTTPS alone."""
+    """How the workbench is reached.
+
+    ``hosts``: names in addresses. ``is_secure``: people reach it by HTTPS alone. ``body_seconds``: how long a body may
+    take that comes slowly.
+    """
 
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     is_secure: bool = False
     is_simulated: bool = False
+    body_seconds: float = 20.0
 
 
 def application(database: Database, options: Options | None = None) -> FastAPI:
@@ -108,35 +114,28 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
 
 
 def _description(app: FastAPI, describe: Callable[[], JsonObject]) -> JsonObject:
-    """Return the description of the REST interface, with the records that some answers are."""
+    """Return the description of the REST interface, with the records that some answers and requests are."""
     if app.openapi_schema is None:
-        describe()["components"]["schemas"].update(progress.record_schemas())
+        describe()["components"]["schemas"].update(
+            progress.record_schemas() | {model.__name__: model.model_json_schema() for model in _REQUESTS}
+        )
     assert app.openapi_schema is not None, "made by then"
     return app.openapi_schema
 
 
 class _RequestGuard:
-    """Refuses requests for other hosts, bounds the size of the others, and adds the headers of every answer."""
+    """Refuses requests for other hosts, bounds size and time of the others, and adds the headers of every answer."""
 
     def __init__(self, app: ASGIApp, *, options: Options) -> None:
         self._app = app
         self._hosts = frozenset(host.lower() for host in options.hosts)
         self._headers = _headers(is_secure=options.is_secure)
+        self._patience = options.body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = request_limit(scope["path"])
-        num_left = limit.num_bytes
-
-        async def receive_bounded() -> Message:
-            nonlocal num_left
-            message = await receive()
-            num_left -= len(message.get("body", b""))
-            if num_left < 0:
-                raise HTTPException(413, f"the request is larger than {limit.num_bytes // 2**20} MiB: {limit.do}")
-            return message
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -148,7 +147,7 @@ class _RequestGuard:
         if _host(scope) not in self._hosts:
             await refuse_host(Request(scope))(scope, receive, send_guarded)
             return
-        await self._app(scope, receive_bounded, send_guarded)
+        await self._app(scope, bounded(scope, receive, patience=self._patience), send_guarded)
 
 
 def _headers(*, is_secure: bool) -> list[tuple[bytes, bytes]]:

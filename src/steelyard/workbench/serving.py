@@ -3,6 +3,7 @@
 One process serves a team; a database server behind it allows several, which share one port.
 """
 
+import asyncio
 import importlib
 import ipaddress
 import os
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from steelyard.core.errors import ConfigError
@@ -34,6 +36,8 @@ _WATCH_SECONDS = 0.5
 _SILENT_SECONDS = 120
 """How long one of several processes may be silent before it is killed and made anew. It is silent while it starts,
 which takes longer than uvicorn's 5 seconds on a busy machine: killed then, none of them would ever serve."""
+_HEADER_SECONDS = 15.0
+"""How long a connection may take to the end of the headers of a request, or go on sending after its answer."""
 _LONGEST_HOST = 253
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _PORT = re.compile(r":[0-9]{1,5}$")
@@ -172,6 +176,43 @@ def _received(descriptor: Any, family: int, kind: int, protocol: int) -> _Shared
     return _SharedListener(family, kind, protocol, fileno=descriptor.detach())
 
 
+class TimedProtocol(HttpToolsProtocol):
+    """The connection of a browser, which is closed where a request does not come to the end of its headers.
+
+    uvicorn waits for them without end: a program that begins requests and ends none would take every connection that
+    this process may have. The application bounds the time of a body, which begins once its headers are here.
+    """
+
+    header_seconds = _HEADER_SECONDS
+    _closing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as in uvicorn
+        """Begin to wait for the headers of the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what was sent; stop waiting where a request is being answered now."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._closing is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End with the connection."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._closing = self.loop.call_later(self.header_seconds, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
+
+
 def serve(
     database: Database, options: Options, reach: Reach, *, num_processes: int = 1, announce: Callable[[str], None]
 ) -> None:
@@ -207,6 +248,8 @@ def _settings(making: _Making, proxy: str | None, num_processes: int) -> uvicorn
     return uvicorn.Config(
         making,
         factory=True,
+        http=TimedProtocol,
+        ws="none",
         workers=num_processes,
         log_level="warning",
         access_log=False,

@@ -288,6 +288,11 @@ def log_out(session: Session, cookie: str) -> None:
         session.execute(delete(StoredLoginSession).where(StoredLoginSession.token_hash == _digest(token)))
 
 
+def is_signed(session: Session, cookie: str) -> bool:
+    """Tell whether a cookie was made by this workbench; its session may be over."""
+    return _unsigned(session, cookie) is not None
+
+
 def visitor_of_cookie(session: Session, cookie: str, *, at: float) -> Visitor | None:
     """Return who a cookie belongs to; null for one that is forged, over, or of an account that is closed."""
     token = _unsigned(session, cookie)

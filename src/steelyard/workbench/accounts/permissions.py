@@ -13,7 +13,7 @@ from fastapi import Depends, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from steelyard.workbench.accounts.people import Role, Visitor, visitor_of_cookie, visitor_of_token
+from steelyard.workbench.accounts.people import Role, Visitor, is_signed, visitor_of_cookie, visitor_of_token
 from steelyard.workbench.storage.database import Database
 
 Permission = Literal[
@@ -34,6 +34,7 @@ Permission = Literal[
     "own account",
 ]
 COOKIE = "steelyard_workbench"
+_VISITOR = "steelyard.visitor"
 _FORGED = "the form is not from this page, or its session is over: open the page again"
 ALLOWED: dict[Role, frozenset[Permission]] = {
     "annotator": frozenset({"annotate", "align", "own account"}),
@@ -56,14 +57,37 @@ class LoginNeeded(Exception):  # noqa: N818 - leads to the page of the login
 
 
 def visitor_of(request: Request) -> Visitor | None:
-    """Return who sends a request, by the session's cookie or an API token; null for nobody."""
+    """Return who sends a request, by the session's cookie or an API token; null for nobody. Looked up once."""
+    if _VISITOR not in request.scope:
+        token, cookie = _token_in(request), request.cookies.get(COOKIE)
+        visitor = None
+        if token is not None or cookie:
+            database: Database = request.app.state.database
+            with database.looking_up() as session:
+                if token is not None:
+                    visitor = visitor_of_token(session, token)
+                elif cookie:
+                    visitor = visitor_of_cookie(session, cookie, at=time.time())
+        request.scope[_VISITOR] = visitor
+    return request.scope[_VISITOR]
+
+
+def has_signed_cookie(request: Request) -> bool:
+    """Tell, without a look-up, whether a request comes from a browser that was logged in once, and not by a token."""
     database: Database = request.app.state.database
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
     with database.looking_up() as session:
-        if scheme.lower() == "bearer":
-            return visitor_of_token(session, token.strip())
-        cookie = request.cookies.get(COOKIE)
-        return visitor_of_cookie(session, cookie, at=time.time()) if cookie else None
+        return _token_in(request) is None and is_signed(session, request.cookies.get(COOKIE, ""))
+
+
+def _token_in(request: Request) -> str | None:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+async def known_visitor(request: Request, permission: Permission) -> Visitor:
+    """Return who sends a request. Raises LoginNeeded for nobody; answers 403 to a person without the permission."""
+    visitor = request.scope[_VISITOR] if _VISITOR in request.scope else await run_in_threadpool(visitor_of, request)
+    return _allowed(visitor, permission)
 
 
 def needs(permission: Permission) -> Callable[[Request], Awaitable[Visitor]]:
@@ -74,7 +98,7 @@ def needs(permission: Permission) -> Callable[[Request], Awaitable[Visitor]]:
     """
 
     async def check(request: Request) -> Visitor:
-        visitor = _allowed(await run_in_threadpool(visitor_of, request), permission)
+        visitor = await known_visitor(request, permission)
         if request.method not in ("GET", "HEAD") and visitor.csrf is not None:
             await _check_form_token(request, visitor.csrf)
         return visitor

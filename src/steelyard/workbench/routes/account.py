@@ -23,11 +23,12 @@ from steelyard.workbench.accounts.people import (
     set_password,
 )
 from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, visitor_of
+from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.pages import LANGUAGES, page
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 _HOME: dict[Role, str] = {
     "annotator": "/annotate",
     "delivery": "/review",

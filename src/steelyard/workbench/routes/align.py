@@ -28,13 +28,14 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import form_order, view_item
 from steelyard.workbench.views.pages import page
 from steelyard.workbench.views.settling_forms import EnteredForm, answer_of_questions, ranked_answer
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]
 Text = Annotated[str, Form()]
 

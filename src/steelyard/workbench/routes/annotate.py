@@ -28,12 +28,13 @@ from steelyard.workbench.pipeline.question_words import rubric_of
 from steelyard.workbench.pipeline.queues import Seat, give_back, may_work, next_assignments, release
 from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
 from steelyard.workbench.routes.brief_requests import BriefRequest, brief_route
+from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.views.pages import language_of, page, words_of
 from steelyard.workbench.views.task_views import blind_task_of, own_progress, view_tasks
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 _LARGEST_ANSWER = 2**20
 _MOST_LOADED = 10
 _DAY = 24 * 3600.0

@@ -27,6 +27,7 @@ from steelyard.workbench.pipeline.projects import (
     import_cases,
     settings_of,
 )
+from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredGuideline, StoredProject
@@ -41,7 +42,7 @@ from steelyard.workbench.views.pages import language_of, page
 from steelyard.workbench.views.settings_form import setting_fields, settings_from
 from steelyard.workbench.views.uploads import read_upload
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Text = Annotated[str, Form()]
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER)]
 _CASES_IN_A_CHUNK = 50

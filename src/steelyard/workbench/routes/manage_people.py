@@ -23,13 +23,14 @@ from steelyard.workbench.accounts.people import (
 )
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Auditor, PeopleManager, RowNumber
 from steelyard.workbench.pipeline.listings import EventSelection, event_page, people_page
+from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredPerson
 from steelyard.workbench.views.guidelines import stored_category
 from steelyard.workbench.views.pages import LANGUAGES, page
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Text = Annotated[str, Form()]
 _MOST_SKILLS = 100
 

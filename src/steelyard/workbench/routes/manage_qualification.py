@@ -18,13 +18,14 @@ from steelyard.workbench.qualification.results import QualificationFigures, qual
 from steelyard.workbench.qualification.rounds import decide_qualification
 from steelyard.workbench.routes.manage import Uploaded, project_of
 from steelyard.workbench.routes.progress import documented
-from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors, request_body
+from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description, request_body
+from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.pages import page
 from steelyard.workbench.views.uploads import read_upload
 
-router = APIRouter(include_in_schema=False)
-figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+figures = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
 Text = Annotated[str, Form()]
 Decision = Literal["let pass", "let repeat"]
 
@@ -42,6 +43,9 @@ class QualificationTasksNote(BaseModel):
     """How many tasks of a qualification were made."""
 
     num_tasks: int
+
+
+SentDecision = Annotated[DecisionRequest, Depends(json_body(DecisionRequest))]
 
 
 @router.get("/manage/projects/{project}/qualification")
@@ -116,10 +120,13 @@ def import_lines(
 
 
 @figures.post(
-    "/projects/{project}/qualification/people/{person}", status_code=204, responses=errors(400, 404, 413, 422)
+    "/projects/{project}/qualification/people/{person}",
+    status_code=204,
+    responses=errors(400, 404, 413, 422),
+    openapi_extra=json_description(DecisionRequest),
 )
 def decide_on_person(
-    request: Request, visitor: Manager, project: RowNumber, person: RowNumber, chosen: DecisionRequest
+    request: Request, visitor: Manager, project: RowNumber, person: RowNumber, chosen: SentDecision
 ) -> None:
     """Let a person pass, or have another round after a failure. The audit log keeps who decided."""
     _decide(request, visitor.person, project, person, chosen=chosen.decision, reason=chosen.reason)

@@ -31,14 +31,15 @@ from steelyard.workbench.figures.people_figures import PeopleFigures, people_fig
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.qualification.results import QualificationFigures
 from steelyard.workbench.routes.manage import project_of
+from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import item_panels
 from steelyard.workbench.views.pages import language_of, page, words_of
 
-router = APIRouter(include_in_schema=False)
-figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+figures = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
 
 
 def documented(kind: type) -> dict[int | str, JsonObject]:

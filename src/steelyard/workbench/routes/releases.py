@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
@@ -14,13 +14,14 @@ from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.projects import count_states
 from steelyard.workbench.results.releases import CASES, files_of, make_release, release_file, releases_of
 from steelyard.workbench.routes.manage import project_of
+from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.release_tables import StoredRelease
 from steelyard.workbench.views.pages import page
 
-router = APIRouter(include_in_schema=False)
-figures = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
+figures = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
 Text = Annotated[str, Form()]
 Chosen = Annotated[Evidence, Form()]
 File = Annotated[str, Query(max_length=100, description="The name of a file of the release.")]
@@ -49,6 +50,9 @@ class ReleaseRequest(BaseModel):
 
     name: str = Field(min_length=1, max_length=100)
     evidence: Evidence = "both"
+
+
+SentRelease = Annotated[ReleaseRequest, Depends(json_body(ReleaseRequest))]
 
 
 @router.get("/manage/projects/{project}/releases")
@@ -87,8 +91,18 @@ def list_releases(request: Request, visitor: Exporter, project: RowNumber) -> li
         return [_note(release) for release in releases_of(session, project)]
 
 
-@figures.post("/projects/{project}/releases", status_code=201, responses=errors(400, 404, 413, 422))
-def add_release(request: Request, visitor: Exporter, project: RowNumber, new: ReleaseRequest) -> ReleaseNote:
+@figures.post(
+    "/projects/{project}/releases",
+    status_code=201,
+    responses=errors(400, 404, 413, 422),
+    openapi_extra=json_description(ReleaseRequest),
+)
+def add_release(
+    request: Request,
+    visitor: Exporter,
+    project: RowNumber,
+    new: SentRelease,
+) -> ReleaseNote:
     """Freeze the finished items of a project under a name: later work changes nothing in it."""
     return _note(_make(request, project, new.name, new.evidence, visitor.person))
 

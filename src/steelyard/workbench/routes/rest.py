@@ -29,10 +29,20 @@ from steelyard.workbench.pipeline.projects import (
     settings_of,
 )
 from steelyard.workbench.routes.manage import export_stream, project_of
+from steelyard.workbench.routes.request_bodies import (
+    PRIORITIES,
+    REQUESTS,
+    UPLOADS,
+    KnownRoute,
+    RequestLimit,
+    json_body,
+    json_description,
+    request_body,
+)
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredProject
 from steelyard.workbench.views.pages import page
-from steelyard.workbench.views.uploads import PRIORITIES, REQUESTS, UPLOADS, RequestLimit, read_upload
+from steelyard.workbench.views.uploads import read_upload
 
 PREFIX = "/api/v1"
 LINES = "application/x-ndjson"
@@ -161,23 +171,22 @@ def errors(*statuses: int, limit: RequestLimit = REQUESTS) -> dict[int | str, Js
         401: "There is no token, or it is unknown or revoked.",
         403: "The role of the token's owner does not allow this.",
         404: "There is no such object.",
+        408: "The body did not come to its end in time.",
         413: f"The request is larger than {limit.num_bytes // 2**20} MiB: {limit.do}.",
         422: "A parameter or the body does not have the form of this description.",
     }
-    return {status: {"model": Problem, "description": reasons[status]} for status in (401, 403, *statuses)}
+    slow = (408,) if 413 in statuses else ()
+    return {status: {"model": Problem, "description": reasons[status]} for status in (401, 403, *slow, *statuses)}
 
 
 TOKEN = Security(HTTPBearer(auto_error=False, description="A token of the page of one's account."))
-router = APIRouter(prefix=PREFIX, dependencies=[TOKEN])
-description = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
+description = APIRouter(route_class=KnownRoute, include_in_schema=False)
+SentProject = Annotated[ProjectRequest, Depends(json_body(ProjectRequest))]
+SentPriorities = Annotated[PrioritiesRequest, Depends(json_body(PrioritiesRequest))]
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="Rows after this number.")]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the answer.")]
 Filter = Annotated[str, Query(max_length=500, description="Only items with exactly this value; empty for all.")]
-
-
-async def request_body(request: Request) -> bytes:
-    """Return the body of a request as it was sent."""
-    return await request.body()
 
 
 @router.get("/projects", responses=errors())
@@ -188,8 +197,10 @@ def list_projects(request: Request, visitor: Observer) -> list[ProjectNote]:
         return [_note(project, count_states(session, project.id)) for project in projects]
 
 
-@router.post("/projects", status_code=201, responses=errors(400, 413, 422))
-def make_project(request: Request, visitor: Manager, new: ProjectRequest) -> ProjectNote:
+@router.post(
+    "/projects", status_code=201, responses=errors(400, 413, 422), openapi_extra=json_description(ProjectRequest)
+)
+def make_project(request: Request, visitor: Manager, new: SentProject) -> ProjectNote:
     """Make a project."""
     settings = resolve_config(ProjectSettings, new.settings, where="settings")
     project = _database(request).write(
@@ -297,8 +308,17 @@ def list_answers(
     return AnswersNote(answers=[AnswerNote(**row._asdict()) for row in listed.rows], next=listed.following)
 
 
-@router.post("/projects/{project}/priorities", responses=errors(400, 404, 413, 422, limit=PRIORITIES))
-def order_queue(request: Request, visitor: Manager, project: RowNumber, order: PrioritiesRequest) -> PrioritiesNote:
+@router.post(
+    "/projects/{project}/priorities",
+    responses=errors(400, 404, 413, 422, limit=PRIORITIES),
+    openapi_extra=json_description(PrioritiesRequest),
+)
+def order_queue(
+    request: Request,
+    visitor: Manager,
+    project: RowNumber,
+    order: SentPriorities,
+) -> PrioritiesNote:
     """Order the open tasks by a number for each prompt, such as how unsure a model is about it.
 
     Exported cases say so in ``meta.queue`` where nobody had begun the item. Items by chance stay a random sample: they

@@ -33,12 +33,13 @@ from steelyard.workbench.pipeline.reviewing import (
     items_to_review,
 )
 from steelyard.workbench.routes.align import SentForm, entered_answer
+from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import view_item
 from steelyard.workbench.views.pages import page
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Reviewer = Annotated[Visitor, Depends(needs("settle"))]
 Escalator = Annotated[Visitor, Depends(needs("pass on"))]
 BatchReviewer = Annotated[Visitor, Depends(needs("decide on batches"))]

@@ -83,12 +83,12 @@ def _without_formulas(text: str, formulas: list[str]) -> str:
         opening, end = match.group(), match.end()
         if closing := _CLOSINGS.get(opening):
             # Searched once: where no closing follows an opening, none follows a later one.
-            found = -1 if opening in unclosed else text.find(closing, end + 1)
-            if found < 0:
+            place = -1 if opening in unclosed else text.find(closing, end + 1)
+            if place < 0:
                 unclosed.add(opening)
                 position = match.start() + 1
                 continue
-            end = found + len(closing)
+            end = place + len(closing)
         formulas.append(text[match.start() : end])
         # Letters of the private use area: neither Markdown nor the text itself gives them a meaning.
         parts += text[start : match.start()], f"\ue000{len(formulas) - 1}\ue001"

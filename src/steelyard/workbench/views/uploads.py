@@ -7,7 +7,7 @@ import getpass
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from steelyard.core.errors import FileError, Place, UserError
 from steelyard.core.types import Case
@@ -15,25 +15,6 @@ from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 
 _BLOCK = 2**20
-
-
-class RequestLimit(NamedTuple):
-    """The most bytes of a request, and what to do about a larger one."""
-
-    num_bytes: int
-    do: str
-
-
-REQUESTS = RequestLimit(2 * 2**20, "send less at a time")
-UPLOADS = RequestLimit(64 * 2**20, "import a large file on the server: steelyard workbench import")
-PRIORITIES = RequestLimit(16 * 2**20, "send the prompts in several requests")
-"""The 100,000 prompts that one order may name fit with 160 bytes for each."""
-_LIMITS = {"/import": UPLOADS, "/priorities": PRIORITIES}
-
-
-def request_limit(path: str) -> RequestLimit:
-    """Return the limit of the requests to an address."""
-    return _LIMITS.get(path[path.rfind("/") :], REQUESTS)
 
 
 def read_upload(file: BinaryIO, name: str) -> list[Case]:
