@@ -54,6 +54,8 @@ def lines(rows):
 
 
 GOOD = lines(cases())
+OTHER_LABELS = lines([{**one, "ranking": one["ranking"][::-1], "judgments": [], "pairs": None} for one in cases()])
+"""The good cases with the opposite rankings, by which a judge differs from people."""
 VALUES = {
     "null": None, "number": 3, "text": "x", "list": [], "object": {}, "true": True, "huge": 10**400, "nested": [[[[]]]],
 }  # fmt: skip

@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from hostile_files import case_files, plans
+from hostile_files import OTHER_LABELS, case_files, plans
 from steelyard.cli.main import build_app
 from steelyard.core.errors import UserError
 from steelyard.io.atomic import only_writer
@@ -14,7 +14,7 @@ VERBS = {
     "clean": "clean good.jsonl --workers 1 --out {}",
     "sample": "sample good.jsonl --plan plan.toml --out {}",
     "judge": "judge good.jsonl --chat recorded --set chat.path=replies.jsonl --out {}",
-    "few labels": "evaluate --human good.jsonl --judged good.jsonl --model longer --baselines none"
+    "few labels": "evaluate --human good.jsonl --judged other.jsonl --model longer --baselines none"
     " --set num_resamples=10 --out {}",
 }
 
@@ -22,6 +22,7 @@ VERBS = {
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
     (tmp_path / "good.jsonl").write_bytes(case_files()["good"])
+    (tmp_path / "other.jsonl").write_bytes(OTHER_LABELS)
     (tmp_path / "plan.toml").write_bytes(plans()["good"])
     (tmp_path / "replies.jsonl").write_text('{"text": "[[A]]"}\n')
     monkeypatch.chdir(tmp_path)

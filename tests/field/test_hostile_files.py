@@ -12,6 +12,7 @@ import pytest
 import tiny
 from hostile_files import (
     GOOD,
+    OTHER_LABELS,
     case_files,
     model_folders,
     plans,
@@ -49,10 +50,10 @@ ON_CASES = {
     "clean": "clean {} --out out --workers 1",
     "sample": "sample {} --plan plan.toml --out out",
     "judge card": "judge good.jsonl --chat recorded --set chat.path=replies.jsonl --calibrate {} --out out",
-    "few labels": "evaluate --human {} --judged good.jsonl --model longer --baselines none --set num_resamples=10"
+    "few labels": "evaluate --human {} --judged other.jsonl --model longer --baselines none --set num_resamples=10"
     " --out out",
-    "a judge's labels": "evaluate --human good.jsonl --judged {} --model longer --baselines none --set num_resamples=10"
-    " --out out",
+    "a judge's labels": "evaluate --human other.jsonl --judged {} --model longer --baselines none"
+    " --set num_resamples=10 --out out",
 }
 SERVED = "--base-url http://127.0.0.1:1/v1 --chat-model gpt"
 ON_TOML = {
@@ -111,6 +112,7 @@ def originals(tmp_path_factory):
 def place(originals, tmp_path):
     """A folder of its own with the good files."""
     shutil.copy(originals / "good.jsonl", tmp_path)
+    (tmp_path / "other.jsonl").write_bytes(OTHER_LABELS)
     (tmp_path / "replies.jsonl").write_text('{"text": "[[A]]"}\n')
     (tmp_path / "plan.toml").write_bytes(PLANS["good"])
     for name in ("model", "other"):

@@ -119,7 +119,7 @@ class StageVerb(NamedTuple):
         if is_verbose and self.details is not None:
             print_lines(["", *self.details(result, out)])
         if isinstance(result, Run):
-            print_lines([counts_line(result)])
+            print_lines([*_finding_lines(result), counts_line(result)])
 
     def _settings(self, values: Values) -> Values:
         """Return the settings of the file, those of ``--set`` over them, and those of options over both."""
@@ -133,6 +133,15 @@ class StageVerb(NamedTuple):
             if isinstance(part, SettingOption) and values[part.parameter] not in (None, []):
                 add_setting(settings, part, values[part.parameter], self.config[0])
         return settings
+
+
+def _finding_lines(run: Run) -> Iterable[str]:
+    """Return a line for each finding of the checks of the input."""
+    if not run.findings:
+        return ()
+    from steelyard.report.findings import finding_lines
+
+    return finding_lines(run.findings)
 
 
 class FunctionVerb(NamedTuple):

@@ -170,6 +170,20 @@ class Counts(Record, frozen=True, kw_only=True, omit_defaults=False):
         assert self.num_in == total, f"{self.num_in} in, but {self.num_used} used and {self.dropped} dropped"
 
 
+class InputFinding(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A property of the input that makes a number weaker or other than it looks: a sentence for the reader.
+
+    ``check`` names the rule (``report/templates/sections/findings.toml`` has its sentence), ``count`` of ``total``
+    items have the property. ``details`` are further values of the sentence, ``examples`` ids of the first items.
+    """
+
+    check: str
+    count: int
+    total: int
+    details: dict[str, str] = {}
+    examples: tuple[str, ...] = ()
+
+
 class Input(Record, frozen=True, kw_only=True):
     """An input file of a run: its path, and the hash of its content."""
 
@@ -184,7 +198,8 @@ class Run(Record, Generic[SummaryT], frozen=True, kw_only=True, omit_defaults=Fa
     """The record of one stage, written last: ``run.json`` exists only if the stage finished.
 
     ``Run[ResolveSummary]`` decodes the summary of a known stage; ``Run[Meta]`` leaves it a dictionary. ``datasets`` are
-    the names on the Hugging Face Hub of the data sets that the cases come from, as far as they are known.
+    the names on the Hugging Face Hub of the data sets that the cases come from, as far as they are known. ``findings``
+    are the checks of the input that a reader of the numbers should know.
     """
 
     stage: str
@@ -195,5 +210,6 @@ class Run(Record, Generic[SummaryT], frozen=True, kw_only=True, omit_defaults=Fa
     versions: dict[str, str] = {}
     counts: Counts = Counts()
     datasets: tuple[str, ...] = ()
+    findings: tuple[InputFinding, ...] = ()
     summary: SummaryT = {}  # pyright: ignore[reportAssignmentType] - a stage without a summary has an empty one
     seconds: float = 0.0

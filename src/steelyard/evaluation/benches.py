@@ -14,7 +14,7 @@ from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.data_files import expand_inputs
 from steelyard.io.progress import log
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows
-from steelyard.io.run_folder import RUN_FILE, read_run
+from steelyard.io.run_folder import run_beside
 from steelyard.io.tables import is_parquet
 from steelyard.io.trained_on import TrainedOn, read_trained_on
 from steelyard.plugins.reward_models import ModelChoice
@@ -165,8 +165,7 @@ def _folders(choice: ModelChoice) -> Iterator[Path]:
 
 def _folders_behind(scores: Path | None) -> Iterator[Path]:
     """Yield the folders of the models that the run next to the scores records, if they still exist."""
-    if scores is None or not (scores.parent / RUN_FILE).is_file():
-        return
-    for role, file in read_run(scores.parent).inputs.items():
+    run = None if scores is None else run_beside(scores)
+    for role, file in run.inputs.items() if run else ():
         if role.startswith("model.") and role.endswith(".path") and Path(file.path).is_dir():
             yield Path(file.path)

@@ -1,6 +1,8 @@
 """Evaluate a model on human labels of few prompts and a judge's labels of many, with the same scores for both."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import msgspec
@@ -8,7 +10,8 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Integers
-from steelyard.core.types import Case
+from steelyard.core.text import number_of
+from steelyard.core.types import Case, InputFinding
 from steelyard.evaluation.batches import Source, evaluate_scored, join_parts
 from steelyard.evaluation.bench_pairs import count_pairs, values_of
 from steelyard.evaluation.labelled_prompts import Resampling, split_prompts
@@ -22,6 +25,8 @@ from steelyard.evaluation.summary import Evaluation
 from steelyard.evaluation.win_rates import CreditCounter, Credits
 from steelyard.io.cases import ScoredCase
 from steelyard.io.run_folder import Result
+from steelyard.ranking.label_origin import JUDGES, PEOPLE, OwnLabels
+from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Label, layout_of
 from steelyard.statistics.pair_counts import count_unscored, statistics_table
@@ -68,12 +73,71 @@ class HumanLabels:
             )
 
 
-def check_labelled(judged: Iterable[Case], human: Iterable[Case]) -> None:
-    """Raise EvidenceError unless every human-labelled case is a judged one with the same responses."""
-    labels = HumanLabels(human)
-    for case in judged:
-        labels.label(case)
-    labels.check_used()
+class SeparatedLabels(NamedTuple):
+    """The labels of people and those of the judge, each without the other's."""
+
+    human: OwnLabels
+    judged: OwnLabels
+
+    def findings(self) -> tuple[InputFinding, ...]:
+        """Return how many labels of each were made with judgments of the other, and are replaced."""
+        numbers = {"labels_of_people": self.judged, "labels_of_judges": self.human}
+        return tuple(
+            InputFinding(check=check, count=labels.num_changed, total=labels.num_cases)
+            for check, labels in numbers.items()
+            if labels.num_changed
+        )
+
+
+def separate_labels(
+    judged: Iterable[Case], human: Iterable[Case], choice: PairChoice | None, *, path: Path, is_judges_alone: bool
+) -> SeparatedLabels:
+    """Return the labels of each kind; both are read twice. ``is_judges_alone``: no ranking was made from people's.
+
+    ``path`` is the file of the judge.
+
+    Raises EvidenceError unless every human-labelled case is a judged one with the same responses, and the judge has
+    labels of its own that contradict people's somewhere: a copy of people's labels would count as more of them.
+    """
+    labels = SeparatedLabels(
+        OwnLabels(human, PEOPLE, keeps_unexplained=True), OwnLabels(judged, JUDGES, keeps_unexplained=is_judges_alone)
+    )
+    by_people = HumanLabels(map(labels.human.of, human))
+    num_pairs = num_shared = num_contradicted = 0
+    for case in map(labels.judged.of, judged):
+        pairs = _ends(case, choice)
+        num_pairs += len(pairs)
+        labelled = by_people.label(case)
+        if labelled is not None:
+            people = _ends(labelled, choice)
+            num_shared += len(pairs & (people | _reversed(people)))
+            num_contradicted += len(pairs & _reversed(people))
+    by_people.check_used()
+    if not num_pairs:
+        problem = "the judge has no label of its own: no ranking follows from judgments of models"
+        raise EvidenceError(problem, where=str(path), do="let a judge label the same prompts: steelyard judge")
+    if num_shared and not num_contradicted:
+        by_judge = f"steelyard resolve {quote(str(path))} --only kind=llm --only kind=model --out by_judge"
+        ranked = f"rank by the judge's own judgments: {by_judge}; or " if labels.judged.num_judged else ""
+        raise EvidenceError(
+            f"the judge contradicts people on none of {number_of(num_shared, 'pair')} that both label: its labels are "
+            "people's, or these are too few to show how often it is wrong",
+            where=str(path),
+            do=f"{ranked}evaluate on people's labels alone: --bench FILE in place of --human and --judged",
+        )
+    return labels
+
+
+def _ends(case: Case, choice: PairChoice | None) -> set[tuple[str, str]]:
+    """Return the ids of the better and the worse response of each pair; none where ``choice`` lacks judgments."""
+    if choice in ("reachable", "judged") and not case.judgments:
+        return set()
+    names = [response.id for response in case.responses]
+    return {(names[pair.better], names[pair.worse]) for pair in pairs_of(case, choice)}
+
+
+def _reversed(pairs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    return {(worse, better) for better, worse in pairs}
 
 
 class FewLabels(NamedTuple):
@@ -86,34 +150,42 @@ class FewLabels(NamedTuple):
 class _Collected:
     """What is kept of the judged cases as they pass: the human-labelled ones with their scores, and win rates."""
 
-    def __init__(self, labels: HumanLabels) -> None:
-        self._labels = labels
+    def __init__(self, human: Iterable[Case], labels: SeparatedLabels) -> None:
+        self._labels = HumanLabels(map(labels.human.of, human))
+        self._own = labels.judged.of
         self.scored: list[ScoredCase] = []
         self.is_labelled: list[bool] = []
         self.human, self.judged = CreditCounter(), CreditCounter()
 
     def passing(self, scored_cases: Iterable[ScoredCase]) -> Iterator[ScoredCase]:
-        """Yield the cases unchanged."""
-        for scored in scored_cases:
-            human = self._labels.label(scored.case)
+        """Yield the cases with the judge's own labels."""
+        for case, scores in scored_cases:
+            by_judge = self._own(case)
+            human = self._labels.label(by_judge)
             self.is_labelled.append(human is not None)
-            self.judged.add(scored.case)
+            self.judged.add(by_judge)
             if human is not None:
                 self.human.add(human)
-                self.scored.append(ScoredCase(human, scored.scores))
-            yield scored
+                self.scored.append(ScoredCase(human, scores))
+            yield ScoredCase(by_judge, scores)
         self._labels.check_used()
 
 
 def evaluate_few_labels(
-    source: Source, human: Source, scored_cases: Iterable[ScoredCase], result: Result, *, width: float | None
+    source: Source,
+    human: Source,
+    scored_cases: Iterable[ScoredCase],
+    result: Result,
+    *,
+    labels: SeparatedLabels,
+    width: float | None,
 ) -> FewLabels:
     """Evaluate the scores on both kinds of labels; ``source`` has the judged cases, ``human`` those with human labels.
 
     Writes ``scores.jsonl`` and ``items.jsonl`` of the human-labelled prompts, and the same of all judged prompts with
     the prefix ``judged_``. Raises EvidenceError for labels of different prompts or responses.
     """
-    collected = _Collected(HumanLabels(human.cases))
+    collected = _Collected(human.cases, labels)
     parts = evaluate_scored(source, collected.passing(scored_cases))
     judged = join_parts(source, result, parts, prefix=JUDGED)
     labelled = join_parts(human, result, evaluate_scored(human, collected.scored))

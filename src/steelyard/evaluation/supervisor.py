@@ -8,12 +8,12 @@ from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.text import number_of, verb_for
-from steelyard.core.types import Case, Meta, Record, Run
+from steelyard.core.types import Case, Meta, Record
 from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
 from steelyard.curation.supervision import Policy
 from steelyard.io.cases import read_cases
 from steelyard.io.progress import log
-from steelyard.io.run_folder import RUN_FILE, file_hash, read_run
+from steelyard.io.run_folder import RUN_FILE, file_hash, read_run, run_beside
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on, trained_on
 from steelyard.plugins.reward_models import ModelChoice
 
@@ -54,8 +54,8 @@ def supervisor_of_model(choice: ModelChoice, protocol: Meta, train_cases: Path |
 
 def supervisor_of_scores(scores: Path, calibration_scores: Path | None, train_cases: Path | None) -> Supervisor:
     """Return the supervisor recorded next to the scores. Raises ModelError for two different protocols."""
-    run = _run_beside(scores)
-    other = _run_beside(calibration_scores) if calibration_scores else None
+    run = run_beside(scores)
+    other = run_beside(calibration_scores) if calibration_scores else None
     protocol = run.summary.get("protocol") if run else None
     if run and other and protocol != other.summary.get("protocol"):
         raise ModelError(
@@ -155,10 +155,6 @@ def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
         where=str(folder),
         do="name them: --train-cases FILE",
     )
-
-
-def _run_beside(scores: Path) -> Run | None:
-    return read_run(scores.parent) if (scores.parent / RUN_FILE).is_file() else None
 
 
 class SupervisionCoverage(Record, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.text import number_of
-from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
+from steelyard.core.types import Counts, Input, InputFinding, JsonObject, Meta, Record, Run
 from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
 from steelyard.io.lineage import record_folder, source_datasets
 from steelyard.io.lines import check_regular
@@ -85,6 +85,11 @@ def read_run(folder: Path, kind: Any = Run[Meta]) -> Any:
     return run
 
 
+def run_beside(file: Path) -> Run[Meta] | None:
+    """Return the record of the run in the folder of a file; None if there is none."""
+    return read_run(file.parent) if (file.parent / RUN_FILE).is_file() else None
+
+
 def path_inside(folder: Path, name: str) -> Path:
     """Return ``folder / name``. Raises FileError for a name that, links resolved, is not below the folder."""
     path = folder / name
@@ -119,12 +124,13 @@ class RunRequest(Record, frozen=True, kw_only=True):
 
 
 class Result:
-    """The run folder of a running stage: its request, and the counts, summary and outputs for its record."""
+    """The run folder of a running stage: its request, and the counts, findings, summary and outputs for its record."""
 
     def __init__(self, folder: Path, request: RunRequest) -> None:
         self.folder = folder
         self.request = request
         self.counts = Counts()
+        self.findings: tuple[InputFinding, ...] = ()
         self.summary: Any = {}
         self.outputs: list[str] = []
         self.is_finished = False
@@ -346,6 +352,7 @@ def _write_run(result: Result) -> None:
         versions=installed_versions(),
         counts=result.counts,
         datasets=result.datasets,
+        findings=result.findings,
         summary=result.summary,
         seconds=round(time.monotonic() - result.started, 3),
     )

@@ -8,6 +8,7 @@ from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Sentence, isolate, word
 from steelyard.report.failures import failure_section, find_failures
+from steelyard.report.findings import findings_section
 from steelyard.report.items import JoinedItems, pack
 from steelyard.report.page import Page, Section
 from steelyard.report.run_records import last_part, protocol, records_section
@@ -54,7 +55,8 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
     items = JoinedItems(cases, list(data.items.values()))
     failures = find_failures(items, list(data.items))
     contents = _contents(data, PageSources(data.items, cases, failures))
-    sections = [section for part in contents for section in part.sections if section.panels or section.sentences]
+    all_sections = (findings_section(data.sources), *(section for part in contents for section in part.sections))
+    sections = [section for section in all_sections if section.panels or section.sentences]
     return Page(
         title=title or default_title(data),
         language=language,

@@ -26,7 +26,7 @@ from steelyard.evaluation.batches import (
 from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.external_scores import AlignmentError, join_external_scores, side_by_side
-from steelyard.evaluation.few_labels import check_labelled, evaluate_few_labels
+from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PoweredSummary
@@ -34,7 +34,7 @@ from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage
 from steelyard.io.cases import ScoredCase
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
-from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.run_folder import Result, file_hash, run_beside, run_stage
 from steelyard.plugins.reward_models import (
     Builder,
     ModelChoice,
@@ -43,6 +43,7 @@ from steelyard.plugins.reward_models import (
     forget_lines,
     scored_once,
 )
+from steelyard.ranking.label_origin import JUDGES
 from steelyard.ranking.pairs import UNLISTED
 
 _WORTH_PROCESSES_BYTES = 2**25
@@ -265,7 +266,16 @@ def _with_few_labels(
 
     The labels are checked first: a model may score for hours.
     """
-    check_labelled(source.cases, people.cases)
+    config = source.config
+    judged_files = [Path(file.path) for role, file in result.request.inputs.items() if role.startswith("judged.")]
+    labels = separate_labels(
+        source.cases,
+        people.cases,
+        config.pairs,
+        path=judged_files[0],
+        is_judges_alone=all(map(_is_ranked_by_judges, judged_files)),
+    )
+    result.findings += labels.findings()
     people.check()
     if scores is not None:
         scored = track(join_external_scores(source.cases, scores), "evaluating")
@@ -278,8 +288,17 @@ def _with_few_labels(
         lines = scored_once(built, source.cases, result, name=choice.name)
         scored = map(ScoredCase, source.cases, lines)
         model = _Model(choice.name, built.protocol(), self_test)
-    few = evaluate_few_labels(source, people, scored, result, width=source.config.width)
+    few = evaluate_few_labels(source, people, scored, result, labels=labels, width=config.width)
     return _Evaluated(few.evaluation, model), few.powered
+
+
+def _is_ranked_by_judges(file: Path) -> bool:
+    """Return whether the record beside the file says that `resolve` ranked it by judgments of LLMs and models alone."""
+    run = run_beside(file)
+    if run is None or run.stage != "resolve" or run.outputs.get(file.name) != file_hash(file):
+        return False
+    kinds = run.config["only"].get("kind")
+    return bool(kinds) and set(kinds) <= set(JUDGES)
 
 
 def _counts(evaluation: Evaluation, noted: dict[str, int]) -> Counts:

@@ -1,0 +1,36 @@
+"""Findings of the checks of inputs in words: a section of the page, and lines for the terminal."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from steelyard.core.types import InputFinding
+from steelyard.evaluation.tables import Sentence, count, isolate
+from steelyard.report.page import COMMA, Section, read_texts
+from steelyard.report.run_records import counts_line
+from steelyard.report.sources import FinishedRun
+
+_TEXTS = "sections/findings.toml"
+_PREFIX = "say_check_"
+
+
+def findings_section(sources: Sequence[FinishedRun]) -> Section:
+    """Return the findings of all runs in words; a section without sentences for none."""
+    with_findings = [source for source in sources if source.run.findings]
+    sentences = [
+        Sentence(_PREFIX + finding.check, _values(finding, isolate(source.name), COMMA))
+        for source in with_findings
+        for finding in source.run.findings
+    ]
+    evidence = tuple(counts_line(source.name, source.run.counts) for source in with_findings)
+    return Section("input_checks", evidence, (), tuple(sentences))
+
+
+def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
+    """Yield a line for each finding."""
+    texts = read_texts(_TEXTS) if findings else {}
+    for finding in findings:
+        yield texts[_PREFIX + finding.check]["en"].format_map(_values(finding, "check", ", "))
+
+
+def _values(finding: InputFinding, name: str, comma: str) -> Mapping[str, str]:
+    numbers = {"count": count(finding.count), "total": count(finding.total)}
+    return {"name": name, **numbers, "examples": comma.join(map(repr, finding.examples)), **finding.details}
