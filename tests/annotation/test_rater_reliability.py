@@ -67,7 +67,7 @@ def test_several_answers_to_an_item_do_not_bend_the_accuracy_or_make_it_too_sure
                     noisy = seen[shown] + rng.gumbel(size=3)
                     answers.append(RankingAnswer(item, rater, [[shown[place]] for place in np.argsort(-noisy)]))
         made = fit_panel(answers, ["a", "b", "c", "d"], num_items=200, width=5)
-        found = [reliability_of(rater).accuracy for rater in made.raters.values()]
+        found = [reliability_of(rater.of_one_answer).accuracy for rater in made.raters.values()]
         wanted = accuracy_of(truth, taste)
         assert np.abs(np.mean([each.value for each in found] - wanted)) < 0.03
         # Of 95% intervals some miss by chance, and then by little: with this seed one and two.
@@ -75,6 +75,34 @@ def test_several_answers_to_an_item_do_not_bend_the_accuracy_or_make_it_too_sure
         assert sum(miss > 0 for miss in misses) <= 2
         assert max(misses) < 0.05
         assert all(each.n < 200 for each in found)
+
+
+def with_items(number, per_item):
+    """Return four raters and their reliability; two of them rank ``per_item`` triples of five responses each."""
+    rng = np.random.default_rng(8)
+    answers = []
+    for item in range(number):
+        strengths = rng.normal(size=5)
+        for rater in rng.permutation(4)[:2].tolist():
+            for first in range(per_item):
+                shown = [(first + place) % 5 for place in range(3)]
+                noisy = 2 * strengths[shown] + rng.gumbel(size=3)
+                answers.append(RankingAnswer(item, rater, [[shown[place]] for place in np.argsort(-noisy)]))
+    made = fit_panel(answers, ["a", "b", "c", "d"], num_items=number, width=5)
+    return made.raters, [reliability_of(rater) for rater in made.raters.values()]
+
+
+@pytest.mark.parametrize(("per_item", "is_shown"), [(1, True), (2, False), (5, False)])
+def test_an_estimate_from_at_most_half_of_the_answers_is_withheld_with_the_numbers(per_item, is_shown):
+    raters, found = with_items(60, per_item)
+    for rater, reliability in zip(raters.values(), found, strict=True):
+        for each in reliability:
+            assert (each.value is not None, each.low is not None, each.high is not None) == (is_shown,) * 3
+            assert (each.why is None) == is_shown
+            if not is_shown:
+                # One triple of an item can be used, and all others are answers to shared items, too.
+                assert rater.num_answers == per_item * each.n
+                assert f"{each.n} of {rater.num_answers}" in each.why
 
 
 def test_one_answer_of_each_rater_is_about_the_responses_that_most_ranked():

@@ -5,38 +5,44 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
+from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.rater_reliability import RaterParameters
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.figures.hard_items import PAGE_SIZE, disagreement_figures
 from steelyard.workbench.pipeline.item_assessments import assess_items, has_waiting, known_raters
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.pipeline.rater_fits import FitNote, StoredPanel, fit_people
-from steelyard.workbench.storage.figure_tables import StoredDisagreement
+from steelyard.workbench.storage.figure_tables import StoredDisagreement, StoredRaterFit
 from steelyard.workbench.storage.tables import StoredProject, StoredTask
-from workbench_people import NO_GOLD, NOON, answer_all, cases
+from workbench_people import NOON, answer_all, cases
 
 NUM_CASES = 24
 UNCLEAR = 12
+EVERYBODY = PipelineRules(gold_share=0, num_annotators=4)
 
 
-def categorised(number):
-    """Cases of five responses; the first are of a category whose guideline says nothing."""
+def categorised(number, responses):
+    """Cases of one triple; the first are of a category whose guideline says nothing."""
     return [
         msgspec.structs.replace(
             case,
             prompt=msgspec.structs.replace(case.prompt, category=("poetry" if place < UNCLEAR else "facts",)),
         )
-        for place, case in enumerate(cases(number, 5))
+        for place, case in enumerate(cases(number, responses))
     ]
 
 
 @pytest.fixture
 def divided(database):
-    """A project of four good people; about poems half of them like the opposite of what the others like."""
+    """A project of one triple an item, and four good people of whom half rank poems the other way round."""
+    return database, divided_project(database, 3)
+
+
+def divided_project(database, responses):
 
     def make(session):
-        project = add_project(session, "P", ProjectSettings(rules=NO_GOLD), by=None, at=NOON)
-        import_cases(session, project, categorised(NUM_CASES), batch="b1", by=None, at=NOON)
+        project = add_project(session, "P", ProjectSettings(rules=EVERYBODY), by=None, at=NOON)
+        import_cases(session, project, categorised(NUM_CASES, responses), batch="b1", by=None, at=NOON)
         people = [add_person(session, NewPerson(f"p{n}", "annotator"), by=None, at=NOON).id for n in range(4)]
         return project.id, people
 
@@ -69,7 +75,7 @@ def divided(database):
         order=lambda person, shown: sorted(shown, reverse=people.index(person) % 2 == 1),
     )
     fit_people(database, project, at=NOON)
-    return database, project
+    return project
 
 
 def figures_of(database, project, **wanted):
@@ -109,6 +115,32 @@ def test_items_of_the_unclear_category_come_first_a_page_at_a_time(divided):
     assess_items(database, project)
     with database.reading() as session:
         assert session.scalar(select(func.max(StoredDisagreement.id))) == last
+
+
+def test_items_with_several_tasks_a_person_have_a_reason_and_no_number(database):
+    project = divided_project(database, 5)
+    with database.reading() as session:
+        assert not has_waiting(session, project)
+    assess_items(database, project)
+    made = figures_of(database, project)
+    assert (made.num_items, made.num_waiting, made.items, made.categories, made.following) == (0, 0, (), (), None)
+    assert "several tasks of one item" in made.why
+    assert made.fit is not None
+
+
+def test_figures_that_an_earlier_version_stored_are_not_shown(divided, database):
+    _, project = divided
+    assess_items(database, project)
+    assert figures_of(database, project).items
+
+    def give_taste(session):
+        row = session.scalar(select(StoredRaterFit))
+        row.raters = {person: {**each, "taste": 0.5} for person, each in row.raters.items()}
+
+    database.write(give_taste)
+    made = figures_of(database, project)
+    assert (made.items, made.categories) == ((), ())
+    assert made.why
 
 
 def test_somebody_whom_the_fit_does_not_know_counts_as_an_average_person():

@@ -10,7 +10,8 @@ raters share are invisible here; gold tasks show them.
 
 Where raters answer several tasks of an item, accuracy and ties come from one answer of each rater to an item
 (`one_answer_each`). Several of them repeat one view of it, and how far views differ is assumed in a fit, not estimated:
-with views that are those of the item, such a fit gave raters of 88% an accuracy of 75%.
+with views that are those of the item, such a fit gave raters of 88% an accuracy of 75%. An estimate that uses at most
+half of a rater's answers is withheld: the other answers may contradict it (`reliability_of`).
 """
 
 from collections import defaultdict
@@ -56,7 +57,7 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class RaterReliability(NamedTuple):
-    """The accuracy of a rater's strict verdicts, and the share of ties, with 95% intervals; n are answers."""
+    """The accuracy of a rater's strict verdicts, and the share of ties, with 95% intervals; n are the answers used."""
 
     accuracy: Estimate
     ties: Estimate
@@ -130,16 +131,22 @@ def _parameters(fit: PanelFit, answers: Sequence[RankingAnswer], num_items: int)
 
 
 def reliability_of(rater: RaterParameters) -> RaterReliability:
-    """Return accuracy and ties of a rater; without numbers, and with the reason, below `FEWEST_SHARED`."""
-    rater = rater.of_one_answer or rater
-    if rater.num_answers < FEWEST_SHARED:
-        why = f"an estimate needs {FEWEST_SHARED} answers to items that others answered, too"
-        nothing = Estimate(None, None, None, rater.num_answers, why=why)
-        return RaterReliability(nothing, nothing)
-    if rater.accuracy is None:
-        return RaterReliability(_accuracy_of_fit(rater), _ties(rater))
-    known = rater.accuracy
-    return RaterReliability(Estimate(known.value, known.low, known.high, known.n), _ties(rater))
+    """Return accuracy and ties of a rater, each without numbers where it uses too few of the rater's answers.
+
+    Both use the answers to items that others answered, too: at least `FEWEST_SHARED`, and more than half of these.
+    """
+    single = rater.of_one_answer or rater
+    known = single.accuracy
+    accuracy = _accuracy_of_fit(single) if known is None else Estimate(known.value, known.low, known.high, known.n)
+    return RaterReliability(*(_withhold_few(each, rater.num_answers) for each in (accuracy, _ties(single))))
+
+
+def _withhold_few(estimate: Estimate, num_answers: int) -> Estimate:
+    """Withhold an estimate that uses fewer than `FEWEST_SHARED` answers, or at most half of ``num_answers``."""
+    if estimate.n >= FEWEST_SHARED and 2 * estimate.n > num_answers:
+        return estimate
+    needed = f"an estimate needs {FEWEST_SHARED} answers to items that others answered, too, and more than half of them"
+    return replace(estimate.withheld(), why=f"{needed}; it could use {estimate.n:,} of {num_answers:,}")
 
 
 def _accuracy_of_fit(rater: RaterParameters) -> Estimate:

@@ -51,6 +51,10 @@ def _lines(summary: RatersSummary) -> Iterator[str]:
         f"{shared} that several raters judged; errors that all raters share are not seen. An interval of accuracy that "
         "ends at 100% means at least: the answers do not bound it above."
     )
+    for row in summary.raters:
+        if row.accuracy.why is not None:
+            yield ""
+            yield f"{escape_markdown(row.rater)}: {row.accuracy.why}."
 
 
 def _ends(estimate: Estimate) -> str:

@@ -74,3 +74,26 @@ def test_one_rater_alone_has_nothing_to_compare_with(tmp_path, monkeypatch):
     with pytest.raises(EvidenceError, match="no prompt has verdicts of two raters"):
         run("alone.jsonl", "--out", "rated")
     assert not (tmp_path / "rated" / "run.json").exists()
+
+
+def test_a_withheld_estimate_has_its_reason_in_every_output(tmp_path, monkeypatch):
+    """Two people who judge all three pairs of a prompt one by one: one of three answers can be used."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(2)
+    cases = []
+    for number in range(30):
+        judgments = tuple(
+            Judgment(left=left, right=right, verdict=rng.choice(("left", "right")), judge=judge, kind="human")
+            for judge in ("ada", "ben")
+            for left, right in ("ab", "bc", "ac")
+        )
+        cases.append(msgspec.structs.replace(case(f"p{number}", "abc"), judgments=judgments))
+    write_cases(tmp_path / "judged.jsonl", cases)
+    reason = "it could use 30 of 90"
+    lines = run("judged.jsonl", "--out", "rated").stdout.splitlines()
+    assert [line.split(":")[0] for line in lines if reason in line] == ["ada", "ben"]
+    assert (tmp_path / "rated" / "raters.md").read_text(encoding="utf-8").count(reason) == 2
+    for row in json.loads(run("judged.jsonl", "--json").stdout)["summary"]["raters"]:
+        assert row["accuracy"]["value"] is row["ties"]["value"] is None
+        assert reason in row["accuracy"]["why"]
+        assert reason in row["ties"]["why"]

@@ -27,8 +27,11 @@ def _raters_lines(run: "Run[RatersSummary]", out: Path) -> Iterator[str | Termin
     if known:
         title = "The least accurate raters" if len(known) > _MOST_RATERS else "Raters"
         yield _table(title, known[-_MOST_RATERS:])
-    if unknown := len(summary.raters) - len(known):
-        yield f"{number_of(unknown, 'rater')} without an estimate: too few answers to prompts that others judged"
+    withheld = [row for row in summary.raters if row.accuracy.value is None]
+    for row in withheld[:_MOST_RATERS]:
+        yield f"{row.rater}: {row.accuracy.why}"
+    if len(withheld) > _MOST_RATERS:
+        yield f"and {number_of(len(withheld) - _MOST_RATERS, 'rater')} more without an estimate, for the same reason"
     if out == Path():
         yield "all raters: --verbose"
     else:
@@ -57,7 +60,8 @@ RATERS = StageVerb(
     Accuracy is the probability that a strict verdict on two random responses has the right direction, with its 95%
     interval; the share of ties is estimated beside it. No truth is needed: who contradicts good raters is less
     reliable. Errors that all raters share are not seen, so that models which err alike look good together; `--only
-    kind=human` leaves them out. A rater with fewer than 10 answers to shared prompts has no estimate.
+    kind=human` leaves them out. An estimate needs 10 answers to shared prompts, and more than half of the rater's: of
+    several answers of a rater to one prompt it can use one.
 
     Example: `steelyard raters judged.jsonl`
 

@@ -25,6 +25,10 @@ LEVEL = 0.05
 """The p-value from which an item's disagreement counts as unexplained: by noise alone 5% of items have it."""
 FEWEST_ITEMS = 10
 """Items below which nothing is said of a category."""
+_REPEATS = (
+    "people answer several tasks of one item, and how alike one person's answers to an item are is assumed, not "
+    "estimated: hard items would be missed"
+)
 
 
 class HardItem(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -63,7 +67,10 @@ class CategoryDisagreement(Record, frozen=True, kw_only=True, omit_defaults=Fals
 
 
 class DisagreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Hard items, the worst first, and the categories. ``num_waiting``: items that are still to be assessed."""
+    """Hard items, the worst first, and the categories. ``num_waiting``: items that are still to be assessed.
+
+    ``why``: the reason for showing neither; null where they are shown.
+    """
 
     fit: FitNote | None
     num_items: int
@@ -71,16 +78,22 @@ class DisagreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False
     categories: tuple[CategoryDisagreement, ...]
     items: tuple[HardItem, ...]
     following: int | None
+    why: str | None = None
 
 
 def disagreement_figures(
     session: Session, project: StoredProject, *, category: str | None = None, after: int | None = None
 ) -> DisagreementFigures:
     """Return the categories and a page of the hardest items, of one category or all; ``after``: the item before it."""
-    panel, categories = latest_panel(session, project.id), _categories(session, project.id)
-    items = _worst(session, project.id, category, after)
+    panel = latest_panel(session, project.id)
+    note = None if panel is None else panel.note
+    if panel is not None and panel.has_repeats:
+        return DisagreementFigures(
+            fit=note, num_items=0, num_waiting=0, categories=(), items=(), following=None, why=_REPEATS
+        )
+    categories, items = _categories(session, project.id), _worst(session, project.id, category, after)
     return DisagreementFigures(
-        fit=None if panel is None else panel.note,
+        fit=note,
         num_items=sum(row.num_items for row in categories),
         num_waiting=count_waiting(session, project.id),
         categories=categories,

@@ -51,6 +51,7 @@ class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A person: answers, gold accuracy with the number of gold answers, its change, and flags that were looked for.
 
     ``reliability`` and ``ties``: `rater_reliability.RaterReliability` by the latest fit; null before the first.
+    ``shared_answers``: answers in that fit to items that others answered, too.
     ``closed``: categories whose tasks the person gets no more, by the record there. ``gold_missing``: gold tasks that
     the share asks for and the person could not get, having had the items of all of them.
     """
@@ -64,6 +65,7 @@ class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
     gold: Estimate
     reliability: Estimate | None
     ties: Estimate | None
+    shared_answers: int
     drift: Drift | None
     flags: tuple[BehaviourFlag, ...]
     closed: tuple[ClosedCategory, ...] = ()
@@ -104,6 +106,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
             gold=mean_of_sums(*gold.get(person, (0, 0.0, 0.0)), low=0.0, high=1.0),
             reliability=reliable[person].accuracy if person in reliable else None,
             ties=reliable[person].ties if person in reliable else None,
+            shared_answers=panel.raters[person].num_answers if panel is not None and person in reliable else 0,
             drift=changes.get(person),
             flags=flags.get(person, ()),
             gold_missing=missing.get(person, 0),

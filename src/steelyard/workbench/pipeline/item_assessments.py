@@ -28,8 +28,8 @@ def assess_items(database: Database, project: int) -> None:
     after = 0
     while True:
         with database.reading() as session:
-            panel = latest_panel(session, project)
-            gates = [] if panel is None or not panel.raters else _new_gates(session, project, after)
+            panel = _usable_panel(session, project)
+            gates = [] if panel is None else _new_gates(session, project, after)
             answers = _answers_of(session, [item for _, item, _ in gates])
         if panel is None or not gates:
             return
@@ -40,9 +40,14 @@ def assess_items(database: Database, project: int) -> None:
 
 
 def has_waiting(session: Session, project: int) -> bool:
-    """Tell whether items came to the gate since the last assessment of a project that has a fit."""
+    """Tell whether items came to the gate since the last assessment of a project whose fit can assess them."""
+    return _usable_panel(session, project) is not None and bool(_new_gates(session, project, 0, most=1))
+
+
+def _usable_panel(session: Session, project: int) -> StoredPanel | None:
+    """Return the latest fit; null without people, or where they answer several tasks of an item (`hard_items`)."""
     panel = latest_panel(session, project)
-    return panel is not None and bool(panel.raters) and bool(_new_gates(session, project, 0, most=1))
+    return panel if panel is not None and panel.raters and not panel.has_repeats else None
 
 
 def _store(database: Database, project: int, made: Mapping[Any, UnexplainedDisagreement], fit: int) -> None:

@@ -42,6 +42,11 @@ class StoredPanel(NamedTuple):
     note: FitNote
     raters: Mapping[int, RaterParameters]
 
+    @property
+    def has_repeats(self) -> bool:
+        """Return whether people answered several tasks of an item: the fit then assumes a variance of their views."""
+        return any(rater.taste for rater in self.raters.values())
+
 
 class PeopleAnswers(NamedTuple):
     """Rankings of a project with numbered items and people: ``items`` and ``people`` are their numbers in the database.
