@@ -50,6 +50,29 @@ def test_the_prompt_of_a_pair_may_have_another_name(prompt, sides):
         assert not case.prompt.meta
 
 
+@pytest.mark.parametrize("prompt", ["context", "user_message", "task"])
+def test_a_common_first_line_is_no_prompt_beside_a_column_that_is_one(prompt):
+    rows = [{prompt: f"q{n}", "chosen": f"Sure.\nyes {n}", "rejected": "Sure.\nno"} for n in (1, 2)]
+    cases, _ = read(rows)
+    assert [case.prompt.messages[0].content for case in cases] == ["q1", "q2"]
+    with pytest.raises(RecordError, match=f"{prompt!r} beside them may be the prompt"):
+        read(rows, from_kind="trl")
+
+
+def test_whole_conversations_hold_their_prompt_also_beside_a_title():
+    def whole(answer):
+        return turns(("user", "Hallo"), ("assistant", "Ja?"), ("user", "Wie spät?"), ("assistant", answer))
+
+    for row in (
+        {"question": "Wie spät?", "chosen": whole("drei"), "rejected": whole("nie")},
+        {"question": "Wie spät?", "chosen": json.dumps(whole("drei")), "rejected": json.dumps(whole("nie"))},
+        {"question": "Wie spät?", "good": whole("drei"), "bad": whole("nie")},
+    ):
+        (case,), _ = read([row])
+        assert [turn.content for turn in case.prompt.messages] == ["Hallo", "Ja?", "Wie spät?"]
+        assert better(case) == ("drei", "nie")
+
+
 def test_instruction_and_input_are_one_prompt_and_come_back(tmp_path):
     rows = [
         {"instruction": "Tóm tắt.", "input": text, "prefered_output": "a", "rejected_output": "b"}
@@ -161,7 +184,9 @@ def test_alpaca_eval_annotations_of_one_instruction_are_one_case():
 
 LABELS = [("左", "left"), ("右", "right"), ("平局", "tie"), ("A>B", "left"), ("[[B>>A]]", "right"), ("A=B", "tie"),
           ("model_a", "left"), ("tie (bothbad)", "tie"), ("model_b", "right"),
-          ("引き分け", "tie"), ("Ничья", "tie")]  # fmt: skip
+          ("引き分け", "tie"), ("Ничья", "tie"),
+          ("Response A is much better", "left"), ("B wins", "right"), ("model 1", "left"),
+          ("both bad", "tie")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("label", "verdict"), LABELS)

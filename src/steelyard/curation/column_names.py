@@ -4,6 +4,7 @@ The guess is made once, before the rows are read: what it finds becomes explicit
 conversion holds and the user can name instead.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -30,10 +31,16 @@ _WORDS: Mapping[Verdict, str] = {
 }
 LABELS: Mapping[str, Verdict] = {word: verdict for verdict, words in _WORDS.items() for word in words.split()}
 """Labels of verdicts, in lower case with ``_`` for spaces. Zero is none of them: its meaning differs between sets."""
+_PHRASE = re.compile(
+    r"(?:the_)?(?:(?:model|response|answer|assistant|option|output|candidate|system|text|reply)[_-]?)?"
+    r"(a|b|1|2|left|right|first|second)(?:_(?:one|response|answer|model))?(?:_is)?"
+    r"(?:_(?:slightly|somewhat|much|clearly|significantly|far))*(?:_(?:better|best|wins?|won|preferred))?"
+)
+"""A label in words, in lower case with ``_`` for spaces, such as ``response_a_is_much_better``."""
 _PROMPTS = (
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
     "pergunta", "domanda", "вопрос", "سؤال", "प्रश्न", "問題", "質問", "질문", "问题", "提示", "提示词", "指令",
-    "题目",
+    "题目", "user_message", "user_query", "user", "human", "context", "request", "task", "post",
 )  # fmt: skip
 _EXTRA = ("instruction", "input")
 """The two columns that are one prompt together, after Alpaca."""
@@ -95,6 +102,7 @@ _KNOWN: tuple[JsonObject, ...] = (
     },
 )  # fmt: skip
 """Published tables whose columns or labels tell less than their authors do, as settings of the format ``columns``."""
+_REFERENCES = ("reference", "reference_answer", "ground_truth", "gold_answer")
 _BEST_OF = ("prompt", "scores", "sampled_conflict_pairs", "response_1")
 """The columns of PPE's best-of-k sets (lmarena-ai): answers from ``response_1`` on, and a list of their scores."""
 _OTHERS = ("turn", "turns", "split", "source", "subset", "difficulty", "seed", "index")
@@ -102,9 +110,17 @@ _DIGITS = {"0", "1", "2", "3"}
 _SHORT_LABEL, _MOST_LABELS = 24, 6
 
 
-def names_prompt(row: JsonObject) -> bool:
-    """Return whether a field of the row has a name of prompts, and a text or turns."""
-    return any(_is_answer(value) and name.strip().casefold() in _PROMPTS for name, value in row.items())
+def prompt_name(row: JsonObject) -> str | None:
+    """Return the field that has a name of prompts, and a text or turns; null without one."""
+    words = {name.strip().casefold(): name for name, value in row.items() if _is_answer(value)}
+    return next((words[word] for word in _PROMPTS if word in words), None)
+
+
+def label_word(label: str) -> str:
+    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength and words around it."""
+    word = label.strip().casefold().removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<")
+    phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
+    return phrase[1] if phrase else word.replace(" ", "_")
 
 
 class ColumnGuess:
@@ -207,8 +223,8 @@ class ColumnGuess:
         for name in filter(None, map(self._by_word.get, _LABELS)):
             cells = [row[name] for row in self._rows if row.get(name) not in (None, "")]
             is_known = all(
-                str(cell).strip().strip("[]").replace(" ", "_").removesuffix(".0").replace(">>", ">").casefold()
-                in known
+                label_word(str(cell)) in known
+                or str(cell).strip().casefold() in known
                 or any(row.get(model) == cell for row in self._rows for model in models)
                 for cell in cells
             )
@@ -235,6 +251,8 @@ class ColumnGuess:
         has_labels = "label_column" in self.settings
         is_alone = "response_column" in self.settings and "rating_column" not in self.settings
         self._add("system_column", _SYSTEMS, _is_text)
+        if is_alone:
+            self._add("reference_column", _REFERENCES, _is_text)
         if has_labels or "rating_column" in self.settings:
             self._add("judge_column", _JUDGES, _is_name)
             self._add("time_column", _TIMES, _is_name)

@@ -50,7 +50,7 @@ _decoder = msgspec.json.Decoder(Case)
 class Config(BaseConfig, frozen=True):
     """Settings of a conversion. `only_kind` documents the rule of ``evidence`` for rankings.
 
-    Null ``rows`` joins those of formats that have one better and one worse answer a row, and leaves case files alone.
+    Null ``rows`` joins those of formats that have a pair, a judgment or an answer a row, and leaves case files alone.
     """
 
     from_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "formats"})] | None = None
@@ -70,7 +70,8 @@ class Config(BaseConfig, frozen=True):
     ratings_to_judgments: bool = False
     """Derive judgments from ratings. Equal ratings give no judgment."""
     rows: Literal["joined", "apart"] | None = None
-    """Rows of one prompt: a case (joined), or a case each (apart). Default: rows of pairs are joined."""
+    """Rows of one prompt: a case (joined), or a case each (apart). Default: pairs, votes and single answers
+    are joined."""
     settings: JsonObject = {}  # noqa: RUF012  msgspec copies the default
     """Settings of the format that is written, or read where a case file is written: docs/settings.md, under formats."""
 

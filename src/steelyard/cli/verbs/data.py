@@ -72,7 +72,7 @@ def _convert_lines(conversion: "Conversion", out: Path) -> Iterator[str]:
         parts = [
             f"{key.removesuffix('_column').replace('_', ' ')}: {value if isinstance(value, str) else ' + '.join(value)}"
             for key, value in conversion.columns.items()
-            if key.endswith("_column")
+            if key.endswith("_column") and value
         ]
         yield f"  columns taken by their names: {'; '.join(parts)}"
     if num_rows > num_cases:

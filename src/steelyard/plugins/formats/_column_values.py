@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from shlex import quote
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import JsonObject, Prompt, Verdict
-from steelyard.curation.column_names import LABELS
+from steelyard.curation.column_names import LABELS, label_word
 from steelyard.plugins.formats._languages import language_code
 from steelyard.plugins.formats._pairs import parse_number
 
@@ -162,12 +163,11 @@ class LabelColumns(NamedTuple):
             places = [place for place, name in enumerate(pair) if isinstance(name, str) and name == text]
             if len(places) == 1:
                 return ("left", "right")[places[0]]
-        word = text.casefold()
         # Tables with empty cells hold whole numbers as 1.0.
-        word = word.removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<").replace(" ", "_")
+        word = label_word(text)
         folded: dict[str, Verdict] = {name.casefold(): verdict for name, verdict in self.words.items()}
         columns: dict[str, Verdict] = dict(zip((name.casefold() for name in self.answers), _SIDES, strict=False))
-        return folded.get(word) or columns.get(text.casefold()) or LABELS.get(word)
+        return folded.get(text.casefold()) or columns.get(text.casefold()) or LABELS.get(word)
 
     def cells(self, verdict: Verdict | None, row: JsonObject) -> JsonObject:
         """Return the cells of a verdict beside the other cells of its row."""
@@ -179,7 +179,8 @@ class LabelColumns(NamedTuple):
         if verdict not in _WORDS or (verdict == "tie" and self.tie):
             return {column: None, **tie}
         # A word can be the name of the other column: the first that means the verdict is written.
-        words, placed = [*self.words, *LABELS, *self.answers], Row(_NOWHERE, row)
+        usual = (word for word, meaning in LABELS.items() if meaning == verdict)
+        words, placed = chain(self.words, usual, self.answers), Row(_NOWHERE, row)
         return {column: next(word for word in words if self.verdict_of(word, placed) == verdict), **tie}
 
     def _unknown(self, value: Any, row: Row) -> RecordError:

@@ -8,11 +8,13 @@ import math
 import os.path
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Pair, Ranking, Rating, Response
+from steelyard.curation.column_names import prompt_name
 from steelyard.curation.format_support import count_lost
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._rows import (
@@ -131,6 +133,12 @@ def implicit_turns(
     end = at + len(_ASSISTANT_MARK)
     if at < 0:
         end = common[: min(map(len, (chosen, rejected))) - 1].rfind("\n") + 1
+    name = prompt_name({key: value for key, value in row.value.items() if key not in sides})
+    if at < 0 and name is not None:
+        problem = f"{' and '.join(sides)} share no turn, and {name!r} beside them may be the prompt"
+        raise RecordError(
+            problem, where=row.place, do=f"name its column: --prompt-column {quote(name)}, without --from"
+        )
     if end <= 0:
         raise RecordError(f"{' and '.join(sides)} share no prompt", where=row.place, do=do)
     warnings["prompts cut at a line break, not at a turn"] += at < 0

@@ -11,7 +11,7 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject, Kind, Message, Verdict
 from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
 from steelyard.plugins.formats._pairs import cut_turns
-from steelyard.plugins.formats._turns import decoded_turns, turns_of
+from steelyard.plugins.formats._turns import are_conversations, decoded_turns, turns_of
 
 Shape = Literal["pairs", "labelled pairs", "answers"]
 Turns = tuple[Message, ...]
@@ -83,7 +83,7 @@ class TableColumns(NamedTuple):
             turns = [
                 turns_of(side, row.place, key, role="assistant") for side, key in zip(sides, self.answers, strict=True)
             ]
-            if not self.prompt:
+            if not self.prompt or are_conversations(sides):
                 shared, *turns = cut_turns(*turns)
                 if not shared:
                     raise RecordError(f"{' and '.join(self.answers)} share no turn", where=row.place)

@@ -73,6 +73,12 @@ def decoded_turns(values: Sequence[Any]) -> Sequence[Any]:
     return values if None in lists else lists
 
 
+def are_conversations(sides: Sequence[Any]) -> bool:
+    """Return whether each value is a list of turns that begins before an answer."""
+    firsts = [_turn(side[0]) if isinstance(side, list) and len(side) > 1 else None for side in sides]
+    return all(first is not None and first.role != "assistant" for first in firsts)
+
+
 def _decoded(value: Any) -> list[JsonObject] | None:
     if not isinstance(value, str) or not value.lstrip().startswith("["):
         return None

@@ -12,7 +12,7 @@ from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
-from steelyard.curation.column_names import names_prompt
+from steelyard.curation.column_names import prompt_name
 from steelyard.curation.format_support import carrying, carrying_pairs
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
@@ -31,6 +31,7 @@ from steelyard.plugins.formats._turns import (
     Transcript,
     answer_of,
     answer_or_none,
+    are_conversations,
     as_turns,
     decoded_turns,
     field_turns,
@@ -99,7 +100,7 @@ def _trl(config: TrlConfig) -> RowFormat:
             set(SIDES) <= row.keys()
             and not _lists_texts(row["chosen"])
             and not _is_hh_rlhf(row)
-            and ("prompt" in row or not names_prompt(row))
+            and ("prompt" in row or prompt_name(row) is None or _are_whole(row))
         ),
         parse=_parse_trl,
         row_of=layout.row,
@@ -134,13 +135,11 @@ def _is_hh_rlhf(row: JsonObject) -> bool:
 
 def _has_title(row: Row) -> bool:
     """Return whether the prompt is a text, and both answers are conversations that begin before the answer."""
-    return isinstance(row.value["prompt"], str) and all(
-        isinstance(turns, list)
-        and len(turns) > 1
-        and isinstance(turns[0], dict)
-        and turns[0].get("role") != "assistant"
-        for turns in (row.value.get(key) for key in SIDES)
-    )
+    return isinstance(row.value["prompt"], str) and _are_whole(row.value)
+
+
+def _are_whole(row: JsonObject) -> bool:
+    return are_conversations(decoded_turns([row.get(key) for key in SIDES]))
 
 
 class OpenRlhfConfig(Config, frozen=True):
