@@ -70,8 +70,7 @@ class Config(BaseConfig, frozen=True):
     ratings_to_judgments: bool = False
     """Derive judgments from ratings. Equal ratings give no judgment."""
     rows: Literal["joined", "apart"] | None = None
-    """Rows of one prompt: a case (joined), or a case each (apart). Default: pairs, votes and single answers
-    are joined."""
+    """Rows of one prompt: a case (joined), or a case each (apart). Default: joined, for pairs and votes."""
     settings: JsonObject = {}  # noqa: RUF012  msgspec copies the default
     """Settings of the format that is written, or read where a case file is written: docs/settings.md, under formats."""
 
