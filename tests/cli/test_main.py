@@ -6,8 +6,11 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
+import tiny
 from steelyard.cli import main as cli
 from steelyard.core.errors import ConfigError
+from steelyard.io.cases import write_cases
+from toy_prompts import toy_prompts
 
 
 def run(*words):
@@ -97,7 +100,7 @@ def test_unknown_verb_exits_with_2():
 )
 def test_exit_code_and_message_of_each_exception(monkeypatch, capsys, raised, code, said):
     def app():
-        def fail():
+        def fail(**settings):
             raise raised
 
         return fail
@@ -107,3 +110,54 @@ def test_exit_code_and_message_of_each_exception(monkeypatch, capsys, raised, co
         cli.main()
     assert stopped.value.code == code
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem", "command"),
+    [
+        (["resolve", "c.jsonl", "--foreced"], "no such option: --foreced\n  allowed: did you mean --force?", "resolve"),
+        (["train", "c", "--learning-rate", "1e-4x"], "--learning-rate is '1e-4x'\n  allowed: a number", "train"),
+        (["train", "c", "--learning-rate=1e-4x"], "--learning-rate is '1e-4x'\n  allowed: a number", "train"),
+        (["view", "--port", "x"], "--port is 'x'\n  allowed: a whole number", "view"),
+        (["resolve"], "missing argument 'cases'", "resolve"),
+        (["evaluate", "--bench"], "option '--bench' requires an argument", "evaluate"),
+        (["list", "formats", "more"], "got unexpected extra argument(s) (more)", "list"),
+        (["workbench", "frob"], "no such command 'frob'", "workbench"),
+        (
+            ["workbench", "add-person", "a", "--role", "king"],
+            "--role is 'king'\n  allowed: 'annotator',",
+            "workbench add-person",
+        ),
+    ],
+)
+def test_wrong_words_are_refused_in_the_form_of_every_error(words, problem, command, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["steelyard", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (2, "")
+    assert printed.err.startswith(f"error: {problem}")
+    assert printed.err.endswith("--help\n")
+    (remedy,) = [line for line in printed.err.splitlines() if line.startswith("  do: ")]
+    # The remedy works when it is pasted.
+    pasted = remedy.partition("steelyard ")[2].split()
+    assert CliRunner().invoke(cli.build_app(), pasted).exit_code == 0
+    assert command in remedy
+
+
+def test_a_group_without_a_verb_prints_its_help(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["steelyard", "workbench"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("Usage: steelyard workbench")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_no_progress_bar_of_another_library_appears(tmp_path):
+    tiny.save_base(tmp_path / "base")
+    write_cases(tmp_path / "cases.jsonl", toy_prompts(4, right=True))
+    words = ["train", str(tmp_path / "cases.jsonl"), "--model", str(tmp_path / "base"), "--epochs", "1"]
+    done = run(*words, "--out", str(tmp_path / "model"))
+    assert done.returncode == 0, done.stderr
+    assert not any(sign in done.stderr for sign in ("it/s", "Writing", "Loading weights", "━", "█"))

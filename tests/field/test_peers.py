@@ -51,7 +51,7 @@ def test_trl(tmp_path):
         assert own == pytest.approx(expected, abs=1e-4)
 
 
-def test_inspect_ai_runs_the_example_of_the_page():
+def test_inspect_ai_runs_the_example_of_the_page(tmp_path):
     python = INSTALLED / "inspect_ai" / "bin" / "python"
     if not python.exists():
         pytest.skip("not installed here: `make peers` does it, with a network")
@@ -60,8 +60,9 @@ def test_inspect_ai_runs_the_example_of_the_page():
     samples = "from inspect_ai.dataset import Sample\nsamples = [Sample('Question?'), Sample('问题？')]\n"
     program = samples + example.replace('inspect_scorer("model")', 'inspect_scorer("longer")')
     environment = {"PYTHONPATH": str(ROOT / "src"), "INSPECT_DISPLAY": "none", "PATH": "/usr/bin:/bin"}
+    # inspect_ai writes its logs below the current folder.
     done = subprocess.run(
-        [python, "-c", program], capture_output=True, text=True, timeout=600, check=False, env=environment
+        [python, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr[-2000:]
     # The reward of its fixed answer is the number of characters.

@@ -57,12 +57,14 @@ def test_two_evaluations_of_one_model_are_told_apart_by_their_runs(tmp_path):
     runs = [evaluate_run(tmp_path / number / "e", cases, seed=int(number)) for number in "12"]
     made = page(runs)
     assert made.models == ("测试模型-0.5b (e)", "测试模型-0.5b (2/e)")
-    # The first evaluation is whole at the top; the other one is folded, with its own cards and sentences.
-    assert {card.about for card in made.cards if card.title != word("lead_over_best")} == {made.models[0]}
-    assert [group.title for group in made.others] == [made.models[1]]
-    assert {sentence.values.get("model") for sentence in made.sentences} <= {None, made.models[0]}
-    assert made.others[0].sentences[0].values["model"] == made.models[1]
-    assert page(runs[:1]).others == ()
+    # Each has its first card and sentence at the top; none of them stands for the others.
+    assert [(card.title, card.about) for card in made.cards] == [(word("accuracy"), name) for name in made.models]
+    assert [sentence.values.get("model") for sentence in made.sentences] == list(made.models)
+    assert [group.title for group in made.groups] == list(made.models)
+    assert made.groups[1].sentences[0].values["model"] == made.models[1]
+    assert len(made.groups[0].cards) > 1
+    assert page(runs[:1]).groups == ()
+    assert len(page(runs[:1]).cards) > 1
     assert len(made.packed.lines) == 5
     assert [len(msgspec.json.decode(line)[4]) for line in made.packed.lines] == [2] * 5
 

@@ -35,12 +35,12 @@ def supervised_cases(tmp_path):
 
 
 def test_supervision_shows_rules_thresholds_and_what_was_dropped(supervised_cases, tmp_path):
-    # Longer answers win, a before b before c: of eight judgments three a>b have a margin of 2.
+    # Longer answers win, a before b before c: of six strict judgments three a>b have a margin of 2.
     supervise(supervised_cases, tmp_path / "out", SuperviseConfig(min_margin=2.0), model="longer")
     section, sentences = only_section(tmp_path / "out")
     assert sentences[0].key == "say_supervised"
     assert (sentences[0].values["kept"], sentences[0].values["judgments"], sentences[0].values["share"]) == (
-        "3", "8", "37.5%"
+        "3", "6", "50.0%"
     )  # fmt: skip
     # People judge the pair a, b the other way round.
     assert sentences[1].values["precision"] == "0.0%"

@@ -2,12 +2,15 @@
 
 import errno
 import inspect
+import os
+import re
 import shutil
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +31,7 @@ from steelyard.cli.verbs import (
     reports,
 )
 from steelyard.cli.verbs.workbench import WORKBENCH
-from steelyard.core.errors import CeilingError, FileError, MissingPartError, UserError, WaitingError
+from steelyard.core.errors import CeilingError, ConfigError, FileError, MissingPartError, UserError, WaitingError
 from steelyard.io.progress import log
 from steelyard.io.system_errors import REMEDIES, system_error
 
@@ -38,6 +41,8 @@ From raw verdicts to a conflict-free ranking, a trained reward model, an evaluat
 
 Begin with `steelyard demo`: the whole pipeline on built-in data, in minutes, on a CPU.
 """
+_UsageError: Any = typer.BadParameter.__base__
+"""Every error of unknown options, missing arguments and invalid values; Typer has no public name for it."""
 # In fewer columns the framed help would cut the names of options.
 _NARROW = 70
 _VERBS: dict[str, Sequence[StageVerb | FunctionVerb | VerbGroup]] = {
@@ -106,9 +111,14 @@ def main() -> None:
     escape_unencodable()
     try:
         _check_words(sys.argv[1:])
-        build_app()()
+        # Other libraries' progress bars would stand between our lines, also those of processes that we start.
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        code = build_app()(prog_name="steelyard", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except UserError as error:
         _refuse(error)
+    except _UsageError as error:
+        _refuse_usage(error, sys.argv[1:])
     except ModuleNotFoundError as error:
         missing = MissingPartError.of(error)
         if missing is not None:
@@ -160,6 +170,41 @@ def _refuse(error: UserError) -> None:
     stopped = "stopped" if isinstance(error, CeilingError) else "waiting" if isinstance(error, WaitingError) else None
     log(f"{stopped or 'error'}: {error}")
     sys.exit(3 if stopped else 2)
+
+
+def _refuse_usage(error: Any, words: Sequence[str]) -> None:
+    """Print an error in the words of a command in the form of every other, or the help of a group without a verb."""
+    message = error.format_message().strip()
+    if "\n" in message:
+        log(message)
+        sys.exit(2)
+    problem, _, nearest = re.sub(r" \(Possible options: (.*)\)$", r" Did you mean \1?", message).partition(
+        " Did you mean "
+    )
+    allowed = f"did you mean {nearest}" if nearest else None
+    option = next(
+        (name for name in getattr(getattr(error, "param", None), "opts", ()) if name in _options_in(words)), None
+    )
+    if option is not None:
+        problem, allowed = f"{option} is {_options_in(words)[option]!r}", _allowed_value(message)
+    verb = [word for word in words[:1] if not word.startswith("-")]
+    command = error.ctx.command_path if error.ctx else " ".join(["steelyard", *verb])
+    problem = problem[:1].lower() + problem[1:].rstrip(".")
+    _refuse(ConfigError(problem, allowed=allowed, do=f"see the options and arguments: {command} --help"))
+
+
+def _options_in(words: Sequence[str]) -> dict[str, str]:
+    """Return the options among the words with the value that follows each."""
+    split = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    return dict(pairwise(split))
+
+
+def _allowed_value(message: str) -> str:
+    """Return what a refusal of an option's value allows, in the words of our other errors."""
+    text = message.partition(": ")[2].removeprefix("Value error, ")
+    plain = {"valid number": "a number", "valid integer": "a whole number", "valid boolean": "true or false"}
+    words = next((words for sign, words in plain.items() if sign in text), None)
+    return words or (text.partition("is not one of ")[2] or text).rstrip(".")
 
 
 def _fail(error: Exception) -> None:

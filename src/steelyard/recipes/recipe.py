@@ -298,8 +298,8 @@ def _with_bench_kind(
     Raises ConfigError for two kinds: a bench of one kind has one headline.
     """
     changed = changed if isinstance(changed, dict) else {}
-    given = {key: changed.get(key, table.get(key)) for key in ("benches", "human", "judged")}
-    lists = {key: value if isinstance(value, list) else [value] for key, value in given.items() if value}
+    values = {key: changed.get(key, table.get(key)) for key in ("benches", "human", "judged")}
+    lists = {key: value if isinstance(value, list) else [value] for key, value in values.items() if value}
     if not all(isinstance(text, str) for texts in lists.values() for text in texts):
         return table, changed
 
@@ -317,7 +317,7 @@ def _with_bench_kind(
     if len(kinds) > 1:
         problem = f"two kinds of bench in one stage: {', '.join(sorted(kinds))}"
         raise ConfigError(problem, where=where, do="make a stage for each kind; `steelyard ablate` and `sweep` do it")
-    plain = {key: texts if isinstance(given[key], list) else texts[0] for key, texts in files.items()}
+    plain = {key: texts if isinstance(values[key], list) else texts[0] for key, texts in files.items()}
     (kind,) = kinds
     return table | plain, {key: value for key, value in changed.items() if key not in plain} | {"bench_kind": kind}
 

@@ -10,7 +10,7 @@ from steelyard.evaluation.tables import Sentence, isolate, word
 from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.findings import findings_section
 from steelyard.report.items import JoinedItems, pack
-from steelyard.report.page import Page, Section
+from steelyard.report.page import CardGroup, Page, Section
 from steelyard.report.run_records import last_part, protocol, records_section
 from steelyard.report.sources import (
     FinishedRun,
@@ -23,6 +23,9 @@ from steelyard.report.sources import (
     summary_of,
 )
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, stage_sections
+
+_MOST_RUNS = 8
+"""The most runs of a stage at the top of the page."""
 
 
 class ReportData(NamedTuple):
@@ -62,9 +65,9 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
         language=language,
         models=tuple(data.items),
         is_simulated=_is_simulated(data),
-        cards=tuple(card for part in contents for group in part.cards[:1] for card in group.cards),
+        cards=tuple(card for part in contents for group in _top(part.cards) for card in group.cards),
         sentences=_sentences(contents),
-        others=tuple(group for part in contents for group in part.cards[1:]),
+        groups=tuple(group for part in contents if len(part.cards) > 1 for group in part.cards),
         failures=failure_section(failures, items, [run.evidence for run in data.runs["evaluate"]]),
         # On a page of one section its sentences are at the top.
         sections=tuple(section._replace(sentences=()) if len(sections) == 1 else section for section in sections),
@@ -118,7 +121,7 @@ def _contents(data: ReportData, sources: PageSources) -> list[StageContents]:
 
 
 def _sentences(contents: Sequence[StageContents]) -> tuple[Sentence, ...]:
-    """Return the results in words: those of a stage's first run, or the first sentence of each of its sections.
+    """Return the results in words: of a stage's run, or the first of each of its runs or of its sections.
 
     If the page has one section, it has all of its sentences.
     """
@@ -127,8 +130,21 @@ def _sentences(contents: Sequence[StageContents]) -> tuple[Sentence, ...]:
     return tuple(
         sentence
         for part in contents
-        for sentence in (part.cards[0].sentences if part.cards else ()) or _first_sentences(part.sections, most)
+        for sentence in [sentence for group in _top(part.cards) for sentence in group.sentences]
+        or _first_sentences(part.sections, most)
     )
+
+
+def _top(groups: Sequence[CardGroup]) -> tuple[CardGroup, ...]:
+    """Return a single run whole, and of several runs the first card and sentence of each: none stands for the others.
+
+    Of more runs than fit, those with the lowest values.
+    """
+    if len(groups) == 1:
+        return tuple(groups)
+    lowest = sorted(groups, key=lambda group: group.headline or 0.0)[:_MOST_RUNS]
+    shown = [group for group in groups if group in lowest]
+    return tuple(group._replace(cards=group.cards[:1], sentences=group.sentences[:1]) for group in shown)
 
 
 def _first_sentences(sections: Sequence[Section], most: int | None) -> tuple[Sentence, ...]:

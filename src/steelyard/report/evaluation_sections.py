@@ -91,11 +91,16 @@ def _group_table(model: Named, group: str) -> Table:
 
 
 def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
-    """Return the benchmark's headline if it has one, accuracy, exact match, and the lead over the best baseline."""
+    """Return the benchmark's headline if it has one, accuracy, exact match, and the lead over the best baseline.
+
+    Where every prompt has one pair, exact match is accuracy by definition, and has no card.
+    """
+    accuracy, exact = summary.accuracy, summary.exact_match
+    is_accuracy = exact is not None and (exact.n, exact.value) == (accuracy.n, accuracy.value)
     values = (
         ("bench_overall", summary.overall, "prompts"),
-        ("accuracy", summary.accuracy, "pairs"),
-        ("exact_match", summary.exact_match, "prompts"),
+        ("accuracy", accuracy, "pairs"),
+        ("exact_match", None if is_accuracy else exact, "prompts"),
     )
     cards = [
         Card(word(title), percent(estimate.value), _interval_and_n(estimate, unit), "", name)

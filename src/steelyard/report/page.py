@@ -71,11 +71,12 @@ class Card(NamedTuple):
 
 
 class CardGroup(NamedTuple):
-    """The cards of one run, under a title, and its result in words."""
+    """The cards of one run, under a title, and its result in words. ``headline`` is the value of the first card."""
 
     title: str
     cards: tuple[Card, ...]
     sentences: tuple[Sentence, ...] = ()
+    headline: float | None = None
 
 
 class Protocol(NamedTuple):
@@ -141,7 +142,8 @@ class FailureSection(NamedTuple):
 class Page(NamedTuple):
     """The contents of the page, in their order. ``home`` is the address of the list of runs, where a server has one.
 
-    ``cards`` and ``sentences`` are those of the first run of each stage; ``others`` are folded, one line for each.
+    ``cards`` and ``sentences`` are those of a stage's only run, or the first of each of its runs; ``groups`` have all
+    of these runs, folded, one line for each.
     """
 
     title: str
@@ -156,7 +158,7 @@ class Page(NamedTuple):
     version: str
     failures: FailureSection | None = None
     home: str = ""
-    others: tuple[CardGroup, ...] = ()
+    groups: tuple[CardGroup, ...] = ()
 
 
 class Strings:

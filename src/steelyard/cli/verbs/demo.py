@@ -100,7 +100,7 @@ def _lines(done: "Demo") -> Iterator[str]:
     supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
     yield (
         f"LLM        {sizes['llm']} other prompts; supervise keeps {supervised.num_strict_kept:,} of"
-        f" {number_of(supervised.num_strict, 'verdict')}: {right.llm.share:.1%} right before, "
+        f" {number_of(supervised.num_strict, 'strict judgment')}: {right.llm.share:.1%} right before, "
         f"{right.supervised.share:.1%} after"
     )
     before, after = _share_longer(sides.before), _share_longer(sides.after)
@@ -184,7 +184,7 @@ def _real_lines(done: "RealDemo") -> Iterator[str]:
     supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
     yield (
         f"GPT-4      labels of models' answers to {parts.parts['gpt4']} other questions; supervise keeps"
-        f" {supervised.num_strict_kept:,} of {supervised.num_strict:,} judgments"
+        f" {supervised.num_strict_kept:,} of {supervised.num_strict:,} strict judgments"
     )
     before, after = _share_longer(sides.before), _share_longer(sides.after)
     yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"

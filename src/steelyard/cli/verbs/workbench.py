@@ -106,7 +106,7 @@ def _add_person(
         typer.Option("--skill", help="A category whose tasks the person gets; may be repeated. Default: all."),
     ] = None,
 ) -> None:
-    """Make an account. Its first password is printed this once: the person changes it after the first login.
+    """Make an account. Its first password is printed this once, and is valid until it is changed on the page Account.
 
     Example: `steelyard workbench add-person ada --role administrator`
     """

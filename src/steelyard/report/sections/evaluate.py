@@ -37,6 +37,7 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
                     *few_labels_sentences(model.name, summaries[model.name])[:1],
                     *_with_failures(evaluation_sentences(model.name, summaries[model.name]), model),
                 ),
+                (summaries[model.name].overall or summaries[model.name].accuracy).value,
             )
             for model in sources.failures.models
         ),

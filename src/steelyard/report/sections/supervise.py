@@ -44,15 +44,15 @@ def _contents(runs: Sequence[StageRun[SupervisionSummary]], sources: PageSources
 
 
 def _sentences(run: StageRun[SupervisionSummary]) -> Iterator[Sentence]:
-    summary, counts = run.summary, run.source.run.counts
+    summary = run.summary
     yield Sentence(
         "say_supervised",
         {
             "run": run.name,
             "supervisor": summary.supervisor.name,
-            "kept": count(counts.num_used),
-            "judgments": count(counts.num_in),
-            "share": percent(summary.coverage.judgments),
+            "kept": count(summary.num_strict_kept),
+            "judgments": count(summary.num_strict),
+            "share": percent(summary.coverage.strict),
             "prompts": percent(summary.coverage.prompts),
         },
     )
