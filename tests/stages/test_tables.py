@@ -437,3 +437,38 @@ def test_votes_of_mt_bench_on_one_question_are_one_case_and_the_first_turn_ends_
     ]  # fmt: skip
     assert [(vote.verdict, vote.judge) for vote in case.judgments] == [("left", "e1"), ("right", "e2"), ("tie", "e1")]
     assert back([case], to_kind="chatbot_arena") == rows
+
+
+def test_annotations_of_alpaca_farm_have_their_input_in_the_prompt():
+    rows = [
+        {"instruction": "Summarise.", "input": text, "output_1": "a", "output_2": "b", "preference": 1}
+        for text in ("one", "two", "")
+    ]
+    cases, counts = read(rows)
+    assert counts.from_kind == "alpaca_eval"
+    assert [case.prompt.messages[0].content for case in cases] == ["Summarise.\none", "Summarise.\ntwo", "Summarise."]
+    assert back(cases, to_kind="alpaca_eval") == rows
+
+
+def test_lists_and_numbers_in_the_cells_of_a_table_without_types(tmp_path):
+    file = tmp_path / "own.csv"
+    file.write_text('question,responses,scores\nq,"[""x"", ""y""]","[1, 2.5]"\n', "utf-8")
+    with pytest.raises(KindError) as caught:
+        convert(file, tmp_path / "cases.jsonl")
+    assert "--response-column responses --prompt-column question --rating-column scores" in str(caught.value.do)
+    columns = {"prompt_column": "question", "response_column": "responses", "rating_column": "scores"}
+    (case,) = sy.convert(file, **columns).cases
+    assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["y"], ["x"]]
+    assert back([case], **columns) == [{"question": "q", "responses": '["x", "y"]', "scores": "[1, 2.5]"}]
+    row = {"question": "q", "answer": '["x", "y"]', "model": "m"}
+    (case,), _ = read([row])
+    assert list(texts(case).values()) == ['["x", "y"]']
+
+
+def test_a_time_in_a_text_is_a_number():
+    rows = [
+        {"prompt": "q", "response_a": "x", "response_b": "y", "winner": "a", "judge": "j", "timestamp": "1682351591.5"}
+    ]
+    (case,), counts = read(rows)
+    assert case.judgments[0].meta["time"] == 1682351591.5
+    assert back([case], **counts.columns) == rows

@@ -59,13 +59,14 @@ _ANSWERS = (
     "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "उत्तर", "답변",
     "回复",
 )  # fmt: skip
-_LISTS = ("responses", "completions", "outputs", "candidates", "generations", "samples", "replies")
+LISTS = ("responses", "completions", "outputs", "candidates", "generations", "samples", "replies")
 _LABELS = (
     "winner", "preference", "preferred", "label", "labels", "choice", "verdict", "vote", "better", "comparison",
     "judgment", "judgement", "decision", "selected", "human_preference", "更好", "胜者", "偏好", "标签", "结果",
     "besser", "mejor", "melhor", "meilleur", "migliore", "лучше", "الأفضل", "बेहतर", "良い",
 )  # fmt: skip
-_RATINGS = ("score", "scores", "rating", "ratings", "reward", "rewards", "rank", "ranks", "ranking", "grade")
+_SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade")
+_RATINGS = (*_SCORES, "rank")
 _JUDGES = (
     "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "user",
     "user_id", "username", "rater", "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "who",
@@ -155,6 +156,8 @@ class ColumnGuess:
         if not self._has_answers():
             self._add_answers(is_sure=False)
         self._add_prompt()
+        if "response_column" in self.settings:
+            self._add("rating_column", _SCORES, lambda value: isinstance(value, str | int | float | list))
         if "prompt_column" not in self.settings and (texts := self._free(_is_text)):
             self.settings["prompt_column"] = max(texts, key=self._mean_length)
         if "prompt_column" not in self.settings and "response_column" in self.settings:
@@ -190,7 +193,7 @@ class ColumnGuess:
         single = self._first(_ANSWERS, _is_answer)
         if groups:
             self.settings["response_column"] = groups[0]
-        elif lists := self._first((*_LISTS, *(() if is_sure else ("answers",))), _is_list):
+        elif lists := self._first((*LISTS, *(() if is_sure else ("answers",))), _is_list):
             self.settings["response_column"] = lists
         elif single and (self._first(_AUTHORS, _is_text) or not is_sure):
             self.settings["response_column"] = single
@@ -335,7 +338,9 @@ def _is_turn(value: Any) -> bool:
 
 
 def _is_list(value: Any) -> bool:
-    """Return whether a cell is a list of answers: texts, lists of turns, or objects with a text."""
+    """Return whether a cell is a list of answers: texts, lists of turns, or objects with a text; or its JSON text."""
+    if isinstance(value, str):
+        return value.lstrip().startswith("[")
     return isinstance(value, list) and bool(value) and not any(map(_is_turn, value))
 
 

@@ -53,7 +53,9 @@ def recognise(*files: Path, settings: JsonObject | None = None) -> str:
         )
     problem = f"no known format has these fields (fields {listed(sorted(fields))})"
     nearest = [_missing(kind, readers[kind], fields) for kind in _nearest(readers, fields)]
-    do = "; or ".join(filter(None, (_prompt_kinds(first, readers), _command(files[0], first, settings or {}))))
+    command = _command(files[0], first, settings or {})
+    has_answers = "--prompt-column" in command and command.count("-column") > 1
+    do = "; or ".join(filter(None, (_prompt_kinds(first, readers, has_answers=has_answers), command)))
     raise KindError(problem, where=where, allowed="; ".join(nearest) or "steelyard list formats", do=do)
 
 
@@ -96,7 +98,7 @@ def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject) -> st
     return f"name the columns, perhaps so: {shlex.join(words)}" if len(words) > _NUM_WORDS else _NAME_COLUMNS
 
 
-def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format]) -> str | None:
+def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format], *, has_answers: bool) -> str | None:
     """Return the remedy for rows of prompts beside further texts, which could be answers; null for other rows."""
     prompt_readers = {kind: reader for kind, reader in readers.items() if "responses" not in reader.supports}
     fields = {key for row in rows for key in row}
@@ -106,6 +108,8 @@ def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format]) -> 
     kinds_read = [kind for kind, number in num_known.items() if number == max(num_known.values())]
     # The format of a published set names its source and its language: it is not for any table of questions.
     is_published = {*kinds_read} <= read_data("prompt_sources.toml").keys()
+    if is_published and has_answers:
+        return None
     what = "the prompts of that published set" if is_published else "prompts without answers to compare"
     return f"say --from {' or --from '.join(kinds_read)} if these are {what}"
 

@@ -9,8 +9,9 @@ import msgspec
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject, Kind, Message, Verdict
+from steelyard.curation.column_names import LISTS
 from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
-from steelyard.plugins.formats._pairs import cut_turns
+from steelyard.plugins.formats._pairs import cut_turns, parse_number
 from steelyard.plugins.formats._turns import are_conversations, decoded_turns, turns_of
 
 Shape = Literal["pairs", "labelled pairs", "answers"]
@@ -104,7 +105,7 @@ class TableColumns(NamedTuple):
             if self.shape == "labelled pairs"
             else None,
             judge=self._name(row, self.judge),
-            time=row.value.get(self.time) if self.time else None,
+            time=_time(row.value.get(self.time)) if self.time else None,
             batch=self._name(row, self.batch),
         )
 
@@ -157,7 +158,7 @@ class TableColumns(NamedTuple):
                 if row.value.get(key) not in (None, "")
             )
         key = next(iter(self.answers))
-        value = row.value.get(key)
+        value = list_cell(row, key)
         if not isinstance(value, list) or not holds_list(value):
             (turns,) = decoded_turns([value])
             author = self._name(row, self.authors[0]) if self.authors else None
@@ -186,7 +187,7 @@ class TableColumns(NamedTuple):
 
     def _listed(self, row: Row, columns: Sequence[str], number: int) -> Sequence[Any]:
         """Return the cell of a column beside a list of answers: as many values, or one for all."""
-        value = row.value.get(columns[0]) if columns else None
+        value = decoded_list(row.value.get(columns[0])) if columns else None
         if not isinstance(value, list):
             return [value] * number
         if len(value) != number:
@@ -208,13 +209,32 @@ def table_names(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return () if value is None else (value,) if isinstance(value, str) else tuple(value)
 
 
+def _time(value: Any) -> Any:
+    """Return a time; a number in a text, as tables without types have it, is a number."""
+    number = parse_number(value) if isinstance(value, str) else None
+    return value if number is None else number
+
+
+def list_cell(row: Row, column: str) -> Any:
+    """Return a cell of answers; in a column with the name of a list, JSON text is its list."""
+    value = row.value.get(column)
+    return decoded_list(value) if column.strip().casefold() in LISTS else value
+
+
+def decoded_list(value: Any) -> Any:
+    """Return the list that a JSON text holds, any other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return value
+    try:
+        decoded = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+    return decoded if isinstance(decoded, list) else value
+
+
 def text_list(value: Any) -> list[str] | None:
     """Return a list of texts, or of its JSON text; null for anything else. A null entry is an empty text."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = msgspec.json.decode(value)
-        except (msgspec.DecodeError, RecursionError):
-            return None
+    value = decoded_list(value)
     is_list = isinstance(value, list) and value and all(isinstance(item, str | None) for item in value)
     return [item or "" for item in value] if is_list else None
 

@@ -18,7 +18,7 @@ from steelyard.curation.evidence_rows import ranking_by_mean, text_id
 from steelyard.curation.format_support import UNKNOWN, carrying, carrying_pairs, count_lost
 from steelyard.plugins.formats._pairs import NOT_SEPARABLE, pair_rows
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, other_meta
-from steelyard.plugins.formats._table_values import AnswerCell, RowValues, TableColumns, Turns, holds_list
+from steelyard.plugins.formats._table_values import AnswerCell, RowValues, TableColumns, Turns, holds_list, list_cell
 from steelyard.plugins.formats._turns import answer_turns, text_or_list
 
 _NOWHERE = Place("the row to write")
@@ -123,7 +123,7 @@ class TableFormat(NamedTuple):
         is_list = (
             self.columns.shape == "answers"
             and len(self.columns.answers) == 1
-            and holds_list(row.value.get(self.columns.answers[0]))
+            and holds_list(list_cell(row, self.columns.answers[0]))
         )
         fresh = self._fresh(values, prompt, is_list=is_list) or {}
         keys = dict.fromkeys(self.columns.keys())

@@ -51,7 +51,9 @@ def _parse_alpaca(reader: CaseReader) -> Case:
     answers = [row.text(f"output{end}") for end in ends]
     authors = [row.optional_text(f"generator{end}") for end in ends]
     responses = reader.responses(answers, authors=authors)
-    question, subset = row.text("instruction"), row.optional_text("dataset")
+    # AlpacaFarm's annotations have the input of an instruction apart.
+    extra, subset = row.text("input", default=""), row.optional_text("dataset")
+    question = "\n".join(filter(None, (row.text("instruction"), extra)))
     optional = ["dataset", *(f"generator{end}" for end in ends), *(_JUDGED if is_pair else ())]
     # The keys of a verdict are other keys of a row without one.
     meta = row.others([key for key in reader.keys if is_pair or key not in _JUDGED])
@@ -60,7 +62,7 @@ def _parse_alpaca(reader: CaseReader) -> Case:
         prompt=reader.prompt(question, id=text_id([Message(role="user", content=question)]), subset=subset, meta=meta),
         responses=responses,
         judgments=(_preference(row, [response.id for response in responses]),) if is_pair else (),
-        meta=reader.meta(null=row.nulls(optional), number=has_number),
+        meta=reader.meta(null=row.nulls(optional), number=has_number, input=row.value.get("input")),
     )
 
 
@@ -98,7 +100,8 @@ def _preferred_verdict(preference: Any) -> Verdict:
 def _alpaca_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
     """Yield rows of annotations, or of outputs for a case without judgments."""
     count_lost(case, dropped, _ALPACA_EVAL.supports)
-    row = {"instruction": conversation_of(case.prompt.messages, dropped).question}
+    question, extra = conversation_of(case.prompt.messages, dropped).question_apart(form.get("input") or "")
+    row = {"instruction": question} | ({"input": extra} if "input" in form else {})
     subset = present({"dataset": case.prompt.subset})
     by_id = {response.id: response for response in case.responses}
     for response in case.responses if not case.judgments else ():
@@ -135,7 +138,8 @@ def _judgment_fields(judgment: Judgment, form: JsonObject, dropped: Counter[str]
 _ALPACA_EVAL = RowFormat(
     kind="alpaca_eval",
     keys=(
-        "instruction", "dataset", "output", "generator", "output_1", "generator_1", "output_2", "generator_2", *_JUDGED,
+        "instruction", "input", "dataset", "output", "generator", "output_1", "generator_1", "output_2", "generator_2",
+        *_JUDGED,
     ),
     supports=carrying("subset", "prompt meta", "authors", "judgments", "judges"),
     matches=lambda row: (
