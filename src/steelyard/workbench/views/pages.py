@@ -69,7 +69,8 @@ def words_of(language: str) -> Mapping[str, str]:
 
 def shown_text(text: str, language: str) -> Markup:
     """Return a text of people or models as HTML; one that is too long is as it was written, and the page says so."""
-    return safe_markdown(text, words_of(language)["as_written"].format(limit=f"{LONGEST_RENDERED:,}"))
+    words = words_of(language if language in LANGUAGES else LANGUAGES[0])
+    return safe_markdown(text, words["as_written"].format(limit=f"{LONGEST_RENDERED:,}"))
 
 
 def _moment(at: float) -> str:
