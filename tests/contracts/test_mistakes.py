@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     (made / "pointer.jsonl").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "utf-8")
     (made / "table.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     (made / "blank.jsonl").write_text("\n \n", encoding="utf-8")
-    (made / "packed.jsonl").write_bytes(gzip.compress((made / "sim" / "cases.jsonl").read_bytes()))
+    (made / "packed.jsonl").write_bytes(gzip.compress((made / "sim" / "cases.jsonl").read_bytes())[:-9])
     (made / "wide.jsonl").write_bytes((made / "sim" / "cases.jsonl").read_text("utf-8").encode("utf-16"))
     (made / "array.jsonl").write_text("[" + ",".join([json.dumps(ONE_LINE)] * 2) + "]", encoding="utf-8")
     (made / "deep.jsonl").write_text('{"a": ' + "[" * 10**5 + "]" * 10**5 + "}", encoding="utf-8")
@@ -54,7 +54,7 @@ MISTAKES = {
     "resolve pointer.jsonl --out out": ["pointer.jsonl", "git-LFS pointer", "do: run `git lfs pull`"],
     "resolve latin.jsonl --out out": ["latin.jsonl:1", "UTF-8"],
     "score blank.jsonl --model longer --out out": ["blank.jsonl: the file has blank lines only"],
-    "merge sim/cases.jsonl packed.jsonl --out out": ["packed.jsonl: this is gzip, not text", "do: unpack it first"],
+    "merge sim/cases.jsonl packed.jsonl --out out": ["packed.jsonl: the gzip file is cut off", "do: copy or download"],
     "split wide.jsonl --out out": ["wide.jsonl: this is UTF-16, not text in UTF-8", "do: convert it: iconv"],
     "split array.jsonl --out out": ["array.jsonl:1: an array where a case should be", "steelyard convert IN OUT"],
     "convert deep.jsonl out.jsonl": ["deep.jsonl:1: lists within lists, too deep to be read"],

@@ -1,11 +1,10 @@
-import bz2
 import gzip
-import lzma
 
 import pytest
 
 from steelyard.core.errors import FileError, Place
-from steelyard.io.lines import LineRanges, check_readable, check_utf8, read_batches
+from steelyard.io.encodings import check_utf8
+from steelyard.io.lines import LineRanges, check_readable, read_batches
 
 
 def test_batches_keep_line_numbers_and_skip_blank_lines(tmp_path):
@@ -21,9 +20,10 @@ def test_batches_keep_line_numbers_and_skip_blank_lines(tmp_path):
     [b"\xef\xbb\xbfone\n\n  \ntwo\nthree\r\nfour\rfive", b"\xef\xbb\xbf\n\n1\n2\n", b"\n \nlast", b"\xef\xbb\xbf"],
 )
 @pytest.mark.parametrize("size", [1, 2, 9])
-def test_ranges_read_apart_are_the_lines_of_the_file_with_their_numbers(tmp_path, content, size):
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_ranges_read_apart_are_the_lines_of_the_file_with_their_numbers(tmp_path, content, size, is_packed):
     path = tmp_path / "f.jsonl"
-    path.write_bytes(content)
+    path.write_bytes(gzip.compress(content) if is_packed else content)
     ranges, parts = LineRanges(path), []
     while (part := ranges.take(size)).num_lines:
         parts.append(part)
@@ -75,15 +75,12 @@ def test_the_first_bad_byte_is_named():
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (gzip.compress(b"{}", mtime=0), "gzip"),
-        (bz2.compress(b"{}"), "bzip2"),
-        (lzma.compress(b"{}"), "xz"),
         ("{}".encode("utf-16"), "UTF-16"),
         (b"PAR1", "Parquet"),
         (b"PK\x03\x04", "a zip archive"),
-        (b"\x28\xb5\x2f\xfd", "zstd"),
+        (gzip.compress(b"PK\x03\x04", mtime=0), "a zip archive"),
     ],
-    ids=["gzip", "bzip2", "xz", "utf-16", "parquet", "zip", "zstd"],
+    ids=["utf-16", "parquet", "zip", "zip in gzip"],
 )
 def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found):
     path = tmp_path / "f.jsonl"

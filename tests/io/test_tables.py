@@ -126,3 +126,12 @@ def test_free_forms_that_another_tool_left_as_columns_are_read(tmp_path):
     path = rows_of_two(tmp_path / "c.parquet", "prompt", "meta", value={"k": 1, "words": ["שלום", None]})
     first, second = read_cases(path)
     assert (first.prompt.meta, second.prompt.meta) == (None, {"k": 1, "words": ["שלום", None]})
+
+
+def test_a_text_that_is_not_utf8_is_named_by_row_and_column(tmp_path):
+    texts = pyarrow.array([b"ok", b"a\xed\xa0\xbd"])
+    column = pyarrow.Array.from_buffers(pyarrow.string(), 2, texts.buffers())
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"n": [1, 2], "chosen": column}), path)
+    with pytest.raises(FileError, match=r"t\.parquet:2 at chosen: byte 2 of a text is not UTF-8 \(0xed\)"):
+        list(read_table(path))

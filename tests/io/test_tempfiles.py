@@ -77,7 +77,7 @@ def test_an_error_names_the_pipe_and_not_its_copy(descriptor, tmp_path):
     os.write(writing, b'{"prompt": "a", "chosen": "b", "rejected": "c"}\n{"prompt"\n')
     os.close(writing)
     result = invoke(["convert", str(path), str(tmp_path / "a.jsonl")])
-    assert f"{path}:2: the line is not JSON" in str(result.exception)
+    assert f"{path}:2: the line is cut off" in str(result.exception)
     assert not (tmp_path / "a.jsonl").exists()
 
 

@@ -102,7 +102,7 @@ def test_what_is_broken_is_named_with_its_place(tmp_path):
         summary_of(source, EvaluationSummary)
     lines = (folder / "items.jsonl").read_text().splitlines()
     (folder / "items.jsonl").write_text("\n".join([lines[0], lines[1][:20]]))
-    with pytest.raises(RecordError, match=r"items\.jsonl:2: the line is not JSON"):
+    with pytest.raises(RecordError, match=r"items\.jsonl:2: the line is cut off"):
         items_of(source)
     (folder / "items.jsonl").write_text(lines[0] + '\n{"prompt": 3, "scores": 4}\n')
     with pytest.raises(RecordError, match=r"items\.jsonl:2: the report cannot read"):

@@ -34,6 +34,7 @@ def convert(
     dataset_name: str | None = None,
     evidence: Literal["human", "llm", "model"] | None = None,
     ratings_to_judgments: bool = False,
+    quotes: Literal["cells", "literal"] | None = None,
     rows: Literal["joined", "apart"] | None = None,
     settings: Mapping[str, Any] = ...,
     prompt_column: str | Sequence[str] = "prompt",

@@ -95,7 +95,7 @@ def read_items(folder: Path, kind: type[Item] = Item, *, name: str = "items.json
     for place, line in read_lines(path):
         try:
             yield decoder.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             do = "evaluate again: the file was changed after the run"
             raise RecordError(f"the line is not an item of an evaluation ({error})", where=place, do=do) from error
 

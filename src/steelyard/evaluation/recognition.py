@@ -11,7 +11,7 @@ from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format, Row
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.column_names import ColumnGuess
-from steelyard.io.rows import read_rows
+from steelyard.io.rows import Quotes, read_rows
 from steelyard.prompts.taxonomy import read_data
 
 TABLE_KIND = "columns"
@@ -25,12 +25,13 @@ _NAME_COLUMNS = (
 )
 
 
-def recognise(*files: Path, settings: JsonObject | None = None) -> str:
+def recognise(*files: Path, settings: JsonObject | None = None, quotes: Quotes | None = None) -> str:
     """Return the one format that recognises the files' first rows, or that of tables where names tell the columns.
 
-    ``settings`` are those of the format. Raises KindError where none does, or several do.
+    ``settings`` are those of the format, ``quotes`` that of `read_rows`. Raises KindError where no format does, or
+    several do.
     """
-    first = _first_rows(files)
+    first = _first_rows(files, quotes)
     if not first:
         raise EvidenceError("the file has no rows", where=str(files[0]))
     readers: dict[str, Format] = {kind: build("formats", kind) for kind in kinds("formats")}
@@ -59,17 +60,18 @@ def recognise(*files: Path, settings: JsonObject | None = None) -> str:
     raise KindError(problem, where=where, allowed="; ".join(nearest) or "steelyard list formats", do=do)
 
 
-def table_columns(files: Sequence[Path], settings: JsonObject) -> JsonObject:
+def table_columns(files: Sequence[Path], settings: JsonObject, quotes: Quotes | None = None) -> JsonObject:
     """Return the columns of a table that the settings do not name, as its names and first rows tell them."""
     # Settings that contradict each other are refused before the files are read.
     build("formats", TABLE_KIND, settings)
-    guess = ColumnGuess(_first_rows(files), settings)
+    guess = ColumnGuess(_first_rows(files, quotes), settings)
     guess.complete()
     return {key: value for key, value in guess.settings.items() if settings.get(key) != value}
 
 
-def _first_rows(files: Sequence[Path]) -> list[JsonObject]:
-    return [row.value for row in islice(chain.from_iterable(map(read_rows, files)), _ROWS_LOOKED_AT)]
+def _first_rows(files: Sequence[Path], quotes: Quotes | None) -> list[JsonObject]:
+    rows = chain.from_iterable(read_rows(file, quotes=quotes) for file in files)
+    return [row.value for row in islice(rows, _ROWS_LOOKED_AT)]
 
 
 def _nearest(readers: Mapping[str, Format], fields: Collection[str]) -> list[str]:

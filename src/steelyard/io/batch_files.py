@@ -21,7 +21,8 @@ from steelyard.core.errors import ConfigError, FileError, OutputError, Place, Re
 from steelyard.core.types import JsonObject, Record
 from steelyard.io.atomic import move_into_place, only_writer
 from steelyard.io.batch_marks import BatchMarks
-from steelyard.io.lines import check_keys, read_lines
+from steelyard.io.json_text import decode_json
+from steelyard.io.lines import read_lines
 from steelyard.io.progress import log
 from steelyard.io.run_folder import file_hash
 
@@ -199,12 +200,11 @@ def read_results(path: Path) -> Iterator[RequestResult]:
     """Yield the results of a file. Raises FileError or RecordError with the line that is none."""
     for place, line in read_lines(path):
         try:
-            row = msgspec.json.decode(line, type=JsonObject)
+            row = decode_json(line, place, JsonObject)
             read = msgspec.convert(row, _Line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except msgspec.ValidationError as error:
             do = "download the whole file again"
             raise RecordError(f"not a result of a batch ({error})", where=place, allowed=_RESULT, do=do) from error
-        check_keys(line, row, place)
         if "method" in row and "response" not in row:
             problem = "this is a file of requests that this run did not write"
             raise RecordError(problem, where=place, do="name another --batch, or move the file out of the folder")

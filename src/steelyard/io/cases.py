@@ -3,7 +3,6 @@
 A case file has one case a line (``.jsonl``) or a row (``.parquet``); a score file has one line for each case.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
@@ -12,11 +11,13 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from steelyard.core.checks import check_case, checked_scores
-from steelyard.core.errors import EvidenceError, FileError, Place, RecordError
+from steelyard.core.errors import EvidenceError, Place, RecordError
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
-from steelyard.io.lines import LineBatch, bounded_decoding, check_keys, check_readable, check_utf8, read_lines
+from steelyard.io.compression import data_suffix
+from steelyard.io.json_text import bounded_decoding, check_keys, decode_json, json_error
+from steelyard.io.lines import LineBatch, read_lines
 from steelyard.io.tables import is_parquet, read_parquet, write_parquet
 
 _decoder = msgspec.json.Decoder(Case)
@@ -25,7 +26,6 @@ _Key = tuple[str, str | None]
 Line = TypeVar("Line", bound=msgspec.Struct)
 CASE_SUFFIXES = (".jsonl", ".parquet")
 """The endings of case files."""
-_TRUNCATED = re.compile(r"truncated|Input data was truncated")
 
 
 def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check_case) -> Case:
@@ -40,16 +40,11 @@ def decode_case(line: bytes, place: Place, check: Callable[[Case], Case] = check
         return check(case)
     except msgspec.ValidationError as error:
         raise _translated(str(error), line, place) from error
-    except msgspec.DecodeError as error:
-        check_utf8(line, place)
-        cut = "the line is cut off" if _TRUNCATED.search(str(error)) else f"the line is not JSON ({error})"
-        do = _conversion(place) if str(place.file).endswith((".csv", ".tsv", ".txt")) else None
-        raise RecordError(cut, where=place, allowed="one JSON object a line", do=do) from error
-    except UnicodeDecodeError as error:
-        check_utf8(line, place)
-        raise FileError("the line is not UTF-8", where=place) from error
-    except RecursionError as error:
-        raise RecordError("lists within lists, too deep to be read", where=place) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        broken = json_error(line, place, error)
+        if data_suffix(Path(place.file)) in (".csv", ".tsv", ".txt"):
+            broken.do = _conversion(place)
+        raise broken from error
     except RecordError as error:
         raise error.at(place) from error
 
@@ -206,15 +201,10 @@ def placed_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Place, Line]]:
 def decode_line(line: bytes, place: Place, kind: type[Line]) -> Line:
     """Decode a line of scores or of item results. Raises RecordError or FileError with its place if it is broken."""
     try:
-        decoded = msgspec.json.decode(line, type=kind)
-        check_keys(line, msgspec.json.decode(line), place)
+        return decode_json(line, place, kind)
     except msgspec.ValidationError as error:
         allowed = '{"prompt": id, "language": code or null, "scores": {response id: number or null}}'
         raise RecordError(str(error), where=place, allowed=allowed) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        check_utf8(line, place)
-        raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
-    return decoded
 
 
 def checked_line(case: Case, line: Scores, place: Place) -> Scores:
@@ -227,7 +217,6 @@ def checked_line(case: Case, line: Scores, place: Place) -> Scores:
 
 def _placed_cases(path: Path) -> Iterator[tuple[Place, Case]]:
     if is_parquet(path):
-        check_readable(path)
         for number, row in enumerate(read_parquet(path), 1):
             place = Place(str(path), number)
             yield place, decode_case(_encoder.encode(row), place)

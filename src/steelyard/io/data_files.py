@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from steelyard.core.errors import ConfigError, FileError, listed
 from steelyard.io.cases import CASE_SUFFIXES
+from steelyard.io.compression import data_suffix
 from steelyard.io.progress import log
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, read_run
 from steelyard.io.tables import is_saved_dataset
@@ -198,4 +199,4 @@ def _is_skipped(path: Path) -> bool:
 
 
 def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
-    return path.is_dir() or (path.suffix in suffixes and path.name not in _RECORDS)
+    return path.is_dir() or (data_suffix(path) in suffixes and path.name not in _RECORDS)

@@ -1,41 +1,39 @@
 """Read text files, as lines in batches of raw bytes or as TOML; report every way in which a file can be broken."""
 
 import io
-import json
-import re
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgspec
+from shlex import quote
+from typing import NamedTuple
 
 from steelyard.core.config import parse_toml
-from steelyard.core.errors import FileError, Place, RecordError, repeated
+from steelyard.core.errors import FileError, Place
 from steelyard.core.types import JsonObject
+from steelyard.io.compression import compression_of, open_unpacked
+from steelyard.io.encodings import BYTE_ORDER_MARK, check_utf8, conversion_command, wide_encoding
 
 MAX_LINE_BYTES = 64 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
-_LONG_BYTES = 2**20
-_READ_AHEAD_BYTES = 2**18
 MAX_BATCH_BYTES = 8 * 2**20
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_SPACED_KEY = re.compile(rb'"[ \t\r\n]+:')
 _LFS_POINTER = b"version https://git-lfs"
+_START_BYTES = 2**12
+_SHEET = "save the sheet as CSV in UTF-8"
 _BINARY_FORMATS = {
-    b"\x1f\x8b": ("gzip", "unpack it first: gunzip FILE"),
-    b"BZh": ("bzip2", "unpack it first: bunzip2 FILE"),
-    b"\xfd7zXZ": ("xz", "unpack it first: unxz FILE"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "unpack it first: unzstd FILE"),
-    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", f"unpack it, or {_SHEET}"),
     b"PAR1": ("Parquet", "cases and tables may be Parquet, under a name that ends in .parquet"),
-    b"\xff\xfe": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"),
-    b"\xfe\xff": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"),
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("a spreadsheet of an old version", _SHEET),
+    b"ARROW1\x00\x00": ("Arrow", "write it as Parquet, under a name that ends in .parquet"),
+    b"SQLite format 3\x00": ("an SQLite database", "export the table as CSV"),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "unpack it"),
+    b"Rar!": ("a rar archive", "unpack it"),
+    b"\x04\x22\x4d\x18": ("lz4", "unpack it, or pack it with gzip or zstd"),
+    b"%PDF-": ("PDF", "save its text as CSV or as JSON lines"),
 }
+_TAR_MARK = slice(257, 262)
 _STATM = Path("/proc/self/statm")
 
 
@@ -55,7 +53,8 @@ class LineBatch(NamedTuple):
 class LineRange(NamedTuple):
     """Consecutive lines of one file by their place: what a worker is sent where it can read the file itself.
 
-    ``number`` is the 1-based number of the first line; ``num_lines`` counts the lines that are not blank.
+    ``number`` is the 1-based number of the first line; ``num_lines`` counts the lines that are not blank. ``content``
+    holds the lines of a compressed file, which cannot be read from its middle.
     """
 
     file: str
@@ -63,12 +62,15 @@ class LineRange(NamedTuple):
     start: int
     num_bytes: int
     num_lines: int
+    content: bytes | None = None
 
     def read(self) -> LineBatch:
         """Read the lines that are not blank."""
-        with Path(self.file).open("rb") as file:
-            file.seek(self.start)
-            content = file.read(self.num_bytes)
+        content = self.content
+        if content is None:
+            with Path(self.file).open("rb") as file:
+                file.seek(self.start)
+                content = file.read(self.num_bytes)
         # Not `splitlines`, which would also end lines at a carriage return.
         numbered = enumerate(io.BytesIO(content.removeprefix(BYTE_ORDER_MARK) if not self.start else content))
         lines = [(self.number + place, line) for place, line in numbered if not line.isspace()]
@@ -76,7 +78,7 @@ class LineRange(NamedTuple):
 
 
 class LineRanges:
-    """Cuts a file into ranges of lines from its start, without keeping the lines.
+    """Cuts a file into ranges of lines from its start, without keeping the lines of a file that is not compressed.
 
     Raises FileError with the line that is too long, and for a file that is not text.
     """
@@ -85,18 +87,21 @@ class LineRanges:
         check_text(path)
         self._path = path
         self._lines = _raw_lines(path, MAX_LINE_BYTES)
+        self._is_packed = compression_of(path) is not None
         self._number, self._start = 1, 0
 
     def take(self, num_lines: int, *, max_bytes: float = inf) -> LineRange:
         """Return the next lines; fewer at the end of the file, or where they reach ``max_bytes``."""
         number, start = self._number, self._start
-        num_taken = 0
+        num_taken, content = 0, bytearray()
         while num_taken < num_lines and self._start - start < max_bytes and (line := next(self._lines, None)):
             text = line.removeprefix(BYTE_ORDER_MARK) if self._number == 1 else line
             num_taken += bool(text) and not text.isspace()
             self._number += 1
             self._start += len(line)
-        return LineRange(str(self._path), number, start, self._start - start, num_taken)
+            content += line if self._is_packed else b""
+        packed = bytes(content) if self._is_packed else None
+        return LineRange(str(self._path), number, start, self._start - start, num_taken, packed)
 
 
 def check_readable(path: Path) -> None:
@@ -129,12 +134,21 @@ def check_regular(path: Path) -> None:
 
 
 def check_text(path: Path) -> None:
-    """Raise FileError for what `check_readable` refuses, and for a file that begins like a binary format."""
+    """Raise FileError for what `check_readable` refuses, and for a file whose content begins like a binary format."""
     check_readable(path)
-    start = _start(path)
+    with open_unpacked(path) as file:
+        start = file.read(_START_BYTES)
+    if not start:
+        raise FileError("the file is empty", where=str(path))
     for magic, (name, do) in _BINARY_FORMATS.items():
         if start.startswith(magic):
             raise FileError(f"this is {name}, not text in UTF-8", where=str(path), do=do)
+    if start[_TAR_MARK] == b"ustar":
+        do = f"unpack it: tar xf {quote(str(path))}"
+        raise FileError("this is a tar archive, not text in UTF-8", where=str(path), do=do)
+    if (encoding := wide_encoding(start)) is not None:
+        do = f"convert it: {conversion_command(path, encoding)}"
+        raise FileError(f"this is {encoding}, not text in UTF-8", where=str(path), do=do)
 
 
 def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[LineBatch]:
@@ -145,8 +159,11 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
     check_text(path)
     numbers: list[int] = []
     lines: list[bytes] = []
-    num_bytes = number = 0
-    for number, line in _numbered(path, max_line_bytes):
+    num_bytes = num_lines = 0
+    for number, line in numbered_lines(path, max_line_bytes):
+        if not line or line.isspace():
+            continue
+        num_lines += 1
         numbers.append(number)
         lines.append(line)
         num_bytes += len(line)
@@ -155,7 +172,7 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
             numbers, lines, num_bytes = [], [], 0
     if lines:
         yield LineBatch(str(path), tuple(numbers), tuple(lines))
-    if not number:
+    if not num_lines:
         raise FileError("the file has blank lines only", where=str(path))
 
 
@@ -168,34 +185,14 @@ def read_lines(path: Path) -> Iterator[tuple[Place, bytes]]:
 def read_toml(path: Path) -> JsonObject:
     """Read the settings in a TOML file. Raises FileError if it is not text, ConfigError with the line that is wrong."""
     check_text(path)
-    content = path.read_bytes().removeprefix(BYTE_ORDER_MARK)
+    content = read_whole(path)
     return parse_toml(check_utf8(content, Place(str(path))), where=str(path))
 
 
-def check_utf8(content: bytes, place: Place) -> str:
-    """Decode bytes as UTF-8. Raises FileError naming the first byte that is not UTF-8."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} is not UTF-8 (0x{content[error.start]:02x})"
-        raise FileError(problem, where=place, do="convert the file to UTF-8, for example with iconv") from error
-
-
-def check_keys(line: bytes, value: Any, place: Place) -> None:
-    """Raise RecordError where an object in the line repeats a key: a decoder would silently keep one of the two.
-
-    ``value`` is the decoded line. The line is parsed again only where counting keys cannot prove that none was lost.
-    """
-    if not _has_all_keys(line, value):
-        json.loads(line, object_pairs_hook=partial(_check_object, place), parse_int=len, parse_float=len)
-
-
-def bounded_decoding(num_bytes: int, place: Place | str) -> AbstractContextManager[None]:
-    """Limit the memory for decoding a long JSON text: a list of empty lists takes 30 times its bytes.
-
-    The context raises FileError where decoding takes more.
-    """
-    return bounded_memory(place, limit=2**30 + 8 * num_bytes) if num_bytes > _LONG_BYTES else nullcontext()
+def read_whole(path: Path) -> bytes:
+    """Return the content of a text file, unpacked, without a byte order mark."""
+    with open_unpacked(path) as file, bounded_memory(str(path)):
+        return file.read().removeprefix(BYTE_ORDER_MARK)
 
 
 @contextmanager
@@ -231,26 +228,9 @@ def _start(path: Path) -> bytes:
         return file.read(len(_LFS_POINTER))
 
 
-def _has_all_keys(line: bytes, value: Any) -> bool:
-    """Return whether the line has as many keys as the value decoded from it. False where counting cannot tell.
-
-    A key ends in ``":``. Inside a string these two bytes follow a backslash, and occur equally often in the line and in
-    the encoded value, unless the line escapes them by number. A repeated key is missing in the encoded value.
-    """
-    if b"\\u00" in line or _SPACED_KEY.search(line):
-        return False
-    return line.count(b'":') == msgspec.json.encode(value).count(b'":')
-
-
-def _check_object(place: Place, pairs: list[tuple[str, Any]]) -> None:
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) < len(keys):
-        raise RecordError(f"{repeated(keys)!r} is given twice", where=place, allowed="each key once")
-
-
 def _raw_lines(path: Path, max_line_bytes: int) -> Iterator[bytes]:
     """Yield every line, unchanged. Raises FileError for one that is too long."""
-    with path.open("rb", buffering=_READ_AHEAD_BYTES) as file:
+    with open_unpacked(path) as file:
         number = 0
         while line := file.readline(max_line_bytes + 1):
             number += 1
@@ -260,9 +240,7 @@ def _raw_lines(path: Path, max_line_bytes: int) -> Iterator[bytes]:
             yield line
 
 
-def _numbered(path: Path, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank with their numbers, without a byte order mark."""
+def numbered_lines(path: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+    """Yield every line with its number, without a byte order mark. Raises FileError for one that is too long."""
     for number, raw in enumerate(_raw_lines(path, max_line_bytes), 1):
-        line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
-        if line and not line.isspace():
-            yield number, line
+        yield number, raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw

@@ -1,18 +1,18 @@
 """Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, a saved dataset, or text.
 
-A CSV file is quoted as in RFC 4180, with commas, or with semicolons where its header has those alone. A TSV file is
-read literally, quotation marks included, if each of its lines has a cell for each name of the header; otherwise it is
-quoted like CSV. A ``.json`` file may also be one object around a list of rows, whose other texts and numbers belong to
-each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each line.
+Files may be compressed (`open_unpacked`). A CSV file is quoted as in RFC 4180, with commas, or with semicolons where
+its header has those alone. `_TsvQuotes` decides whether the quotation marks of a TSV file enclose its cells. A
+``.json`` file may also be one object around a list of rows, whose other texts and numbers belong to each row. A
+``.txt`` file that does not begin with a JSON object has a prompt in each line.
 """
 
-import codecs
 import csv
-import re
+import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from shlex import quote
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -20,46 +20,47 @@ from steelyard.core.errors import FileError, Place, RecordError, listed, repeate
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject
 from steelyard.io.atomic import atomic_write
-from steelyard.io.lines import (
-    BYTE_ORDER_MARK,
-    bounded_decoding,
-    check_keys,
-    check_readable,
-    check_text,
-    check_utf8,
-    read_lines,
-)
+from steelyard.io.compression import data_suffix, open_unpacked
+from steelyard.io.encodings import BYTE_ORDER_MARK, check_utf8
+from steelyard.io.json_text import decode_json
+from steelyard.io.lines import check_text, numbered_lines, read_lines, read_whole
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
-_TOO_DEEP = "lists within lists, too deep to be read"
-_ENCODING_SAMPLE = 2**16
-_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _TEXT_SUFFIX = ".txt"
+_MARK = '"'
+QUOTES_AS_TEXT = "cells read with the quotation marks around them (quotes=cells removes them)"
+"""The counter of cells of a TSV file that begin and end with a mark, in a file without evidence of quoting."""
+Quotes = Literal["cells", "literal"]
 ROW_SUFFIXES = (".jsonl", ".json", ".parquet", *_DELIMITERS)
-"""The endings of files that `read_rows` reads."""
+"""The endings of files that `read_rows` reads, compressed or not."""
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a file or saved dataset. A row of a JSON array is placed by its index."""
-    is_dataset = is_saved_dataset(path)
-    if not is_dataset:
-        check_readable(path)
-    if is_dataset or is_parquet(path):
+def read_rows(path: Path, *, quotes: Quotes | None = None, warnings: Counter[str] | None = None) -> Iterator[Row]:
+    """Yield the rows of a file or saved dataset. A row of a JSON array is placed by its index.
+
+    ``quotes`` tells whether marks enclose the cells of a TSV file, or are text; null decides by its content, and counts
+    doubtful cells in ``warnings``.
+    """
+    if is_saved_dataset(path) or is_parquet(path):
         for number, row in enumerate(read_table(path), 1):
             yield Row(Place(str(path), number), row)
-    elif path.suffix in _DELIMITERS:
-        yield from _delimited_rows(path)
+        return
+    check_text(path)
+    suffix = data_suffix(path)
+    if suffix in _DELIMITERS:
+        yield from _delimited_rows(path, quotes, Counter() if warnings is None else warnings)
     elif is_array(path):
-        yield from _array_rows(path)
-    elif path.suffix == _TEXT_SUFFIX and not _begins_with_object(path):
+        for index, row in enumerate(decode_json(read_whole(path), Place(str(path)), list)):
+            yield _checked_row(row, Place(f"{path}[{index}]"))
+    elif suffix == _TEXT_SUFFIX and not _begins_with_object(path):
         for place, line in read_lines(path):
             yield Row(place, {"prompt": check_utf8(line, place).rstrip("\r\n")})
-    elif path.suffix == ".json" and not _begins_with_object(path):
+    elif suffix == ".json" and not _begins_with_object(path):
         yield from _wrapped_rows(path)
     else:
         for place, line in read_lines(path):
-            yield _decode(line, place)
+            yield _checked_row(decode_json(line, place), place)
 
 
 def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
@@ -94,24 +95,8 @@ def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
 
 def is_array(path: Path) -> bool:
     """Return whether the file is one JSON array rather than one object a line."""
-    with path.open("rb") as file:
+    with open_unpacked(path) as file:
         return file.read(64).removeprefix(BYTE_ORDER_MARK).lstrip()[:1] == b"["
-
-
-def _array_rows(path: Path) -> Iterator[Row]:
-    place = Place(str(path))
-    content = path.read_bytes().removeprefix(BYTE_ORDER_MARK)
-    try:
-        with bounded_decoding(len(content), place):
-            rows = msgspec.json.decode(content, type=list)
-            check_keys(content, rows, place)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        check_utf8(content, place)
-        raise FileError(f"the JSON array is broken or cut off ({error})", where=place) from error
-    except RecursionError as error:
-        raise FileError(_TOO_DEEP, where=place) from error
-    for index, row in enumerate(rows):
-        yield _checked_row(row, Place(f"{path}[{index}]"))
 
 
 def _begins_with_object(path: Path) -> bool:
@@ -121,23 +106,15 @@ def _begins_with_object(path: Path) -> bool:
         return False
     try:
         return isinstance(msgspec.json.decode(line), dict)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # A cut line is broken inside; the first line of an indented object is one bracket and at most one field.
         return line.count(b'":') > 1
 
 
 def _wrapped_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of the one list in an object over several lines, each with the texts and numbers around it."""
-    place, content = Place(str(path)), path.read_bytes().removeprefix(BYTE_ORDER_MARK)
-    try:
-        with bounded_decoding(len(content), place):
-            whole = msgspec.json.decode(content)
-            check_keys(content, whole, place)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        check_utf8(content, place)
-        raise FileError(f"the JSON is broken or cut off ({error})", where=place) from error
-    except RecursionError as error:
-        raise FileError(_TOO_DEEP, where=place) from error
+    place = Place(str(path))
+    whole = decode_json(read_whole(path), place)
     fields = whole if isinstance(whole, dict) else {}
     lists = [key for key, value in fields.items() if isinstance(value, list)]
     if len(lists) != 1:
@@ -151,33 +128,23 @@ def _wrapped_rows(path: Path) -> Iterator[Row]:
         yield Row(where, around | _checked_row(row, where).value)
 
 
-def _decode(line: bytes, place: Place) -> Row:
-    try:
-        with bounded_decoding(len(line), place):
-            row = msgspec.json.decode(line)
-            check_keys(line, row, place)
-        return _checked_row(row, place)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        check_utf8(line, place)
-        raise RecordError(
-            f"the line is not JSON, or cut off ({error})", where=place, allowed="one JSON object a line"
-        ) from error
-    except RecursionError as error:
-        raise RecordError(_TOO_DEEP, where=place) from error
-
-
 def _checked_row(row: Any, place: Place) -> Row:
     if not isinstance(row, dict):
         raise RecordError(f"a record that is {type(row).__name__}", where=place, allowed="an object with named fields")
     return Row(place, row)
 
 
-def _delimited_rows(path: Path) -> Iterator[Row]:
+def _delimited_rows(path: Path, quotes: Quotes | None, warnings: Counter[str]) -> Iterator[Row]:
     """Yield the rows of a table, each placed by its first line. A last column whose name begins with # is a remark.
 
     Raises RecordError for a row whose cells do not match the header, FileError for a header with a repeated name.
     """
-    is_literal = path.suffix == ".tsv" and _is_literal(path)
+    is_literal = False
+    if _DELIMITERS[data_suffix(path)] == "\t":
+        evidence = _tsv_quotes(path)
+        is_literal = quotes == "literal" or (quotes is None and evidence.is_literal())
+        if is_literal and quotes is None and evidence.num_wrapped:
+            warnings[QUOTES_AS_TEXT] += evidence.num_wrapped
     cells = _literal_cells(path) if is_literal else _quoted_cells(path)
     place, names = next(cells, (Place(str(path)), ()))
     if not names:
@@ -198,11 +165,39 @@ def _delimited_rows(path: Path) -> Iterator[Row]:
         raise FileError("the table has a header and no rows", where=place)
 
 
-def _is_literal(path: Path) -> bool:
-    lines = (line for _, line in read_lines(path))
-    header = next(lines).rstrip(b"\r\n").split(b"\t")
+class _TsvQuotes(NamedTuple):
+    """The evidence of a TSV file for its quotation marks: around cells, or part of their text.
+
+    ``has_quoted_header``: a name in marks. ``num_doubled`` counts cells in marks with doubled marks inside, as quoting
+    writes them; ``num_lone`` cells that quoting could not write (``"a" and "b"``); ``num_wrapped`` other cells in
+    marks. ``is_regular``: each line has a cell for each name, so that no cell can hold a tab or a line feed.
+    """
+
+    has_quoted_header: bool
+    is_regular: bool
+    num_doubled: int
+    num_lone: int
+    num_wrapped: int
+
+    def is_literal(self) -> bool:
+        """Return whether the marks are text."""
+        return self.is_regular and not self.has_quoted_header and (self.num_lone > 0 or not self.num_doubled)
+
+
+def _tsv_quotes(path: Path) -> _TsvQuotes:
+    lines = (line.rstrip(b"\r\n") for _, line in read_lines(path))
+    header = next(lines).split(b"\t")
     num_tabs = len(header) - 1 - header[-1].startswith(b"#")
-    return all(line.count(b"\t") == num_tabs for line in lines)
+    is_regular, counts, mark = not any(b"\r" in name for name in header), Counter[str](), _MARK.encode()
+    for line in lines:
+        is_regular = is_regular and line.count(b"\t") == num_tabs and b"\r" not in line
+        for cell in line.split(b"\t") if mark in line else ():
+            if cell.startswith(mark):
+                inside = cell[1:-1] if len(cell) > 1 and cell.endswith(mark) else mark
+                is_lone = mark in inside.replace(mark * 2, b"")
+                counts["lone" if is_lone else "doubled" if mark in inside else "wrapped"] += 1
+    is_quoted = any(len(name) > 1 and name.startswith(mark) and name.endswith(mark) for name in header)
+    return _TsvQuotes(is_quoted, is_regular, counts["doubled"], counts["lone"], counts["wrapped"])
 
 
 def _literal_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
@@ -211,52 +206,28 @@ def _literal_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
 
 
 def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
-    check_text(path)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=_delimiter(path), strict=True)
-        number = 1
-        try:
-            for values in reader:
-                if values:
-                    yield Place(str(path), number), values
-                number = reader.line_num + 1
-        except UnicodeDecodeError as error:
-            encoding = _likely_encoding(path)
-            raise FileError(
-                f"the table is not UTF-8 ({error.reason})",
-                where=Place(str(path), number),
-                do=f"convert it, here from {encoding}, and check the texts: iconv -f {encoding} -t UTF-8 "
-                f"{quote(str(path))} > {quote(str(path.with_stem(f'{path.stem}-utf8')))}",
-            ) from error
-        except csv.Error as error:
-            raise FileError(
-                f"the table cannot be read ({error})",
-                where=Place(str(path), number),
-                do='close the quoted cell of this row; a quote within a cell is written twice: ""',
-            ) from error
-
-
-def _likely_encoding(path: Path) -> str:
-    """Return GB18030 if the start of a file that is not UTF-8 reads as Chinese in it, else LATIN1 (any bytes).
-
-    Accented Latin letters also decode as GB18030, but stand alone between ASCII letters: there, a character is Chinese
-    by chance and swallows a letter. In Chinese text, most of the bytes above ASCII come in runs of two or more.
-    """
-    with path.open("rb") as file:
-        start = file.read(_ENCODING_SAMPLE)
-    runs = _HIGH_BYTES.findall(start)
-    paired = sum(len(run) for run in runs if len(run) > 1)
+    lines = _text_lines(path)
+    first = next(lines, "")
+    delimiter = _DELIMITERS[data_suffix(path)]
+    if delimiter == "," and "," not in first and ";" in first:
+        delimiter = ";"
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    number = 1
     try:
-        # The decoder holds back a character that the end of the sample cuts.
-        codecs.getincrementaldecoder("gb18030")().decode(start)
-    except UnicodeDecodeError:
-        return "LATIN1"
-    return "GB18030" if 2 * paired > sum(map(len, runs)) else "LATIN1"
+        for values in reader:
+            if values:
+                yield Place(str(path), number), values
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise FileError(
+            f"the table cannot be read ({error})",
+            where=Place(str(path), number),
+            do='close the quoted cell of this row; a quote within a cell is written twice: ""',
+        ) from error
 
 
-def _delimiter(path: Path) -> str:
-    """Return the delimiter of the file's suffix, for a .csv with semicolons alone in its first line a semicolon."""
-    usual = _DELIMITERS[path.suffix]
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        header = file.readline()
-    return ";" if usual == "," and "," not in header and ";" in header else usual
+def _text_lines(path: Path) -> Iterator[str]:
+    """Yield every line with its end, which may also be a carriage return alone."""
+    for number, line in numbered_lines(path):
+        # Not `splitlines`, which would also end lines at U+2028.
+        yield from io.StringIO(check_utf8(line, Place(str(path), number)), newline="")

@@ -43,6 +43,8 @@ def read_table(path: Path) -> Iterator[JsonObject]:
     import pyarrow.ipc
     import pyarrow.parquet
 
+    if not is_saved_dataset(path):
+        check_readable(path)
     try:
         if is_saved_dataset(path):
             for name in _shards(path):
@@ -57,14 +59,31 @@ def read_table(path: Path) -> Iterator[JsonObject]:
 
 def _bounded_rows(batches: Iterable[Any], path: Path) -> Iterator[JsonObject]:
     """Yield the rows of batches. Raises FileError for a batch that takes more than 2 GiB when decoded."""
-    remaining = iter(batches)
+    remaining, num_before = iter(batches), 0
     while True:
         with bounded_memory(str(path), limit=_MAX_BATCH_BYTES):
             batch = next(remaining, None)
-            rows = None if batch is None else batch.to_pylist()
+            try:
+                rows = None if batch is None else batch.to_pylist()
+            except UnicodeDecodeError as error:
+                raise _not_utf8(batch, Place(str(path), num_before + 1)) from error
         if rows is None:
             return
         yield from rows
+        num_before += len(rows)
+
+
+def _not_utf8(batch: Any, first: Place) -> FileError:
+    """Return the error for the first text of a batch that is not UTF-8; ``first`` is the place of its first row."""
+    for number in range(batch.num_rows):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                column[number].as_py()
+            except UnicodeDecodeError as error:
+                where = first._replace(line=(first.line or 1) + number, path=name)
+                problem = f"byte {error.start + 1} of a text is not UTF-8 (0x{error.object[error.start]:02x})"
+                return FileError(problem, where=where, do="write the table again with texts in UTF-8")
+    raise AssertionError("a text of the batch is not UTF-8")
 
 
 def read_parquet(path: Path) -> Iterator[JsonObject]:

@@ -9,7 +9,8 @@ from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config
 from steelyard.core.errors import EvidenceError, FileError, ModelError, Place
 from steelyard.core.types import Case, Message, OverLength, Response
-from steelyard.io.lines import check_readable, check_utf8
+from steelyard.io.encodings import check_utf8
+from steelyard.io.lines import check_readable
 from steelyard.networks.rendering import TODAY, TemplateFailure, Written, hidden, tokenise, write
 
 # Our own plain template, for base models that have none: roles as words, the tokenizer's EOS token at the end.

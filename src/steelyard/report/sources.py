@@ -17,6 +17,8 @@ from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import Case, Run
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import encode_case, read_cases
+from steelyard.io.compression import compression_of
+from steelyard.io.json_text import json_error
 from steelyard.io.lineage import RECORD_SUFFIX, record_folder
 from steelyard.io.lines import read_lines
 from steelyard.io.progress import track
@@ -159,8 +161,8 @@ def _known_cases(path: Path) -> KnownCases:
     """Read a case file, which checks it, and remember its keys. Raises the errors of `read_cases`."""
     keys: list[Key] = []
     has_simulated = False
-    # The rows of a Parquet file cannot be read one by one: they are stored as lines.
-    copy = TemporaryFile() if is_parquet(path) else None  # noqa: SIM115 (StoredLines closes it)
+    # The rows of a Parquet or compressed file cannot be read one by one: they are stored as lines.
+    copy = TemporaryFile() if is_parquet(path) or compression_of(path) else None  # noqa: SIM115 (StoredLines closes it)
     for case in track(read_cases(path), f"reading {path.name}"):
         keys.append(case.key)
         has_simulated = has_simulated or is_simulated(case)
@@ -219,7 +221,7 @@ def read_records(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[P
         except msgspec.ValidationError as error:
             raise _misfit(error, place) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RecordError(f"the line is not JSON, or cut off ({error})", where=place) from error
+            raise json_error(line, place, error) from error
 
 
 def _misfit(error: msgspec.ValidationError, place: Place) -> RecordError:

@@ -29,10 +29,11 @@ from steelyard.curation.uniform_columns import UniformColumns, with_uniform_colu
 from steelyard.evaluation.recognition import TABLE_KIND, recognise, table_columns
 from steelyard.io.atomic import part_folder, write_once
 from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, write_cases
+from steelyard.io.compression import data_suffix
 from steelyard.io.data_files import expand_inputs
 from steelyard.io.lineage import check_dataset_name, record_folder, source_datasets
 from steelyard.io.progress import log, track
-from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows, write_rows
+from steelyard.io.rows import ROW_SUFFIXES, Quotes, is_array, read_rows, write_rows
 from steelyard.io.run_folder import (
     Result,
     file_hash,
@@ -69,6 +70,8 @@ class Config(BaseConfig, frozen=True):
     """Keep one kind of evidence: human, llm or model. Judgments and ratings of the others are left out."""
     ratings_to_judgments: bool = False
     """Derive judgments from ratings. Equal ratings give no judgment."""
+    quotes: Quotes | None = None
+    """Quotation marks of a TSV file: around cells (cells), or text (literal). Default: by its header and its cells."""
     rows: Literal["joined", "apart"] | None = None
     """Rows of one prompt: a case (joined), or a case each (apart). Default: joined, for pairs and votes."""
     settings: JsonObject = {}  # noqa: RUF012  msgspec copies the default
@@ -235,7 +238,7 @@ def _size(path: Path) -> int:
 def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally) -> Conversion:
     is_to_cases = config.to_kind in (None, OWN_KIND)
     read_settings = config.settings if is_to_cases else {}
-    from_kind = config.from_kind or recognise(*files, settings=read_settings)
+    from_kind = config.from_kind or recognise(*files, settings=read_settings, quotes=config.quotes)
     to_kind = _target(from_kind, files, out, config)
     if to_kind == OWN_KIND and out.suffix not in CASE_SUFFIXES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
@@ -243,11 +246,11 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
     dropped: Counter[str] = Counter()
     taken: Counter[str] = Counter()
     is_read_in = to_kind == OWN_KIND
-    columns = table_columns(files, read_settings) if from_kind == TABLE_KIND else {}
+    columns = table_columns(files, read_settings, config.quotes) if from_kind == TABLE_KIND else {}
     reader: Format = build("formats", from_kind, read_settings | columns)
     writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
     with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
-        read = _counted(_read(files, from_kind, reader, warnings, tally), taken, "rows")
+        read = _counted(_read(files, from_kind, reader, warnings, tally, quotes=config.quotes), taken, "rows")
         if store is not None:
             read = _joined(track(read, f"reading {name}"), store, reader, warnings)
         elif reader.has_evidence_rows:
@@ -318,11 +321,18 @@ def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
 
 
 def _read(
-    files: Sequence[Path], kind: str, reader: Format, warnings: Counter[str], tally: ConversionTally
+    files: Sequence[Path],
+    kind: str,
+    reader: Format,
+    warnings: Counter[str],
+    tally: ConversionTally,
+    *,
+    quotes: Quotes | None,
 ) -> Iterator[Case]:
-    if kind == OWN_KIND and all(file.suffix in CASE_SUFFIXES and not _is_array(file) for file in files):
+    if kind == OWN_KIND and all(data_suffix(file) in CASE_SUFFIXES and not _is_array(file) for file in files):
         return read_case_files(files)
-    rows = count_pictures(tally.rows(chain.from_iterable(map(read_rows, files))), warnings)
+    read = chain.from_iterable(read_rows(file, quotes=quotes, warnings=warnings) for file in files)
+    rows = count_pictures(tally.rows(read), warnings)
     return count_blanks(reader.read(rows, warnings), warnings)
 
 

@@ -11,11 +11,12 @@ from typing import Literal
 import msgspec
 
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, FileError, choices, listed
+from steelyard.core.errors import EvidenceError, FileError, Place, choices, listed
 from steelyard.core.types import Case, Counts, JsonObject, Run
 from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.json_text import decode_json
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
-from steelyard.io.lines import check_text, read_toml
+from steelyard.io.lines import check_text, read_toml, read_whole
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.judging.asking import token_use
 from steelyard.judging.batches import BatchPlan, check_batch_options, open_batches, release_before_sending
@@ -139,10 +140,9 @@ def _read(path: Path) -> JsonObject:
     if path.suffix != ".json":
         return read_toml(path)
     check_text(path)
-    content = path.read_bytes()
     try:
-        return msgspec.json.decode(content, type=JsonObject)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decode_json(read_whole(path), Place(str(path)), JsonObject)
+    except msgspec.ValidationError as error:
         raise FileError(
             f"not a plan in JSON ({error})", where=str(path), allowed='{"models": [{"chat": {…}}]}'
         ) from error

@@ -123,6 +123,7 @@ CONVERT = StageVerb(
         SettingOption("evidence"),
         SettingOption("ratings_to_judgments"),
         SettingOption("rows"),
+        SettingOption("quotes"),
         *in_panel(
             "Columns of your own table",
             *(

@@ -14,7 +14,8 @@ from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject
-from steelyard.io.lines import check_text, check_utf8
+from steelyard.io.encodings import check_utf8
+from steelyard.io.lines import check_text
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,6 +12,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Chat
 from steelyard.core.types import JsonObject, Record
+from steelyard.io.json_text import decode_json
 from steelyard.io.lines import read_lines
 
 
@@ -92,8 +93,8 @@ def build(config: Config) -> Chat:
 def _read(path: Path) -> Iterator[Recording]:
     for place, line in read_lines(path):
         try:
-            recording = msgspec.json.decode(line, type=Recording)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            recording = decode_json(line, place, Recording)
+        except msgspec.ValidationError as error:
             raise RecordError(f"no recorded reply ({error})", where=place, allowed='{"text": "[[A]]"}') from error
         if recording.text is None and recording.failure is None:
             raise RecordError("neither a text nor a failure", where=place, allowed='"text", or "failure"')

@@ -21,6 +21,8 @@ from steelyard.annotation.answers import Span
 from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import JsonObject
+from steelyard.io.json_text import decode_json
+from steelyard.io.lines import read_whole
 from steelyard.io.rows import is_array, read_rows
 from steelyard.workbench.exchange.external_forms import (
     SCORES,
@@ -172,10 +174,7 @@ def _records(path: Path) -> Iterator[tuple[JsonObject, Place, int]]:
     if is_array(path):
         yield from ((row.value, row.place, 0) for row in read_rows(path))
         return
-    try:
-        page = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(f"is no JSON, or cut off ({error})", where=str(path)) from None
+    page = decode_json(read_whole(path), Place(str(path)))
     items = page.get("items") if isinstance(page, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise FileError(

@@ -15,6 +15,8 @@ import msgspec
 from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import FileError, Place, RecordError
 from steelyard.core.types import JsonObject
+from steelyard.io.json_text import decode_json
+from steelyard.io.lines import read_whole
 from steelyard.workbench.exchange.external_forms import (
     SCORES,
     ExternalTool,
@@ -98,10 +100,7 @@ def _export_files(folder: Path) -> list[Path]:
 
 def _read(path: Path, entries: Mapping[str, ManifestTask], skipped: Counter[str]) -> Iterator[ExternalAnswer]:
     """Yield the answers of the person whose state a file is. A task that was opened and left empty has none."""
-    try:
-        state = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(f"is no JSON, or cut off ({error})", where=str(path)) from None
+    state = decode_json(read_whole(path), Place(str(path)))
     person = state.get("user_id") if isinstance(state, dict) else None
     answered = state.get(_LABELS) if isinstance(state, dict) else None
     if not isinstance(person, str) or not person or not isinstance(answered, dict):

@@ -13,6 +13,7 @@ from steelyard.core.errors import FileError, Place, UserError
 from steelyard.core.types import Case
 from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
+from steelyard.io.compression import compression_of
 
 _BLOCK = 2**20
 
@@ -40,6 +41,9 @@ def read_upload(file: BinaryIO, name: str) -> list[Case]:
         with path.open("wb") as copy:
             while block := file.read(_BLOCK):
                 copy.write(block)
+        # The limit of a request says nothing of what an archive holds.
+        if (kind := compression_of(path)) is not None:
+            raise FileError(f"is compressed ({kind.name})", where=shown, do="unpack it, and upload the result")
         try:
             return list(read_cases(path))
         except UserError as error:
