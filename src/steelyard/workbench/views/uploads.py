@@ -56,5 +56,7 @@ def _renamed(error: UserError, path: str, name: str) -> UserError:
         where = where._replace(file=where.file.replace(path, name))
     elif where is not None:
         where = where.replace(path, name)
-    texts = [text and text.replace(path, name) for text in (error.problem, error.allowed, error.do)]
+    # A remedy may also name a file to write beside it.
+    folder = f"{Path(path).parent}/"
+    texts = [text and text.replace(path, name).replace(folder, "") for text in (error.problem, error.allowed, error.do)]
     return type(error)(texts[0] or "", where=where, allowed=texts[1], do=texts[2])
