@@ -117,7 +117,7 @@ def test_an_answer_is_stored_with_the_ids_and_spans_of_the_stored_text(served):
     assert [TEXTS[0][start:end] for start, end, *_ in marks] == ["ChatGPT", "😀"]
     assert tasks_of(served, person, project) == {"tasks": [], "guidelines": {}, "reason": "all had"}
     status, figures = server.request("GET", f"/annotate/progress?project={project}&since=0", person)
-    assert (status, figures) == (200, {"today": 1, "total": 1, "agreement": None})
+    assert (status, figures) == (200, {"today": 1, "total": 1, "agreement": None, "to_align": 0})
 
 
 def test_agreement_is_shown_after_the_gate(served):

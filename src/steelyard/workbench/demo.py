@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import msgspec
 from sqlalchemy.orm import Session
@@ -27,6 +28,7 @@ from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.pipeline.alignment import all_items_to_align
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.waiting import ROLE_OF
 from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.simulation import (
     Crew,
@@ -50,7 +52,6 @@ _NUM_PROMPTS = 60
 _DAYS = 8
 _PACE = 400.0
 """Some minutes of work of each person stand for the days of a project, which end before the visitor comes."""
-_ROLE_OF: dict[Layer, Role] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
 _FILE = "workbench.db"
 _NUM_QUALIFICATION = 5
 _ORDERING_KINDS = ("ranking", "pairwise", "baseline")
@@ -200,7 +201,7 @@ def start_project(
 
         annotators = tuple(add("annotator", number) for number in range(num_annotators))
         layers: dict[Layer, tuple[int, ...]] = {
-            layer: tuple(add(_ROLE_OF[layer], number) for number in range(2)) for layer in LAYERS
+            layer: tuple(add(cast(Role, ROLE_OF[layer]), number) for number in range(2)) for layer in LAYERS
         }
         add("administrator", 0)
         if qualification:

@@ -158,7 +158,7 @@ def export_items(
     from steelyard.io.cases import write_cases
     from steelyard.workbench.pipeline.case_export import export_cases
     from steelyard.workbench.pipeline.projects import count_states
-    from steelyard.workbench.pipeline.stranded import waiting_lines
+    from steelyard.workbench.pipeline.waiting import waiting_lines
     from steelyard.workbench.storage.audit_log import Deed, record
 
     opened = open_workbench(database)

@@ -22,6 +22,7 @@ from steelyard.workbench.pipeline.projects import CALIBRATION_SHARE, settings_of
 from steelyard.workbench.pipeline.stopping_notes import saved_answers
 from steelyard.workbench.pipeline.stranded import StrandedWork, stranded_work
 from steelyard.workbench.pipeline.tallies import DAY
+from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredWorkDay
 from steelyard.workbench.storage.tables import StoredItem, StoredPerson, StoredProject, StoredReview, StoredTask
 
@@ -87,7 +88,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``answers_saved``: those that ``stopped_rounds`` of items did not ask for, being sure enough (`stopping_rule`).
     ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
-    ``stranded``: work that waits for nobody. ``discards``: responses that people took out.
+    ``stranded``: work that waits for nobody; ``waiting``: for people. ``discards``: responses that people took out.
     ``queue``: null where items come in the order of their import.
     """
 
@@ -107,6 +108,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     forecast: ProjectForecast
     forecast_at: float
     stranded: tuple[StrandedWork, ...]
+    waiting: tuple[WaitingWork, ...]
     queue: QueueFigures | None
 
 
@@ -136,6 +138,7 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
         stranded=stranded_work(session, project),
+        waiting=waiting_work(session, project.id),
         queue=queue_figures(session, project.id),
     )
 

@@ -6,17 +6,18 @@ all where the team is not larger than the number of answers that a task needs. A
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Select, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, ItemState
-from steelyard.core.text import natural_order, number_of
+from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY
+from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.departures import abandoned
-from steelyard.workbench.pipeline.projects import ProjectSettings, count_states, settings_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import may_work
+from steelyard.workbench.pipeline.waiting import ROLE_OF
 from steelyard.workbench.pipeline.work_limits import closed_categories
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -35,15 +36,7 @@ Reason = Literal[
 too low there (`work_limits`); the rule of rework leaves out everybody, in one way or the other; everybody who may has
 had the task. Of items: no account has the role that decides; all of that role have worked on the item; somebody who
 has to align has a closed account, or another role by now."""
-_STATE_TEXTS = {
-    "annotating": "in annotation",
-    "aligning": "in alignment",
-    "delivery review": "in delivery review",
-    "operations review": "in operations review",
-    "validation": "in validation",
-}
-_ROLE_OF = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
-_WAITING = {state: _ROLE_OF[layer] for state, layer in (REVIEWED_BY | SETTLED_BY).items()}
+_WAITING = {state: ROLE_OF[layer] for state, layer in (REVIEWED_BY | SETTLED_BY).items()}
 _MOST_TASKS = 5000
 _NUM_EXAMPLES = 5
 
@@ -108,24 +101,6 @@ class _Team(NamedTuple):
         if self.skilled(category):
             return None
         return "record" if self._with_skill(category) else "skills"
-
-
-def waiting_lines(session: Session, project: int) -> tuple[str, ...]:
-    """Return a line for each state in which items of a project wait: how many, whose turn it is, and where.
-
-    A role that no open account has is named with the command that makes one.
-    """
-    counts = count_states(session, project)
-    roles = set(session.scalars(select(StoredPerson.role).where(StoredPerson.is_active.is_(True)).distinct()))
-    lines: list[str] = []
-    for state in get_args(ItemState):
-        if state in ("finished", "dropped") or not counts.get(state):
-            continue
-        role = _WAITING.get(state, "annotator")
-        page = {"annotating": "Annotate", "aligning": "Align"}.get(state, "Review")
-        missing = "" if role in roles else f"; nobody is: steelyard workbench add-person NAME --role {role}"
-        lines.append(f"{number_of(counts[state], 'item')} {_STATE_TEXTS.get(state, state)} ({role}: {page}{missing})")
-    return tuple(lines)
 
 
 def stranded_work(session: Session, project: StoredProject) -> tuple[StrandedWork, ...]:

@@ -27,6 +27,8 @@ from steelyard.workbench.pipeline.question_words import (
     question_in_words,
     reason_label,
 )
+from steelyard.workbench.pipeline.waiting import count_waiting
+from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.answer_markdown import LONGEST_RENDERED, safe_markdown
 
 FOLDER = Path(__file__).parents[1]
@@ -37,6 +39,12 @@ def page(request: Request, template: str, visitor: Visitor | None, *, status: in
     """Return a page from a template of ``templates/``. Every template knows ``visitor``, ``words`` and ``may``."""
     language = language_of(request, visitor)
     words = words_of(language)
+    num_waiting = 0
+    # An error page asks nothing of the database, which may be the cause.
+    if visitor is not None and status == 200 and {"align", "settle"} & ALLOWED[visitor.role]:
+        database: Database = request.app.state.database
+        with database.looking_up() as session:
+            num_waiting = count_waiting(session, visitor.person, visitor.role)
     text = (
         _environment()
         .get_template(template)
@@ -47,6 +55,7 @@ def page(request: Request, template: str, visitor: Visitor | None, *, status: in
             may=frozenset() if visitor is None else ALLOWED[visitor.role],
             is_simulated=request.app.state.is_simulated,
             path=request.url.path,
+            num_waiting=num_waiting,
             **values,
         )
     )

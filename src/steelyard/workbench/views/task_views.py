@@ -17,6 +17,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import QuestionWords, catalogues_of, category_name, question_in_words
 from steelyard.workbench.pipeline.queues import Seat, may_work, responses_shown
 from steelyard.workbench.pipeline.submissions import guideline_of
+from steelyard.workbench.pipeline.waiting import num_to_align
 from steelyard.workbench.pipeline.work_limits import closed_categories, is_day_full
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -99,11 +100,13 @@ class OwnProgress(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A person's own figures: answers of the day and all, and the share of verdicts that others shared.
 
     ``agreement`` counts items behind the gate alone, so that it tells nothing about an open one; null without any.
+    ``to_align``: items of all projects that wait for the person at Align.
     """
 
     today: int
     total: int
     agreement: float | None
+    to_align: int
 
 
 def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment], *, at: float) -> TasksView:
@@ -145,6 +148,7 @@ def own_progress(session: Session, seat: Seat, *, since: float) -> OwnProgress:
         today=session.scalar(mine.where(StoredAnswer.at >= since)) or 0,
         total=session.scalar(mine) or 0,
         agreement=_agreement(session, seat).share,
+        to_align=num_to_align(session, seat.person.id),
     )
 
 
