@@ -10,6 +10,7 @@ import tiny
 from steelyard.cli.main import build_app
 from steelyard.core.errors import MissingPartError
 from steelyard.io.cases import read_cases
+from steelyard.io.run_folder import file_hash, read_run
 from steelyard.recipes.demo import real_demo
 from steelyard.stages import gemma
 
@@ -47,6 +48,15 @@ def test_people_gpt4_and_test_have_different_questions(done):
     assert labelled == prompts(out / "parts" / "gpt4.jsonl")
     assert len(people | labelled | test) == len(people) + len(labelled) + len(test) == 60
     assert prompts(out / "combined" / "cases.jsonl") == people | labelled
+
+
+def test_the_n_grams_learn_from_labels_that_no_network_chose(done):
+    out = done[0] / "out"
+    learned = read_run(out / "evaluated").inputs["train_cases"]
+    assert learned.sha256 == file_hash(out / "labels" / "cases.jsonl")
+    assert prompts(out / "labels" / "cases.jsonl") == prompts(out / "combined" / "cases.jsonl")
+    labels = {case.key: case.judgments for case in read_cases(out / "labels" / "cases.jsonl")}
+    assert all(labels[case.key] == case.judgments for case in read_cases(out / "gpt4" / "gpt4.jsonl"))
 
 
 def test_test_holds_people_s_judgments_alone(done):

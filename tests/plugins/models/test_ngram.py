@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -6,6 +10,7 @@ from steelyard.core.plugins import build
 from steelyard.core.types import Case, Pair, Response
 from steelyard.io.cases import write_cases
 from strategies import prompt
+from toy_prompts import toy_prompts
 
 
 def two(id, better, worse, text=None, **fields):
@@ -115,3 +120,24 @@ def test_few_prompts_still_leave_something_to_learn_from(tmp_path):
     for index in range(20):
         pairs = [two("1", "a", "b", text=f"one {index}"), two("2", "a", "b", text=f"two {index}")]
         assert margin(trained(tmp_path, pairs), pairs[0]) > 0
+
+
+SCORES = """
+import sys
+from steelyard.core.plugins import build
+from steelyard.io.cases import read_cases
+model = build("models", "ngram", {"train": sys.argv[1]})
+print([list(line.scores.values()) for line in model.score(read_cases(sys.argv[1]))])
+"""
+
+
+def test_scores_are_the_same_bits_with_the_kernels_of_other_processors(tmp_path):
+    write_cases(tmp_path / "train.jsonl", toy_prompts(40, right=True))
+    printed = set()
+    for kernels in ({}, {"OPENBLAS_CORETYPE": "Nehalem"}, {"OPENBLAS_CORETYPE": "Haswell"}, {"OMP_NUM_THREADS": "2"}):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **kernels}
+        command = [sys.executable, "-c", SCORES, tmp_path / "train.jsonl"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        printed.add(done.stdout)
+    assert len(printed) == 1
+    assert len(printed.pop()) > 100
