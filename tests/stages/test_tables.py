@@ -59,6 +59,29 @@ def test_a_common_first_line_is_no_prompt_beside_a_column_that_is_one(prompt):
         read(rows, from_kind="trl")
 
 
+def test_a_text_of_an_unknown_name_beside_two_answers_may_be_their_prompt():
+    rows = [{"Aufgabe": f"Nenne {n} Zahlen.", "chosen": f"Ja.\n{n}", "rejected": "Ja.\nnein"} for n in (1, 2)]
+    with pytest.raises(KindError, match=r'sy\.convert\(rows, chosen_column="chosen", .*prompt_column="Aufgabe"\)'):
+        read(rows)
+
+
+@pytest.mark.parametrize("name", ["messages", "conversation", "dialogue"])
+def test_the_prompt_of_texts_may_be_turns(name):
+    row = {name: turns(("user", "a"), ("assistant", "b"), ("user", "c")), "chosen": "x", "rejected": "y"}
+    (case,), _ = read([row])
+    assert ([turn.content for turn in case.prompt.messages], better(case)) == (["a", "b", "c"], ("x", "y"))
+
+
+def test_judges_of_a_table_are_people_unless_the_settings_say_models():
+    row = {"prompt": "q", "response_a": "x", "response_b": "y", "winner": "a", "judge": "gpt-4"}
+    (case,), counts = read([row])
+    assert counts.noted["judges read as people (of models: --set judge_kind=llm)"] == 1
+    (case,), counts = read([row], settings={"judge_kind": "llm"})
+    assert [(vote.judge, vote.kind) for vote in case.judgments] == [("gpt-4", "llm")]
+    (case,), _ = read([{**row, "judge": {"id": 4, "email": "a@b.org"}}])
+    assert case.judgments[0].judge == "a@b.org"
+
+
 def test_whole_conversations_hold_their_prompt_also_beside_a_title():
     def whole(answer):
         return turns(("user", "Hallo"), ("assistant", "Ja?"), ("user", "Wie spät?"), ("assistant", answer))

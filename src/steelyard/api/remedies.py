@@ -85,7 +85,7 @@ def _call_of(path: str, name: str, command: re.Match[str]) -> str:
         f"{key}={json.dumps(values if len(values) > 1 else values[0], ensure_ascii=False)}"
         for key, values in columns.items()
     )
-    return f"sy.convert({name}, {', '.join(keywords)})"
+    return f"sy.convert({name if name.isidentifier() else 'rows'}, {', '.join(keywords)})"
 
 
 def with_keywords(text: str, parameters: Parameters) -> str:

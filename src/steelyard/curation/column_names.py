@@ -5,7 +5,7 @@ conversion holds and the user can name instead.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -42,6 +42,14 @@ _PROMPTS = (
     "pergunta", "domanda", "вопрос", "سؤال", "प्रश्न", "問題", "質問", "질문", "问题", "提示", "提示词", "指令",
     "题目", "user_message", "user_query", "user", "human", "context", "request", "task", "post",
 )  # fmt: skip
+_CONVERSATIONS = ("messages", "conversation", "dialogue", "dialog", "history")
+"""Names of prompts that are turns."""
+_OF_ROWS = re.compile(
+    r"(?:^|_)(?:id|ids|url|link|date|time|source|model|dataset|subset|split|type|kind|category|lang\w*|system\w*|"
+    r"note\w*|comment\w*|reason\w*|explanation|rationale|licen[cs]e|name|tags?|title|meta\w*|author|domain|topic)$"
+)
+"""Names of fields that are no prompts."""
+_LONG_NAME = 24
 _EXTRA = ("instruction", "input")
 """The two columns that are one prompt together, after Alpaca."""
 _SYSTEMS = ("system", "system_prompt", "system_message")
@@ -114,7 +122,20 @@ _SHORT_LABEL, _MOST_LABELS = 24, 6
 def prompt_name(row: JsonObject) -> str | None:
     """Return the field that has a name of prompts, and a text or turns; null without one."""
     words = {name.strip().casefold(): name for name, value in row.items() if _is_answer(value)}
-    return next((words[word] for word in _PROMPTS if word in words), None)
+    open_words = {word: name for word, name in words.items() if _is_open(row[name])}
+    both = ((word, words) for word in _PROMPTS), ((word, open_words) for word in _CONVERSATIONS)
+    return next((names[word] for word, names in chain(*both) if word in names), None)
+
+
+def may_hold_prompt(row: JsonObject, sides: Collection[str]) -> bool:
+    """Return whether a field beside two answers could be their prompt: a text of several words under no known name."""
+    return any(
+        isinstance(value, str)
+        and (any(map(str.isspace, value.strip())) or len(value) > _LONG_NAME)
+        and not _OF_ROWS.search(name.casefold())
+        for name, value in row.items()
+        if name not in sides
+    )
 
 
 def label_word(label: str) -> str:
@@ -242,7 +263,7 @@ class ColumnGuess:
     def _add_prompt(self) -> None:
         prompt = self.settings.get("prompt_column")
         if prompt is None:
-            prompt = self._first(_PROMPTS, _is_answer)
+            prompt = self._first(_PROMPTS, _is_answer) or self._first(_CONVERSATIONS, _is_open)
         both = [self._by_word.get(word) for word in _EXTRA]
         if prompt in (both[0], [both[0]], (both[0],)) and both[1] in self._free(_is_text):
             prompt = both
@@ -257,7 +278,7 @@ class ColumnGuess:
         if is_alone:
             self._add("reference_column", _REFERENCES, _is_text)
         if has_labels or "rating_column" in self.settings:
-            self._add("judge_column", _JUDGES, _is_name)
+            self._add("judge_column", _JUDGES, lambda value: _is_name(value) or isinstance(value, dict))
             self._add("time_column", _TIMES, _is_name)
             self._add("batch_column", _BATCHES, _is_name)
         if "author_column" not in self.settings and (authors := self._authors()):
@@ -331,6 +352,12 @@ def _is_answer(value: Any) -> bool:
     """Return whether a cell can be a text, or turns."""
     items = [value] if isinstance(value, dict) else value
     return isinstance(value, str) or (isinstance(items, list) and bool(items) and all(_is_turn(item) for item in items))
+
+
+def _is_open(value: Any) -> bool:
+    """Return whether a cell is turns that end before an answer."""
+    last = value[-1] if isinstance(value, list) and value else None
+    return isinstance(last, dict) and last.get("role", last.get("from", "gpt")) not in ("assistant", "gpt")
 
 
 def _is_turn(value: Any) -> bool:

@@ -110,7 +110,7 @@ def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format], *, 
     kinds_read = [kind for kind, number in num_known.items() if number == max(num_known.values())]
     # The format of a published set names its source and its language: it is not for any table of questions.
     is_published = {*kinds_read} <= read_data("prompt_sources.toml").keys()
-    if is_published and has_answers:
+    if is_published and has_answers and all(len(fields - {*readers[kind].keys}) > 1 for kind in kinds_read):
         return None
     what = "the prompts of that published set" if is_published else "prompts without answers to compare"
     return f"say --from {' or --from '.join(kinds_read)} if these are {what}"

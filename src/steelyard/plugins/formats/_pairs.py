@@ -43,7 +43,7 @@ SIDES = ("chosen", "rejected")
 NOT_SEPARABLE = "prompts inside the answers"
 """The counter of written conversations whose prompt a reader would cut elsewhere."""
 _SYSTEM = "system"
-_ASSISTANT_MARK = "\n\nAssistant:"
+ASSISTANT_MARK = "\n\nAssistant:"
 
 
 class PairTurns(NamedTuple):
@@ -129,8 +129,8 @@ def implicit_turns(
     if not (isinstance(chosen, str) and isinstance(rejected, str)):
         return shared_turns(row, sides, do=do)
     common = os.path.commonprefix([chosen, rejected])  # noqa: RUF071  a prefix of characters is intended
-    at = common.rfind(_ASSISTANT_MARK)
-    end = at + len(_ASSISTANT_MARK)
+    at = common.rfind(ASSISTANT_MARK)
+    end = at + len(ASSISTANT_MARK)
     if at < 0:
         end = common[: min(map(len, (chosen, rejected))) - 1].rfind("\n") + 1
     name = prompt_name({key: value for key, value in row.value.items() if key not in sides})

@@ -197,6 +197,9 @@ class TableColumns(NamedTuple):
 
     def _name(self, row: Row, column: str | None) -> str | None:
         value = row.value.get(column) if column else None
+        if isinstance(value, dict):
+            # Label Studio's annotator is a number, or an object.
+            value = next((value[key] for key in ("email", "username", "id") if value.get(key)), value)
         if value is None or value == "":
             return None
         if isinstance(value, bool) or not isinstance(value, str | int | float):

@@ -12,10 +12,11 @@ from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message
-from steelyard.curation.column_names import prompt_name
+from steelyard.curation.column_names import may_hold_prompt, prompt_name
 from steelyard.curation.format_support import carrying, carrying_pairs
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
+    ASSISTANT_MARK,
     NOT_SEPARABLE,
     SIDES,
     PairFormat,
@@ -100,7 +101,7 @@ def _trl(config: TrlConfig) -> RowFormat:
             set(SIDES) <= row.keys()
             and not _lists_texts(row["chosen"])
             and not _is_hh_rlhf(row)
-            and ("prompt" in row or prompt_name(row) is None or _are_whole(row))
+            and ("prompt" in row or _are_whole(row) or not _has_prompt_apart(row))
         ),
         parse=_parse_trl,
         row_of=layout.row,
@@ -136,6 +137,14 @@ def _is_hh_rlhf(row: JsonObject) -> bool:
 def _has_title(row: Row) -> bool:
     """Return whether the prompt is a text, and both answers are conversations that begin before the answer."""
     return isinstance(row.value["prompt"], str) and _are_whole(row.value)
+
+
+def _has_prompt_apart(row: JsonObject) -> bool:
+    """Return whether a field beside two answers may be their prompt; transcripts hold it themselves."""
+    sides = [row[key] for key in SIDES]
+    is_marked = all(isinstance(side, str) and ASSISTANT_MARK in side for side in sides)
+    are_texts = all(isinstance(side, str) for side in decoded_turns(sides))
+    return not is_marked and (prompt_name(row) is not None or (are_texts and may_hold_prompt(row, SIDES)))
 
 
 def _are_whole(row: JsonObject) -> bool:
