@@ -2,7 +2,7 @@
 
 In reading order: `_turns` (fields as turns, transcripts, exchanges), `_rows` (`RowFormat`, a format as a value; the
 reader of a case, ids, the form of a row, numbers as ratings), `_pairs` (`PairFormat`, one better and one worse answer
-per row; ranks as tiers), `_annotation_tools` (names of the user's choice).
+per row; ranks as tiers), `_annotation_tools` (names of the user's choice), `_tool_exports` (flat exports as records).
 
 Then the formats: `pairwise` and `conversation_pairs` are pairs; `rewardbench` and `rmb` benchmarks; `whole_cases`,
 `ranked_answers`, `message_trees`, `judged_outputs` and `site_votes` have ranks or verdicts; `ultrafeedback`,

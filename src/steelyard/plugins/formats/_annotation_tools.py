@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from string import ascii_uppercase
 from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -53,13 +54,15 @@ class RankedTiers(NamedTuple):
 PROMPT_NAMES = ("prompt", "instruction", "question", "input", "query", "conversation", "messages", "text", "context")
 """The names of a prompt's field, in order of preference."""
 _ANSWER = re.compile(r"(response|completion|generation|reply|answer|output|text|candidate)[-_ ]?\w*|chosen|rejected")
+_LETTERS = ascii_uppercase
 _ITEM_TEXTS = ("body", "text", "content", "html", "title")
 
 
 class NamedItem(NamedTuple):
     """The fields of a record by their meaning: ``others`` are neither the prompt nor an answer.
 
-    ``item_key`` and ``text_key`` are set where the answers are items of a list (``[{"id": …, "body": …}, …]``).
+    ``item_key`` and ``text_key`` are set where the answers are items of a list (``[{"id": …, "body": …}, …]``), and
+    ``item_key`` alone where they are its texts, which are named A, B, ….
     """
 
     prompt_key: str
@@ -92,6 +95,12 @@ def named_item(
         responses = read_items(data[item_key], text_key, place._replace(path=item_key))
         others = {name: value for name, value in data.items() if name not in (prompt_key, item_key)}
         return NamedItem(prompt_key, messages, responses, others, item_key, text_key)
+    text_lists = [name for name, value in data.items() if has_items and is_answer_name(name) and _are_texts(value)]
+    if text_lists:
+        named = zip(_LETTERS, data[text_lists[0]], strict=False)
+        responses = tuple(Response(id=letter, text=text) for letter, text in named)
+        others = {name: value for name, value in data.items() if name not in (prompt_key, text_lists[0])}
+        return NamedItem(prompt_key, messages, responses, others, text_lists[0])
     names = [name for name in data if name != prompt_key and (name in ranked or is_answer_name(name))]
     # An answer's name with another value (a number of tokens) is not an answer.
     answers = {name: data[name] for name in names if name in ranked or isinstance(data[name], str | list)}
@@ -121,7 +130,7 @@ def field_names(case: Case) -> dict[str, str]:
 
 def form_facts(source: NamedItem, data: JsonObject) -> JsonObject:
     """Return the facts by which ``data_of`` writes the same names again, for ``as_read``."""
-    items = data.get(source.item_key or "", ())
+    items = data.get(source.item_key or "", ()) if source.text_key else ()
     return {
         "prompt": source.prompt_key,
         "item_key": source.item_key,
@@ -141,10 +150,10 @@ def data_of(
     prompt = text_or_list(case.prompt.messages, "user", as_list=prompt_key in lists)
     if form.get("fields"):
         names = {response.id: response.id for response in case.responses}
-    if names is None:
-        answers: JsonObject = {
-            form.get("item_key", "items"): written_items(case, form, dropped, form.get("text_key", "body"))
-        }
+    if names is None and "item_key" in form and "text_key" not in form:
+        answers: JsonObject = {form["item_key"]: [answer_text(response, dropped) for response in case.responses]}
+    elif names is None:
+        answers = {form.get("item_key", "items"): written_items(case, form, dropped, form.get("text_key", "body"))}
     else:
         answers = {
             name: text_or_list(answer_turns(response), "assistant", as_list=name in lists)
@@ -171,6 +180,10 @@ def _is_items(value: Any) -> bool:
         and all(isinstance(item, dict) and "id" in item and "role" not in item for item in value)
         and any(isinstance(value[0].get(name), str) for name in _ITEM_TEXTS)
     )
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and 1 < len(value) <= len(_LETTERS) and all(isinstance(text, str) for text in value)
 
 
 def read_items(items: Sequence[Any], text_key: str, place: Place, *, noun: str = "item") -> tuple[Response, ...]:
@@ -268,7 +281,8 @@ class ToolFormat(NamedTuple):
 
     ``content_key`` is the key of prompt and answers, ``answer_keys`` those of the evidence, which ``read_answers``
     reads. ``ranked`` gives the names that the evidence ranks, ``evidence`` its judgments and ratings, ``write`` the
-    evidence of a case under names of fields. ``has_items``: the answers may be items of a list.
+    evidence of a case under names of fields. ``has_items``: the answers may be items of a list. ``whole`` makes a
+    record of the rows of a flat export, which share the ``group_key``.
     """
 
     kind: str
@@ -282,6 +296,8 @@ class ToolFormat(NamedTuple):
     evidence: Callable[[JsonObject, Sequence[Response], Place, Counter[str]], ToolEvidence]
     write: Callable[[Case, Counter[str], Mapping[str, str]], JsonObject]
     has_items: bool = False
+    whole: Callable[[Sequence[Row], Counter[str]], Row] = lambda rows, warnings: rows[0]
+    group_key: Callable[[Row], object] | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -291,11 +307,14 @@ class ToolFormat(NamedTuple):
     def format(self) -> RowFormat:
         """Return the format of the tool's records."""
         shared = (self.kind, self.keys, self.supports, self.matches, self._parse, self._rows)
-        return RowFormat(*shared, null_keys=self.keys, absent_keys=self.keys, made_keys=("id",))
+        return RowFormat(
+            *shared, null_keys=self.keys, absent_keys=self.keys, made_keys=("id",), group_key=self.group_key
+        )
 
     def _parse(self, reader: CaseReader) -> Case:
         """Return the case of a record. Answers that would be written differently are stored with its form."""
-        row = reader.row
+        row = self.whole(reader.rows, reader.warnings)
+        reader = reader._replace(rows=[row])
         content = self.read_content(row)
         answers = {key: self.read_answers(row, key) for key in self.answer_keys}
         ranked = self.ranked(answers) & content.keys()

@@ -5,7 +5,8 @@ Argilla is written from the record's ``to_dict`` in the repository argilla-io/ar
 list of ``{value, rank}``, 1 the best, equal ranks a tie: it becomes judgments on all of its pairs, with the question as
 their task. A number is a rating of the response that its question names (``response2-quality``), or of the only one.
 Other answers (labels, texts) are stored with the row and counted. The prompt and the answers are identified by the
-names of the fields; other fields are stored with the row.
+names of the fields; other fields are stored with the row. Records in columns are read too (`_tool_exports`), as are
+Label Studio's rows of JSON_MIN.
 
 Label Studio is written from the documentation of the tags Pairwise, Ranker and Rating and of the JSON export. A
 pairwise result has ``selected`` left or right, of the two answers that ``to_name`` names, or else of the task's first
@@ -34,6 +35,13 @@ from steelyard.plugins.formats._annotation_tools import (
     rankings_of,
 )
 from steelyard.plugins.formats._pairs import tiers_of
+from steelyard.plugins.formats._tool_exports import (
+    argilla_record,
+    is_annotation_row,
+    is_flat_record,
+    label_studio_task,
+    task_of,
+)
 
 _UNSORTED = "_"
 _VERDICTS: dict[str, Verdict] = {"left": "left", "right": "right"}
@@ -163,15 +171,19 @@ _ARGILLA = ToolFormat(
         "more than two responses", "judgments", "judges", "ratings", "raters",
     ),
     matches=lambda row: (
-        isinstance(row.get("fields"), dict)
-        and any(key in row for key in _ARGILLA.answer_keys)
-        and all(isinstance(row.get(key), dict | None) for key in _ARGILLA.answer_keys)
+        is_flat_record(row)
+        or (
+            isinstance(row.get("fields"), dict)
+            and any(key in row for key in _ARGILLA.answer_keys)
+            and all(isinstance(row.get(key), dict | None) for key in _ARGILLA.answer_keys)
+        )
     ),
     read_content=lambda row: _object(row, "fields"),
     read_answers=_object,
     ranked=_ranked_values,
     evidence=_argilla_evidence,
     write=_argilla_answers,
+    whole=argilla_record,
 )  # fmt: skip
 
 
@@ -316,8 +328,11 @@ _LABEL_STUDIO = ToolFormat(
         "more than two responses", "judgments", "judges", "ratings", "raters",
     ),
     matches=lambda row: (
-        isinstance(row.get("data"), dict)
-        and any(isinstance(row.get(key), list) for key in _LABEL_STUDIO.answer_keys)
+        is_annotation_row(row)
+        or (
+            isinstance(row.get("data"), dict)
+            and any(isinstance(row.get(key), list) for key in _LABEL_STUDIO.answer_keys)
+        )
     ),
     read_content=_task_data,
     read_answers=lambda row, key: row.items(key, default=()),
@@ -325,6 +340,8 @@ _LABEL_STUDIO = ToolFormat(
     evidence=_label_studio_evidence,
     write=_label_studio_lists,
     has_items=True,
+    whole=label_studio_task,
+    group_key=task_of,
 )  # fmt: skip
 
 KINDS = {

@@ -4,8 +4,9 @@ Potato is written from the page on the ranking schema and the exporters in the r
 annotation is ``{instance_id, user_id, labels: {schema: {rank_order}}}``, best first, ``=`` between equals. The exports
 keep the items in a separate file, so a row is an annotation that has been joined with its item's data under ``item`` (a
 layout of this project: none is published): the prompt and the answers by their names, which are the ranked
-identifiers, or a list of items with ``id`` and ``text``. Potato's own DPO export is ``{prompt, chosen, rejected}``: the
-format ``trl``.
+identifiers, a list of items with ``id`` and ``text``, or a list of texts. The page on pairwise annotation has
+``{selection: A, B or tie}`` and ``{scale_value}``, below 0 where the first answer is better. Potato's own DPO export is
+``{prompt, chosen, rejected}``: the format ``trl``.
 
 Prodigy is written from the public documentation of its choice interface and its support forum (the tool is not public):
 ``{text, options: [{id, text}], accept: [ids], answer}`` with ``_session_id``, ``_annotator_id``, ``_input_hash``,
@@ -16,7 +17,7 @@ no session.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from msgspec.structs import replace
@@ -40,10 +41,13 @@ from steelyard.plugins.formats._annotation_tools import (
     without_tasks,
     written_items,
 )
+from steelyard.plugins.formats._pairs import parse_number
 from steelyard.plugins.formats._rows import CaseReader, RowFormat, split_meta
 from steelyard.plugins.formats._turns import conversation_of
 
 _BETWEEN, _EQUAL = ",", "="
+_SIDES = {"left", "right"}
+_JOIN = "add the item to each row, under 'item': the record of the data file whose id is the row's instance_id"
 _PERSONAL = ("accept", "answer", "_session_id", "_annotator_id", "_timestamp")
 """The keys of Prodigy's rows that belong to one answer; all others belong to the task."""
 _ANSWERS = ("accept", "reject", "ignore")
@@ -59,7 +63,7 @@ def _placed(rows: Sequence[JsonObject]) -> list[Row]:
 def _potato_case(reader: CaseReader) -> Case:
     group, first = reader.rows, reader.row
     item = first.value["item"]
-    ranked = _ranked_names(group) & item.keys()
+    ranked = (_ranked_names(group) | (_SIDES if item.keys() >= _SIDES else set())) & item.keys()
     answers = named_item(item, first.at("item"), reader.warnings, ranked=ranked, has_items=True)
     shared, others = split_meta(group, reader.keys)
     row_id = first.value["instance_id"]
@@ -98,21 +102,22 @@ def _instance(row: Row) -> str:
     for key, form in (("instance_id", str | int), ("item", dict), ("labels", dict)):
         if not isinstance(row.value.get(key), form) or isinstance(row.value[key], bool):
             allowed = "instance_id: a text or number; item and labels: objects"
-            raise RecordError(f"the row lacks {key!r}", where=row.place, allowed=allowed)
+            do = _JOIN if key == "item" else None
+            raise RecordError(f"the row lacks {key!r}", where=row.place, allowed=allowed, do=do)
     return str(row.value["instance_id"])
 
 
 def _ranked_names(rows: Iterable[Row]) -> set[str]:
     """Return the identifiers that the rows rank."""
-    orders = (order for row in rows for _, order in _orders(row.value["labels"], Counter()))
+    orders = (order for row in rows for _, order in _orders(row.value["labels"], (), Counter()))
     return {name for order in orders for tier in _tiers(order) for name in tier}
 
 
-def _ranking_judgments(rows: Iterable[Row], names: Collection[str], warnings: Counter[str]) -> Iterator[Judgment]:
+def _ranking_judgments(rows: Iterable[Row], names: Sequence[str], warnings: Counter[str]) -> Iterator[Judgment]:
     """Yield the judgments of the rows. Raises RecordError for a ranking of other things than the answers."""
     for row in rows:
         user = row.value.get("user_id")
-        for schema, order in _orders(row.value["labels"], warnings):
+        for schema, order in _orders(row.value["labels"], names, warnings):
             tiers = _tiers(order)
             ranked = [name for tier in tiers for name in tier]
             if not set(ranked) <= set(names) or len(set(ranked)) < len(ranked):
@@ -123,17 +128,31 @@ def _ranking_judgments(rows: Iterable[Row], names: Collection[str], warnings: Co
             yield from judgments_of(RankedTiers(RankingSource(judge, "human", schema), tiers))
 
 
-def _ranked_again(rows: Sequence[JsonObject], names: Collection[str]) -> tuple[Judgment, ...] | None:
+def _ranked_again(rows: Sequence[JsonObject], names: Sequence[str]) -> tuple[Judgment, ...] | None:
     return read_again(lambda: tuple(_ranking_judgments(_placed(rows), names, Counter())))
 
 
-def _orders(labels: JsonObject, warnings: Counter[str]) -> Iterator[tuple[str, str]]:
+def _orders(labels: JsonObject, names: Sequence[str], warnings: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield the schemas with their orders; a comparison of the first two answers becomes an order of two."""
     for schema, value in labels.items():
-        order = value.get("rank_order") if isinstance(value, dict) else None
+        fields = value if isinstance(value, dict) else {}
+        order = fields.get("rank_order") or _order_of_two(fields, names)
         if isinstance(order, str):
             yield schema, order
         else:
             warnings["labels that are not rankings"] += 1
+
+
+def _order_of_two(fields: JsonObject, names: Sequence[str]) -> str | None:
+    """Return the order of a selection (A, B or tie), or of a scale whose negative values prefer the first answer."""
+    scale = fields.get("scale_value")
+    number = parse_number(str(scale)) if isinstance(scale, str | int | float) else None
+    better = {"A": -1, "B": 1, "tie": 0}.get(str(fields.get("selection")), number)
+    if better is None or len(names) < len(_SIDES):
+        return None
+    first, second = names[:2]
+    ends = (first, second) if better < 0 else (second, first)
+    return (_BETWEEN if better else _EQUAL).join(ends if better else (first, second))
 
 
 def _tiers(order: str) -> tuple[tuple[str, ...], ...]:
@@ -176,8 +195,9 @@ _POTATO = RowFormat(
         "system turns", "earlier turns", "prompt meta", "prompt ids", "response ids", "response meta",
         "more than two responses", "judgments",
     ),
+    # An export without items is one too: its error says how to join them.
     matches=lambda row: (
-        "instance_id" in row and all(isinstance(row.get(key), dict) for key in ("labels", "item"))
+        "instance_id" in row and isinstance(row.get("labels"), dict) and not {"item", "user_id"}.isdisjoint(row)
     ),
     parse=_potato_case,
     rows_of=_potato_rows,

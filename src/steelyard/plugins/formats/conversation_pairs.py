@@ -265,10 +265,15 @@ _SENDERS = {role: sender for sender, role in _ROLES.items()}
 def _parse_sharegpt(row: Row, warnings: Counter[str]) -> ParsedPair:
     turns = [sharegpt_message(row, turn, "conversations") for turn in row.items("conversations")]
     system = row.text("system", default="")
-    answers = [(sharegpt_message(row, row.value.get(key), key),) for key in SIDES]
+    are_texts = all(isinstance(row.value.get(key), str) for key in SIDES)
+    answers = [
+        answer_of(row.text(key)) if are_texts else (sharegpt_message(row, row.value.get(key), key),) for key in SIDES
+    ]
     turns = ([Message(role="system", content=system)] if system else []) + turns
     # A system text has two places in this format: the key ``system``, and the turns.
-    return ParsedPair(PairTurns(tuple(turns), *answers), {"system": system != "" or row.value.get("system")})
+    return ParsedPair(
+        PairTurns(tuple(turns), *answers), {"system": system != "" or row.value.get("system"), "texts": are_texts}
+    )
 
 
 def sharegpt_message(row: Row, turn: object, key: str) -> Message:
@@ -287,9 +292,17 @@ def _sharegpt_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> 
     system |= {"system": ""} if form.get("system") == "" else {}
     return {
         "conversations": [sharegpt_turn(turn) for turn in (prompt[1:] if is_apart else prompt)],
-        **{key: sharegpt_turn(_last_turn(answer, dropped)) for key, answer in zip(SIDES, turns[1:], strict=True)},
+        **_sharegpt_answers(turns, dropped, as_texts=form.get("texts", False)),
         **system,
     }
+
+
+def _sharegpt_answers(turns: PairTurns, dropped: Counter[str], *, as_texts: bool) -> JsonObject:
+    """Return both answers as turns; as texts, as in MedicalGPT's files, where they were read so and still can be."""
+    last = {key: _last_turn(answer, dropped) for key, answer in zip(SIDES, turns[1:], strict=True)}
+    if as_texts and all(turn.role == "assistant" for turn in last.values()):
+        return {key: turn.content for key, turn in last.items()}
+    return {key: sharegpt_turn(turn) for key, turn in last.items()}
 
 
 def sharegpt_turn(turn: Message) -> JsonObject:
@@ -308,6 +321,37 @@ _SHAREGPT = PairFormat(
     turn_fields=("from", "value"),
     null_keys=("system",),
 ).format()
+
+_V1_SIDES = ("chosen_messages", "rejected_messages")
+
+
+def _v1_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
+    """Return both conversations in blocks; the answers alone have a weight in the loss."""
+    dropped[NOT_SEPARABLE] += not turns.is_separable()
+    return {
+        key: [
+            {
+                "role": turn.role,
+                "content": [{"type": "text", "value": turn.content}],
+                "loss_weight": float(number >= len(turns.prompt)),
+            }
+            for number, turn in enumerate(turns.prompt + answer)
+        ]
+        for key, answer in zip(_V1_SIDES, turns[1:], strict=True)
+    }
+
+
+_V1 = PairFormat(
+    kind="llamafactory_v1",
+    keys=_V1_SIDES,
+    supports=carrying_pairs("answers of several turns"),
+    matches=lambda row: all(isinstance(row.get(key), list) for key in _V1_SIDES),
+    parse=lambda row, warnings: ParsedPair(shared_turns(row, _V1_SIDES), {}),
+    row_of=_v1_row,
+    turn_keys=_V1_SIDES,
+    turn_fields=("role", "content", "loss_weight"),
+).format()
+"""Written from ``data/v1_dpo_demo.jsonl`` of LLaMA-Factory: two whole conversations, contents as blocks."""
 
 KINDS = {
     "rlhflow": Plugin(
@@ -335,6 +379,9 @@ KINDS = {
     "llamafactory_sharegpt": without_settings(
         _SHAREGPT,
         "LLaMA-Factory's ShareGPT ranking data: ``conversations`` of ``{from, value}``, one chosen and one rejected"
-        " turn.",
+        " turn, or text (MedicalGPT).",
+    ),
+    "llamafactory_v1": without_settings(
+        _V1, "LLaMA-Factory's v1 pairs: ``chosen_messages`` and ``rejected_messages``, contents as blocks."
     ),
 }

@@ -1,0 +1,158 @@
+"""Flat exports of annotation tools: several people stay several judges, and what was not submitted does not count."""
+
+import pytest
+
+from format_rows import read, write
+from steelyard.core.errors import RecordError
+from steelyard.stages.convert import convert
+
+FIELDS = {"prompt": "什么是秤？", "response1": "称重的工具。", "response2": "不知道。"}
+TWO = {
+    "id": "r1", "status": "completed", "_server_id": "8f", **FIELDS,
+    "best.responses": [["response2", "response1"], ["response1", "response2"], ["response1", "response2"]],
+    "best.responses.users": ["u1", "u2", "u3"], "best.responses.status": ["submitted", "draft", "submitted"],
+    "best.suggestion": ["response1", "response2"], "best.suggestion.score": None, "best.suggestion.agent": "gpt",
+    "response1-depth.responses": [4], "response1-depth.responses.users": ["u1"],
+    "response1-depth.responses.status": ["submitted"],
+}  # fmt: skip
+RANKS = {"rank": [2, 1], "value": ["response1", "response2"]}
+ONE_LISTS = {
+    **FIELDS, "external_id": "r1", "metadata": "{}",
+    "best": {"user_id": ["u1", "u2"], "value": [RANKS, RANKS], "status": ["submitted", "discarded"]},
+    "best-suggestion": {"rank": [1, 2], "value": ["response1", "response2"]},
+    "best-suggestion-metadata": {"type": None, "score": None, "agent": "gpt"},
+}  # fmt: skip
+ONE_ITEMS = ONE_LISTS | {
+    "best": [
+        {
+            "user_id": user,
+            "value": [{"rank": 3 - rank, "value": f"response{rank}"} for rank in (1, 2)],
+            "status": status,
+        }
+        for user, status in (("u1", "submitted"), ("u2", "discarded"))
+    ]
+}
+
+
+def verdicts(one):
+    return [(item.judge, item.kind, item.left if item.verdict == "left" else item.verdict) for item in one.judgments]
+
+
+def test_argilla_2_in_columns():
+    (one,), warnings = read("argilla", TWO)
+    assert sorted(verdicts(one)) == [
+        ("gpt", "llm", "response1"),
+        ("u1", "human", "response2"),
+        ("u3", "human", "response1"),
+    ]
+    assert [(item.response, item.rater, item.dimension, item.value) for item in one.ratings] == [
+        ("response1", "u1", "depth", 4)
+    ]
+    assert (one.prompt.id, one.prompt.messages[0].content) == ("r1", "什么是秤？")
+    assert one.prompt.meta == {"status": "completed", "_server_id": "8f"}
+    assert warnings == {"responses that were not submitted": 1}
+
+
+@pytest.mark.parametrize("row", [ONE_LISTS, ONE_ITEMS])
+def test_argilla_1_in_columns(row):
+    (one,), warnings = read("argilla", row)
+    assert sorted(verdicts(one)) == [("gpt", "llm", "response1"), ("u1", "human", "response2")]
+    assert (one.prompt.id, warnings) == ("r1", {"responses that were not submitted": 1})
+
+
+@pytest.mark.parametrize("row", [TWO, ONE_LISTS, ONE_ITEMS])
+def test_columns_are_written_as_the_record_of_the_same_case(row):
+    (one,), _ = read("argilla", row)
+    (record,), _ = write("argilla", one)
+    (again,), _ = read("argilla", record)
+    assert (again.prompt.messages, again.responses, again.judgments, again.ratings) == (
+        one.prompt.messages,
+        one.responses,
+        one.judgments,
+        one.ratings,
+    )
+
+
+def test_argilla_without_answers_yet_and_with_labels():
+    row = {key: value for key, value in TWO.items() if "." not in key} | {
+        "kind.responses": [["good", "bad"]], "kind.responses.users": ["u1"], "kind.responses.status": ["submitted"],
+        "best.responses": None, "best.responses.users": None, "best.responses.status": None,
+    }  # fmt: skip
+    (one,), warnings = read("argilla", row)
+    assert (one.judgments, one.ratings) == ((), ())
+    assert warnings == {"answers that are neither rankings nor ratings of a response": 1}
+
+
+def min_row(task, person, **controls):
+    data = {"prompt": "q", "answer1": "a", "answer2": "b"}
+    return {"id": task, **data, **controls, "annotator": person, "annotation_id": person, "lead_time": 2.5}
+
+
+def test_json_min_joins_the_annotations_of_a_task():
+    rows = [
+        min_row(1, 4, best={"selected": "left"}),
+        min_row(1, 5, best=[{"selected": "right"}]),
+        min_row(2, 4, order=[{"ranker": {"rank": ["answer2", "answer1"]}}]),
+    ]
+    (one, two), warnings = read("label_studio", *rows)
+    assert [(item.judge, item.verdict, item.task) for item in one.judgments] == [
+        ("4", "left", "best"),
+        ("5", "right", "best"),
+    ]
+    assert [(item.judge, item.left, item.verdict) for item in two.judgments] == [("4", "answer2", "left")]
+    assert (one.prompt.id, two.prompt.id, warnings) == ("1", "2", {})
+    again, _ = read("label_studio", *write("label_studio", one, two)[0])
+    assert [item.judgments for item in again] == [one.judgments, two.judgments]
+
+
+def potato(label, item, user="u1"):
+    return {"instance_id": "i1", "user_id": user, "labels": {"s": label}, "item": {"id": "i1", "prompt": "q"} | item}
+
+
+@pytest.mark.parametrize(
+    "item", [{"responses": ["甲", "乙"]}, {"left": "甲", "right": "乙"}, {"answer1": "甲", "answer2": "乙"}]
+)
+@pytest.mark.parametrize(
+    ("label", "better"),
+    [
+        ({"selection": "A"}, "甲"),
+        ({"selection": "B"}, "乙"),
+        ({"selection": "tie"}, None),
+        ({"scale_value": "-2"}, "甲"),
+        ({"scale_value": 3}, "乙"),
+        ({"scale_value": "0"}, None),
+    ],
+)
+def test_potato_compares_two(item, label, better):
+    row = potato(label, item)
+    (one,), _ = read("potato", row)
+    (said,) = one.judgments
+    texts = {response.id: response.text for response in one.responses}
+    assert (said.judge, said.task) == ("u1", "s")
+    assert (texts[said.left] if said.verdict == "left" else None) == better
+    assert (said.verdict == "tie") == (better is None)
+    assert write("potato", one)[0] == [row]
+
+
+def test_potato_ranks_a_list_of_texts():
+    (one,), _ = read("potato", potato({"rank_order": "B,A=C"}, {"responses": ["甲", "乙", "丙"]}))
+    assert [(item.left, item.verdict, item.right) for item in one.judgments] == [
+        ("B", "left", "A"),
+        ("B", "left", "C"),
+        ("A", "tie", "C"),
+    ]
+
+
+def test_potato_without_items_names_the_remedy(tmp_path):
+    path = tmp_path / "export.jsonl"
+    path.write_text('{"instance_id": "i1", "user_id": "u1", "labels": {"s": {"rank_order": "B,A"}}, "spans": {}}\n')
+    with pytest.raises(RecordError, match=r"export\.jsonl:1: the row lacks 'item'(.|\n)*do: add the item to each row"):
+        convert(path, tmp_path / "cases.jsonl")
+
+
+def test_text_answers_after_sharegpt_turns_come_back_as_texts():
+    row = {"conversations": [{"from": "human", "value": "你好"}], "chosen": "好", "rejected": "坏"}
+    (one,), warnings = read("llamafactory_sharegpt", row)
+    assert [response.text for response in one.responses] == ["好", "坏"]
+    assert one.ranking == ((one.responses[0].id,), (one.responses[1].id,))
+    assert (write("llamafactory_sharegpt", one)[0], warnings) == ([row], {})
