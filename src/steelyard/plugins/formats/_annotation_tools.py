@@ -97,8 +97,8 @@ def named_item(
         return NamedItem(prompt_key, messages, responses, others, item_key, text_key)
     text_lists = [name for name, value in data.items() if has_items and is_answer_name(name) and _are_texts(value)]
     if text_lists:
-        named = zip(_LETTERS, data[text_lists[0]], strict=False)
-        responses = tuple(Response(id=letter, text=text) for letter, text in named)
+        letters = zip(_LETTERS, data[text_lists[0]], strict=False)
+        responses = tuple(Response(id=letter, text=text) for letter, text in letters)
         others = {name: value for name, value in data.items() if name not in (prompt_key, text_lists[0])}
         return NamedItem(prompt_key, messages, responses, others, text_lists[0])
     names = [name for name in data if name != prompt_key and (name in ranked or is_answer_name(name))]
