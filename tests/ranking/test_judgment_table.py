@@ -57,7 +57,7 @@ def test_an_empty_category_and_an_absent_language_are_named():
     ],
 )
 def test_a_judgment_counts_if_every_key_admits_it(only, admitted):
-    assert [index for index, one in enumerate(JUDGMENTS) if only.admits(one)] == admitted
+    assert [index for index, counts in enumerate(only.admits(JUDGMENTS)) if counts] == admitted
     assert len(judgment_table([case(judgments=JUDGMENTS)], only).judge) == len(admitted)
 
 
@@ -182,3 +182,36 @@ def test_nothing_in_nothing_out():
     for aggregate in ("none", "majority"):
         assert as_set(edges_of(verdicts(), aggregate)) == set()
     assert len(majority(verdicts()).graph) == 0
+
+
+def stage(short, task, stage, judge="j"):
+    return judgment(short, judge=judge, task=task, meta={"stage": stage})
+
+
+SETTLED = (
+    stage("a>b", "1-1", "annotation", "ann"),
+    stage("b>a", "1-1", "annotation", "甲"),
+    stage("a>b", "1-1-alignment", "alignment"),
+    stage("b>a", "1-1-delivery", "delivery"),
+    stage("a>c", "1-2", "annotation", "ann"),
+    stage("c>a", "1-2", "annotation", "甲"),
+    judgment("b>c", judge="m", kind="llm", task="1-1"),
+)
+
+
+def test_what_stands_is_the_last_stage_of_each_task():
+    # Of task 1-1 what delivery settled; of 1-2, which nobody settled, both answers; and what is of no stage.
+    assert Only(evidence=("aligned",)).admits(SETTLED) == [False, False, False, True, True, True, True]
+    assert Only(evidence=("aligned",), judge=("ann",)).admits(SETTLED) == [False] * 4 + [True, False, False]
+    assert Only().admits(SETTLED) == [True] * 7
+    found = judgment_table([case(judgments=SETTLED), case(id="q", judgments=JUDGMENTS)])
+    assert [outline.num_overruled for outline in found.cases] == [3, 0]
+    aligned = judgment_table([case(judgments=SETTLED)], Only(evidence=("aligned",)))
+    assert [outline.num_overruled for outline in aligned.cases] == [0]
+    assert len(aligned.judge) == 4
+
+
+def test_the_evidence_that_counts_is_aligned_or_all():
+    assert parse_only(["evidence=aligned"]) == {"evidence": ["aligned"]}
+    with pytest.raises(ConfigError, match="aligned"):
+        resolve_config(Only, {"evidence": ["both"]}, where="only")

@@ -16,7 +16,10 @@ def resolved(one, **choices):
 
 
 def test_a_response_that_nobody_compared_is_left_out_and_counted():
-    assert resolved(case(judgments=["b>a", "c?d"])) == ((("b",), ("a",)), ResolveCounts(unranked_responses=3))
+    assert resolved(case(judgments=["b>a", "c?d"])) == (
+        (("b",), ("a",)),
+        ResolveCounts(unranked_responses=3, ordered_by_majority=1),
+    )
 
 
 def test_a_case_without_judgments_keeps_what_it_has():
@@ -37,7 +40,7 @@ def test_pairs_stay_and_are_noted():
     with_pairs = case(responses="ab", judgments=["a>b"], pairs=(Pair(better="b", worse="a"),))
     (found,), resolution = resolve_cases([with_pairs])
     assert found.pairs == with_pairs.pairs
-    assert resolution.counts == ResolveCounts(pairs_kept=1)
+    assert resolution.counts == ResolveCounts(pairs_kept=1, ordered_by_majority=1)
 
 
 def test_pairs_on_which_a_vote_is_even_are_ties_and_counted():

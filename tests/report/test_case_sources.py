@@ -155,7 +155,7 @@ def test_rules_are_named_as_in_resolve():
     assert choose_rule([], None) is None
     rule = choose_rule(["judge=ann", "judge=bob"], "majority")
     assert (rule.only.judge, rule.aggregate) == (("ann", "bob"), "majority")
-    assert rule.only.admits(judgment("a>b", judge="ann"))
+    assert rule.only.admits([judgment("a>b", judge="ann")]) == [True]
     with pytest.raises(ConfigError, match="did you mean 'majority'"):
         choose_rule([], "majorty")
     with pytest.raises(ConfigError, match="unknown key 'kin'"):

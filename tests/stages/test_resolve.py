@@ -289,7 +289,7 @@ def test_processes_change_nothing(judged_file, summary, tmp_path):
 
 def test_without_quality_only_the_conflicts_are_told(judged_file, summary, tmp_path):
     found = summary_of(judged_file, tmp_path / "off", Config(quality=False))
-    assert set(found) == {"conflicts", "unranked_responses"}
+    assert set(found) == {"conflicts", "unranked_responses", "share_ordered_by_majority"}
     assert "ratio_low" not in found["conflicts"]["overall"]
     assert found["conflicts"]["overall"]["ratio"] == summary["conflicts"]["overall"]["ratio"]
 

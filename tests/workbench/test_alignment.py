@@ -1,5 +1,7 @@
 """Alignment and escalation: who sees a dispute, what settles it, and how it climbs the layers."""
 
+from itertools import compress
+
 import msgspec
 import pytest
 from sqlalchemy import select, update
@@ -7,6 +9,7 @@ from sqlalchemy import select, update
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
+from steelyard.ranking.judgment_table import standing
 from steelyard.workbench.pipeline.alignment import (
     QueuePage,
     add_remark,
@@ -244,6 +247,24 @@ def test_the_export_has_what_came_of_a_discussion_and_not_its_steps(database):
     # Nobody measures the time of a discussion: it is unknown, and not 0.
     assert {judgment.meta["seconds"] for judgment in both.judgments} == {10.0, None}
     assert {judgment.meta["seconds"] for judgment in aligned.judgments} == {None}
+
+
+def test_what_stands_of_an_export_of_both_is_what_was_aligned(database):
+    crew = Crew(database, responses="abc", delivery_share=0.0, operations_share=0.0)
+    first, second = crew.people["annotator"][:2]
+    crew.annotate(lambda person, _: ranked("a>b>c" if person == first else "c>b>a"), [first, second])
+    for each in crew.evidence():
+        for person in (first, second):
+            proposing(crew, person, each.task.id, ranked("b>a>c"))
+    crew.database.write(
+        lambda session: move(session, lock_item(session, crew.item().id), "accepted", person=None, at=crew.now())
+    )
+    with database.reading() as session:
+        project = session.get_one(StoredProject, crew.project)
+        (aligned,) = export_cases(session, project, evidence="aligned")
+        (both,) = export_cases(session, project, evidence="both")
+    assert len(both.judgments) == 9
+    assert list(compress(both.judgments, standing(both.judgments))) == list(aligned.judgments)
 
 
 def test_what_is_settled_is_exported_in_the_order_of_its_page(database):

@@ -1,5 +1,7 @@
 """Qualification: no real task before it is passed, the reference after each answer, and what managers decide."""
 
+from itertools import combinations
+
 import msgspec
 import pytest
 from sqlalchemy import select
@@ -8,12 +10,14 @@ from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.qualification import QualificationRules, accuracy_of, reference_answer, score_answer
 from steelyard.annotation.task_kinds import kind_named, kind_names
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.types import Judgment
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.qualification.material import import_qualification, take_gold
 from steelyard.workbench.qualification.results import qualification_figures
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks, progress_of
+from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.views.pages import words_of
 from steelyard.workbench.views.qualification_views import view_feedback
@@ -182,6 +186,46 @@ def test_a_case_without_a_reference_is_named_and_nothing_is_imported(school):
         assert qualification_figures(session, session.get_one(StoredProject, project)).available == 4
 
 
+def test_an_export_gives_a_task_for_what_people_agree_on_or_settled(school):
+    database, project, _ = school
+
+    def exported(number, *stages):
+        """Return a case as an export of `both` has it: the judgments of each stage's order of a, b and c."""
+        (plain,) = cases(1, first=number)
+        names = [response.id for response in plain.responses]
+        judgments = [
+            Judgment(
+                left=names[low], right=names[high], verdict=verdict, judge=judge, kind="human",
+                task="1-1" + ("" if stage == "annotation" else f"-{stage}"), meta={"stage": stage},
+            )
+            for stage, judge, verdict in stages
+            for low, high in combinations(range(len(names)), 2)
+        ]  # fmt: skip
+        return msgspec.structs.replace(plain, judgments=tuple(judgments), meta={"evidence": "both"})
+
+    differ = (("annotation", "j", "left"), ("annotation", "k", "right"))
+    read = [
+        exported(700, *differ),
+        exported(701, *differ, ("alignment", "alignment", "right")),
+        exported(702, differ[0]),
+    ]
+    made = database.write(
+        lambda session: import_qualification(session, session.get_one(StoredProject, project), read, by=None, at=NOON)
+    )
+    assert made == (2, 0, 1)
+    with database.reading() as session:
+        rows = session.scalars(select(StoredQualificationTask).order_by(StoredQualificationTask.id)).all()[-2:]
+        orders = [[tier[0] for tier in row.reference["ranking"]] for row in rows]
+    names = [[response.id for response in case.responses] for case in read[1:]]
+    assert orders == [names[0][::-1], names[1]]
+    with pytest.raises(EvidenceError, match="people differ on every task"):
+        database.write(
+            lambda session: import_qualification(
+                session, session.get_one(StoredProject, project), read[:1], by=None, at=NOON
+            )
+        )
+
+
 def test_the_same_file_sent_again_makes_no_task_twice(school):
     database, project, _ = school
 
@@ -193,7 +237,7 @@ def test_the_same_file_sent_again_makes_no_task_twice(school):
         )
         return made, import_qualification(session, row, cases_with_reference(5), by=None, at=NOON)
 
-    assert database.write(again) == ((1, 5), (0, 5))
+    assert database.write(again) == ((1, 5, 0), (0, 5, 0))
     with database.reading() as session:
         assert qualification_figures(session, session.get_one(StoredProject, project)).available == 5
         events = session.scalars(select(StoredEvent.action)).all()

@@ -6,6 +6,7 @@ they are. They become one ranking where they order the responses shown without c
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import msgspec
@@ -105,7 +106,9 @@ class RatersSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
     raters: tuple[CaseRater, ...]
 
 
-def summarise_raters(cases: Sequence[Case], admits: Callable[[Judgment], bool], *, where: str) -> RatersSummary:
+def summarise_raters(
+    cases: Sequence[Case], admits: Callable[[Sequence[Judgment]], Sequence[bool]], *, where: str
+) -> RatersSummary:
     """Return the reliability of the raters of cases, from the judgments that ``admits`` takes.
 
     Raises EvidenceError where no prompt has verdicts of two raters.
@@ -143,5 +146,5 @@ def summarise_raters(cases: Sequence[Case], admits: Callable[[Judgment], bool], 
     )
 
 
-def _admitted(case: Case, admits: Callable[[Judgment], bool]) -> Case:
-    return msgspec.structs.replace(case, judgments=tuple(filter(admits, case.judgments)))
+def _admitted(case: Case, admits: Callable[[Sequence[Judgment]], Sequence[bool]]) -> Case:
+    return msgspec.structs.replace(case, judgments=tuple(compress(case.judgments, admits(case.judgments))))

@@ -6,8 +6,9 @@ The accuracy of a round is the mean over its tasks. The reference answer is read
 ranking or the judgments, entries in ``meta``, and ratings with their spans.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, compress
 from typing import Any
 
 from steelyard.annotation.agreement import PairCounts
@@ -18,7 +19,8 @@ from steelyard.annotation.task_kinds import Catalogues, TaskKind
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.text import response_text
-from steelyard.core.types import Case, JsonObject, Ranking
+from steelyard.core.types import Case, JsonObject, Judgment, Ranking
+from steelyard.ranking.judgment_table import standing
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 
@@ -104,18 +106,22 @@ def _points(kind: TaskKind, shown: Sequence[str], answer: TaskAnswer) -> dict[Po
 
 
 def _order(case: Case, shown: Sequence[str]) -> Ranking:
-    """Return the tiers of the responses shown by the ranking of the case, else by its judgments."""
+    """Return the tiers of the responses shown by the ranking of the case, else by the majority of what stands."""
     if case.ranking is not None:
         tiers = [tuple(each for each in tier if each in shown) for tier in case.ranking]
         if sorted(each for tier in tiers for each in tier) == sorted(shown):
             return tuple(tier for tier in tiers if tier)
-    among = [each for each in case.judgments if {each.left, each.right} <= set(shown) and each.verdict != "none"]
-    verdicts: dict[frozenset[str], str] = {}
-    for each in among:
-        better = {"left": each.left, "right": each.right}.get(each.verdict, "")
-        if verdicts.setdefault(frozenset((each.left, each.right)), better) != better:
-            raise _unusable(case, f"contradicting judgments of {each.left!r} and {each.right!r}")
-    once = list({frozenset((each.left, each.right)): each for each in among}.values())
+    votes: defaultdict[frozenset[str], defaultdict[str, list[Judgment]]] = defaultdict(lambda: defaultdict(list))
+    for each in compress(case.judgments, standing(case.judgments)):
+        if {each.left, each.right} <= set(shown) and each.verdict != "none":
+            better = {"left": each.left, "right": each.right}.get(each.verdict, "")
+            votes[frozenset((each.left, each.right))][better].append(each)
+    once: list[Judgment] = []
+    for verdicts in votes.values():
+        first, *others = sorted(verdicts.values(), key=len, reverse=True)
+        if others and len(others[0]) == len(first):
+            raise _unusable(case, f"contradicting judgments of {first[0].left!r} and {first[0].right!r}")
+        once.append(first[0])
     if len(once) < len(list(combinations(shown, 2))):
         raise _unusable(case, "no reference order of the responses of a task")
     rankings = rankings_of(once)

@@ -321,7 +321,7 @@ BATCH_OPTIONS = (
     StageOption("any_batch_model", "Read results under another model's name."),
 )
 """How a verb that asks models uses batch files."""
-ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME; repeat.", parse=_parse_only)
+ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME, or evidence=aligned; repeat.", parse=_parse_only)
 MODEL = StageOption("model", "A trained model's folder, or a kind: steelyard list models.", complete=complete_model)
 MODEL_SETTINGS = tuple(
     SettingOption(f"model.{name}", config=("steelyard.plugins.models.classifier", "Config"))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import msgspec
@@ -127,7 +128,8 @@ def supervise_cases(batch: ScoredBatch, rule: SupervisionRule) -> Supervised:
 def _kept_judgments(case: Case, codes: Sequence[int], only: Only) -> tuple[Judgment, ...]:
     # Codes are those of the admitted judgments, in order; the others stay and consume none.
     code = iter(codes)
-    return tuple(judgment for judgment in case.judgments if not only.admits(judgment) or next(code) == KEPT)
+    admitted = zip(case.judgments, only.admits(case.judgments), strict=True)
+    return tuple(judgment for judgment, counts in admitted if not counts or next(code) == KEPT)
 
 
 def compare_with_people(batch: ScoredBatch) -> AgreementWithPeople:
@@ -191,7 +193,7 @@ def _pairs(case: Case, supported: Sequence[Pair]) -> tuple[Pair, ...]:
 def _dropped(case: Case, batch: ScoredBatch, place: slice, codes: Sequence[int], only: Only) -> list[DroppedJudgment]:
     if not any(codes):
         return []
-    admitted = [judgment for judgment in case.judgments if only.admits(judgment)]
+    admitted = list(compress(case.judgments, only.admits(case.judgments)))
     scores = batch.scores[int(batch.table.verdicts.graph[place.start])].scores
     return [
         DroppedJudgment(

@@ -189,7 +189,7 @@ def _sums(graphs: RankedGraphs) -> NDArray[np.float64]:
         "num_prompts": is_judged,
         "num_prompts_in_conflict": conflicting > 0,
         "num_pairs": is_judged * _choose_two(num_responses),
-        "num_pairs_ordered": _num_ordered(graphs.tiers),
+        "num_pairs_ordered": num_ordered(graphs.tiers),
         # A prompt without a readable judgment has no ratio: it adds 0, and is not in the denominator either.
         "conflict_ratios": conflicting / np.maximum(judged, 1),
     }
@@ -231,7 +231,7 @@ def _sum_groups(sums: NDArray[np.float64], group: Integers, names: Sequence[str]
     return {name: row for name, row in table.items() if row.num_judgments or row.num_none}
 
 
-def _num_ordered(tiers: NDArray[np.int32]) -> Integers:
+def num_ordered(tiers: NDArray[np.int32]) -> Integers:
     """Count the pairs of ranked responses in different tiers, by graph: all pairs minus those within a tier."""
     num_graphs, width = tiers.shape
     graph, response = np.nonzero(tiers >= 0)

@@ -5,6 +5,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -36,22 +37,43 @@ class Only(Config, frozen=True):
     """The judges whose judgments count; empty for all."""
     batch: tuple[str, ...] = ()
     """The batches whose judgments count; empty for all."""
+    evidence: tuple[Literal["aligned"], ...] = ()
+    """``aligned``: without first answers to tasks that people aligned or settled later; empty for all."""
 
     @property
     def admits_all(self) -> bool:
         """Whether nothing is left out."""
-        return not (self.kind or self.judge or self.batch)
+        return not (self.kind or self.judge or self.batch or self.evidence)
 
-    def admits(self, judgment: Judgment) -> bool:
-        """Return whether the judgment counts."""
-        return (
-            (not self.kind or judgment.kind in self.kind)
+    def admits(self, judgments: Sequence[Judgment]) -> list[bool]:
+        """Return for each judgment of a case whether it counts."""
+        stands = standing(judgments) if self.evidence else [True] * len(judgments)
+        return [
+            counts
+            and (not self.kind or judgment.kind in self.kind)
             and (not self.judge or judgment.judge in self.judge)
             and (not self.batch or judgment.batch in self.batch)
-        )
+            for judgment, counts in zip(judgments, stands, strict=True)
+        ]
 
 
 EVERYTHING = Only()
+
+
+def standing(judgments: Sequence[Judgment]) -> list[bool]:
+    """Return for each judgment of a case whether it stands: of a task that was settled later, only the last stage does.
+
+    ``meta.stage`` and the name of the task tell it, as exports of the workbench have them. Others stand.
+    """
+    stages = [judgment.meta.get("stage") if judgment.meta else None for judgment in judgments]
+    if len({*map(str, stages)}) < 2:
+        return [True] * len(stages)
+    tasks = [str(judgment.task).removesuffix(f"-{stage}") for judgment, stage in zip(judgments, stages, strict=True)]
+    last: dict[str, object] = {}
+    for task, stage in zip(tasks, stages, strict=True):
+        if stage is not None and (stage != "annotation" or task not in last):
+            last[task] = stage
+    return [stage is None or last[task] == stage for task, stage in zip(tasks, stages, strict=True)]
 
 
 def parse_only(assignments: Iterable[str]) -> dict[str, list[str]]:
@@ -80,10 +102,10 @@ def check_admits(only: Only, cases: Iterable[Case], *, where: str) -> None:
     required = {key: names for key, names in msgspec.structs.asdict(only).items() if names}
     present: dict[str, set[str]] = {key: set() for key in required}
     for case in cases:
+        if any(only.admits(case.judgments)):
+            return
         for judgment in case.judgments:
-            if only.admits(judgment):
-                return
-            values = {"kind": judgment.kind, "judge": judgment.judge, "batch": judgment.batch}
+            values = {"kind": judgment.kind, "judge": judgment.judge, "batch": judgment.batch, "evidence": "aligned"}
             for key, names in present.items():
                 names.update({values[key]} - {None})
     if required:
@@ -151,6 +173,8 @@ class CaseOutline(NamedTuple):
     language: str
     ranking: Ranking | None
     has_pairs: bool
+    num_overruled: int
+    """The judgments that count although their task was settled later."""
 
 
 class JudgmentTable(NamedTuple):
@@ -214,8 +238,8 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     kind: list[int] = []
     judges, kinds = NameNumbers(), NameNumbers()
     for case in cases:
-        admitted = case.judgments if only.admits_all else [each for each in case.judgments if only.admits(each)]
-        outline = _outline(case)
+        admitted = case.judgments if only.admits_all else tuple(compress(case.judgments, only.admits(case.judgments)))
+        outline = _outline(case, admitted)
         outlines.append(outline)
         position = dict(zip(outline.responses, range(len(outline.responses)), strict=True))
         counts.append(len(admitted))
@@ -234,7 +258,7 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     return JudgmentTable(tuple(outlines), verdicts, judge_code, kind_code, judge_names, kind_names, num_responses)
 
 
-def _outline(case: Case) -> CaseOutline:
+def _outline(case: Case, admitted: Sequence[Judgment]) -> CaseOutline:
     return CaseOutline(
         tuple([response.id for response in case.responses]),
         case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
@@ -242,6 +266,7 @@ def _outline(case: Case) -> CaseOutline:
         case.prompt.language or NO_LANGUAGE,
         case.ranking,
         case.pairs is not None,
+        standing(admitted).count(False) if any(judgment.meta for judgment in admitted) else 0,
     )
 
 

@@ -14,11 +14,13 @@ from steelyard.ranking.conflicts import (
     GroupedSums,
     compare_with_tiers,
     conflict_sums,
+    num_ordered,
 )
 from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary
 from steelyard.ranking.judge_reliability import PanelReliability
 from steelyard.ranking.judge_summary import AgreementSummary, JudgeSummary
 from steelyard.ranking.judgment_table import (
+    NONE,
     Aggregate,
     JudgmentTable,
     edges_of,
@@ -33,6 +35,8 @@ class ResolveSummary(Record, frozen=True, kw_only=True):
     ``unranked_responses`` counts responses that nobody compared, in cases that got a ranking. ``authors`` is null where
     no judgment compares answers of two known authors. ``rater_model`` is the fit of ``aggregate`` dawid-skene;
     ``reliability`` compares each judge with the others, null where no two judged the same pair.
+    ``share_ordered_by_majority``: response pairs that a majority of the judges would order; null where no pair has
+    several judges, or verdicts are combined already.
     """
 
     conflicts: ConflictTables
@@ -42,6 +46,7 @@ class ResolveSummary(Record, frozen=True, kw_only=True):
     authors: AuthorStrengths | UnsetType | None = UNSET
     rater_model: RaterModelSummary | None = None
     reliability: PanelReliability | None = None
+    share_ordered_by_majority: float | None = None
 
 
 class ResolveCounts(NamedTuple):
@@ -51,7 +56,9 @@ class ResolveCounts(NamedTuple):
     ranking is kept. ``without_evidence``: no judgment counted, and the file has no ranking. ``unreadable``: all its
     judgments are ``none``, so it has no ranking. ``pairs_kept``: it lists pairs, which are older than its new ranking.
     ``unranked_responses``: responses that nobody compared, in cases that got a ranking. ``split_votes``: pairs of
-    responses that a majority vote made a tie because no option had the most votes.
+    responses that a majority vote made a tie because no option had the most votes. ``overruled``: judgments of first
+    answers to tasks that people aligned or settled later. ``several_judges``: pairs of responses with several judges;
+    ``ordered_by_majority``: the pairs that a majority would order, both 0 where verdicts are combined already.
     """
 
     unchanged: int = 0
@@ -60,6 +67,9 @@ class ResolveCounts(NamedTuple):
     pairs_kept: int = 0
     unranked_responses: int = 0
     split_votes: int = 0
+    overruled: int = 0
+    several_judges: int = 0
+    ordered_by_majority: int = 0
 
     def warnings(self) -> dict[str, int]:
         """Return the counts under the names of ``run.json``. Two are included even if 0."""
@@ -68,6 +78,7 @@ class ResolveCounts(NamedTuple):
             "only unreadable": self.unreadable,
             "pairs kept": self.pairs_kept,
             "pairs tied by an even vote": self.split_votes,
+            "first answers beside aligned ones": self.overruled,
         }
         always = {"given": self.unchanged, "unranked_responses": self.unranked_responses}
         return always | {name: number for name, number in rare.items() if number}
@@ -100,7 +111,20 @@ def resolve_table(table: JudgmentTable, aggregate: Aggregate = "none", raters: R
     counts = _count(table, new, has_evidence)
     if aggregate == "majority" and raters is None:
         counts = counts._replace(split_votes=num_split_votes(table.verdicts))
+    if aggregate == "none" and raters is None:
+        several = _num_with_several_judges(table)
+        voted = tiers_of(edges_of(table.verdicts, "majority"), table.num_responses) if several else tiers
+        counts = counts._replace(several_judges=several, ordered_by_majority=int(num_ordered(voted).sum()))
     return Resolution(rankings, conflict_sums(table, graphs), counts, graphs)
+
+
+def _num_with_several_judges(table: JudgmentTable) -> int:
+    """Count the pairs of responses with readable verdicts of several judges."""
+    is_readable = table.verdicts.verdict != NONE
+    pairs = table.verdicts.where(is_readable).pair_keys(int(table.num_responses.max(initial=0)) + 1)
+    by_judge = np.unique(pairs * len(table.judges) + table.judge[is_readable])
+    _, num_judges = np.unique(by_judge // max(1, len(table.judges)), return_counts=True)
+    return int((num_judges > 1).sum())
 
 
 def _count(table: JudgmentTable, new: Sequence[Ranking | None], has_evidence: Sequence[bool]) -> ResolveCounts:
@@ -112,6 +136,7 @@ def _count(table: JudgmentTable, new: Sequence[Ranking | None], has_evidence: Se
         unchanged=len(old) - num_without,
         without_evidence=num_without,
         unreadable=len(new) - len(old) - len(ranked),
+        overruled=sum(case.num_overruled for case in table.cases),
         pairs_kept=sum(case.has_pairs for case, _ in ranked),
         unranked_responses=sum(len(case.responses) - sum(map(len, ranking)) for case, ranking in ranked),
     )

@@ -74,7 +74,7 @@ class CaseAnalysis(NamedTuple):
 
 def analyze_case(case: Case, *, only: Only = EVERYTHING, aggregate: Aggregate = "none") -> CaseAnalysis:
     """Analyse a case, its judgments taken as `resolve` takes them. The case must have been checked."""
-    admitted = tuple(map(only.admits, case.judgments))
+    admitted = tuple(only.admits(case.judgments))
     table = judgment_table((case,), only)
     resolution = resolve_table(table, aggregate)
     contradicts = iter((table.verdicts.is_strict & ~resolution.graphs.full.is_kept).tolist())

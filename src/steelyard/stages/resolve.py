@@ -131,20 +131,26 @@ def resolve(
 
 def _summary(totals: _Totals, config: Config) -> ResolveSummary:
     conflicts = conflict_tables(totals.sums)
-    num_unranked = totals.counts.unranked_responses
-    rater_model = totals.raters.summary() if totals.raters else None
+    counts = totals.counts
+    summary = ResolveSummary(
+        conflicts=conflicts,
+        unranked_responses=counts.unranked_responses,
+        rater_model=totals.raters.summary() if totals.raters else None,
+        share_ordered_by_majority=(
+            counts.ordered_by_majority / conflicts.overall.num_pairs if counts.several_judges else None
+        ),
+    )
     if not config.quality:
-        return ResolveSummary(conflicts=conflicts, unranked_responses=num_unranked, rater_model=rater_model)
+        return summary
     draws = totals.quality.draw(seed=config.seed)
     judges = judge_summary(draws)
-    return ResolveSummary(
+    return msgspec.structs.replace(
+        summary,
         conflicts=add_intervals(conflicts, judges, draws.graphs),
-        unranked_responses=num_unranked,
         judges=judges,
         agreement=agreement_summary(draws.agreement),
         reliability=totals.panel.reliability(seed=config.seed),
         authors=author_strengths(draws.authors, ties=config.author_ties),
-        rater_model=rater_model,
     )
 
 

@@ -100,3 +100,43 @@ def test_a_fair_panel_and_judges_without_shared_pairs_name_nobody(here):
     write_cases(here / "cases.jsonl", panel_cases(30, (0.9, 0.9, 0.9), seed=3))
     result = called("--force")
     assert "judges: none of 3 stands out; the lowest: j" in result.stdout
+
+
+def test_what_a_majority_of_the_judges_would_order_is_one_line(here):
+    # Of three pairs one is outvoted 2:1, one is a draw of two, and one has a single judge.
+    judgments = [judgment(short, judge=f"j{place}") for place, short in enumerate(["a>b", "a>b", "b>a", "b>c", "c>b"])]
+    write_cases(here / "cases.jsonl", [case(responses="abc", judgments=[*judgments, judgment("a>c")])])
+    line = "several judges compared the same pairs; --aggregate majority would order {} of the response pairs"
+    # The vote has a above b and c, which are even: two of three pairs. All verdicts form one circle: none.
+    assert line.format("66.7%") in called().stdout
+    assert json.loads((here / "resolved/run.json").read_text())["summary"]["share_ordered_by_majority"] == 2 / 3
+    voted = called("--aggregate", "majority", "--force").stdout
+    assert "the rankings order 66.7% of the response pairs" in voted
+    assert "several judges" not in voted
+
+
+def test_pairs_of_one_judge_each_have_no_majority(here):
+    write_cases(here / "cases.jsonl", [case(judgments=[judgment("a>b"), judgment("b>a"), judgment("b>c", judge="k")])])
+    assert "several judges" not in called().stdout
+
+
+def test_first_answers_beside_aligned_ones_are_told_with_the_option_that_leaves_them_out(here):
+    def stage(short, stage, judge):
+        return judgment(
+            short, judge=judge, task="1-1" + ("" if stage == "annotation" else f"-{stage}"), meta={"stage": stage}
+        )
+
+    judgments = [
+        stage("a>b", "annotation", "j"),
+        stage("b>a", "annotation", "k"),
+        stage("b>a", "alignment", "alignment"),
+    ]
+    write_cases(here / "cases.jsonl", [case(responses="ab", judgments=judgments)])
+    shown = called().stdout
+    assert "100.0% of 3 judgments are in conflict; the rankings order 0.0%" in shown
+    assert "2 judgments are of first answers to tasks that people aligned or settled later, and undo it" in shown
+    assert "--only evidence=aligned" in shown
+    aligned = called("--only", "evidence=aligned", "--force").stdout
+    assert "0.0% of 1 judgment is in conflict; the rankings order 100.0%" in aligned
+    assert "first answers" not in aligned
+    assert next(read_cases(here / "resolved/cases.jsonl")).ranking == (("b",), ("a",))

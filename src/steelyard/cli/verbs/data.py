@@ -261,7 +261,9 @@ def _inspect(
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Show tokens with their ids; of a run: of its own model.")
     ] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Judgments that count: kind=, judge= or batch=NAME.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="What counts: kind=, judge=, batch=NAME, evidence=aligned.")
+    ] = None,
     aggregate: Annotated[str | None, typer.Option(help="majority: verdicts on one pair vote, as in resolve.")] = None,
     search: Annotated[str | None, typer.Option(help="List only items that hold this text anywhere.")] = None,
     limit: Annotated[int, typer.Option(help="How many items are listed at a time.")] = 20,

@@ -163,6 +163,14 @@ def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
             f"{number_of(ties, 'pair')} of responses {verb_for(ties, 'has', 'have')} no verdict with the most "
             "votes: an even vote is a tie"
         )
+    if run.summary.share_ordered_by_majority is not None:
+        share = f"{run.summary.share_ordered_by_majority:.1%}"
+        yield f"several judges compared the same pairs; --aggregate majority would order {share} of the response pairs"
+    if overruled := noted.get("first answers beside aligned ones"):
+        yield (
+            f"{number_of(overruled, 'judgment')} {verb_for(overruled, 'is', 'are')} of first answers to tasks that "
+            "people aligned or settled later, and undo it; to read only what stands: --only evidence=aligned"
+        )
     if run.summary.reliability is not None:
         yield from _reliability_lines(run.summary.reliability)
     yield f"rankings: {out / 'cases.jsonl'}"

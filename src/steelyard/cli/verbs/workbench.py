@@ -191,8 +191,8 @@ def _simulate(
     *,
     out: Annotated[Path, typer.Option("--out", help="The folder for workbench.db and bench.jsonl.")],
     evidence: Annotated[
-        Literal["both", "aligned"],
-        typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
+        Literal["aligned", "both"],
+        typer.Option("--evidence", help="What stands after alignment, or the first answers of both people, too."),
     ] = "aligned",
     settings: Annotated[
         list[str] | None,

@@ -130,7 +130,9 @@ def import_qualification_cases(
         stored = existing_project(session, project)
         imported = import_qualification(session, stored, read, by=None, at=time.time())
         before = f" {imported.num_before} were there before." if imported.num_before else ""
-        made = f"{number_of(imported.num_tasks, 'qualification task')} in project {project}.{before}"
+        undecided = number_of(imported.num_undecided, "task")
+        left_out = f" {undecided} on which people differ left out." if imported.num_undecided else ""
+        made = f"{number_of(imported.num_tasks, 'qualification task')} in project {project}.{before}{left_out}"
         is_on = settings_of(stored).qualification.num_tasks > 0
         return [made] if is_on else [made, "  none is asked for yet: set qualification.num_tasks on the project's page"]
 
@@ -142,9 +144,9 @@ def export_items(
     project: ProjectName,
     out: Annotated[Path, typer.Option("--out", help="The case file to write.")],
     evidence: Annotated[
-        Literal["both", "aligned"],
-        typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
-    ] = "both",
+        Literal["aligned", "both"],
+        typer.Option("--evidence", help="What stands after alignment, or the first answers of both people, too."),
+    ] = "aligned",
     force: Force = False,
     database: DatabaseAddress = DEFAULT_DATABASE,
 ) -> None:
@@ -187,6 +189,8 @@ def export_items(
     same = "" if is_new else " It was there, with equal content."
     dropped = f" {number_of(num_finished - number, 'prompt')} dropped by review." if num_finished > number else ""
     unfinished = [f"  not finished: {line}" for line in waiting]
+    if evidence == "both":
+        unfinished.append("  with the first answers of both people; of what stands: resolve --only evidence=aligned")
     print_lines([f"{number_of(number, 'finished item')} in {out}.{dropped}{same}", *unfinished])
 
 

@@ -29,9 +29,9 @@ def release_items(
     *,
     project: _Project,
     evidence: Annotated[
-        Literal["both", "aligned"],
-        typer.Option("--evidence", help="The judgments of both people, or only what stands after alignment."),
-    ] = "both",
+        Literal["aligned", "both"],
+        typer.Option("--evidence", help="What stands after alignment, or the first answers of both people, too."),
+    ] = "aligned",
     database: DatabaseAddress = DEFAULT_DATABASE,
 ) -> None:
     """Freeze the finished items of a project under a name: the cases, a manifest with hashes, a card and the tables.

@@ -33,8 +33,8 @@ BLOCK = 500
 """The items that are read at a time."""
 ALIGNED = "alignment"
 """The judge of what people aligned; `meta.people` names them."""
-Evidence = Literal["both", "aligned"]
-"""What is exported: the judgments of both people and of alignment, or only what stands at the end."""
+Evidence = Literal["aligned", "both"]
+"""What is exported: what stands at the end, or the first answers of both people, too, which undo the alignment."""
 
 
 class _ExportedAnswer(NamedTuple):

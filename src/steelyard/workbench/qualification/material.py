@@ -23,10 +23,11 @@ from steelyard.workbench.storage.tables import StoredItem, StoredProject, Stored
 
 
 class ImportedQualification(NamedTuple):
-    """How many tasks an import made, and how many were there: the same file may be sent again."""
+    """How many tasks an import made, how many were there, and how many of an export people left without one answer."""
 
     num_tasks: int
     num_before: int
+    num_undecided: int = 0
 
 
 def import_qualification(
@@ -34,21 +35,29 @@ def import_qualification(
 ) -> ImportedQualification:
     """Make qualification tasks of cases with reference answers; a task that is there with its reference stays one.
 
+    A task of an exported case on which people differ, and which nobody settled, has no reference and is left out.
     Raises EvidenceError for a case that gets no task, or whose reference lacks something: nothing is imported.
     """
-    settings, num_tasks, num_before = settings_of(project), 0, 0
+    settings, num_tasks, num_before, num_undecided = settings_of(project), 0, 0, 0
     catalogues = catalogues_of(settings)
     of_project = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
     known = {_content(row) for row in session.scalars(select(StoredQualificationTask).where(*of_project))}
     for case in cases:
         kind, design = _plan(case, settings)
         for responses in design:
+            try:
+                reference = reference_answer(kind, case, responses, catalogues)
+            except EvidenceError:
+                if "evidence" not in case.meta:
+                    raise
+                num_undecided += 1
+                continue
             row = StoredQualificationTask(
                 project_id=project.id,
                 kind=kind.name,
                 case_json=encode_case(case).decode(),
                 responses=list(responses),
-                reference=msgspec.to_builtins(reference_answer(kind, case, responses, catalogues)),
+                reference=msgspec.to_builtins(reference),
                 reason=reference_reason(case, responses),
             )
             if (content := _content(row)) in known:
@@ -58,10 +67,16 @@ def import_qualification(
             session.add(row)
             num_tasks += 1
     session.flush()
+    if num_undecided and not num_tasks + num_before:
+        raise EvidenceError(
+            "people differ on every task, and nobody settled one",
+            where="qualification cases",
+            do="add the reference answers to the cases",
+        )
     if num_tasks:
         deed = Deed("qualification tasks imported", "project", project.id, by, {"tasks": num_tasks})
         record(session, deed, at=at)
-    return ImportedQualification(num_tasks, num_before)
+    return ImportedQualification(num_tasks, num_before, num_undecided)
 
 
 def _content(row: StoredQualificationTask) -> bytes:

@@ -151,7 +151,7 @@ def import_file(
 
 
 @router.get("/manage/projects/{project}/export")
-def export_file(request: Request, visitor: Exporter, project: RowNumber, evidence: Evidence = "both") -> Response:
+def export_file(request: Request, visitor: Exporter, project: RowNumber, evidence: Evidence = "aligned") -> Response:
     """Send the finished items as a case file."""
     return export_stream(_database(request), project, evidence, by=visitor.person)
 

@@ -44,12 +44,12 @@ class ReleaseNote(BaseModel):
 
 
 class ReleaseRequest(BaseModel):
-    """A release to be made: its name, and the judgments of both people or only the final ones."""
+    """A release to be made: its name, and what stands at the end, or the first answers of both people, too."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: str = Field(min_length=1, max_length=100)
-    evidence: Evidence = "both"
+    evidence: Evidence = "aligned"
 
 
 SentRelease = Annotated[ReleaseRequest, Depends(json_body(ReleaseRequest))]
@@ -68,7 +68,7 @@ def releases_page(request: Request, visitor: Exporter, project: RowNumber) -> Re
 
 @router.post("/manage/projects/{project}/releases")
 def new_release(
-    request: Request, visitor: Exporter, project: RowNumber, name: Text, evidence: Chosen = "both"
+    request: Request, visitor: Exporter, project: RowNumber, name: Text, evidence: Chosen = "aligned"
 ) -> Response:
     """Freeze the finished items under a name."""
     _make(request, project, name, evidence, visitor.person)

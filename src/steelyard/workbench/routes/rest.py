@@ -290,8 +290,8 @@ def export_lines(
     visitor: Exporter,
     project: RowNumber,
     evidence: Annotated[
-        Evidence, Query(description="The judgments of both people and of alignment, or only what stands at the end.")
-    ] = "both",
+        Evidence, Query(description="What stands after alignment, or the first answers of both people, too.")
+    ] = "aligned",
 ) -> Response:
     """Send the finished items with every judgment and where it came from, as a case file."""
     return export_stream(_database(request), project, evidence, by=visitor.person)
