@@ -18,8 +18,10 @@ def case(id="p", responses="abcde", judgments=(), **fields):
     prompt_fields = {
         name: fields.pop(name) for name in ("language", "category", "subset", "source", "text") if name in fields
     }
+    # Prompts of one text would be one prompt to whatever draws or compares them.
+    text = {} if id == "p" else {"text": f"What is {id}?"}
     return Case(
-        prompt=prompt(id, **prompt_fields),
+        prompt=prompt(id, **(text | prompt_fields)),
         responses=tuple(Response(id=name, text=f"answer {name}") for name in responses),
         judgments=tuple(judgment(short) if isinstance(short, str) else short for short in judgments),
         **fields,

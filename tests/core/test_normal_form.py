@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.text import conversation_form, normal_form
+from steelyard.core.text import common_spellings, conversation_form, name_form, normal_form
 from steelyard.core.types import Message
 
 
@@ -107,3 +107,12 @@ def test_the_form_of_a_conversation_has_its_roles():
     assert conversation_form(turns(("user", "a b"))) != conversation_form(turns(("user", "a"), ("user", "b")))
     assert conversation_form(turns(("system", "a"))) != conversation_form(turns(("user", "a")))
     assert conversation_form(turns(("user", "\u200b "))) == conversation_form([]) == ""
+
+
+def test_a_name_has_its_most_frequent_spelling_and_a_tidy_one_of_equally_frequent_ones():
+    assert common_spellings(["b", "B ", "B ", "a", "A", "c"], name_form) == {
+        "b": "B ", "B ": "B ", "a": "A", "A": "A", "c": "c"
+    }  # fmt: skip
+    assert common_spellings({"x": 1, "X": 5}, name_form) == {"x": "X", "X": "X"}
+    assert name_form("Closed_QA") == name_form(" closed-qa") == "closed qa"
+    assert name_form("C++") != name_form("C#")

@@ -8,8 +8,8 @@ from reference_measures import reference_row
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Pair, Scores
 from steelyard.evaluation.bench_pairs import count_pairs, items_of, values_of
-from steelyard.evaluation.columns import bench_columns, cell_of, score_columns
-from steelyard.statistics.groups import Cell, prompt_names
+from steelyard.evaluation.columns import bench_columns, score_columns
+from steelyard.statistics.groups import Cell, cell_of, prompt_names
 from strategies import case
 
 

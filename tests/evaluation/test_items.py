@@ -85,7 +85,7 @@ def test_what_the_scores_make_of_the_ranking():
 
 
 def test_what_the_benchs_headline_needs_stands_in_the_row():
-    cases = [case(name, "ab", ranking=(("a",), ("b",))) for name in "pq"]  # of one text
+    cases = [case(name, "ab", text="one text", ranking=(("a",), ("b",))) for name in "pq"]
     lines = [Scores(prompt=one.prompt.id, scores={"a": 1.0, "b": 0.0}) for one in cases]
     columns = bench_columns(cases, None, "strict", prompt_names)
     own = np.array([[1, 2], [3, 4]])
@@ -108,7 +108,7 @@ def test_pairs_without_a_score_stand_in_the_row_with_what_it_would_be_if_they_we
 
 
 def test_prompts_that_are_resampled_under_another_name_say_so(tmp_path):
-    cases = [case(name, "ab", ranking=(("a",), ("b",))) for name in "pq"]  # of one text
+    cases = [case(name, "ab", text="one text", ranking=(("a",), ("b",))) for name in "pq"]
     for resample_ids, units in ((prompt_names, [None, "p"]), (lambda one: (one.prompt.id,), [None, None])):
         (tmp_path / "items.jsonl").write_text('{"prompt":"p"}\n{"prompt":"q"}\n')
         add_units(tmp_path / "items.jsonl", select_pairs(cases, None, "strict", resample_ids))

@@ -92,3 +92,14 @@ def test_prompts_without_text_are_units_of_their_own():
 def test_an_id_is_never_a_text():
     (one, _), (_, text) = prompt_names(case("What is it?")), prompt_names(case("p", text="What is it?"))
     assert one != text
+
+
+def test_other_spellings_of_a_category_and_a_language_are_one_cell():
+    names = ["Logic ", "Logic", "Logic", "ＬＯＧＩＣ", "logic", "lo\u200bgic", "Log"]
+    codes = ["zh", "zh-CN", "zh-CN", "zho_Hans", "ZH", None, "zh-Hant"]
+    cells = [Cell(name, "s", code) for name, code in zip(names, codes, strict=True)]
+    layout = layout_of([Label(str(row), cell) for row, cell in enumerate(cells)])
+    assert layout.cells == (Cell("Log", "s", "zh-Hant"), Cell("Logic", "s", None), Cell("Logic", "s", "zh-CN"))
+    assert layout.cell.tolist() == [2, 2, 2, 2, 2, 1, 0]
+    # Subsets are those of the benchmark, and stay as they are.
+    assert len(layout_of([Label(name, Cell("c", name)) for name in ("a", "A")]).cells) == 2

@@ -7,7 +7,8 @@ The identity of a text is its `normal_form`: splits, checks of leaks, units of r
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from math import floor, log10
 
@@ -130,6 +131,25 @@ def conversation_form(turns: Iterable[Message]) -> str:
     """Return the identity of a prompt: the roles and normal forms of its turns; empty for a prompt without text."""
     forms = [(turn.role, normal_form(turn.content)) for turn in turns]
     return "\x1e".join(f"{role}\x1f{form}" for role, form in forms) if any(form for _, form in forms) else ""
+
+
+def name_form(name: str) -> str:
+    """Return the identity of a category's name: its normal form, with hyphens and underscores as spaces."""
+    return " ".join(re.split(r"[\s_-]+", normal_form(name))).strip()
+
+
+def common_spellings(names: Iterable[str] | Mapping[str, int], identity: Callable[[str], str]) -> dict[str, str]:
+    """Return for each name the most frequent spelling of what it names; of equally frequent ones a tidy one.
+
+    ``names`` may be counted already. ``identity``: `name_form` of categories, `language_key` of languages.
+    """
+    counts = Counter(names)
+    spelling: dict[str, str] = {}
+    for name in sorted(
+        counts, key=lambda each: (-counts[each], each != unicodedata.normalize("NFC", each).strip(), each)
+    ):
+        spelling.setdefault(identity(name), name)
+    return {name: spelling[identity(name)] for name in counts}
 
 
 class _Folds(dict[int, str]):

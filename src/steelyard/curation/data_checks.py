@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.text import normal_form, num_characters, prompt_text, response_text
 from steelyard.core.types import Case, Record, Response, Scores
@@ -236,9 +237,9 @@ def _disputed(
 def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: float) -> Duplicates:
     """Return the duplicates among prompts (of one language) and responses, in any script."""
     links = Links(len(cases))
-    by_language: dict[str | None, list[int]] = defaultdict(list)
+    by_language: dict[str, list[int]] = defaultdict(list)
     for place, case in enumerate(cases):
-        by_language[case.prompt.language].append(place)
+        by_language[language_key(case.prompt.language or "")].append(place)
     for places in by_language.values():
         for pair in near_duplicates([prompt_text(cases[place]) for place in places], threshold):
             links.join(places[pair.first], places[pair.second])

@@ -18,7 +18,7 @@ from steelyard.core.text import num_markdown_marks
 from steelyard.core.types import Case, Record, Response, Scores
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.ranking.pairs import IndexedPair, PairChoice, num_beyond_listed, pairs_of
-from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.groups import UNCATEGORISED
 from steelyard.statistics.intervals import Estimate
 
 Within = Literal["overall", "category", "language", "both"]

@@ -8,11 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from steelyard.core.text import normal_form
+from steelyard.core.languages import language_key
+from steelyard.core.text import name_form, normal_form
 from steelyard.core.types import Case, Record
 from steelyard.prompts.near_duplicates import Links, near_duplicates
 from steelyard.ranking.judgment_table import NO_LANGUAGE
-from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.groups import cell_of, common_cells
 
 Stratum = Literal["category", "source", "language"]
 STRATA: tuple[Stratum, ...] = ("category", "source", "language")
@@ -89,9 +90,9 @@ def root_text(case: Case) -> str:
 def _stratum(case: Case, strata: Sequence[Stratum]) -> tuple[str, ...]:
     prompt = case.prompt
     values = {
-        "category": prompt.category[0] if prompt.category else "",
+        "category": name_form(prompt.category[0]) if prompt.category else "",
         "source": prompt.source or "",
-        "language": prompt.language or "",
+        "language": language_key(prompt.language or ""),
     }
     return tuple(values[name] for name in STRATA if name in strata)
 
@@ -132,9 +133,9 @@ def summarize_split(
     """Return the sizes of the parts; ``chosen`` has the part of each case."""
     by_category: dict[str, dict[str, int]] = {}
     by_language: dict[str, dict[str, int]] = {}
-    for case, part in zip(prompts, chosen, strict=True):
-        category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
-        for groups, name in ((by_category, category), (by_language, case.prompt.language or NO_LANGUAGE)):
+    cells = common_cells([cell_of(case) for case in prompts])
+    for (category, _, language), part in zip(cells, chosen, strict=True):
+        for groups, name in ((by_category, category), (by_language, language or NO_LANGUAGE)):
             numbers = groups.setdefault(name, {})
             numbers[part] = numbers.get(part, 0) + 1
     return SplitSummary(

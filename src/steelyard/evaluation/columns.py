@@ -14,8 +14,7 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of
-from steelyard.statistics.aggregation import UNCATEGORISED
-from steelyard.statistics.groups import Cell
+from steelyard.statistics.groups import Cell, cell_of, common_cells
 from steelyard.statistics.pair_counts import ExactRule
 
 UNRANKED = -1
@@ -157,7 +156,7 @@ def join_bench(parts: Sequence[BenchColumns]) -> BenchColumns:
     dimensions = sorted({dimension for part in parts for dimension in part.ratings})
     return BenchColumns(
         names=tuple(names for part in parts for names in part.names),
-        cells=tuple(cell for part in parts for cell in part.cells),
+        cells=tuple(common_cells([cell for part in parts for cell in part.cells])),
         start=_joined([part.start + first for part, first in zip(parts, responses, strict=False)]),
         included=np.concatenate([part.included for part in parts]) if parts else np.zeros(0, dtype=bool),
         prompt=_joined([part.prompt + first for part, first in zip(parts, cases, strict=False)]),
@@ -187,12 +186,6 @@ def join_scores(parts: Sequence[ScoreColumns]) -> ScoreColumns:
         {first + place: reason for part, first in placed for place, reason in part.reasons.items()},
         _joined([part.cut + first for part, first in placed]),
     )
-
-
-def cell_of(case: Case) -> Cell:
-    """Return the cell of a case: its first-tier category, subset and language."""
-    category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
-    return Cell(category, case.prompt.subset, case.prompt.language)
 
 
 def _joined(parts: Sequence[Integers]) -> Integers:

@@ -7,6 +7,7 @@ from collections import deque
 from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.languages import language_key
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Meta, Record
 from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
@@ -93,13 +94,19 @@ def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, a
         deque(read_cases(cases), maxlen=0)
         return
     languages = training.languages
+    known = {*map(language_key, languages)}
     num_cases, seen, other_languages = 0, list[Case](), list[Case]()
     for case in read_cases(cases):
         num_cases += 1
         is_seen = training.has_text(case) or (compare_ids and training.has_id(case))
         if is_seen and not supervisor.is_cross_fitted:
             seen.append(case)
-        if languages and "" not in languages and case.prompt.language not in (None, *languages):
+        if (
+            languages
+            and "" not in languages
+            and case.prompt.language
+            and language_key(case.prompt.language) not in known
+        ):
             other_languages.append(case)
     if seen:
         _refuse_seen(supervisor, cases, seen, training, num_cases)

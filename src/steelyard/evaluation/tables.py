@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from steelyard.evaluation.coverage import UNKNOWN_LANGUAGE
 from steelyard.ranking.judgment_table import NO_LANGUAGE
-from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.groups import UNCATEGORISED
 from steelyard.statistics.intervals import Estimate
 
 DASH = "\N{EN DASH}"

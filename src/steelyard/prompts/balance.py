@@ -8,16 +8,18 @@ prompts are chosen by a hash of the seed and their ids, so that the choice does 
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.languages import language_key
+from steelyard.core.text import common_spellings, name_form
 from steelyard.core.types import Prompt, Record
 from steelyard.ranking.judgment_table import NO_LANGUAGE
-from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.groups import UNCATEGORISED
 
 
 class WantedShares(NamedTuple):
@@ -55,14 +57,20 @@ def check_shares(shares: WantedShares) -> None:
             raise ConfigError(problem, where=place, allowed="shares that sum to 1")
 
 
-def category_of(prompt: Prompt) -> str:
-    """Return the first tier of the prompt's category, or the name of those without one."""
-    return prompt.category[0] if prompt.category else UNCATEGORISED
+def _category_names(prompts: Sequence[Prompt], shares: WantedShares) -> list[str]:
+    """Return the first-tier category of each prompt, spelled as in the shares, else as most often."""
+    names = [prompt.category[0] if prompt.category else UNCATEGORISED for prompt in prompts]
+    return _spelled(names, shares.category, name_form)
 
 
-def language_of(prompt: Prompt) -> str:
-    """Return the prompt's language, or the name of those without one."""
-    return prompt.language or NO_LANGUAGE
+def _language_names(prompts: Sequence[Prompt], shares: WantedShares) -> list[str]:
+    """Return the language of each prompt, spelled as in the shares, else as most often."""
+    return _spelled([prompt.language or NO_LANGUAGE for prompt in prompts], shares.language, language_key)
+
+
+def _spelled(names: Sequence[str], wanted: Iterable[str], identity: Callable[[str], str]) -> list[str]:
+    common, chosen = common_spellings(names, identity), {identity(name): name for name in wanted}
+    return [chosen.get(identity(name), common[name]) for name in names]
 
 
 def balanced(prompts: Sequence[Prompt], shares: WantedShares, *, seed: int) -> frozenset[int]:
@@ -72,10 +80,9 @@ def balanced(prompts: Sequence[Prompt], shares: WantedShares, *, seed: int) -> f
     Raises ConfigError where a group that has a share has no prompt.
     """
     cells: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place, prompt in enumerate(prompts):
-        category = category_of(prompt) if shares.category else ""
-        language = language_of(prompt) if shares.language else ""
-        cells[category, language].append(place)
+    categories, languages = _category_names(prompts, shares), _language_names(prompts, shares)
+    for place, (category, language) in enumerate(zip(categories, languages, strict=True)):
+        cells[category if shares.category else "", language if shares.language else ""].append(place)
     rows, columns = dict(shares.category) or {"": 1.0}, dict(shares.language) or {"": 1.0}
     counts = np.array([[len(cells.get((row, column), ())) for column in columns] for row in rows])
     _check_present(rows, counts.sum(1), "category")
@@ -92,11 +99,12 @@ def balanced(prompts: Sequence[Prompt], shares: WantedShares, *, seed: int) -> f
 def group_shares(before: Sequence[Prompt], after: Sequence[Prompt], shares: WantedShares) -> tuple[GroupShare, ...]:
     """Return the prompts of every category and language before and after, those with the most prompts first."""
     rows: list[GroupShare] = []
-    for kind, name_of, wanted in (
-        ("category", category_of, shares.category),
-        ("language", language_of, shares.language),
+    for kind, names_of, wanted in (
+        ("category", _category_names, shares.category),
+        ("language", _language_names, shares.language),
     ):
-        starts, ends = Counter(map(name_of, before)), Counter(map(name_of, after))
+        names = names_of([*before, *after], shares)
+        starts, ends = Counter(names[: len(before)]), Counter(names[len(before) :])
         numbers = {name: (starts[name], ends[name]) for name in {*starts, *ends, *wanted}}
         rows += [
             GroupShare(kind=kind, name=name, wanted=wanted.get(name), num_before=start, num_after=end)

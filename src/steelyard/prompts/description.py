@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from steelyard.core.text import num_characters
+from steelyard.core.languages import language_key
+from steelyard.core.text import name_form, num_characters
 from steelyard.core.types import Case, Record, Response
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.ranking.pairs import PairChoice, pairs_of
-from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.groups import UNCATEGORISED, cell_of
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 """A function from texts to their numbers of tokens."""
@@ -171,12 +172,15 @@ def describe_cases(
     num_units = 1 if count_tokens is None else 2
     overall, num_unranked = _DescribedGroup(num_units), 0
     groups: dict[str, dict[str, _DescribedGroup]] = {name: {} for name in GROUPINGS}
+    spellings: dict[tuple[str, str], str] = {}
     for measured in _measured(cases, pairs, count_tokens):
         case = measured.case
         measured.add_to(overall)
         num_unranked += bool(measured.judged and case.ranking is None and case.pairs is None)
-        for grouping, name in _names(case):
-            measured.add_to(_group_in(groups[grouping], name, num_units))
+        for grouping, name, identity in _names(case):
+            # Other spellings count under the first one.
+            spelling = spellings.setdefault((grouping, identity), name)
+            measured.add_to(_group_in(groups[grouping], spelling, num_units))
         for name, members in _by_author(case).items():
             measured.add_to(_group_in(groups["author"], name, num_units), members)
     tables = {f"by_{name}": _largest_first(table) for name, table in groups.items()}
@@ -190,13 +194,13 @@ def _group_in(table: dict[str, _DescribedGroup], name: str, num_units: int) -> _
     return group
 
 
-def _names(case: Case) -> Iterator[tuple[str, str]]:
-    """Yield the group of a case in each grouping of prompts; the category is that of the first tier."""
-    prompt = case.prompt
-    yield "category", prompt.category[0] if prompt.category else UNCATEGORISED
-    yield "language", prompt.language or NO_LANGUAGE
-    yield "source", prompt.source or NO_LANGUAGE
-    yield "subset", prompt.subset or NO_LANGUAGE
+def _names(case: Case) -> Iterator[tuple[str, str, str]]:
+    """Yield each grouping of prompts with the case's group, its name and its identity; categories are first tiers."""
+    category, subset, language = cell_of(case)
+    yield "category", category, name_form(category)
+    yield "language", language or NO_LANGUAGE, language_key(language or NO_LANGUAGE)
+    for grouping, name in (("source", case.prompt.source), ("subset", subset)):
+        yield grouping, name or NO_LANGUAGE, name or NO_LANGUAGE
 
 
 def _by_author(case: Case) -> dict[str, frozenset[int]]:

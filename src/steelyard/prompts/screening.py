@@ -14,6 +14,7 @@ import msgspec
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
+from steelyard.core.languages import language_part
 from steelyard.core.types import Prompt, Record
 from steelyard.prompts.balance import GroupShare
 from steelyard.prompts.classification import CategoryMapping, Classification
@@ -192,7 +193,7 @@ def _screened(prompt: Prompt, config: ScreeningConfig) -> ScreenedPrompt:
         label=prompt.language,
         identified=language_found.language if language_found else None,
         probability=language_found.probability if language_found else None,
-        script=chinese_script(question) if config.languages != "off" and _is_chinese(language) else None,
+        script=chinese_script(question) if config.languages != "off" and language_part(language) == "zh" else None,
         private=tuple(_private_data(turn, config) for turn in turns),
         harm=harm.category if harm else None,
         harm_sentence=harm.sentence if harm else None,
@@ -203,10 +204,6 @@ def _screened(prompt: Prompt, config: ScreeningConfig) -> ScreenedPrompt:
 
 def _private_data(text: str, config: ScreeningConfig) -> tuple[PrivateDatum, ...]:
     return tuple(datum for datum in find_private_data(text) if private_action(datum, config.private_data) != "off")
-
-
-def _is_chinese(language: str | None) -> bool:
-    return language is not None and language.replace("_", "-").split("-")[0] in ("zh", "zho", "cmn")
 
 
 @cache

@@ -7,12 +7,12 @@ language; a translation of a prompt is another prompt, and nothing here finds it
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from steelyard.core.errors import ConfigError, RecordError
+from steelyard.core.languages import language_key, language_part
 from steelyard.core.text import conversation_form
 from steelyard.core.types import Counts, Prompt
 from steelyard.prompts.balance import WantedShares, balanced, check_shares, group_shares
@@ -185,11 +185,14 @@ class Selection:
         if screened.language is None and config.languages != "off":
             action = "drop" if config.unknown_language == "drop" or config.only_languages else "count"
             yield screening_row(prompt, screened, "language_unknown", action, figure=(None, config.min_probability))
-        elif config.only_languages and screened.language not in config.only_languages:
+        elif config.only_languages and not self._is_wanted(screened.language):
             yield screening_row(prompt, screened, "language_not_wanted", "drop", figure=(screened.probability, None))
         if _label(screened) == "differs":
             figure = (screened.probability, config.min_probability)
             yield screening_row(prompt, screened, f"language_differs: {screened.identified}", "count", figure=figure)
+
+    def _is_wanted(self, language: str | None) -> bool:
+        return language_key(language or "") in map(language_key, self._config.only_languages)
 
     def _harm_rows(self, prompt: Prompt, screened: ScreenedPrompt, answer: str | None) -> Iterable[ScreeningRow]:
         if self._config.harmful == "off":
@@ -217,9 +220,9 @@ class Selection:
 
     def _drop_duplicates(self, threshold: float) -> None:
         """Keep the first prompt of each group of duplicates in a language."""
-        by_language: dict[str | None, list[int]] = defaultdict(list)
+        by_language: dict[str, list[int]] = defaultdict(list)
         for place in self.staying:
-            by_language[self._prompts[place].language].append(place)
+            by_language[language_key(self._prompts[place].language or "")].append(place)
         for places in by_language.values():
             links = Links(len(places))
             similarity: dict[int, float] = {}
@@ -278,21 +281,6 @@ def _label(screened: ScreenedPrompt) -> str:
         return "unknown"
     if screened.label is None:
         return "identified"
-    if screened.identified is None or _language_of(screened.label) == _language_of(screened.identified):
+    if screened.identified is None or language_part(screened.label) == language_part(screened.identified):
         return "labelled"
     return "differs"
-
-
-@cache
-def _language_of(code: str) -> str:
-    """Return the ISO 639-1 code of a code with script, region or three letters, as far as they are common."""
-    base = code.replace("_", "-").split("-")[0].lower()
-    return _THREE_LETTERS.get(base, base)
-
-
-_THREE_LETTERS = {
-    "ara": "ar", "arb": "ar", "ces": "cs", "cmn": "zh", "deu": "de", "ell": "el", "eng": "en", "fas": "fa", "fra": "fr",
-    "heb": "he", "hin": "hi", "ind": "id", "ita": "it", "jpn": "ja", "kor": "ko", "msa": "ms", "nld": "nl", "pes": "fa",
-    "pol": "pl", "por": "pt", "ron": "ro", "rus": "ru", "spa": "es", "tur": "tr", "ukr": "uk", "vie": "vi", "zho": "zh",
-    "zsm": "ms",
-}  # fmt: skip

@@ -6,14 +6,16 @@ cycle leads from a higher tier to a lower one. Under a majority vote the raw jud
 the voted graph: a conflict then is an outvoted judgment, or one whose ends share a tier.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import Integers
+from steelyard.core.text import common_spellings, name_form
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
@@ -55,6 +57,8 @@ class GroupedSums(NamedTuple):
     by_language: SumTable
 
 
+SPELLED: Mapping[str, Callable[[str], str]] = {"by_category": name_form, "by_language": language_key}
+"""Groups whose names have several spellings, with the identity of a name."""
 NO_SUMS = GroupedSums({}, {}, {}, {}, {}, {})
 
 
@@ -159,10 +163,22 @@ def conflict_sums(table: JudgmentTable, graphs: ConflictGraphs) -> GroupedSums:
 def conflict_tables(sums: GroupedSums) -> ConflictTables:
     """Return the sums as ratios and counts, the groups in the order of their names."""
     groups = {name: table for name, table in sums._asdict().items() if name != "overall"}
+    for by, identity in SPELLED.items():
+        groups[by] = _join_spellings(groups[by], identity)
     return ConflictTables(
         overall=_ratios(sums.overall.get("all", ConflictSums())),
         **{name: {group: _ratios(table[group]) for group in sorted(table)} for name, table in groups.items()},
     )
+
+
+def _join_spellings(table: SumTable, identity: Callable[[str], str]) -> SumTable:
+    """Return the table with the sums of all spellings of a name under the most frequent one."""
+    spelling = common_spellings({name: int(sums.num_prompts) for name, sums in table.items()}, identity)
+    joined: SumTable = {}
+    for name, sums in table.items():
+        common = spelling[name]
+        joined[common] = add_sums(joined[common], sums) if common in joined else sums
+    return joined
 
 
 def _is_kept(verdicts: Verdicts, tiers: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ from steelyard.ranking.annotation_features import (
     count_longer,
     sum_pairs,
 )
-from steelyard.ranking.conflicts import Conflicts, ConflictTables
+from steelyard.ranking.conflicts import SPELLED, Conflicts, ConflictTables
 from steelyard.ranking.judge_quality import (
     AGAINST,
     AGREES,
@@ -266,9 +266,10 @@ def add_intervals(conflicts: ConflictTables, judges: JudgeSummary, graphs: Draws
         for by, qualities in (("by_judge", judges.by_judge), ("by_kind", judges.by_kind))
     }
     for by, position in (("by_category", 1), ("by_language", 2)):
-        members: dict[str, list[Group]] = {}
+        identity, members = SPELLED[by], dict[str, list[Group]]()
+        spelling = {identity(name): name for name in getattr(conflicts, by)}
         for group in places:
-            members.setdefault(group[position], []).append(group)
+            members.setdefault(spelling.get(identity(group[position]), group[position]), []).append(group)
         ratios[by] = {name: _conflict_ratios(graphs.totals(members[name])) for name in sorted(members)}
     groups = {
         by: {name: _with_ends(table, ratios[by].get(name)) for name, table in getattr(conflicts, by).items()}

@@ -16,8 +16,8 @@ from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.numerics import Integers
 from steelyard.core.types import Case, Judgment, Kind, Ranking
-from steelyard.statistics.aggregation import UNCATEGORISED
 from steelyard.statistics.agreement import count_labels, orient_labels, vote
+from steelyard.statistics.groups import UNCATEGORISED
 
 Aggregate = Literal["none", "majority"]
 """How several verdicts on one pair of a graph are combined: not at all, or by a vote."""

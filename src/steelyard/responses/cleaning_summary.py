@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from steelyard.core.text import prompt_text, response_text
+from steelyard.core.languages import language_key
+from steelyard.core.text import common_spellings, prompt_text, response_text
 from steelyard.core.types import Case, Counts, Record
 from steelyard.responses.cleaning import FEWEST_RESPONSES, CleanedCase, ManifestRow
 from steelyard.responses.rules import Action, CleaningRule
@@ -102,6 +103,14 @@ class CleaningCounts:
             self.by_author[response.author or NO_AUTHOR, is_dropped] += 1
             self.by_language[case.prompt.language or NO_LANGUAGE, is_dropped] += 1
 
+    def _languages(self) -> Counter[tuple[str, bool]]:
+        """Return the counts by language under its most frequent spelling."""
+        spelling = common_spellings((name for name, _ in self.by_language.elements()), language_key)
+        joined: Counter[tuple[str, bool]] = Counter()
+        for (name, is_dropped), number in self.by_language.items():
+            joined[spelling[name], is_dropped] += number
+        return joined
+
     def join(self, other: "CleaningCounts") -> None:
         """Add the sums of another batch."""
         for name, value in vars(other).items():
@@ -135,7 +144,7 @@ class CleaningCounts:
                 for rule in rules
             ),
             authors=_by_group(self.by_author),
-            languages=_by_group(self.by_language),
+            languages=_by_group(self._languages()),
             num_prompts=self.num_prompts,
             num_prompts_kept=self.num_prompts_kept,
             num_prompts_with_few=self.num_with_few,

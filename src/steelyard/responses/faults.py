@@ -12,6 +12,7 @@ from unicodedata import category
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.core.languages import language_part
 from steelyard.responses.subject import Subject
 from steelyard.responses.unfinished import LIST_ITEM, size_of
 
@@ -75,7 +76,6 @@ _WIDE_MISPLACED = re.compile(
     r"|[（【「『“][，。、；：！？）】」』”]|(?:^|[，。；：！？])(?:[的们吗呢吧](?![确士话])|了(?![解不结却无然]))|(?:的的|了了|是是|和和|在在|有有)",
     re.MULTILINE,
 )
-_FRENCH = {"fr", "fra", "fra_Latn"}
 _FEWEST_MARKS = 4
 
 
@@ -92,7 +92,7 @@ def misplaced_marks(subject: Subject) -> float:
     marks = len(_SPACED_MARKS.findall(text))
     if marks < _FEWEST_MARKS:
         return 0.0
-    misplaced = _FRENCH_MISPLACED if subject.language in _FRENCH else _SPACED_MISPLACED
+    misplaced = _FRENCH_MISPLACED if language_part(subject.language) == "fr" else _SPACED_MISPLACED
     return min(1.0, sum(1 for _ in misplaced.finditer(text)) / marks)
 
 

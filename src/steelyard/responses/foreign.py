@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from steelyard.core.languages import language_key
 from steelyard.core.scripts import scripts_of
 from steelyard.responses.subject import Subject
 
@@ -58,7 +59,7 @@ class ForeignText:
 
         Prompts without a known language and those that name a language are not measured, nor answers of few letters.
         """
-        writing = self._writings.get(subject.language or "")
+        writing = self._writings.get(language_key(subject.language or ""))
         if writing is None or _ASKS_FOR_A_LANGUAGE.search(subject.prompt):
             return None
         scripts = scripts_of(writing.system)

@@ -9,6 +9,7 @@ import re
 from functools import cached_property
 from typing import NamedTuple
 
+from steelyard.core.languages import language_part
 from steelyard.core.types import Record
 from steelyard.responses.subject import Subject
 
@@ -67,7 +68,7 @@ class AnswerPhrases:
 
     def _refusals(self, language: str | None) -> "_Refusals":
         """Return the refusals of a language and of English, to which models return; of all languages for another."""
-        code = re.split("[-_]", language or "")[0].lower()
+        code = language_part(language)
         if code not in self._refusals_by_language:
             known = self._table.refusals
             names = dict.fromkeys((code, "en")) if code in known else known
@@ -112,7 +113,7 @@ class AnswerPhrases:
 
     def is_open_end(self, text: str, language: str | None) -> bool:
         """Return whether the last word of a text needs another one after it, such as an article; case counts."""
-        code = re.split("[-_]", language or "")[0].lower()
+        code = language_part(language)
         words = self._table.open_ends.get(code, ())
         if code in _WITHOUT_SPACES:
             return text.endswith(words)

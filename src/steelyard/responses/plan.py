@@ -12,6 +12,7 @@ import msgspec
 
 from steelyard.core.config import Config, Positive, resolve_config
 from steelyard.core.errors import ConfigError, listed, repeated
+from steelyard.core.languages import language_key, language_part
 from steelyard.core.numerics import derived_seed
 from steelyard.core.types import JsonObject, Message, Meta, Prompt
 
@@ -199,8 +200,10 @@ def _key(prompt: Prompt) -> tuple[str, str]:
 
 
 def _is_in(code: str | None, language: str) -> bool:
-    """Return whether a code is the language, or one of its scripts and regions: ``zh-Hans`` of zh."""
-    return code is not None and (code == language or code.replace("_", "-").startswith(f"{language}-"))
+    """Return whether a code is the language, or one of its scripts and regions: ``zh-Hant`` of zh, not of zh-Hans."""
+    is_in_any_script = language.strip().isalpha()
+    identity = language_part if is_in_any_script else language_key
+    return code is not None and identity(code) == identity(language)
 
 
 def _default_name(chat: JsonObject) -> str:

@@ -12,6 +12,7 @@ from unicodedata import category
 
 import numpy as np
 
+from steelyard.core.languages import language_part
 from steelyard.core.scripts import SCRIPTS
 from steelyard.responses.subject import Subject
 
@@ -46,7 +47,7 @@ _NO_SENTENCE = re.compile(
     r"^\s*(?:#|\||>|https?://|[-=*_]{3,}$)"  # heading, table, quotation, address, rule
     r"|^\s*[\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:(?:#|//).*)?$|^(?:    |\t)\S|[=:]\s*\S*\d\S*$"  # code, a value
 )
-_WITHOUT_FINAL_MARKS = {"th", "tha", "tha_Thai", "lo", "lao", "lao_Laoo"}
+_WITHOUT_FINAL_MARKS = {"th", "lo"}
 _SCRIPTS_WITHOUT = [SCRIPTS.index("Thai"), SCRIPTS.index("Lao")]
 _ANNOUNCED = 20.0
 _LONGEST_END = 400
@@ -134,7 +135,7 @@ def size_of(text: str) -> float:
 
 
 def _has_no_final_marks(subject: Subject) -> bool:
-    if subject.language in _WITHOUT_FINAL_MARKS:
+    if language_part(subject.language) in _WITHOUT_FINAL_MARKS:
         return True
     # An unlabelled text in such a script, or one in a language of another script, ends without a mark as well.
     return bool(np.isin(subject.codes[-_LONGEST_END:], _SCRIPTS_WITHOUT).any())

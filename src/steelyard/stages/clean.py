@@ -19,6 +19,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.iteration import batched
+from steelyard.core.languages import language_key
 from steelyard.core.plugins import build
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Run
@@ -219,9 +220,8 @@ def installed_phrases() -> AnswerPhrases:
 def _foreign(languages: str) -> ForeignText:
     """Read the installed languages, once in a process."""
     writings = {
-        code: Writing(row["codes"][0], str(row["script"]))
+        language_key(row["codes"][0]): Writing(row["codes"][0], str(row["script"]))
         for row in _table("languages.toml").values()
-        for code in row["codes"]
     }
     return ForeignText(writings, _identify if languages == "identify" else None)
 

@@ -13,7 +13,8 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError, choices
-from steelyard.core.text import number_of, verb_for
+from steelyard.core.languages import language_key
+from steelyard.core.text import common_spellings, number_of, verb_for
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import bench_of, read_evaluation
 from steelyard.evaluation.items import Item, read_items
@@ -59,9 +60,11 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
     inputs = {"run": evaluated / "run.json", "items": evaluated / "items.jsonl"}
 
     def write(result: Result) -> None:
-        items = list(read_items(evaluated))
-        known = _known_languages()
-        compared = _compared(items, config.languages, where=str(evaluated))
+        read = list(read_items(evaluated))
+        items = _with_common_languages(read)
+        present = {item.language for item in items if item.language is not None}
+        known = _known_languages(present)
+        compared = _compared(present, config.languages, where=str(evaluated))
         english = _english(compared, config.baseline_language, known, where=str(evaluated))
         shared = share_items(items, compared, where=str(evaluated))
         result.summary = compare_languages(
@@ -78,9 +81,17 @@ def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: b
             num_resamples=config.num_resamples,
             seed=config.seed,
         )
-        result.counts = Counts(num_in=len(items), num_used=len(shared.items), dropped=shared.dropped)
+        repeated = {"in one language twice": len(read) - len(items)} if len(items) < len(read) else {}
+        result.counts = Counts(num_in=len(read), num_used=len(shared.items), dropped=shared.dropped | repeated)
 
     return run_stage(out, "languages", Run[LanguagesSummary], write, config=config, inputs=inputs, force=force)
+
+
+def _with_common_languages(items: list[Item]) -> list[Item]:
+    """Return the items with one spelling of each language, and the first of a prompt's items in a language."""
+    spelling = common_spellings((item.language for item in items if item.language is not None), language_key)
+    by_key = {(item.prompt, spelling.get(item.language or "")): item for item in reversed(items)}
+    return [msgspec.structs.replace(item, language=language) for (_, language), item in reversed(by_key.items())]
 
 
 class SharedItems(NamedTuple):
@@ -134,35 +145,41 @@ def _remedy(items: Sequence[Item]) -> str:
     return f"""compare languages that share items: --set 'languages=["{first}","{second}"]'"""
 
 
-def _known_languages() -> dict[str, tuple[str, Kin]]:
-    """Return every code with the language's name and groups."""
+def _known_languages(codes: Set[str]) -> dict[str, tuple[str, Kin]]:
+    """Return the codes that name a language of the table, with its name and groups."""
     table = tomllib.loads(files("steelyard").joinpath("data/languages.toml").read_text("utf-8"))
-    by_code: dict[str, tuple[str, Kin]] = {}
+    listed: dict[str, tuple[str, Kin]] = {}
+    by_identity: dict[str, tuple[str, Kin]] = {}
     for name, row in table.items():
         language = msgspec.convert(row, _Language)
         kin = Kin(language.family, language.script, language.resource, language.resource_class, language.column)
-        by_code |= dict.fromkeys(language.codes, (name, kin))
-    return by_code
+        listed |= dict.fromkeys(language.codes, (name, kin))
+        by_identity.setdefault(language_key(language.codes[0]), (name, kin))
+    # A code of the table may say the script of a language, as its identity does not where the script is the usual one.
+    known = {code: listed.get(code) or by_identity.get(language_key(code)) for code in codes}
+    return {code: row for code, row in known.items() if row is not None}
 
 
-def _compared(items: Sequence[Item], chosen: tuple[str, ...] | None, *, where: str) -> set[str]:
+def _compared(present: Set[str], chosen: tuple[str, ...] | None, *, where: str) -> set[str]:
     """Return the languages to compare. Raises EvidenceError for one that no item has, or fewer than two."""
-    present = {item.language for item in items if item.language is not None}
-    for name in chosen or ():
-        if name not in present:
-            raise EvidenceError(f"no item is in {name!r}", where=where, allowed=choices(name, present))
-    compared = present if chosen is None else set(chosen)
+    compared = {*present} if chosen is None else {_named(name, present, where=where) for name in chosen}
     if len(compared) < 2:
         problem = f"the only language is {', '.join(compared)}" if compared else "no item has a language"
         raise EvidenceError(problem, where=where, do="evaluate parallel items in several languages")
     return compared
 
 
+def _named(name: str, present: Set[str], *, where: str) -> str:
+    """Return the language of that identity as the items spell it. Raises EvidenceError if none has it."""
+    language = next((each for each in present if language_key(each) == language_key(name)), None)
+    if language is None:
+        raise EvidenceError(f"no item is in {name!r}", where=where, allowed=choices(name, present))
+    return language
+
+
 def _english(compared: Set[str], chosen: str | None, known: Mapping[str, tuple[str, Kin]], *, where: str) -> str:
     if chosen is not None:
-        if chosen not in compared:
-            raise EvidenceError(f"no item is in {chosen!r}", where=where, allowed=choices(chosen, compared))
-        return chosen
+        return _named(chosen, compared, where=where)
     english = sorted(code for code in compared if known.get(code, ("", Kin()))[0] == "english")
     if len(english) != 1:
         problem = (

@@ -14,8 +14,6 @@ from steelyard.statistics.groups import Cell
 from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, Evidence, Scale, difference, interval
 from steelyard.statistics.pair_counts import CORRECT, EXACT, PAIRS, PROMPTS
 
-UNCATEGORISED = "uncategorised"
-
 
 class Share(NamedTuple):
     """A measure that is one column of the statistics divided by another."""

@@ -18,11 +18,14 @@ from zlib import crc32
 
 import numpy as np
 
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, Integers
-from steelyard.core.text import conversation_form
+from steelyard.core.text import common_spellings, conversation_form, name_form
 from steelyard.core.types import Case
 from steelyard.statistics.intervals import Evidence
 
+UNCATEGORISED = "uncategorised"
+"""The category of prompts without one."""
 _FEWEST = 5
 """Units across several strata below which they join the largest of these."""
 _FEWEST_SOURCES, _MOST_BORROWED = 20, 64
@@ -163,14 +166,33 @@ def units_of(names: Sequence[Sequence[str]]) -> list[str]:
     return [unit_names[unit] for unit in component]
 
 
-def layout_of(labels: Sequence[Label]) -> Layout:
-    """Return the layout of prompts. Equal names are one unit; units across the same several strata form a stratum.
+def cell_of(case: Case) -> Cell:
+    """Return the cell of a case: its first-tier category, subset and language."""
+    category = case.prompt.category[0] if case.prompt.category else UNCATEGORISED
+    return Cell(category, case.prompt.subset, case.prompt.language)
 
-    Fewer than `_FEWEST` such units join the largest of these strata: alone they would hardly vary.
+
+def common_cells(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with one spelling, the most frequent, of each category and each language."""
+    categories = common_spellings((cell.category for cell in cells), name_form)
+    languages = common_spellings((cell.language for cell in cells if cell.language is not None), language_key)
+    common = {
+        cell: Cell(categories[cell.category], cell.subset, cell.language and languages[cell.language])
+        for cell in set(cells)
+    }
+    return [common[cell] for cell in cells]
+
+
+def layout_of(labels: Sequence[Label]) -> Layout:
+    """Return the layout of prompts, with one spelling of each cell. Equal names are one unit.
+
+    Units across the same several strata form a stratum. Fewer than `_FEWEST` such units join the largest of these
+    strata: alone they would hardly vary.
     """
-    cells = tuple(sorted({label.cell for label in labels}, key=_sortable))
+    cell_of_label = common_cells([label.cell for label in labels])
+    cells = tuple(sorted(set(cell_of_label), key=_sortable))
     position = {cell: index for index, cell in enumerate(cells)}
-    cell = np.array([position[label.cell] for label in labels], dtype=np.int64)
+    cell = np.array([position[each] for each in cell_of_label], dtype=np.int64)
     number_of: dict[str, int] = {}
     units = _Units.of(np.array([number_of.setdefault(label.prompt, len(number_of)) for label in labels], np.int64))
     units_of_stratum = _units_by_stratum(units, cell, [_stratum_name(each) for each in cells])

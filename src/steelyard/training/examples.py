@@ -13,7 +13,7 @@ from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength
 from steelyard.networks.conversation import Rendering, encode, render
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
-from steelyard.statistics.aggregation import UNCATEGORISED
+from steelyard.statistics.groups import UNCATEGORISED
 from steelyard.training.config import LengthSummary
 from steelyard.training.losses import LOSSES
 

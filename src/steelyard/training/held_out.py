@@ -1,6 +1,6 @@
 """Rewards of examples in evaluation mode: held-out accuracy, statistics of a reference set, a policy's reference."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import Booleans, Floats
-from steelyard.core.text import conversation_form, number_of, verb_for
+from steelyard.core.text import common_spellings, conversation_form, name_form, number_of, verb_for
 from steelyard.core.types import Case
 from steelyard.io.progress import log
 from steelyard.io.run_folder import file_hash
@@ -34,15 +35,19 @@ def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOutAc
     """Measure the rewards of each example's rows (`rewards_of`) against its pairs; a tied reward is wrong."""
     statistics = prompt_statistics_of(rewards, examples)
 
-    def by(labels: Sequence[str | None]) -> dict[str, GroupAccuracy]:
-        names = sorted({label for label in labels if label})
-        return {name: _accuracy(statistics, np.array([label == name for label in labels])) for name in names}
+    def by(labels: Sequence[str | None], identity: Callable[[str], str]) -> dict[str, GroupAccuracy]:
+        spelling = common_spellings(filter(None, labels), identity)
+        common = [spelling.get(label or "") for label in labels]
+        return {
+            name: _accuracy(statistics, np.array([label == name for label in common]))
+            for name in sorted(set(spelling.values()))
+        }
 
     of_all = _accuracy(statistics, np.ones(len(examples), np.bool_))
     return HeldOutAccuracy(
         **msgspec.structs.asdict(of_all),
-        by_category=by([example.category for example in examples]),
-        by_language=by([example.language for example in examples]),
+        by_category=by([example.category for example in examples], name_form),
+        by_language=by([example.language for example in examples], language_key),
     )
 
 

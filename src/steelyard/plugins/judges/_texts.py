@@ -9,6 +9,7 @@ import msgspec
 
 from steelyard.core.checks import content_id
 from steelyard.core.errors import ConfigError, choices
+from steelyard.core.languages import language_key
 from steelyard.core.types import JsonObject, Prompt
 from steelyard.judging.reply_parsing import Form
 from steelyard.prompts.taxonomy import taxonomy
@@ -90,17 +91,19 @@ def texts_hash() -> str:
 
 @cache
 def _names_of_codes() -> dict[str, str]:
-    table = _read("data/languages.toml")
-    return {_plain_code(code): name for name, row in table.items() for code in row["codes"]}
+    codes = [(code, name) for name, row in _read("data/languages.toml").items() for code in row["codes"]]
+    # A code with its script keeps the name that says the script, as of Simplified Chinese.
+    return {language_key(code): name for code, name in reversed(codes)} | {_plain(code): name for code, name in codes}
 
 
-def _plain_code(code: str) -> str:
+def _plain(code: str) -> str:
     return code.casefold().replace("_", "-")
 
 
 def language_of(code: str | None) -> str | None:
     """Return the name of the language in ``languages.toml``; null for a code that is not in it."""
-    return None if code is None else _names_of_codes().get(_plain_code(code))
+    names = _names_of_codes()
+    return None if code is None else names.get(_plain(code)) or names.get(language_key(code))
 
 
 def language_name(code: str, language: TextLanguage) -> str:
