@@ -85,8 +85,8 @@ _SCRIPT = {code: script for script, codes in _WRITTEN_IN.items() for code in cod
 def language_key(code: str) -> str:
     """Return the identity of a language code: equal for ``zh``, ``ZH_cn``, ``zho_Hans`` and ``cmn-Hans-SG``.
 
-    It is the shortest code of the language, with the script where that is not the usual one: ``zh-Hant``. A text that
-    is no code is itself, apart from case, width and separators.
+    It is the shortest code of the language, with the script where that is not the usual one: ``zh-Hant``. Any other
+    text is itself, apart from case, width and separators.
     """
     plain = unicodedata.normalize("NFKC", code).casefold()
     parts: list[str] = re.findall(r"[^\W_]+", plain) or [""]

@@ -162,14 +162,14 @@ def _known_languages(codes: Set[str]) -> dict[str, tuple[str, Kin]]:
 
 def _compared(present: Set[str], chosen: tuple[str, ...] | None, *, where: str) -> set[str]:
     """Return the languages to compare. Raises EvidenceError for one that no item has, or fewer than two."""
-    compared = {*present} if chosen is None else {_named(name, present, where=where) for name in chosen}
+    compared = {*present} if chosen is None else {_find_language(name, present, where=where) for name in chosen}
     if len(compared) < 2:
         problem = f"the only language is {', '.join(compared)}" if compared else "no item has a language"
         raise EvidenceError(problem, where=where, do="evaluate parallel items in several languages")
     return compared
 
 
-def _named(name: str, present: Set[str], *, where: str) -> str:
+def _find_language(name: str, present: Set[str], *, where: str) -> str:
     """Return the language of that identity as the items spell it. Raises EvidenceError if none has it."""
     language = next((each for each in present if language_key(each) == language_key(name)), None)
     if language is None:
@@ -179,7 +179,7 @@ def _named(name: str, present: Set[str], *, where: str) -> str:
 
 def _english(compared: Set[str], chosen: str | None, known: Mapping[str, tuple[str, Kin]], *, where: str) -> str:
     if chosen is not None:
-        return _named(chosen, compared, where=where)
+        return _find_language(chosen, compared, where=where)
     english = sorted(code for code in compared if known.get(code, ("", Kin()))[0] == "english")
     if len(english) != 1:
         problem = (

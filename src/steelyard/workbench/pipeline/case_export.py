@@ -34,7 +34,7 @@ BLOCK = 500
 ALIGNED = "alignment"
 """The judge of what people aligned; `meta.people` names them."""
 Evidence = Literal["aligned", "both"]
-"""What is exported: what stands at the end, or the first answers of both people, too, which undo the alignment."""
+"""The exported answers: the final ones, or the first answers of both people, too, which undo the alignment."""
 
 
 class _ExportedAnswer(NamedTuple):

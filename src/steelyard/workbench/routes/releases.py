@@ -44,7 +44,7 @@ class ReleaseNote(BaseModel):
 
 
 class ReleaseRequest(BaseModel):
-    """A release to be made: its name, and what stands at the end, or the first answers of both people, too."""
+    """A release to be made: its name, and the final answers, or the first answers of both people, too."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
