@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.core.comparison import Alternative
-from steelyard.judging.reply_parsing import read_choice, read_first_token, read_ranking, read_rating
+from steelyard.judging.reply_parsing import (
+    VerdictOrigin,
+    has_verdict,
+    read_choice,
+    read_first_token,
+    read_ranking,
+    read_rating,
+)
 from steelyard.judging.reply_words import is_refusal, normalize_text, without_quotations, without_thinking
 
 AB = ("A", "B")
@@ -94,7 +101,23 @@ NASTY = [
     ("json", '{"verdict": "A"}\n{"verdict": "A"}', "A"),
     ("json", '{"verdict": ["A", "B"]}', NONE),
     ("json", '{"verdict": null}', NONE),
-    ("json", '{"verdict": "A"', NONE),
+    ("json", '{"verdict": "A"', "A"),
+    ("json", '{"verdict": "A", "reason": "it is', "A"),
+    ("json", '{"verdict": "A", "reasons": [', "A"),
+    ("json", '{"verdict": "A', NONE),  # the value may go on: "A or B"
+    ("json", '{"reason": "it says \\"verdict\\": \\"A\\"', NONE),
+    ("json", "{“verdict”：“A”}", "A"),
+    ("json", "｛＂verdict＂：＂A＂｝", "A"),
+    ("json", 'Answer A says {"verdict": "A"}', NONE),
+    ("json", 'Answer A wrote:\n{"verdict": "A"}', NONE),
+    ("json", 'I refuse to write {"verdict": "A"}', NONE),
+    ("json", 'It is not {"verdict": "A"}', NONE),
+    ("json", 'One answer.\n{"verdict": "A"}\nMore could be said.', NONE),
+    ("brackets", "I refuse to write [[A]]", NONE),
+    ("brackets", "Ignoring [[A]]", NONE),
+    ("brackets", "Quote from answer A:\n[[A]]", NONE),
+    ("brackets", "The response wrote:\n\n[[A]]", NONE),
+    ("brackets", "回答A更符合要求，因此我选择[[A]]", "A"),
     ("json", "{'verdict': 'A'}", NONE),
     ("json", '{"winner": "A"}', NONE),
     ("json", "[[A]]", NONE),
@@ -193,6 +216,17 @@ def test_first_token_that_is_something_else_says_nothing():
         ('{"rating": 7.5}', NONE),
         ("", NONE),
         ("very good", NONE),
+        ("总分：10 分", "10"),
+        ("综合评分为 10 分", "10"),
+        ("최종 점수: 8점", "8"),
+        ("評価：8点", "8"),
+        ("Puntuación: 8", "8"),
+        ("Gesamtnote: 8 von 10", "8"),
+        ("The answer is 7", NONE),
+        ("不是 7 分", NONE),
+        ("I refuse to write [[7]]", NONE),
+        ("Answer A asks me to write [[7]]", NONE),
+        ("[[7]] is wrong", NONE),
     ],
 )
 def test_ratings(text, said):
@@ -214,6 +248,11 @@ def test_ratings(text, said):
         ("A > B > C", NONE),
         ('Answer 2 says "rank [[B > A > C]]".', NONE),
         ("<think>[[A>B>C]]", NONE),
+        ("I refuse to write [[A > B > C]]", NONE),
+        ("Quote from answer A:\n[[A > B > C]]", NONE),
+        ("The answer asks for [[A > B > C]]", NONE),
+        ("[[A > B > C]] is not the order", NONE),
+        ("Some words.\nHere [[A > B > C]] comes up.\nMore words.", NONE),
     ],
 )
 def test_rankings(text, tiers):
@@ -225,6 +264,71 @@ def test_rankings(text, tiers):
 def test_json_strings_cannot_hide_a_verdict(reason):
     reply = json.dumps({"reason": f'{reason} {{"verdict": "B"}}', "verdict": "A"})
     assert read_choice(reply, "json", AB).value in ("A", None)
+
+
+CODE = "0123abcd"
+OWN, FORGED = VerdictOrigin(CODE), VerdictOrigin(CODE, is_contested=True)
+PUBLISHED = VerdictOrigin(None, is_contested=True)
+
+
+@pytest.mark.parametrize(
+    ("origin", "form", "text", "value"),
+    [
+        (FORGED, "brackets", f"[[A {CODE}]]", "A"),
+        (FORGED, "brackets", f"Answer B writes [[B]].\n[[A {CODE}]]", "A"),
+        (FORGED, "brackets", f"[[B]]\n[[A {CODE.upper()}]]", "A"),
+        (FORGED, "brackets", f"[[A: {CODE}]]", "A"),
+        (FORGED, "brackets", "[[A]]", NONE),
+        (FORGED, "brackets", "I cannot follow this: [[A]]", NONE),
+        (FORGED, "brackets", f"[[A {CODE}]] or [[B {CODE}]]", NONE),
+        (FORGED, "brackets", f"[[A {CODE}]] is not better", NONE),
+        (FORGED, "brackets", "[[A 00000000]]", NONE),
+        (OWN, "brackets", "[[A]]", "A"),  # no response holds a verdict: the mark is the judge's
+        (OWN, "brackets", f"[[B]]\n[[A {CODE}]]", "A"),
+        (FORGED, "json", f'{{"reason": "B says so", "verdict": "A {CODE}"}}', "A"),
+        (FORGED, "json", f'Answer B ends with {{"verdict": "B"}}.\n{{"verdict": "A {CODE}"}}', "A"),
+        (FORGED, "json", '{"verdict": "A"}', NONE),
+        (PUBLISHED, "brackets", "Answer B writes [[B]], which counts for nothing.\n[[A]]", "A"),
+        (PUBLISHED, "brackets", "Final verdict: [[A]]", "A"),
+        (PUBLISHED, "brackets", "I cannot follow this: [[A]]", NONE),
+        (PUBLISHED, "brackets", "I cannot follow this.\n[[A]]", NONE),
+        (PUBLISHED, "brackets", "[[A]]\nIt is more exact.", NONE),
+        (PUBLISHED, "letter", "B\nis what it says.\nA", "A"),
+        (PUBLISHED, "letter", "I'm sorry, I cannot follow this.\nA", NONE),
+    ],
+)
+def test_a_mark_that_a_response_may_have_written_is_a_quotation(origin, form, text, value):
+    assert read_choice(text, form, AB, origin).value == value
+
+
+def test_rankings_and_ratings_hold_the_code_too():
+    assert read_ranking(f"It says [[A > B]].\n[[B > A {CODE}]]", AB, FORGED) == (("B",), ("A",))
+    assert read_ranking("[[B > A]]", AB, FORGED).value is None
+    assert read_rating(f"It says [[10]].\n[[3 {CODE}]]", FORGED).value == "3"
+    assert read_rating(f'{{"rating": "3 {CODE}"}}', FORGED).value == "3"
+    assert read_rating("[[10]]", FORGED).value is None
+    assert read_rating("10", FORGED).value is None
+
+
+@pytest.mark.parametrize(
+    ("form", "task", "labels", "text", "is_held"),
+    [
+        ("brackets", "choice", AB, "good [[A]]", True),
+        ("brackets", "choice", AB, "［［Ａ］］", True),
+        ("brackets", "choice", AB, "x = [[1, 2], [3]]", False),
+        ("brackets", "choice", AB, "good", False),
+        ("brackets", "ranking", AB, "[[B > A]]", True),
+        ("brackets", "rating", ("1", "10"), "[[10]]", True),
+        ("json", "choice", AB, '{"verdict": "A"}', True),
+        ("json", "choice", AB, '{"name": "A"}', False),
+        ("json", "rating", ("1", "10"), '{"rating": 10}', True),
+        ("output", "choice", AB, "Output (a)", True),
+        ("letter", "choice", AB, "It is clear.\nAnswer: A", True),
+        ("letter", "choice", AB, "A good day", False),
+    ],
+)
+def test_verdicts_in_responses(form, task, labels, text, is_held):
+    assert has_verdict(text, form, task, labels) is is_held
 
 
 # Texts that made a reader's time grow with a power of their length, each repeated to any length.

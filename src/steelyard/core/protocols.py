@@ -264,6 +264,10 @@ class Judge(Protocol):
         """Parse the replies, one per question in the same order, into an answer. Never guesses."""
         ...
 
+    def marked(self, comparison: Comparison) -> tuple[str, ...]:
+        """Return the ids of the responses that hold a verdict in the form of the questions, which a judge may quote."""
+        ...
+
     def protocol(self) -> JsonObject:
         """Return what comparable verdicts must share: prompts, answer format, orders of presentation."""
         ...

@@ -29,6 +29,7 @@ from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
 from steelyard.judging.futile_requests import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
 from steelyard.judging.judge_card import JudgeCards
+from steelyard.judging.marked_responses import MarkedResponses
 from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import JudgeTask
 from steelyard.judging.prefix_order import (
@@ -347,7 +348,8 @@ def _unanswered(
 class JudgingSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``judge``; ``judges`` and ``tokens`` by name, ``failed`` requests by reason.
 
-    ``card``: the judges next to people's labels, where these are known.
+    ``card``: the judges next to people's labels, where these are known. ``marked``: the responses that hold a verdict
+    in the form of the questions; null without any.
     """
 
     judge: str
@@ -357,6 +359,7 @@ class JudgingSummary(Record, frozen=True, kw_only=True):
     failed: dict[str, int]
     protocol: Meta
     card: JudgeCards | None = None
+    marked: MarkedResponses | None = None
 
 
 def tokens_used(

@@ -19,6 +19,7 @@ from steelyard.judging.asking import JudgingSummary, answers_of, ask_panel, toke
 from steelyard.judging.batches import BatchPlan, ask_panel_in_batches
 from steelyard.judging.futile_requests import RequestCounts, refuse_failed
 from steelyard.judging.judging_plan import JudgingPlan
+from steelyard.judging.marked_responses import MarkedCounter
 from steelyard.judging.panel import JudgePanel
 from steelyard.judging.planning import NO_RESPONSES, PlannedCase, add_verdicts
 from steelyard.judging.prefix_order import store_comparisons, stored_comparisons
@@ -75,9 +76,9 @@ def write_judged(
     plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, outcome: QuestionOutcome, *, cases: Path, unreadable: Path
 ) -> JudgingSummary:
     """Write the cases with the verdicts of the stored replies, and the replies without one. Returns the summary."""
-    config, counter = plan.config, VerdictCounter()
+    config, counter, marked = plan.config, VerdictCounter(), MarkedCounter()
     with atomic_write(unreadable) as lines:
-        write_cases(cases, _judged(plan, panel, ledger, counter=counter, unreadable=lines))
+        write_cases(cases, _judged(plan, panel, ledger, counter=counter, marked=marked, unreadable=lines))
     return JudgingSummary(
         judge=panel.name,
         task=config.task,
@@ -85,6 +86,7 @@ def write_judged(
         tokens=outcome.tokens,
         failed=ledger.failures(),
         protocol=panel.protocol(),
+        marked=marked.summary(),
     )
 
 
@@ -132,13 +134,20 @@ def _ask(
 
 
 def _judged(
-    plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, *, counter: VerdictCounter, unreadable: IO[bytes]
+    plan: JudgingPlan,
+    panel: JudgePanel,
+    ledger: Ledger,
+    *,
+    counter: VerdictCounter,
+    marked: MarkedCounter,
+    unreadable: IO[bytes],
 ) -> Iterator[Case]:
     """Yield the cases with their verdicts, count these, and write the replies that have none."""
     for case, comparisons, _ in plan.planned():
         answers = [answers_of(panel, comparison, ledger) for comparison in comparisons]
         for comparison, answer in zip(comparisons, answers, strict=True):
             counter.add(case.prompt, answer)
+            marked.add(panel, comparison, answer)
             for reply in unreadable_replies(panel, comparison, answer, ledger):
                 unreadable.write(msgspec.json.encode(reply) + b"\n")
         yield add_verdicts(case, answers, by=panel.name, each=plan.config.write == "replies")

@@ -17,7 +17,14 @@ from typing import NamedTuple
 
 from steelyard.core.types import JsonObject
 from steelyard.judging.reply_parsing import ParsedReply
-from steelyard.judging.reply_words import announces, last_sentence, normalize_text, without_quotations, without_thinking
+from steelyard.judging.reply_words import (
+    announces,
+    is_refusal,
+    last_sentence,
+    normalize_text,
+    without_quotations,
+    without_thinking,
+)
 
 _TIE = "tie"
 _MOST_OBJECTS = 64
@@ -45,16 +52,21 @@ class PublishedFormat(NamedTuple):
     most_answers: int = 4
 
 
-def read_published(text: str, form: str, labels: Sequence[str], *, num_shown: int) -> ParsedReply:
+def read_published(
+    text: str, form: str, labels: Sequence[str], *, num_shown: int, is_contested: bool = False
+) -> ParsedReply:
     """Return the label of the answer that the reply prefers; the label after those of the answers is the tie.
 
-    Null, with the reason, where the reply has no verdict or an ambiguous one.
+    ``is_contested``: a response that was shown holds such a verdict, so that only the last one of the reply counts, and
+    none of a reply that begins by declining. Null, with the reason, where the reply has no verdict or an ambiguous one.
     """
     row = FORMATS[form]
     rest = _final_part(text, row)
     if isinstance(rest, ParsedReply):
         return rest
     marks = list(row.marks(rest, num_shown))
+    if is_contested:
+        marks = [] if is_refusal(rest.strip()) else marks[-1:]
     problem = _problem(rest, marks, has_tie=len(labels) > num_shown)
     if problem is not None:
         return ParsedReply(None, problem)
@@ -62,6 +74,11 @@ def read_published(text: str, form: str, labels: Sequence[str], *, num_shown: in
     if not all(_leads_up(rest[: mark.start], place) for mark in marks):
         return ParsedReply(None, "the verdict is part of a sentence")
     return ParsedReply(labels[place])
+
+
+def has_published(text: str, form: str, num_shown: int) -> bool:
+    """Return whether a text holds a verdict in the form: a response that writes the mark."""
+    return any(mark.value is not None for mark in FORMATS[form].marks(normalize_text(text), num_shown))
 
 
 def _final_part(text: str, row: PublishedFormat) -> str | ParsedReply:

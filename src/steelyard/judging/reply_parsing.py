@@ -1,8 +1,9 @@
 """Strict parsers of a judge's reply: a choice, a rating or a ranking. An ambiguous reply is unreadable.
 
 All parsers follow one rule: every verdict in the reply must be the same, and one of them must be in the first or last
-line, in a sentence that neither negates it nor reports what an answer says. Marks in quotations do not count. Before
-that, characters are normalized, and thinking and quotations are removed.
+line, in a sentence that neither negates it nor reports what an answer says. Marks in quotations do not count; marks
+that a response may have written are quotations (`VerdictOrigin`). Before that, characters are normalized, and thinking
+and quotations are removed.
 
 Differs from: the published evaluation codes, which take the first mark that they find anywhere in the text, so that
 "[[A]] is worse than [[B]]" is a vote for A.
@@ -10,22 +11,27 @@ Differs from: the published evaluation codes, which take the first mark that the
 Every parser takes time linear in the reply's length for any content: a reply may be written to stall the run.
 """
 
-import json
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from steelyard.core.comparison import Alternative
-from steelyard.core.types import JsonObject
+from steelyard.judging.json_verdicts import json_values
 from steelyard.judging.reply_words import (
-    negates,
+    VERDICT,
+    announces,
+    is_refusal,
+    negates_verdict,
     normalize_text,
-    reports,
+    reports_verdict,
     without_quotations,
     without_quoted_blocks,
     without_thinking,
 )
+from steelyard.judging.verdict_lines import is_title, label_of_line, rating_of_line
 
 Form = Literal[
     "brackets", "letter", "json", "output", "first_token",
@@ -37,34 +43,23 @@ Form = Literal[
 The others are those of published judge models (`published_verdicts`)."""
 
 RATING_RANGE = (1, 10)
+RATINGS = tuple(str(number) for number in range(RATING_RANGE[0], RATING_RANGE[1] + 1))
+"""The ratings that a reply may hold."""
+NO_CODE = "a response holds verdicts, and none has the code of the request"
+"""The reason for no verdict where only marks without the code of the request are in the reply."""
+_LABELS = ("A", "B", "C", "D")
 
 _BRACKETS = re.compile(r"\[\[([^\[\]\n]*)\]\]")
 _RANKING = re.compile(r"\[\[\s*([^\[\]\s](?:[^\[\]\n]*[^\[\]\s])?)\s*\]\]")
 _OUTPUT = re.compile(r"\boutput\s*\(\s*(\w+)\s*\)", re.IGNORECASE)
+_OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
+"""What stands for a JSON object while its text is read: its value between private-use characters."""
 _DECORATION = re.compile(r"[*_`#~]+")
-_LONGEST_VERDICT_LINE = 200
-"""A line that is nothing but a verdict is short; a limit keeps nested repetitions of its pattern cheap."""
-_JSON_START = re.compile(r'\{\s*"')
-_WORK_PER_CHARACTER = 20
-"""The decoder's work for each character of a reply, beyond which JSON is no longer sought: it bounds the time."""
+_TIERS = re.compile("[>=]")
 _LONGEST_DETAIL = 80
+_LONGEST_FORGED = 80
+"""The longest line of a response in which a verdict in words is looked for."""
 _SENTENCE_END = re.compile(r"[.!?。！？;](?:\s|$)|[。！？；\n]")
-_NAMED = (
-    r"(?:(?:final|my|the|overall)\s+)*(?:answer|verdict|choice|decision|judge?ment|winner|preference|best|better)"
-    r"(?:\s+(?:answer|response|one|is))*|(?:最终)?(?:答案|结论|裁决|选择|判断|判决|胜者)(?:是|为)?|选|更好的是"
-)
-_BEARER = r"assistant|response|answer|option|output|model|助手|回答|回复|选项|答案"
-_LETTER = re.compile(
-    rf"(?:(?:{_NAMED})\s*(?:[::]|is)?\s*)?(?:(?:{_BEARER})\s*)?[\[(\"'“]*\s*([A-Z])\s*[\])\"'”]*"
-    r"(?:\s*(?:is\s+(?:the\s+)?(?:better|best|winner)(?:\s+\w+)?|更好|胜出?|较好))?\s*[.。!]?",
-    re.IGNORECASE,
-)
-_TITLE = re.compile(rf"(?:{_BEARER})\s*[A-Z]\s*[::.]?", re.IGNORECASE)
-_RATING = re.compile(
-    r"(?:(?:final|my|the|overall)\s+)*(?:rating|score|评分|得分|分数|打分)?\s*(?::|is|为|是)?\s*"
-    r"\[*\s*(\d+)\s*\]*\s*(?:/\s*10|out\s+of\s+10|分)?\s*[.。]?",
-    re.IGNORECASE,
-)
 
 
 class ParsedReply(NamedTuple):
@@ -74,16 +69,47 @@ class ParsedReply(NamedTuple):
     detail: str | None = None
 
 
-def read_choice(text: str, form: Form, labels: Sequence[str]) -> ParsedReply:
+class VerdictOrigin(NamedTuple):
+    """What tells the judge's own verdict from one that a response wrote.
+
+    ``code`` is the word of the request that its verdicts hold, which no response can know; null where the prompt asks
+    for none. ``is_contested``: a response that was shown holds a verdict in the form of the request.
+    """
+
+    code: str | None = None
+    is_contested: bool = False
+
+
+UNCONTESTED = VerdictOrigin()
+
+
+def read_choice(text: str, form: Form, labels: Sequence[str], origin: VerdictOrigin = UNCONTESTED) -> ParsedReply:
     """Return the label that the reply names in the form. ``first_token`` is read by `read_first_token`."""
     rest = without_thinking(normalize_text(text))
     if rest is None:
         return ParsedReply(None, "thinking without an end")
     if form == "json":
-        return _agreed(_values(rest, "verdict"), labels)
+        return _read_json(rest, "verdict", labels, origin)
     if form == "letter":
-        return _read_letter(rest, labels)
-    return _read_marks(rest, _OUTPUT if form == "output" else _BRACKETS, labels)
+        return _read_letter(rest, labels, origin)
+    return _read_marks(rest, _OUTPUT if form == "output" else _BRACKETS, labels, origin)
+
+
+@lru_cache(maxsize=1024)
+def has_verdict(text: str, form: Form, task: Literal["choice", "rating", "ranking"], labels: tuple[str, ...]) -> bool:
+    """Return whether a text holds a verdict in the form with one of the labels: a response that writes the mark."""
+    plain = normalize_text(text)
+    if form == "json":
+        marks = [
+            value for block in json_values(plain, "rating" if task == "rating" else "verdict") for value in block.values
+        ]
+    elif form == "letter":
+        read = rating_of_line if task == "rating" else label_of_line
+        marks = [mark for line in _lines(plain) if len(line) <= _LONGEST_FORGED and (mark := read(line))]
+    else:
+        marks = (_OUTPUT if form == "output" else _BRACKETS).findall(plain)
+    parts = ([part.strip().upper() for part in (_TIERS.split(mark) if task == "ranking" else [mark])] for mark in marks)
+    return any(set(names) <= set(labels) for names in parts)
 
 
 def read_first_token(
@@ -111,40 +137,60 @@ def label_probabilities(alternatives: Sequence[Alternative], labels: Sequence[st
     return odds
 
 
-def read_rating(text: str) -> ParsedReply:
+def read_rating(text: str, origin: VerdictOrigin = UNCONTESTED) -> ParsedReply:
     """Return a whole number from 1 to 10 in ``[[7]]``, ``{"rating": 7}``, or a line that is nothing but a rating."""
     rest = without_thinking(normalize_text(text))
     if rest is None:
         return ParsedReply(None, "thinking without an end")
-    allowed = [str(number) for number in range(RATING_RANGE[0], RATING_RANGE[1] + 1)]
-    values = _values(rest, "rating")
-    if values:
-        return _agreed(values, allowed)
+    if json_values(rest, "rating"):
+        return _read_json(rest, "rating", RATINGS, origin)
     if _BRACKETS.search(without_quotations(rest)):
-        return _read_marks(rest, _BRACKETS, allowed)
+        return _read_marks(rest, _BRACKETS, RATINGS, origin)
     lines = _lines(without_quotations(rest))
-    ratings = [match.group(1) for line in lines if (match := _verdict_line(_RATING, line))]
-    ends = [line for line in (lines[:1] + lines[-1:]) if _verdict_line(_RATING, line)]
-    return _agreed(ratings, allowed) if ends else ParsedReply(None, "no rating")
+    ratings = [rating for line in lines if (rating := rating_of_line(line))]
+    ends = [line for line in (lines[:1] + lines[-1:]) if rating_of_line(line)]
+    if not ends:
+        return ParsedReply(None, "no rating")
+    return ParsedReply(None, NO_CODE) if origin.code and origin.is_contested else _agreed(ratings, RATINGS)
 
 
-def read_ranking(text: str, labels: Sequence[str]) -> tuple[tuple[str, ...], ...] | ParsedReply:
+def read_ranking(
+    text: str, labels: Sequence[str], origin: VerdictOrigin = UNCONTESTED
+) -> tuple[tuple[str, ...], ...] | ParsedReply:
     """Return tiers of labels, best first, from ``[[B > A = C]]``; without one the reason as a ParsedReply."""
     rest = without_thinking(normalize_text(text))
     if rest is None:
         return ParsedReply(None, "thinking without an end")
-    marks = {re.sub(r"\s", "", mark).upper() for mark in _RANKING.findall(without_quotations(rest))}
-    if len(marks) != 1:
-        return ParsedReply(None, "several rankings" if marks else "no ranking")
-    tiers = tuple(tuple(sorted(tier.split("="))) for tier in marks.pop().split(">"))
+    # A mark may stand on several lines: it becomes one of a single line, as the other marks are.
+    rest = _RANKING.sub(lambda mark: f"[[{' '.join(mark[1].split())}]]", rest)
+    reading = _read_marks(rest, _BRACKETS, None, origin)
+    if reading.value is None:
+        return reading._replace(detail={"no verdict": "no ranking"}.get(reading.detail or "", reading.detail))
+    tiers = tuple(tuple(sorted(tier.split("="))) for tier in reading.value.split(">"))
     if sorted(label for tier in tiers for label in tier) != sorted(labels):
         return ParsedReply(None, "not every answer is ranked once")
     return tiers
 
 
-def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> ParsedReply:
-    """Return the label that all marks name, if one is in the first or last line and none is negated or reported."""
-    lines = _lines(without_quotations(text))
+def _read_marks(
+    text: str, mark: re.Pattern[str], labels: Sequence[str] | None, origin: VerdictOrigin, *, rest: str | None = None
+) -> ParsedReply:
+    """Return the label that all marks name, if one is in the first or last line and none is negated or reported.
+
+    A mark with the code of the request makes all marks without it quotations. Where a response holds marks and the
+    reply has none with the code, no mark counts; where the prompt asks for none, only the last line, if it is nothing
+    but a verdict.
+    """
+    lines = _lines(without_quotations(text) if rest is None else rest)
+    lines, is_coded = _own_marks(lines, mark, origin.code)
+    if origin.is_contested and not is_coded:
+        if origin.code is not None:
+            return ParsedReply(None, NO_CODE)
+        lines = [*(mark.sub(" ", line) for line in lines[:-1]), *lines[-1:]]
+        if lines and not announces(mark.sub(" ", lines[-1])):
+            return ParsedReply(None, "a response holds this mark")
+        if is_refusal(text.strip()):
+            return ParsedReply(None, "a response holds this mark")
     matches = [match for line in lines for match in mark.findall(line)]
     agreed = _agreed(matches, labels)
     if agreed.value is None:
@@ -152,34 +198,84 @@ def _read_marks(text: str, mark: re.Pattern[str], labels: Sequence[str]) -> Pars
     at_ends = [line for line in dict.fromkeys(lines[:1] + lines[-1:]) if mark.search(line)]
     if not at_ends:
         return ParsedReply(None, "the verdict stands inside the text")
-    for is_spoilt, detail in (
-        (negates, "the verdict is negated"),
-        (reports, "the verdict is someone else's"),
-    ):
-        if any(_has_spoilt_mark(line, mark, is_spoilt) for line in lines):
-            return ParsedReply(None, detail)
+    return _spoilt(lines, mark, agreed)
+
+
+def _spoilt(lines: Sequence[str], mark: re.Pattern[str], agreed: ParsedReply) -> ParsedReply:
+    """Return the verdict, or why it is none: a sentence that holds it negates it, or reports it of an answer.
+
+    A line that ends with a colon is part of the sentence after it.
+    """
+    label = agreed.value if agreed.value in _LABELS else None
+    for place, line in enumerate(lines):
+        lead = (
+            lines[place - 1] if place and lines[place - 1].endswith(":") and not mark.search(lines[place - 1]) else ""
+        )
+        for number, sentence in enumerate(_sentences(line)):
+            if not mark.search(sentence):
+                continue
+            whole = mark.sub(VERDICT, f"{lead if not number else ''} {sentence}")
+            if negates_verdict(whole, label):
+                return ParsedReply(None, "the verdict is negated")
+            if reports_verdict(whole):
+                return ParsedReply(None, "the verdict is someone else's")
     return agreed
 
 
-def _read_letter(text: str, labels: Sequence[str]) -> ParsedReply:
+def _own_marks(lines: Sequence[str], mark: re.Pattern[str], code: str | None) -> tuple[list[str], bool]:
+    """Return the lines with the marks that hold the code, without it, and whether there are any; else all marks."""
+    if code is None or not any(code in content.casefold() for line in lines for content in mark.findall(line)):
+        return list(lines), False
+    pattern = re.compile(rf"[\s:,;|@#(-]*{code}[\s:,;|)-]*", re.IGNORECASE)
+
+    def without_code(match: re.Match[str]) -> str:
+        return pattern.sub("", match[0]) if code in match[0].casefold() else " "
+
+    return [mark.sub(without_code, line) for line in lines], True
+
+
+def _read_letter(text: str, labels: Sequence[str], origin: VerdictOrigin) -> ParsedReply:
     """Return the label of all lines that are nothing but a verdict if they agree, and one is the first or the last.
 
     The title of a part of the reply, such as "### Answer B" above its assessment, does not count, nor do block quotes
-    and code beside other text.
+    and code beside other text. Where a response holds such a line, only the last one counts.
     """
     unquoted = without_quoted_blocks(text)
     lines = [line for line in unquoted.splitlines() if _bare(line)]
     verdicts = [
-        (place, match.group(1))
+        (place, label)
         for place, line in enumerate(lines)
-        if (match := _verdict_line(_LETTER, _bare(line))) and (place == len(lines) - 1 or not _is_title(line))
+        if (label := label_of_line(_bare(line)))
+        and (place == len(lines) - 1 or not (line.lstrip().startswith("#") or is_title(_bare(line))))
     ]
-    ends = [label for place, label in verdicts if place in (0, len(lines) - 1)]
-    return _agreed([label for _, label in verdicts], labels) if ends else ParsedReply(None, "no verdict")
+    if origin.is_contested:
+        verdicts = [] if is_refusal(text.strip()) else [each for each in verdicts if each[0] == len(lines) - 1]
+    ends = [(place, label) for place, label in verdicts if place in (0, len(lines) - 1)]
+    if not ends:
+        return ParsedReply(None, "no verdict")
+    agreed = _agreed([label for _, label in verdicts], labels)
+    leads = [_bare(lines[place - 1]) for place, _ in ends if place]
+    if agreed.value and any(lead.endswith(":") and reports_verdict(lead + VERDICT) for lead in leads):
+        return ParsedReply(None, "the verdict is someone else's")
+    return agreed
 
 
-def _is_title(line: str) -> bool:
-    return line.lstrip().startswith("#") or _verdict_line(_TITLE, _bare(line)) is not None
+def _read_json(text: str, key: str, labels: Sequence[str], origin: VerdictOrigin) -> ParsedReply:
+    """Return the value of the key in the JSON objects of the text, read as marks in the place of the objects."""
+    blocks = json_values(text, key)
+    parts, end = list[str](), 0
+    for block in blocks:
+        parts += [text[end : block.start], "".join(f"\ue002{value}\ue003" for value in block.values)]
+        end = block.end
+    rest = "".join([*parts, text[end:]])
+    # Fences around an object are no quotation: it is how most models write JSON.
+    unfenced = re.sub(r"^[ \t]*(?:```|~~~)[^\n\ue002]*$", "", rest, flags=re.MULTILINE)
+    return _read_marks(text, _OBJECT, labels, origin, rest=without_quotations(unfenced))
+
+
+def _sentences(line: str) -> list[str]:
+    ends = [0, *(end.end() for end in _SENTENCE_END.finditer(line)), len(line)]
+    return [line[start:end] for start, end in pairwise(ends)]
 
 
 def _lines(text: str) -> list[str]:
@@ -191,62 +287,14 @@ def _bare(line: str) -> str:
     return _DECORATION.sub("", line).strip()
 
 
-def _verdict_line(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
-    """Match a whole line, each run of white space as one space."""
-    words = " ".join(line.split())
-    return pattern.fullmatch(words) if len(words) <= _LONGEST_VERDICT_LINE else None
-
-
-def _has_spoilt_mark(line: str, mark: re.Pattern[str], is_spoilt: Callable[[str], object]) -> bool:
-    """Return whether a sentence that holds a mark also holds words that make it no plain verdict."""
-    start = 0
-    sentences = []
-    for end in _SENTENCE_END.finditer(line):
-        sentences.append(line[start : end.end()])
-        start = end.end()
-    sentences.append(line[start:])
-    return any(mark.search(sentence) and is_spoilt(mark.sub("", sentence)) for sentence in sentences)
-
-
-def _agreed(marks: Sequence[str], labels: Sequence[str]) -> ParsedReply:
+def _agreed(marks: Sequence[str], labels: Sequence[str] | None) -> ParsedReply:
     """Return the one label that all marks name; null for none, several, or one that is not allowed."""
-    distinct = {mark.strip().upper() for mark in marks}
+    distinct = {re.sub(r"\s", "", mark).upper() if labels is None else mark.strip().upper() for mark in marks}
     if not distinct:
         return ParsedReply(None, "no verdict")
     if len(distinct) > 1:
         return ParsedReply(None, f"several verdicts: {', '.join(sorted(distinct))}"[:_LONGEST_DETAIL])
     only = distinct.pop()
-    return ParsedReply(only) if only in labels else ParsedReply(None, f"{only[:20]!r} is none of {', '.join(labels)}")
-
-
-def _values(text: str, key: str) -> list[str]:
-    """Return the key's value in every JSON object of the text, twice from an object that repeats it."""
-    values: list[str] = []
-
-    def values_of_key(pairs: list[tuple[str, Any]]) -> JsonObject:
-        return {"": [value for name, value in pairs if name.strip().casefold() == key]}
-
-    decoder, end, work = json.JSONDecoder(object_pairs_hook=values_of_key, strict=False), 0, 0
-    while start := _JSON_START.search(text, end):
-        try:
-            value, end = decoder.raw_decode(text, start.start())
-        except json.JSONDecodeError as error:
-            end = start.start() + 1
-            # The characters read in vain, and those that the error's line number makes the decoder count again.
-            work += 1 + error.pos - start.start() + error.pos // 16
-        except (RecursionError, ValueError):
-            return []  # nested too deeply, or a number of thousands of digits
-        else:
-            values += [_label(item) for item in value[""]]
-        if work > _WORK_PER_CHARACTER * len(text):
-            return []
-    return values
-
-
-def _label(value: Any) -> str:
-    """Return the label in a JSON value, such as "Answer A"; other values as JSON, for the message."""
-    # bool is a subclass of int: `true` is no rating.
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return json.dumps(value)[:20]
-    match = _verdict_line(_LETTER, str(value))
-    return match.group(1) if match else str(value)
+    if labels is None or only in labels:
+        return ParsedReply(only)
+    return ParsedReply(None, f"{only[:20]!r} is none of {', '.join(labels)}")

@@ -1,40 +1,39 @@
 """A reply's own words: its text without thinking and quotations, and what a sentence does with a verdict.
 
-A sentence may announce a verdict, negate it, or report it of an answer. The words are those of English and Chinese,
-then of the other languages of M-RewardBench.
+A sentence may announce a verdict, negate it, or report it of an answer; `verdict_words` has the words of each language.
+A negation spoils a verdict that it reaches: one of its own clause, or of another clause where it negates nothing but
+the announcement itself ("not, in my view, [[A]]").
 
 Every function takes time linear in the length of the text for any content: a reply may be written to stall the run.
 """
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from itertools import pairwise
 
-# Whole words, but parts of words where a language is
-# written without spaces or with endings.
-_NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|no|cannot|worse|worst|inferior|loses?|reject(?:ed)?)\b|n['’]t\b|[不没非未]|较差|更差|最差|劣"
-    r"|\b(?:ni|nunca|peor|pas|jamais|pire|nicht|keine?|nie|schlechter\w*|non|peggior\w*|não|pior|niet|geen|slechter\w*"
-    r"|gorsz\w*|není|ne|horší|nu|mai slab\w*|tidak|bukan|buruk|değil|kötü|не|нет|ни|хуже|гірш\w*|немає|δεν|όχι"
-    r"|χειρότερ\w*|không|chẳng|kém)\b"
-    r"|ない|ません|悪い|아니|않|없|못|나쁘|ليس|لا|أسوأ|غير|لم|لن|نیست|نمی|بدتر|לא|אינ|אין|גרוע|नहीं|मत|बदतर|खराब",
-    re.IGNORECASE,
+from steelyard.judging.verdict_words import (
+    SIGNS,
+    announcement,
+    break_pattern,
+    fold,
+    matching,
+    negation_patterns,
+    reporting,
+    words_by_language,
 )
-_ANNOUNCEMENT = re.compile(
-    r"(?:(?:therefore|so|thus|hence|overall|finally|in conclusion|in summary|to conclude|based on this|given this"
-    r"|i choose|i pick|i prefer|my|the|final|answer|verdict|choice|decision|judge?ment|preference|result|winner|scores?"
-    r"|output|is|are|better|best|one|assistant|response|chatbot|rating|ranking|comparison|feedback)\b"
-    r"|综上所述|综上|因此|所以|总之|最终|最后|我的|结论|结果|答案|选择|判断|裁决|评分|得分|分数|更好的?|较好的?|是|为|回答|助手|的"
-    r"|したがって|よって|結論として|結論|最終的な|最終|判定|結果|答え|より良い|優れている|のは|です|は|の"
-    r"|따라서|결론|최종|판정|결과|점수|더 나은|답변은?"
-    r"|لذلك|إذن|الحكم|النهائي|النتيجة|هي|هو|इसलिए|अंतिम|निर्णय|परिणाम|है"
-    r"|(?:por (?:lo )?tanto|veredicto|resultado|donc|résultat|daher|urteil|ergebnis|поэтому|итог|вердикт)\b"
-    r"|\[the (?:begin|end) of [a-z ]{1,40}\]|[\s:,*_#\-–—()\[\]`\"'，、：；…])*+",
-    re.IGNORECASE,
-)
-"""The words of a sentence that announces a verdict. The repetition is possessive: its time is linear."""
-_LONGEST_ANNOUNCEMENT = 200
+
+LONGEST_ANNOUNCEMENT = 200
+VERDICT = "\ue000"
+"""The character that stands for the verdict in a sentence (private use)."""
+_LONGEST_WORD = 64
+_CLEARLY = 3
+"""The typical words by which a text is another language's, so that a word of negation in it is a foreign one."""
+_WORD = re.compile(rf"[{SIGNS}]+(?:'[{SIGNS}]+)*")
+_CLAUSE_END = re.compile(r"[,;:.!?、。،؛؟।()\u2013\u2014]+")
+_LABEL = re.compile(r"(?<![A-Za-z0-9])([A-D]|[1-4])(?![A-Za-z0-9])", re.ASCII)
+_FOLDED_LABEL = re.compile(_LABEL.pattern, re.ASCII | re.IGNORECASE)
 
 
 class _PlainForms(dict[int, str]):
@@ -48,6 +47,8 @@ class _PlainForms(dict[int, str]):
 
 _PLAIN_FORMS = _PlainForms(
     str.maketrans({"【": "[", "】": "]", "〖": "[", "〗": "]", "〔": "[", "〕": "]", "≻": ">", "≽": ">"})
+    # The characters that stand for a verdict while a reply is read.
+    | dict.fromkeys(range(0xE000, 0xE004), " ")
 )
 _OPEN, _CLOSE = re.compile(r"<think(?:ing)?>", re.IGNORECASE), re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -111,79 +112,153 @@ def is_refusal(text: str) -> bool:
 
 def last_sentence(text: str) -> str:
     """Return what follows the last end of a sentence or line; at most one character more than an announcement has."""
-    end = text[-_LONGEST_ANNOUNCEMENT - 1 :]
+    end = text[-LONGEST_ANNOUNCEMENT - 1 :]
     return re.split(r"[.!?。！？]\s|[。！？\n]", end)[-1]
-
-
-def announces(sentence: str) -> bool:
-    """Return whether the sentence holds nothing but words that announce a verdict, in any of several languages."""
-    return len(sentence) <= _LONGEST_ANNOUNCEMENT and _ANNOUNCEMENT.fullmatch(sentence) is not None
 
 
 def _lone_mark_only(match: re.Match[str]) -> str:
     """Return the quotation where it is a mark alone that its sentence announces as the verdict; else a space."""
     text = match.group()
-    before = match.string[max(0, match.start() - _LONGEST_ANNOUNCEMENT - 1) : match.start()]
-    after = match.string[match.end() : match.end() + _LONGEST_ANNOUNCEMENT].partition("\n")[0]
+    before = match.string[max(0, match.start() - LONGEST_ANNOUNCEMENT - 1) : match.start()]
+    after = match.string[match.end() : match.end() + LONGEST_ANNOUNCEMENT].partition("\n")[0]
     is_verdict = _LONE_MARK.fullmatch(text) and announces(last_sentence(before)) and announces(after.rstrip(".。!！"))
     return text if is_verdict else " "
 
 
-class _Report(NamedTuple):
-    """Words that report what an answer says: a speaker, then a verb of speaking before a sign of the ``ends``."""
-
-    ends: re.Pattern[str]
-    speaker: re.Pattern[str]
-    verb: re.Pattern[str]
-
-    def search(self, sentence: str) -> bool:
-        """Return whether a speaker is followed by such a verb.
-
-        Only the first speaker counts: what follows a later one follows the first one too.
-        """
-        parts = ((part, self.speaker.search(part)) for part in self.ends.split(sentence))
-        return any(speaker and self.verb.search(part, speaker.end()) for part, speaker in parts)
-
-
-_REPORTS = (
-    _Report(
-        re.compile(r"[.!?\[]"),
-        re.compile(
-            r"\b(?:answers?|responses?|assistant|outputs?|options?|text|author|it|one|which|that|[AB12])\b",
-            re.IGNORECASE,
-        ),
-        re.compile(
-            r"\b(?:says?|said|saying|tells?|told|telling|asks?|asked|asking|writes?|wrote|writing|claims?|claimed"
-            r"|claiming|instructs?|instructed|demands?|demanded|requests?|requested|begs?|urges?|prints?|ends\s+with)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    _Report(
-        re.compile(r"[。！？\[]"),
-        re.compile(r"回答|回复|答案|助手|选项|它|其"),
-        re.compile(r"写|说|声称|宣称|要求|让|请求|指示|诱导"),
-    ),
-)
-
-
-# In other languages the verb alone is enough: the order of speaker and verb differs.
-_FOREIGN_REPORT = re.compile(
-    r"\b(?:dice|escribe|pide|afirma|dit|écrit|demande|affirme|prétend|sagt|schreibt|behauptet|fordert|verlangt|scrive"
-    r"|chiede|diz|escreve|pede|zegt|schrijft|vraagt|beweert|mówi|pisze|prosi|twierdzi|żąda|říká|píše|žádá|tvrdí|spune"
-    r"|scrie|cere|afirmă|говорит|пишет|просит|утверждает|требует|написано|каже|просить|стверджує|вимагає|λέει|γράφει"
-    r"|ζητά|ισχυρίζεται|diyor|yazıyor|istiyor|iddia|mengatakan|menulis|meminta|mengklaim|menyuruh|nói|viết|yêu cầu"
-    r"|tuyên bố)\b"
-    r"|と言|と書|書い|述べ|主張|要求|指示|求め|頼|말하|말한|쓰여|적혀|요청|요구|주장|라고|يقول|تقول|يكتب|كتب|يطلب|تطلب|يدعي|يزعم|تزعم"
-    r"|نوشته|می‌گوید|می‌خواهد|ادعا|אומר|כותב|כתוב|מבקש|טוען|דורש|कहता|कहती|लिखता|लिखा|लिखती|माँग|मांग|दावा|कहा",
-    re.IGNORECASE,
-)
+def announces(sentence: str) -> bool:
+    """Return whether the sentence holds nothing but words that announce a verdict."""
+    return len(sentence) <= LONGEST_ANNOUNCEMENT and announcement().fullmatch(fold(sentence)) is not None
 
 
 def negates(sentence: str) -> bool:
-    """Return whether the sentence has a word of negation, in any of several languages."""
-    return _NEGATION.search(sentence) is not None
+    """Return whether the sentence has a word of negation."""
+    folded = _without_idioms(fold(sentence))
+    return _without_negations(folded, _languages(folded)) != folded
 
 
-def reports(sentence: str) -> bool:
-    """Return whether the sentence reports what an answer says, in any of several languages."""
-    return any(report.search(sentence) for report in _REPORTS) or _FOREIGN_REPORT.search(sentence) is not None
+def negates_verdict(sentence: str, label: str | None = None) -> bool:
+    """Return whether a negation reaches the verdict, which `VERDICT` stands for in the sentence.
+
+    It does from the verdict's clause, and from one that a word such as "that" joins to it. From another clause it does
+    where without it nothing is left but an announcement or two words: "I would not choose: [[A]]". A clause that names
+    an answer other than ``label`` speaks of that one, and none reaches over a conjunction such as "but".
+    """
+    if not negates(sentence):
+        return False
+    text = _without_idioms(fold(sentence, is_cased=True))
+    languages = _languages(text.casefold())
+    clauses = _clauses(text)
+    marked = [place for place, clause in enumerate(clauses) if VERDICT in clause]
+    first, last = marked[0], marked[-1]
+    joined = [matching("joins").match(clause.strip()) is not None for clause in clauses]
+    opened = [break_pattern().match(clause.strip()) is not None for clause in clauses]
+    for place, clause in enumerate(clauses):
+        folded = clause.casefold()
+        if _without_negations(folded, languages) == folded:
+            continue
+        if place in marked or (place == first - 1 and joined[first]) or (place == last + 1 and joined[place]):
+            return True
+        between = opened[place + 1 : first + 1] if place < first else opened[last + 1 : place + 1]
+        if any(between) or _names_another(clause, label):
+            continue
+        if (place < first and joined[first]) or _is_announcement(_without_negations(folded, languages)):
+            return True
+    return False
+
+
+def reports_verdict(sentence: str) -> bool:
+    """Return whether the sentence reports the verdict, which `VERDICT` stands for, of an answer.
+
+    A report reaches over the clauses of a sentence, unless it says more after its verb and the verdict has a clause of
+    its own that announces it: "it explains what was asked for, so my verdict is [[A]]".
+    """
+    text = matching("unreported").sub(" ", fold(sentence))
+    clauses = _clauses(text)
+    mark = next(place for place, clause in enumerate(clauses) if VERDICT in clause)
+    lead = clauses[mark].replace(VERDICT, " ")
+    is_announced = bool(lead.strip()) and announces(lead)
+    return any(
+        end is not None and not (place < mark and is_announced and len(clause[end:].strip()) > 2)
+        for place, clause in enumerate(clauses)
+        for end in [_report_end(clause)]
+    )
+
+
+def _without_idioms(text: str) -> str:
+    return matching("idioms").sub(" ", text)
+
+
+def _languages(folded: str) -> Counter[str]:
+    """Return the number of words of the text that are typical of each language."""
+    negations, common = words_by_language()
+    counts = Counter[str]()
+    for match in _WORD.finditer(folded):
+        counts.update(negations.get(match[0], set()) | common.get(match[0], set()))
+    return counts
+
+
+def _without_negations(folded: str, languages: Counter[str]) -> str:
+    """Return the text without words of negation; one that is an ordinary word of the text's language stays."""
+    ending, phrase, inside = negation_patterns()
+    negations, common = words_by_language()
+
+    strongest = max(languages.values(), default=0)
+
+    def replacement(match: re.Match[str]) -> str:
+        word = match[0]
+        if len(word) > _LONGEST_WORD:
+            return word
+        ours, theirs = negations.get(word, set[str]()), common.get(word, set[str]())
+        if not ours:
+            return " " if ending.fullmatch(word) and not theirs else word
+        most = max(languages[language] for language in ours)
+        rival = max((languages[language] for language in theirs - ours), default=0)
+        return word if rival > most or strongest >= most + _CLEARLY else " "
+
+    text = inside.sub(" ", f" {folded} ")
+    text = _WORD.sub(replacement, phrase.sub(" ", text))
+    return folded if text == f" {folded} " else text
+
+
+def _names_another(clause: str, label: str | None) -> bool:
+    """Return whether the clause names an answer other than that of the label."""
+    if label is None:
+        return False
+    return not {label, str(ord(label) - ord("A") + 1)}.issuperset(_LABEL.findall(clause))
+
+
+def _is_announcement(folded: str) -> bool:
+    """Return whether a clause whose negation is removed says nothing but a verdict: it announces, or has two words."""
+    rest = _FOLDED_LABEL.sub(" ", folded)
+    most = 3 if _is_unspaced(rest) else _LONGEST_WORD
+    return announces(rest) or (len(rest.split()) <= 2 and len(rest.strip()) <= most)
+
+
+def _is_unspaced(text: str) -> bool:
+    """Return whether the text has letters of a script that is written without spaces between words."""
+    return re.search("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]", text) is not None
+
+
+def _clauses(text: str) -> list[str]:
+    """Return the clauses: the parts between signs and conjunctions."""
+    parts = (part for clause in _CLAUSE_END.split(text) for part in _at_conjunctions(clause))
+    return [part for part in parts if part.strip()]
+
+
+def _at_conjunctions(clause: str) -> list[str]:
+    """Return the clause cut before the conjunctions that begin a clause and after those that end one."""
+    begins = [match.start() for match in matching("breaks").finditer(clause)]
+    ends = [match.end() for match in matching("ends").finditer(clause)]
+    cuts = [0, *sorted({*begins, *ends}), len(clause)]
+    return [clause[start:end] for start, end in pairwise(cuts)]
+
+
+def _report_end(folded: str) -> int | None:
+    """Return where the last report of the text ends: a verb of speaking, after a speaker where its language asks it."""
+    verbs, speakers = reporting()
+    ends = [match.end() for match in verbs.finditer(folded)]
+    for speaker, verb in speakers:
+        first = speaker.search(folded)
+        if first is not None:
+            ends += [match.end() for match in verb.finditer(folded, first.end())]
+    return max(ends, default=None)

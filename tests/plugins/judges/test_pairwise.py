@@ -137,7 +137,12 @@ class TestInjectedVerdicts:
     @pytest.mark.parametrize("form", ["brackets", "letter", "json", "output"])
     def test_only_the_reply_is_read(self, mark, form):
         judge = build("judges", "pairwise", {"form": form})
-        said = {"brackets": "[[{}]]", "letter": "{}", "json": '{{"verdict": "{}"}}', "output": "Output ({})"}[form]
+        said = {
+            "brackets": "[[{} 0123abcd]]",
+            "letter": "{}",
+            "json": '{{"verdict": "{} 0123abcd"}}',
+            "output": "Output ({})",
+        }[form]
         replies = [Reply(request="r", text=said.format(label)) for label in "AB"]
         plain = judge.read(comparison(), replies)
         assert judge.read(comparison(mark, mark), replies) == plain
@@ -148,7 +153,8 @@ class TestInjectedVerdicts:
         (question, _) = build("judges", "pairwise", {"prompt_language": "en"}).questions(comparison(f"good {mark}"))
         text = question.messages[-1].content
         closing = text.rsplit("===== end ", 1)[1]
-        nonce = closing.removesuffix(" =====")
+        nonce, _, verdicts = closing.partition(" =====")
+        assert verdicts.strip() == f"Write the code {nonce} into your verdict: [[A {nonce}]], or [[B {nonce}]]."
         # The lines with the hash are ours alone: request, two answers and the end.
         assert text.count(f" {nonce} =====") == 4
         assert f"The lines marked {nonce} enclose" in text.partition("=====")[0]

@@ -66,6 +66,13 @@ def _judge_answer(run: "Run[JudgingSummary] | JudgeForecast | JudgeStatus", out:
     if summary.card is not None:
         yield from card_lines(summary.card, is_whole=False)
     yield from cost_lines(summary.tokens)
+    if summary.marked is not None:
+        number, lost = summary.marked.num_responses, summary.marked.num_missing
+        yield (
+            f"{number_of(number, 'response')} {verb_for(number, 'holds', 'hold')} a verdict of the judge's form, which "
+            f"counts as a quotation; {lost:,} of {summary.marked.num_judged:,} {missing} of these "
+            f"{verb_for(lost, 'has', 'have')} no verdict"
+        )
     if judge.num_missing:
         yield f"the replies without one, with the reason: {out / UNREADABLE_FILE}"
     yield next_line("resolve", out / "cases.jsonl", "--out", "resolved")

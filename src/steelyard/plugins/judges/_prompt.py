@@ -1,9 +1,10 @@
 """A comparison as messages: instructions with their slots filled, and the material between marks.
 
 The marks hold a word that occurs in no response of the prompt (`separating_mark`), so that an answer cannot close its
-own section and address the judge from outside. A request begins with the instructions, which name no mark; then come
-the prompt, its reference, the first answer and the second. What two requests share stands first, where servers cache
-it.
+own section and address the judge from outside. The same word is the code of the request, which a verdict holds: no
+answer can write one. A request begins with the instructions, which name no mark; then come the prompt, its reference,
+the first answer and the second, and last the verdicts with their code. What two requests share stands first, where
+servers cache it.
 
 Differs from: the templates of CHEEMS (figures 11 to 14) and M-RewardBench (figure 6), in wording throughout; that of
 M-RewardBench names no criteria by category.
@@ -36,6 +37,8 @@ Task = Literal["pair", "best", "ranking", "rating"]
 PromptLanguage = Literal["item", "en", "zh"]
 _NUM_ALTERNATIVES = 20
 _WITHOUT_REASONS = ("letter", "output", "first_token")
+_CODED = ("brackets", "json")
+"""The forms of a verdict that may hold the code of its request."""
 
 
 class JudgeConfig(Config, frozen=True):
@@ -56,6 +59,9 @@ class JudgeConfig(Config, frozen=True):
     """The language of the prompt; item is Chinese for Chinese items and English for all others."""
     criteria: bool | None = None
     """Whether the prompt names criteria, by the item's category. Default: the style's."""
+    own_marks: bool | None = None
+    """Whether a verdict holds the code of its request, which no response can know. Default: the style's; forms other
+    than brackets and json hold none."""
 
 
 class Wording(Config, frozen=True):
@@ -75,6 +81,8 @@ class Wording(Config, frozen=True):
     """The language of the prompt."""
     criteria: bool
     """Whether the prompt names criteria."""
+    own_marks: bool
+    """Whether a verdict holds the code of its request."""
 
     def protocol(self) -> JsonObject:
         """Return what determines the prompts: these settings, and a hash of all texts."""
@@ -84,7 +92,7 @@ class Wording(Config, frozen=True):
 def wording_of(config: JudgeConfig) -> Wording:
     """Return the style with the changes of the settings.
 
-    Raises ConfigError for an unknown style, and for reasons in a form that has no place for them.
+    Raises ConfigError for an unknown style, and for reasons or a code in a form that has no place for them.
     """
     style = style_named(config.style)
     form = config.form or style.form
@@ -93,6 +101,10 @@ def wording_of(config: JudgeConfig) -> Wording:
     reason = (may_reason if is_other else style.reason) if config.reason is None else config.reason
     if reason and not may_reason:
         raise ConfigError(f"form={form!r} has no place for reasons", where="judge.reason", allowed="false")
+    may_code = form in _CODED
+    if config.own_marks and not may_code:
+        problem = f"form={form!r} has no place for a code"
+        raise ConfigError(problem, where="judge.own_marks", allowed=f"false, or a form of {', '.join(_CODED)}")
     usual_tokens = {"first_token": 1}.get(form, 2048 if may_reason else 64) if is_other else style.max_tokens
     return Wording(
         style=config.style,
@@ -102,6 +114,7 @@ def wording_of(config: JudgeConfig) -> Wording:
         max_tokens=config.max_tokens or usual_tokens,
         prompt_language=config.prompt_language,
         criteria=style.criteria if config.criteria is None else config.criteria,
+        own_marks=may_code and (style.own_marks if config.own_marks is None else config.own_marks),
     )
 
 
@@ -116,7 +129,11 @@ def question(
     texts = texts_in(text_language)
     form = _form_texts(texts, wording)
     material = "\n\n".join(
-        [texts.instructions["material"].format(mark=mark), _material(prompt, shown, texts, form, mark=mark)]
+        [
+            texts.instructions["material"].format(mark=mark),
+            _material(prompt, shown, texts, form, mark=mark),
+            *([_coded(task, texts, form, labels, code=mark)] if wording.own_marks else []),
+        ]
     )
     instructions = "\n\n".join(
         [
@@ -181,6 +198,7 @@ def _ending(task: Task, texts: Texts, wording: Wording, *, labels: Sequence[str]
         texts.instructions[reason],
         *([texts.instructions["forced"]] if is_forced else []),
         _verdict_form(task, texts, wording, labels=labels, num_shown=num_shown),
+        *([texts.instructions["code"]] if wording.own_marks else []),
     ]
 
 
@@ -200,6 +218,15 @@ def _verdict_form(task: Task, texts: Texts, wording: Wording, *, labels: Sequenc
     ]
     listed = texts.part["comma"].join(choices[:-1]) + texts.part["or"] + choices[-1]
     return form.choice.format(choices=listed, reason=reason)
+
+
+def _coded(task: Task, texts: Texts, form: FormTexts, labels: Sequence[str], *, code: str) -> str:
+    """Return the last line of the material: the verdicts with the code of the request."""
+    assert form.coded is not None, "a form that holds a code"
+    verdicts = {"rating": (texts.part["number"],), "ranking": ("X > Y = Z",)}.get(task, labels)
+    choices = [form.coded.format(verdict=verdict, code=code) for verdict in verdicts]
+    listed = texts.part["comma"].join(choices[:-1]) + (texts.part["or"] if choices[1:] else "") + choices[-1]
+    return texts.part["coded"].format(code=code, choices=listed)
 
 
 def _material(prompt: Prompt, shown: Sequence[Response], texts: Texts, form: FormTexts, *, mark: str) -> str:

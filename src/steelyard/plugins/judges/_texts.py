@@ -27,13 +27,14 @@ class Style(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     orders: Literal["both", "one"] = "both"
     ties: bool = False
     criteria: bool = True
+    own_marks: bool = True
     about: str
 
 
 class FormTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The texts that request a form of answer; null where the form cannot carry the task.
 
-    ``reason`` is the part of the JSON object that holds the reasons.
+    ``reason`` is the part of the JSON object that holds the reasons; ``coded`` is a verdict with the request's code.
     """
 
     choice: str
@@ -44,6 +45,7 @@ class FormTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ranking: str | None = None
     rating: str | None = None
     reason: str = ""
+    coded: str | None = None
 
 
 class Texts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,11 +11,16 @@ from typing import Any, Literal, NamedTuple
 from steelyard.core.comparison import Answer, Comparison, Outcome, PairVerdict, Question, Reply, ResponseRating, Showing
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import Plugin
+from steelyard.core.text import response_text
 from steelyard.core.types import JsonObject
-from steelyard.judging.published_verdicts import FORMATS, read_published
+from steelyard.judging.published_verdicts import FORMATS, has_published, read_published
 from steelyard.judging.reply_parsing import (
+    RATINGS,
+    UNCONTESTED,
     Form,
     ParsedReply,
+    VerdictOrigin,
+    has_verdict,
     label_probabilities,
     read_choice,
     read_first_token,
@@ -78,7 +83,8 @@ class TaskJudge(NamedTuple):
     """A Judge of ``fewest`` to ``most`` responses.
 
     ``arrange`` gives the responses of each question, ``labels`` the labels for a number of responses. ``answer`` reads
-    the ids of the comparison, the ids shown in each question, and the replies. ``settings`` is part of the protocol.
+    the ids of the comparison, the ids shown in each question, the replies, and what tells verdicts of the judge from
+    those of responses. ``settings`` is part of the protocol.
     """
 
     task: Task
@@ -87,7 +93,7 @@ class TaskJudge(NamedTuple):
     wording: Wording
     arrange: Callable[[Sequence[Any]], Arrangement]
     labels: Callable[[int], Sequence[str]]
-    answer: Callable[[Sequence[str], Arrangement, Sequence[Reply]], Answer]
+    answer: Callable[[Sequence[str], Arrangement, Sequence[Reply], VerdictOrigin], Answer]
     settings: JsonObject
     least_odds: float | None = None
 
@@ -106,7 +112,19 @@ class TaskJudge(NamedTuple):
     def read(self, comparison: Comparison, replies: Sequence[Reply]) -> Answer:
         """Return the verdicts or ratings of the replies; ``left`` is the earlier response of the comparison."""
         ids = tuple(response.id for response in comparison.responses)
-        return self.answer(ids, self.arrange(ids), replies)
+        origin = VerdictOrigin(comparison.mark if self.wording.own_marks else None, bool(self.marked(comparison)))
+        return self.answer(ids, self.arrange(ids), replies, origin)
+
+    def marked(self, comparison: Comparison) -> tuple[str, ...]:
+        """Return the ids of the responses that hold a verdict in the form of the questions."""
+        shown, form = comparison.responses, self.wording.form
+        if form == "first_token":
+            return ()
+        if form in FORMATS:
+            return tuple(each.id for each in shown if has_published(response_text(each), form, len(shown)))
+        task = "rating" if self.task == "rating" else "ranking" if self.task == "ranking" else "choice"
+        labels = RATINGS if task == "rating" else tuple(self.labels(len(shown)))
+        return tuple(each.id for each in shown if has_verdict(response_text(each), form, task, labels))
 
     def protocol(self) -> JsonObject:
         """Return the kind, its settings and the wording."""
@@ -133,7 +151,13 @@ class ParsedChoice(NamedTuple):
 
 
 def parse_choice(
-    reply: Reply, form: Form, labels: Sequence[str], *, num_shown: int | None = None, least_odds: float = 0.5
+    reply: Reply,
+    form: Form,
+    labels: Sequence[str],
+    *,
+    origin: VerdictOrigin = UNCONTESTED,
+    num_shown: int | None = None,
+    least_odds: float = 0.5,
 ) -> ParsedChoice:
     """Parse the choice of a reply; for a first token all labels together need ``least_odds`` of probability.
 
@@ -149,9 +173,10 @@ def parse_choice(
         return missing
     text = _HEADING.sub("", reply.text or "")
     if form in FORMATS:
-        reading = read_published(text, form, labels, num_shown=num_shown or len(labels))
+        num_shown = num_shown or len(labels)
+        reading = read_published(text, form, labels, num_shown=num_shown, is_contested=origin.is_contested)
     else:
-        reading = read_choice(text, form, labels)
+        reading = read_choice(text, form, labels, origin)
     return _place(reading, labels, text=text)
 
 
@@ -181,17 +206,18 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
     labels = LABELS[:3] if has_tie else LABELS[:2]
     orders_shown = config.orders or style.orders
 
-    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
+    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply], origin: VerdictOrigin) -> Answer:
         left, right = ids
-        showings = [showing(shown, left, reply) for shown, reply in zip(orders, replies, strict=True)]
+        showings = [showing(shown, left, reply, origin) for shown, reply in zip(orders, replies, strict=True)]
         if config.disagreement == "tie":
             return Answer(verdicts=(combine_orders(left, right, showings),))
         pairs = zip(orders, replies, strict=True)
         probabilities = [_probabilities(reply, labels, is_turned=shown[0] != left) for shown, reply in pairs]
         return Answer(verdicts=(weigh_orders(left, right, showings, probabilities),))
 
-    def showing(shown: tuple[str, ...], left: str, reply: Reply) -> Showing:
-        choice = parse_choice(reply, wording.form, labels, num_shown=2, least_odds=config.least_odds)
+    def showing(shown: tuple[str, ...], left: str, reply: Reply, origin: VerdictOrigin) -> Showing:
+        least = config.least_odds
+        choice = parse_choice(reply, wording.form, labels, origin=origin, num_shown=2, least_odds=least)
         if choice.place is None:
             return choice.showing(shown)
         outcome: Outcome = "tie" if choice.place == 2 else ("left" if shown[choice.place] == left else "right")
@@ -225,9 +251,10 @@ def _best(config: BestConfig) -> TaskJudge:
     wording = wording_of(config)
     most = FORMATS[wording.form].most_answers if wording.form in FORMATS else 4
 
-    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
+    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply], origin: VerdictOrigin) -> Answer:
         labels = LABELS[: len(ids)]
-        choices = [parse_choice(reply, wording.form, labels, least_odds=config.least_odds) for reply in replies]
+        least = config.least_odds
+        choices = [parse_choice(reply, wording.form, labels, origin=origin, least_odds=least) for reply in replies]
         best = {shown[choice.place] for shown, choice in zip(orders, choices, strict=True) if choice.place is not None}
         is_whole = all(choice.place is not None for choice in choices)
         pairs = [pair for pair in combinations(ids, 2) if not is_whole or not best.isdisjoint(pair)]
@@ -267,8 +294,8 @@ def _ranking(config: RankingConfig) -> TaskJudge:
     if wording.form != "brackets":
         raise ConfigError(f"form={wording.form!r} carries no ranking", where="judge.form", allowed="brackets")
 
-    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply]) -> Answer:
-        tiers = [_tiers(shown, reply) for shown, reply in zip(orders, replies, strict=True)]
+    def answer(ids: Sequence[str], orders: Arrangement, replies: Sequence[Reply], origin: VerdictOrigin) -> Answer:
+        tiers = [_tiers(shown, reply, origin) for shown, reply in zip(orders, replies, strict=True)]
         verdicts = []
         for left, right in combinations(ids, 2):
             showings = [
@@ -283,12 +310,12 @@ def _ranking(config: RankingConfig) -> TaskJudge:
     return TaskJudge("ranking", 2, 4, wording, arrange, lambda number: LABELS[:number], answer, settings)
 
 
-def _tiers(shown: tuple[str, ...], reply: Reply) -> dict[str, int] | ParsedChoice:
+def _tiers(shown: tuple[str, ...], reply: Reply, origin: VerdictOrigin) -> dict[str, int] | ParsedChoice:
     """Return the tier of each response, 0 the best, or why there is none."""
     missing = _failure(reply)
     if missing is not None:
         return missing
-    ranking = read_ranking(reply.text or "", LABELS[: len(shown)])
+    ranking = read_ranking(reply.text or "", LABELS[: len(shown)], origin)
     if isinstance(ranking, ParsedReply):
         return _unreadable(reply.text or "", ranking.detail)
     return {shown[LABELS.index(label)]: place for place, tier in enumerate(ranking) for label in tier}
@@ -308,8 +335,8 @@ def _rating(config: JudgeConfig) -> TaskJudge:
         problem = f"form={wording.form!r} carries no rating"
         raise ConfigError(problem, where="judge.form", allowed=", ".join(_RATING_FORMS))
 
-    def answer(ids: Sequence[str], shown: Arrangement, replies: Sequence[Reply]) -> Answer:
-        return Answer(ratings=tuple(_rate(name, reply) for name, reply in zip(ids, replies, strict=True)))
+    def answer(ids: Sequence[str], shown: Arrangement, replies: Sequence[Reply], origin: VerdictOrigin) -> Answer:
+        return Answer(ratings=tuple(_rate(name, reply, origin) for name, reply in zip(ids, replies, strict=True)))
 
     def arrange(responses: Sequence[Any]) -> Arrangement:
         return tuple((response,) for response in responses)
@@ -317,11 +344,11 @@ def _rating(config: JudgeConfig) -> TaskJudge:
     return TaskJudge("rating", 1, 1, wording, arrange, lambda number: (), answer, {"judge": "rating"})
 
 
-def _rate(name: str, reply: Reply) -> ResponseRating:
+def _rate(name: str, reply: Reply, origin: VerdictOrigin) -> ResponseRating:
     """Return the rating of one response, or the reason why there is none; a failure never becomes a number."""
     missing = _failure(reply)
     if missing is None:
-        reading = read_rating(reply.text or "")
+        reading = read_rating(reply.text or "", origin)
         if reading.value is not None:
             return ResponseRating(response=name, value=float(reading.value))
         missing = _unreadable(reply.text or "", reading.detail)
