@@ -495,3 +495,15 @@ def test_a_time_in_a_text_is_a_number():
     (case,), counts = read(rows)
     assert case.judgments[0].meta["time"] == 1682351591.5
     assert back([case], **counts.columns) == rows
+
+
+def test_pairs_of_a_judge_are_judgments_for_the_better_answer():
+    rows = [
+        {"prompt": "q", "chosen": "x", "rejected": "y", "annotator": "a"},
+        {"prompt": "q", "chosen": "y", "rejected": "x", "annotator": "b"},
+    ]
+    (case,), _ = read(rows, judge_column="annotator")
+    winners = [(vote.judge, texts(case)[vote.left], vote.verdict) for vote in case.judgments]
+    assert (winners, len(case.responses)) == ([("a", "x", "left"), ("b", "y", "left")], 2)
+    columns = {"chosen_column": "chosen", "rejected_column": "rejected", "judge_column": "annotator"}
+    assert back([case], **columns) == rows
