@@ -150,7 +150,9 @@ def test_accuracy_that_is_the_headline_is_told_once(folders, tmp_path):
 
 def evaluated(folder, name, outcomes):
     """An evaluation of as many pairs as outcomes: right (+), wrong (-) or without a score (0)."""
-    cases = [case(f"p{index}", "ab", ranking=(("a",), ("b",))) for index in range(len(outcomes))]
+    cases = [
+        case(f"p{index}", "ab", text=f"question {index}", ranking=(("a",), ("b",))) for index in range(len(outcomes))
+    ]
     write_cases(folder / "bench.jsonl", cases)
     lines = [
         {"prompt": one.prompt.id, "scores": {"a": {"+": 1.0, "-": 0.0, "0": None}[own], "b": 0.5}}

@@ -15,7 +15,6 @@ from steelyard.stages.debias import (
     count_pairs,
     debias,
     length_of,
-    read_with_scores,
     summarize,
 )
 from steelyard.stages.score import score
@@ -231,13 +230,6 @@ def test_both_sides_and_the_model_before_and_after():
     assert (accuracy.all.after.value, accuracy.all.after.n) == (0.5, 2)
     assert (accuracy.length_matched.before.n, accuracy.length_matched.after.n) == (2, 1)
     assert summarize(SURVEY, STAYS, Config(), with_scores=False).accuracy is None
-
-
-def test_cases_come_with_scores_or_without(tmp_path):
-    file = write(tmp_path / "c.jsonl", [case("p", "ab")])
-    (tmp_path / "s.jsonl").write_text('{"prompt": "p", "scores": {"a": 1, "b": 2}}\n')
-    assert next(read_with_scores(file, None))[1] is None
-    assert next(read_with_scores(file, tmp_path / "s.jsonl"))[1].scores == {"a": 1.0, "b": 2.0}
 
 
 def test_length_is_in_characters_unless_a_tokenizer_is_named():

@@ -7,6 +7,7 @@ import pytest
 
 import tiny
 import warm_process
+from steelyard.core.checks import text_hashes
 from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError, RecordError
 from steelyard.evaluation.coverage import UnscoredResponses
 from steelyard.io.cases import write_cases
@@ -28,7 +29,10 @@ def lines(folder):
 
 def test_a_line_a_case_in_order(cases, tmp_path):
     run = score(cases, tmp_path / "out", model="first")
-    assert lines(tmp_path / "out") == [
+    written = lines(tmp_path / "out")
+    # Hashes of equal texts are equal, and there is one for each response.
+    assert [line.pop("hashes") for line in written] == [text_hashes(one) for one in CASES]
+    assert written == [
         {"prompt": "p", "language": "zh", "scores": {"a": 0.0, "b": -1.0}, "unscored": {}, "cut": []},
         {"prompt": "q", "language": None, "scores": {"x": 0.0, "y": -1.0, "z": -2.0}, "unscored": {}, "cut": []},
     ]

@@ -188,7 +188,7 @@ def test_calibration_cases_that_cannot_serve_are_refused_before_anything_is_scor
 def test_scores_that_do_not_fit_and_judgments_across_prompts_are_refused(cases, tmp_path):
     other = write(tmp_path / "other.jsonl", [judged("q")])
     score(other, tmp_path / "scored", model="longer")
-    with pytest.raises(RecordError, match="no line scores prompt id 'p'"):
+    with pytest.raises(RecordError, match="unknown prompt id 'q'"):
         supervise(cases, tmp_path / "out", **Files(scores=tmp_path / "scored" / "scores.jsonl")._asdict())
     line = json.loads(cases.read_text(encoding="utf-8").splitlines()[0])
     line["judgments"][0]["left"] = "of another prompt"

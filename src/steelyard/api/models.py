@@ -194,7 +194,8 @@ def evaluate(
     1.000 [..., 1.000] (n=40)
     >>> evaluation.by_category["uncategorised"].exact_match.value
     1.0
-    >>> powered = sy.evaluate("longer", human=cases[:20], judged=cases).summary.prediction_powered
+    >>> judged = sy.judge(cases, chat={"kind": "recorded", "path": "replies.jsonl"}, judge={"orders": "one"})
+    >>> powered = sy.evaluate("longer", human=cases[:20], judged=judged).summary.prediction_powered
     >>> powered.num_labelled, powered.num_judged
     (20, 40)
     """

@@ -192,11 +192,32 @@ def is_too_long(reason: str) -> bool:
     return reason == TOO_LONG or reason.endswith(f": {TOO_LONG}")
 
 
+def text_hashes(case: Case) -> dict[str, str]:
+    """Return 16 hexadecimal digits for each response: of the turns of the prompt and of the response.
+
+    A response of one text is one turn of the assistant.
+    """
+    prompt = _canonical.encode(case.prompt.messages)
+    hashes: dict[str, str] = {}
+    for response in case.responses:
+        turns = response.messages or (Message(role="assistant", content=response.text or ""),)
+        hashes[response.id] = hashlib.blake2b(prompt + _canonical.encode(turns), digest_size=8).hexdigest()
+    return hashes
+
+
+def with_hashes(case: Case, line: Scores) -> Scores:
+    """Return the scores with the hashes of the texts of the case, which were scored."""
+    return msgspec.structs.replace(line, hashes=text_hashes(case))
+
+
 def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
     """Return the line with a reason for each null. Raises EvidenceError unless it scores exactly this case.
 
-    NaN and infinity are errors: comparisons with them would look like results.
+    NaN and infinity are errors: comparisons with them would look like results. So are scores of other texts, where the
+    line has their hashes.
     """
+    if line.hashes:
+        _refuse_other_texts(case, line, by)
     ids = [response.id for response in case.responses]
     values = line.scores.values()
     if (
@@ -214,7 +235,20 @@ def checked_scores(case: Case, line: Scores, *, by: str) -> Scores:
         scores={name: line.scores[name] for name in ids},
         unscored=reasons,
         cut=line.cut,
+        hashes=line.hashes,
     )
+
+
+def _refuse_other_texts(case: Case, line: Scores, by: str) -> None:
+    hashes = text_hashes(case)
+    others = [name for name, known in line.hashes.items() if hashes.get(name, known) != known]
+    if others:
+        is_prompt = len(others) > 1 and len(others) == len(hashes)
+        what = "the prompt" if is_prompt else f"response {listed(list(map(repr, others)))}"
+        raise EvidenceError(
+            f"{by} scores other texts of prompt {case.prompt.id!r}: {what} has changed since",
+            do="score these cases again: steelyard score",
+        )
 
 
 def _refuse_misfit(case: Case, line: Scores, ids: list[str], by: str) -> None:

@@ -147,7 +147,8 @@ side, counted; ``refuse``: the command stops.
 class Scores(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The scores of one case: a line of ``scores.jsonl``. A null score has its reason in ``unscored``.
 
-    ``cut``: the responses that were truncated to the model's length limit; their scores count.
+    ``cut``: the responses that were truncated to the model's length limit; their scores count. ``hashes``: of the texts
+    that were scored, the prompt with each response (`text_hashes`); empty in files of other tools.
     """
 
     prompt: str
@@ -155,6 +156,7 @@ class Scores(Record, frozen=True, kw_only=True, omit_defaults=False):
     scores: dict[str, float | None]
     unscored: dict[str, str] = {}
     cut: tuple[str, ...] = ()
+    hashes: dict[str, str] = {}
 
 
 class Counts(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -33,8 +33,8 @@ from steelyard.evaluation.items import add_units, item_rows
 from steelyard.evaluation.pair_verdicts import Judged
 from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import ScoredCase
 from steelyard.io.run_folder import Result
+from steelyard.io.scored_cases import HashCoverage, ScoredCase
 from steelyard.plugins.reward_models import build_model, scored
 
 _CASES_AT_A_TIME = 1024
@@ -77,6 +77,7 @@ class BatchResult(NamedTuple):
     scores: ScoreColumns
     headline: HeadlineColumns
     baselines: dict[str, Floats]
+    hashes: HashCoverage
     score_lines: bytes
     item_lines: bytes
     keys: tuple[tuple[str, str | None], ...] = ()
@@ -101,7 +102,9 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
         matched_ratio=source.config.matched_ratio,
     )
     baselines = {name: _scores_of(model, cases, name) for name, model in source.baselines.items()}
-    return BatchResult(columns, score_columns(lines), headline, baselines, _encoded(lines), _encoded(rows))
+    return BatchResult(
+        columns, score_columns(lines), headline, baselines, HashCoverage(lines), _encoded(lines), _encoded(rows)
+    )
 
 
 def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -> BatchResult:

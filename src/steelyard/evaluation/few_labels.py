@@ -23,8 +23,8 @@ from steelyard.evaluation.prediction_powered import (
 )
 from steelyard.evaluation.summary import Evaluation
 from steelyard.evaluation.win_rates import CreditCounter, Credits
-from steelyard.io.cases import ScoredCase
 from steelyard.io.run_folder import Result
+from steelyard.io.scored_cases import ScoredCase
 from steelyard.ranking.label_origin import JUDGES, PEOPLE, OwnLabels
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.bootstrap import Items, resample

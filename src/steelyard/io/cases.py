@@ -1,4 +1,4 @@
-"""Read and write case files and score files, checked, and read in step.
+"""Read and write case files and lines of score files, checked. `scored_cases` reads both in step.
 
 A case file has one case a line (``.jsonl``) or a row (``.parquet``); a score file has one line for each case.
 """
@@ -12,7 +12,6 @@ import msgspec
 
 from steelyard.core.checks import check_case, checked_scores
 from steelyard.core.errors import EvidenceError, Place, RecordError
-from steelyard.core.text import number_of
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.compression import data_suffix
@@ -22,7 +21,6 @@ from steelyard.io.tables import is_parquet, read_parquet, write_parquet
 
 _decoder = msgspec.json.Decoder(Case)
 _encoder = msgspec.json.Encoder()
-_Key = tuple[str, str | None]
 Line = TypeVar("Line", bound=msgspec.Struct)
 CASE_SUFFIXES = (".jsonl", ".parquet")
 """The endings of case files."""
@@ -74,6 +72,16 @@ def read_placed_cases(path: Path | str) -> Iterator[tuple[Place, Case]]:
             raise RecordError(problem, where=place, do="give each case its own id, or use `steelyard merge`")
         places[case.key] = place
         yield place, case
+
+
+class FileCases:
+    """The checked cases of one file, read anew by each iteration."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __iter__(self) -> Iterator[Case]:
+        return read_cases(self.path)
 
 
 def read_case_files(files: Sequence[Path]) -> Iterator[Case]:
@@ -132,42 +140,6 @@ def line_end(split: SplitLine, ranking: Ranking | None) -> bytes:
     return split.start + b',"ranking":' + _encoder.encode(ranking) + split.end
 
 
-class ScoredCase(NamedTuple):
-    """A case and its line of scores, which was checked against it."""
-
-    case: Case
-    scores: Scores
-
-
-def read_scored(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
-    """Yield each case with its line of the score file, in the order of the cases.
-
-    `score` writes the lines in that order; a line that comes earlier than its case waits in memory. Raises RecordError,
-    with file and line, for a case without a line, a line without a case, a repeated line, or a line that does not
-    score its case's responses. The languages must be equal too.
-    """
-    waiting: dict[_Key, tuple[Place, Scores]] = {}
-    lines = placed_lines(path, Scores)
-    num_cases = 0
-    for case in cases:
-        num_cases += 1
-        while case.key not in waiting:
-            placed = next(lines, None)
-            if placed is None:
-                raise _missing(case, path, waiting)
-            _keep(placed, waiting)
-        place, line = waiting.pop(case.key)
-        yield ScoredCase(case, checked_line(case, line, place))
-    left = next(iter(waiting.values()), None) or next(lines, None)
-    if left is not None:
-        raise RecordError(
-            f"scores prompt id {left[1].prompt!r}, language {left[1].language!r}, "
-            f"which is none of the {number_of(num_cases, 'case')}, or was scored already",
-            where=left[0],
-            do="score the same case file: steelyard score",
-        )
-
-
 def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
     """Return the lines of an unfinished file that score the first cases, and truncate the file after the last good one.
 
@@ -212,7 +184,7 @@ def checked_line(case: Case, line: Scores, place: Place) -> Scores:
     try:
         return checked_scores(case, line, by="the line")
     except EvidenceError as error:
-        raise RecordError(error.problem, where=place, allowed=error.allowed) from error
+        raise RecordError(error.problem, where=place, allowed=error.allowed, do=error.do) from error
 
 
 def _placed_cases(path: Path) -> Iterator[tuple[Place, Case]]:
@@ -249,20 +221,3 @@ def _is_foreign_row(line: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(value, dict) and not isinstance(value.get("prompt"), dict)
-
-
-def _keep(placed: tuple[Place, Scores], waiting: dict[_Key, tuple[Place, Scores]]) -> None:
-    place, line = placed
-    key = (line.prompt, line.language)
-    if key in waiting:
-        problem = f"prompt id {line.prompt!r}, language {line.language!r}, has its scores at {waiting[key][0]} already"
-        raise RecordError(problem, where=place)
-    waiting[key] = placed
-
-
-def _missing(case: Case, path: Path, waiting: dict[_Key, tuple[Place, Scores]]) -> RecordError:
-    problem = f"no line scores prompt id {case.prompt.id!r}, language {case.prompt.language!r}"
-    others = sorted(str(language) for prompt, language in waiting if prompt == case.prompt.id)
-    if others:
-        return RecordError(f"{problem}; it is scored in language {', '.join(others)}", where=str(path))
-    return RecordError(problem, where=str(path), do="score the same case file: steelyard score")

@@ -17,8 +17,9 @@ from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.protocols import Chat
 from steelyard.core.types import Meta
-from steelyard.io.cases import read_cases, read_scored
+from steelyard.io.cases import FileCases, read_cases
 from steelyard.io.lines import read_toml
+from steelyard.io.scored_cases import JoinedScores
 from steelyard.judging.pair_plans import PairChoice, PairPlan
 from steelyard.judging.panel import PanelChoice, PanelMember, choose_panel
 from steelyard.judging.planning import JudgeTask, PlannedCase, plan_case
@@ -98,10 +99,9 @@ class JudgingPlan(NamedTuple):
         """Yield every case with its comparisons, or with the reason for having none."""
         config = self.config
         planned = partial(plan_case, task=config.task, plan=self.pairs, seed=config.seed, triples=config.triples)
-        cases = read_cases(self.cases)
         if self.scores is None:
-            return map(planned, cases)
-        return (planned(case, scores=line.scores) for case, line in read_scored(cases, self.scores))
+            return map(planned, read_cases(self.cases))
+        return (planned(case, scores=line.scores) for case, line in JoinedScores(FileCases(self.cases), self.scores))
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield the comparisons of all cases."""

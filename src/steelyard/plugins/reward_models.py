@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from steelyard.core.checks import checked_scores
+from steelyard.core.checks import checked_scores, with_hashes
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import kinds, load
@@ -247,7 +247,7 @@ def _scored(model: RewardModel, cases: Iterable[Case], name: str) -> Iterator[Sc
     to_score, to_check = tee(cases)
     for case, line in zip(to_check, model.score(to_score), strict=True):
         assert line.prompt == case.prompt.id, "a model must score every case, in order"
-        yield checked_scores(case, line, by=f"the model {name!r}")
+        yield with_hashes(case, checked_scores(case, line, by=f"the model {name!r}"))
 
 
 def forget_lines(result: Result) -> None:

@@ -28,10 +28,10 @@ from steelyard.curation.data_checks import (
     labelled_pairs,
     measure_lengths,
 )
-from steelyard.evaluation.external_scores import join_external_scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.scored_cases import JoinedScores
 from steelyard.ranking.judgment_table import EVERYTHING, NONE, Only, judgment_table
 from steelyard.ranking.pairs import PairChoice
 from steelyard.ranking.resolution import resolve_table
@@ -72,7 +72,9 @@ def audit(
     def write(result: Result) -> None:
         data = tuple(read_cases(cases))
         pairs = labelled_pairs(data, config.pairs)
-        summary, why, rows = _disputed(data, pairs, config, cases, scores)
+        joined = None if scores is None else JoinedScores(data, scores)
+        summary, why, rows = _disputed(data, pairs, config, scores or cases, joined)
+        result.findings = joined.coverage.findings() if joined else ()
         with atomic_write(result.path(SUSPECTS_FILE)) as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
         num_conflicted, conflicted = _conflicted(data, config.only)
@@ -101,14 +103,14 @@ def _check(config: Config) -> None:
 
 
 def _disputed(
-    data: Sequence[Case], pairs: LabelledPairs, config: Config, path: Path, scores: Path | None
+    data: Sequence[Case], pairs: LabelledPairs, config: Config, path: Path, joined: JoinedScores | None
 ) -> tuple[DisputedPairs | None, str | None, tuple[DisputedPair, ...]]:
-    """Return the labels that the model disputes, or the reason for none."""
+    """Return the labels that the model disputes, or the reason for none; ``path`` is the file of scores or of cases."""
     num_prompts = len({data[place].prompt.id for place in pairs.case.tolist()})
     if num_prompts < _FEWEST_PROMPTS:
         have = verb_for(num_prompts, "has", "have")
         return None, f"{number_of(num_prompts, 'prompt')} {have} an ordered pair, {_FEWEST_PROMPTS} are needed", ()
-    if scores is None:
+    if joined is None:
         from steelyard.plugins.models.ngram import Config as NgramConfig
         from steelyard.plugins.models.ngram import NgramModel
 
@@ -119,10 +121,10 @@ def _disputed(
         except EvidenceError as error:  # no text to learn from, or no pair without a fold
             return None, error.problem, ()
     else:
-        name, scored = scores.name, tuple(row.scores for row in join_external_scores(data, scores))
+        name, scored = path.name, tuple(row.scores for row in joined)
     margin = label_margins(data, pairs, scored)
     if np.isnan(margin).all():
-        raise EvidenceError("no pair has two scores", where=str(scores or path), do="score these cases first")
+        raise EvidenceError("no pair has two scores", where=str(path), do="score these cases first")
     steepness = fit_steepness(margin[~np.isnan(margin)]).value
     summary, rows = disputed_pairs(data, pairs, margin, steepness, model=name, confidence=config.confidence)
     return summary, None, rows

@@ -3,7 +3,6 @@
 The file is read twice: once to measure its pairs, once to write those that stay.
 """
 
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import numpy as np
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import Booleans
 from steelyard.core.text import num_characters, number_of, response_text, verb_for
-from steelyard.core.types import Case, Counts, Pair, Response, Run, Scores
+from steelyard.core.types import Case, Counts, Pair, Response, Run
 from steelyard.curation.debiasing import (
     BeforeAfter,
     Config,
@@ -27,10 +26,11 @@ from steelyard.curation.debiasing import (
     survey_pairs,
 )
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import encode_case, read_cases, read_scored
+from steelyard.io.cases import FileCases, encode_case, read_cases
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.scored_cases import JoinedScores
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, listed_pairs, pairs_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import share_of
@@ -57,11 +57,13 @@ def debias(
         settings["tokenizer"] = Path(config.tokenizer).name
 
     def write(result: Result) -> None:
-        read = track(read_with_scores(cases, scores), "debias: measuring")
-        survey = survey_pairs(read, config, length_of(config.tokenizer))
+        joined = None if scores is None else JoinedScores(FileCases(cases), scores)
+        read = ((case, None) for case in read_cases(cases)) if joined is None else joined
+        survey = survey_pairs(track(read, "debias: measuring"), config, length_of(config.tokenizer))
         stays = _choose_pairs(survey, config, where=str(cases))
         num_without = _write(result, cases, config, stays)
         result.counts = count_pairs(survey, stays, num_without)
+        result.findings = joined.coverage.findings() if joined else ()
         result.summary = summarize(survey, stays, config, with_scores=scores is not None)
 
     return run_stage(out, "debias", Run[DebiasSummary], write, config=settings, inputs=inputs, force=force)
@@ -100,15 +102,6 @@ def length_of(tokenizer: str | None) -> Length:
         )
 
     return num_tokens
-
-
-def read_with_scores(cases: Path, scores: Path | None) -> Iterator[tuple[Case, Scores | None]]:
-    """Yield each case with its scores, null without a file of scores."""
-    if scores is not None:
-        yield from read_scored(read_cases(cases), scores)
-        return
-    for case in read_cases(cases):
-        yield case, None
 
 
 def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Booleans:

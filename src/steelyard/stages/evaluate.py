@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from steelyard.core.checks import with_hashes
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
@@ -25,16 +26,16 @@ from steelyard.evaluation.batches import (
 )
 from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
-from steelyard.evaluation.external_scores import AlignmentError, join_external_scores, side_by_side
+from steelyard.evaluation.external_scores import AlignmentError, side_by_side
 from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PoweredSummary
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
-from steelyard.io.cases import ScoredCase
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
 from steelyard.io.run_folder import Result, file_hash, run_beside, run_stage
+from steelyard.io.scored_cases import HashCoverage, JoinedScores, ScoredCase
 from steelyard.plugins.reward_models import (
     Builder,
     ModelChoice,
@@ -191,16 +192,21 @@ def _with_scores(
     source: Source, result: Result, scores: Path, train_cases: Path | None, workers: int | None
 ) -> _Evaluated:
     """Evaluate a scores file: line by line in workers if the order matches the cases, else joined by key."""
+    coverage = HashCoverage()
     try:
-        evaluation = join_parts(source, result, _parts(source, scores, train_cases, workers))
+        evaluation = join_parts(source, result, _parts(source, scores, train_cases, workers, coverage))
     except AlignmentError:
-        scored = track(join_external_scores(source.cases, scores), "evaluating")
-        evaluation = join_parts(source, result, evaluate_scored(source, scored))
+        joined = JoinedScores(source.cases, scores)
+        evaluation = join_parts(source, result, evaluate_scored(source, track(joined, "evaluating")))
+        coverage = joined.coverage
+    result.findings += coverage.findings()
     self_test = SelfTestSummary(state="not applicable", why="the scores were made elsewhere")
     return _Evaluated(evaluation, _Model(scores.stem, None, self_test))
 
 
-def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int | None) -> Iterator[BatchResult]:
+def _parts(
+    source: Source, scores: Path, train_cases: Path | None, workers: int | None, coverage: HashCoverage
+) -> Iterator[BatchResult]:
     """Evaluate the lines of both files in parallel, with one process per core for large files."""
     files = source.cases.line_files
     if files is None:
@@ -219,6 +225,7 @@ def _parts(source: Source, scores: Path, train_cases: Path | None, workers: int 
             keys.extend(map(hash, part.keys))
             ids.extend(hash(identifier) for identifier, _ in part.keys)
             num_without_language += part.num_without_language
+            coverage.join(part.hashes)
             yield part
             progress.advance(len(part.columns.start))
     has_repeated_ids = len(np.unique(ids)) < len(ids)
@@ -248,7 +255,8 @@ def _with_judge(source: Source, result: Result, choice: ModelChoice, builder: Bu
     self_test = self_tested(judge, cases, name=judge.name, is_wanted=source.config.self_test)
     if not source.config.allow_unscored:
         refuse_failed(judged)
-    part = evaluate_batch(source, list(map(ScoredCase, cases, lines)), judged)
+    scored = list(map(ScoredCase, cases, map(with_hashes, cases, lines)))
+    part = evaluate_batch(source, scored, judged)
     evaluation = join_parts(source, result, [part], judged)
     return _Evaluated(evaluation, _Model(judge.name, judge.protocol(), self_test))
 
@@ -277,8 +285,10 @@ def _with_few_labels(
     )
     result.findings += labels.findings()
     people.check()
+    joined = None
     if scores is not None:
-        scored = track(join_external_scores(source.cases, scores), "evaluating")
+        joined = JoinedScores(source.cases, scores)
+        scored = track(joined, "evaluating")
         model = _Model(scores.stem, None, SelfTestSummary(state="not applicable", why="the scores were made elsewhere"))
     else:
         assert choice is not None, "a model or scores"
@@ -289,6 +299,7 @@ def _with_few_labels(
         scored = map(ScoredCase, source.cases, lines)
         model = _Model(choice.name, built.protocol(), self_test)
     few = evaluate_few_labels(source, people, scored, result, labels=labels, width=config.width)
+    result.findings += joined.coverage.findings() if joined else ()
     return _Evaluated(few.evaluation, model), few.powered
 
 

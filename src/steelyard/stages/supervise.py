@@ -41,11 +41,12 @@ from steelyard.evaluation.supervisor import (
     supervisor_of_scores,
 )
 from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import ScoredCase, encode_case, read_cases, read_scored
+from steelyard.io.cases import FileCases, encode_case, read_cases
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.scored_cases import JoinedScores, ScoredCase
 from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, forget_lines, write_scores
 from steelyard.ranking.judgment_table import Only, check_admits
 
@@ -145,19 +146,22 @@ def _run(
     if files.calibration_cases:
         # Refused before an hour of scoring: the judgments alone show whether people and judges overlap.
         unscored = survey_margins(
-            _read_scored(files.calibration_cases, None, config.only), human_ties=config.human_ties
+            _with_margins(map(_without_scores, read_cases(files.calibration_cases)), config.only),
+            human_ties=config.human_ties,
         )
         check_labelled(unscored, where=str(files.calibration_cases))
     supervisor, files = _score(result, cases, config, files, choice=choice, builder=builder)
     assert files.scores is not None
-    survey = survey_margins(_read_scored(cases, files.scores, config.only), human_ties=config.human_ties)
+    joined = JoinedScores(FileCases(cases), files.scores)
+    survey = survey_margins(_with_margins(joined, config.only), human_ties=config.human_ties)
+    result.findings = joined.coverage.findings()
     check_judged(survey, where=str(cases))
     if config.policy == "agree":
         hint = f"; the scores are in {files.scores}, for --scores and another --out" if choice else ""
         check_some_kept(survey, config.min_margin or 0.0, where=str(cases), do=f"take a smaller threshold{hint}")
     threshold = _threshold(survey, config, files)
     rule = config.rule(threshold.min_margin)
-    counter = _write(_read_scored(cases, files.scores, config.only), rule, result)
+    counter = _write(_with_margins(joined, config.only), rule, result)
     result.counts = counter.counts()
     result.summary = _summarize(config, supervisor, counter, survey, threshold)
     forget_lines(result)
@@ -186,9 +190,9 @@ def _score(
             check_may_judge(supervisor, path, compare_ids=config.compare_ids, any_language=config.any_language)
     if model is None:
         return supervisor, files
-    files = files._replace(scores=write_scores(model, _CaseFile(cases), result, name=supervisor.name))
+    files = files._replace(scores=write_scores(model, FileCases(cases), result, name=supervisor.name))
     if files.calibration_cases:
-        held_out = _CaseFile(files.calibration_cases)
+        held_out = FileCases(files.calibration_cases)
         scores = write_scores(model, held_out, result, name=supervisor.name, part="calibration_scores")
         files = files._replace(calibration_scores=scores)
     return supervisor, files
@@ -199,8 +203,8 @@ def _threshold(survey: MarginSurvey, config: Config, files: Files) -> _Threshold
         return _Threshold(config.min_margin or 0.0, None, None)
     assert files.calibration_scores is not None
     assert config.min_precision is not None
-    batches = _read_scored(files.calibration_cases, files.calibration_scores, config.only)
-    held_out = survey_margins(batches, human_ties=config.human_ties)
+    joined = JoinedScores(FileCases(files.calibration_cases), files.calibration_scores)
+    held_out = survey_margins(_with_margins(joined, config.only), human_ties=config.human_ties)
     calibration = calibrate_threshold(
         survey,
         held_out,
@@ -261,20 +265,9 @@ def _summarize(
     )
 
 
-class _CaseFile:
-    """The cases of a file, read anew for each pass."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __iter__(self) -> Iterator[Case]:
-        return read_cases(self._path)
-
-
-def _read_scored(cases: Path, scores: Path | None, only: Only) -> Iterator[ScoredBatch]:
-    """Yield the cases in batches, with their margins; without a file of scores, as if no response had one."""
-    read = read_scored(read_cases(cases), scores) if scores else map(_without_scores, read_cases(cases))
-    for batch in batched(read, _CASES_A_BATCH):
+def _with_margins(scored_cases: Iterable[ScoredCase], only: Only) -> Iterator[ScoredBatch]:
+    """Yield the cases in batches, with their margins."""
+    for batch in batched(scored_cases, _CASES_A_BATCH):
         yield with_margins([scored.case for scored in batch], [scored.scores for scored in batch], only)
 
 

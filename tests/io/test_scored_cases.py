@@ -1,9 +1,13 @@
 import json
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from steelyard.core.checks import with_hashes
 from steelyard.core.errors import FileError, RecordError
-from steelyard.evaluation.external_scores import join_external_scores
+from steelyard.core.types import Message, Scores
+from steelyard.io.scored_cases import JoinedScores
 from strategies import case
 
 CASES = [case("p", "ab", language="en"), case("p", "ab", language="zh"), case("q", "ab", language="he")]
@@ -17,7 +21,7 @@ GOOD = [
 def read(tmp_path, *lines, cases=CASES):
     text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
     (tmp_path / "scores.jsonl").write_text(text, encoding="utf-8")
-    return [joined.scores for joined in join_external_scores(cases, tmp_path / "scores.jsonl")]
+    return [joined.scores for joined in JoinedScores(cases, tmp_path / "scores.jsonl")]
 
 
 def test_lines_are_joined_by_id_in_the_order_of_the_cases(tmp_path):
@@ -77,4 +81,50 @@ def test_broken_files(tmp_path):
         read(tmp_path)
     (tmp_path / "scores.jsonl").write_bytes(b'{"prompt": "q", "scores": {"\xff": 1}}')
     with pytest.raises(FileError, match="not UTF-8"):
-        list(join_external_scores(CASES, tmp_path / "scores.jsonl"))
+        list(JoinedScores(CASES, tmp_path / "scores.jsonl"))
+
+
+def scored(one):
+    scores = {response.id: 1.0 for response in one.responses}
+    return with_hashes(one, Scores(prompt=one.prompt.id, language=one.prompt.language, scores=scores))
+
+
+def changed(one, *, response=None, question=None):
+    texts = {"b": response} if response is not None else {}
+    responses = tuple(replace(each, text=texts.get(each.id, each.text)) for each in one.responses)
+    messages = one.prompt.messages if question is None else (Message(role="user", content=question),)
+    return replace(one, prompt=replace(one.prompt, messages=messages), responses=responses)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"response": "another"}, "response 'b'"),
+        ({"response": ""}, "response 'b'"),
+        ({"question": "为什么？"}, "the prompt"),
+    ],
+)
+def test_scores_of_other_texts_are_refused_by_name(tmp_path, change, named):
+    lines = [msgspec.to_builtins(scored(one)) for one in CASES]
+    assert [line.scores for line in read(tmp_path, *lines)] == [{"a": 1.0, "b": 1.0}] * 3
+    with pytest.raises(RecordError, match=f"scores.jsonl:2: .*other texts of prompt 'p': {named} has changed"):
+        read(tmp_path, *lines, cases=[CASES[0], changed(CASES[1], **change), CASES[2]])
+
+
+def test_labels_and_a_response_as_one_turn_change_no_text(tmp_path):
+    turns = tuple(
+        replace(each, text=None, messages=(Message(role="assistant", content=each.text),), author="x")
+        for each in CASES[0].responses
+    )
+    relabelled = replace(CASES[0], responses=turns, ranking=(("a",), ("b",)), meta={"new": 1})
+    (line,) = read(tmp_path, msgspec.to_builtins(scored(CASES[0])), cases=[relabelled])
+    assert line.scores == {"a": 1.0, "b": 1.0}
+
+
+def test_lines_without_hashes_are_counted(tmp_path):
+    own = [msgspec.to_builtins(scored(one)) for one in CASES]
+    (tmp_path / "scores.jsonl").write_text("\n".join(map(json.dumps, [*own[:2], GOOD[0]])))
+    joined = JoinedScores(CASES, tmp_path / "scores.jsonl")
+    for _ in range(2):
+        list(joined)
+        assert [(each.count, each.total) for each in joined.coverage.findings()] == [(1, 3)]

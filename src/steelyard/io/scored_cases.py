@@ -1,0 +1,141 @@
+"""Cases with their lines of a score file, joined by id and language: the one reader of scores for all stages."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from msgspec.structs import replace
+
+from steelyard.core.errors import Place, RecordError, choices
+from steelyard.core.text import number_of, verb_for
+from steelyard.core.types import Case, InputFinding, Prompt, Response, Scores
+from steelyard.io.cases import checked_line, placed_lines
+
+_Key = tuple[str, str | None]
+
+
+class ScoredCase(NamedTuple):
+    """A case and its line of scores, which was checked against it."""
+
+    case: Case
+    scores: Scores
+
+
+class HashCoverage:
+    """Count the lines that do not say which texts were scored."""
+
+    def __init__(self, lines: Iterable[Scores] = ()) -> None:
+        self.num_lines = self.num_without = 0
+        for line in lines:
+            self.add(line)
+
+    def add(self, line: Scores) -> None:
+        """Count one line."""
+        self.num_lines += 1
+        self.num_without += not line.hashes
+
+    def join(self, other: "HashCoverage") -> None:
+        """Add the counts of another batch."""
+        self.num_lines += other.num_lines
+        self.num_without += other.num_without
+
+    def findings(self) -> tuple[InputFinding, ...]:
+        """Return a finding if some lines have no hashes, so that scores of other texts would go unseen."""
+        if not self.num_without:
+            return ()
+        return (InputFinding(check="scores_without_hashes", count=self.num_without, total=self.num_lines),)
+
+
+class JoinedScores:
+    """Each case with its line of a score file, in the order of the cases; every iteration reads both again.
+
+    Lines in another order are held in memory until their case. A line may omit the language if the prompt id is unique
+    among the cases. An error reads ``cases`` a second time. Iterating raises RecordError, with file and line, for an id
+    that is unknown, repeated or missing, for a score that is not a finite number, and for scores of other texts than
+    those of the case. ``coverage`` counts the lines of the last iteration.
+    """
+
+    def __init__(self, cases: Iterable[Case], path: Path) -> None:
+        self._cases = cases
+        self._path = path
+        self.coverage = HashCoverage()
+
+    def __iter__(self) -> Iterator[ScoredCase]:
+        self.coverage = HashCoverage()
+        for scored in _joined(self._cases, self._path):
+            self.coverage.add(scored.scores)
+            yield scored
+
+
+def _joined(cases: Iterable[Case], path: Path) -> Iterator[ScoredCase]:
+    lines = placed_lines(path, Scores)
+    waiting: dict[_Key, tuple[Place, Scores]] = {}
+    joined_without_language: set[str] = set()
+    for case in cases:
+        identifier = case.prompt.id
+        while case.key not in waiting and (identifier, None) not in waiting:
+            placed = next(lines, None)
+            if placed is None or (placed[1].prompt, placed[1].language) in waiting:
+                _refuse(path, cases)
+            waiting[placed[1].prompt, placed[1].language] = placed
+        if identifier in joined_without_language:
+            _refuse(path, cases)
+        key = case.key if case.key in waiting else (identifier, None)
+        if key != case.key:
+            joined_without_language.add(identifier)
+        place, line = waiting.pop(key)
+        yield ScoredCase(case, checked_line(case, line, place))
+    if waiting or next(lines, None) is not None:
+        _refuse(path, cases)
+
+
+def _refuse(path: Path, cases: Iterable[Case]) -> NoReturn:
+    """Raise the error of the first invalid line, or of the first case without a line."""
+    keys = [_without_texts(case) for case in cases]
+    places_of_id: dict[str, list[int]] = defaultdict(list)
+    for index, case in enumerate(keys):
+        places_of_id[case.prompt.id].append(index)
+    line_of: dict[int, Place] = {}
+    for place, line in placed_lines(path, Scores):
+        index = _case_of(line, keys, places_of_id, place)
+        if index in line_of:
+            raise RecordError(f"prompt id {line.prompt!r} has its scores at {line_of[index]} already", where=place)
+        line_of[index] = place
+        checked_line(keys[index], replace(line, hashes={}), place)
+    missing = [case for index, case in enumerate(keys) if index not in line_of]
+    assert missing, "every line fits and every case has one"
+    raise RecordError(
+        f"no line for prompt id {missing[0].prompt.id!r}, language {missing[0].prompt.language!r} "
+        f"({len(missing)} of {number_of(len(keys), 'case')} {verb_for(len(missing), 'has', 'have')} none)",
+        where=Place(str(path)),
+        do="add a line for every case; a missing score is null, with its reason under `unscored`",
+    )
+
+
+def _without_texts(case: Case) -> Case:
+    prompt = Prompt(id=case.prompt.id, language=case.prompt.language, messages=())
+    return Case(prompt=prompt, responses=tuple(Response(id=response.id, text="") for response in case.responses))
+
+
+def _case_of(line: Scores, cases: Sequence[Case], places_of_id: dict[str, list[int]], place: Place) -> int:
+    places = places_of_id.get(line.prompt)
+    if places is None:
+        raise RecordError(
+            f"unknown prompt id {line.prompt!r}", where=place, do=_nearest(line.prompt, list(places_of_id))
+        )
+    if line.language is None and len(places) == 1:
+        return places[0]
+    languages = {cases[index].prompt.language: index for index in places}
+    if line.language not in languages:
+        raise RecordError(
+            f"prompt id {line.prompt!r} has no item of language {line.language!r}",
+            where=place,
+            allowed=", ".join(sorted(str(language) for language in languages)),
+        )
+    return languages[line.language]
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    hint, mark, _ = choices(name, known).partition("? ")
+    return f"{hint}? the ids are those of the bench's cases" if mark else "the ids are those of the bench's cases"
