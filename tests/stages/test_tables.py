@@ -1,14 +1,12 @@
 """Tables as people have them: prompts under other names, who judged, labels of one's own, answers without labels."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 import steelyard as sy
-from steelyard.core.errors import KindError, RecordError
+from steelyard.core.errors import KindError, OutputError, RecordError
 from steelyard.core.types import Judgment
-from steelyard.stages import convert as stage
 from steelyard.stages.convert import Config, convert
 
 VOTES = {
@@ -333,19 +331,20 @@ def test_answers_without_a_visible_character_are_counted(blank):
     assert counts.noted["empty or blank responses"] == 1
 
 
-def test_the_same_conversion_again_reads_no_row(tmp_path, monkeypatch, capsys):
+def test_the_same_conversion_again_is_that_of_its_record(tmp_path, capsys):
     file, out = tmp_path / "s.jsonl", tmp_path / "o.jsonl"
     file.write_text('{"prompt": "q", "chosen": "x", "rejected": ""}\n')
     first = convert(file, out)
-
-    def refuse(path: Path):
-        raise AssertionError(path)
-
-    monkeypatch.setattr(stage, "read_rows", refuse)
-    assert convert(file, out) == first
+    record = tmp_path / "o.jsonl.run" / "run.json"
+    # A count that no reading of the rows gives shows where the answer comes from.
+    record.write_text(record.read_text().replace('"empty or blank responses": 1', '"empty or blank responses": 7'))
+    assert convert(file, out) == first._replace(noted={"empty or blank responses": 7})
     assert "is written already" in capsys.readouterr().err
-    with pytest.raises(AssertionError):
+    with pytest.raises(OutputError, match="holds something else"):
         convert(file, out, Config(language="zh"))
+    file.write_text('{"prompt": "p", "chosen": "x", "rejected": "y"}\n')
+    with pytest.raises(OutputError, match="holds something else"):
+        convert(file, out)
 
 
 def test_judgments_have_their_time_and_batch():
