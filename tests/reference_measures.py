@@ -37,9 +37,9 @@ def every_resample(rows):
         yield tuple(round(size / (size - 1) * sum(column), 9) for column in zip(*drawn, strict=True))
 
 
-def reference_score(share, num_units):
+def reference_score(share, num_units, freedom=None):
     """Return the score interval of a share of prompts, each right or wrong, with Student's t instead of the normal."""
-    a = float(student_t.ppf(0.975, max(1, num_units - 1))) ** 2 / num_units
+    a = float(student_t.ppf(0.975, freedom or max(1, num_units - 1))) ** 2 / num_units
     middle, half = (share + a / 2) / (1 + a), (a * share * (1 - share) + a * a / 4) ** 0.5 / (1 + a)
     return pytest.approx(middle - half, abs=1e-3), pytest.approx(middle + half, abs=1e-3)
 
@@ -49,7 +49,7 @@ def as_written(value):
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def reference_estimate(share, num_units, n):
+def reference_estimate(share, num_units, n, freedom=None):
     """Return a share as an encoded estimate."""
-    low, high = reference_score(share, num_units)
+    low, high = reference_score(share, num_units, freedom)
     return {"value": share, "low": low, "high": high, "n": n}

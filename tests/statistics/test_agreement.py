@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student_t
 from sklearn.metrics import cohen_kappa_score
 
 from steelyard.statistics.agreement import (
@@ -12,8 +13,10 @@ from steelyard.statistics.agreement import (
     TIED,
     UNLABELLED,
     alpha,
+    beyond_chance,
     coincidences,
     kappa,
+    linear_effect,
     num_same,
     num_same_strict,
     num_strict,
@@ -23,6 +26,7 @@ from steelyard.statistics.agreement import (
     vote,
 )
 from steelyard.statistics.distinct import distinct_codes
+from steelyard.statistics.intervals import needs_prompts, one_sample
 
 
 def columns(votes):
@@ -148,3 +152,55 @@ def test_distinct_codes_however_many_are_possible(codes, bound):
     found, place = distinct_codes(code, bound)
     assert found.tolist() == sorted(set(codes))
     assert found[place].tolist() == codes
+
+
+def table(right, wrong, one_way, other_way):
+    """Two raters' labels without ties, flattened: both the first, both the second, and the two ways to differ."""
+    return np.array([[right, one_way, 0, other_way, wrong, 0, 0, 0, 0]], float)
+
+
+def test_an_interval_of_kappa_ends_where_the_distance_is_t_standard_errors():
+    cells, number = table(60, 20, 10, 10), 100
+    value = float(kappa(cells[0]))
+    found = beyond_chance(value, cells, number, one_sample(number), 1.0)
+    t, second = student_t.ppf(0.975, number - 1), 0.3
+    for end in (found.low, found.high):
+        # Bloch and Kraemer (1989): the variance for two labels of equal frequencies from both raters.
+        rare = end * (2 - end) / (2 * second * (1 - second))
+        variance = (1 - end) * ((1 - end) * (1 - 2 * end) + rare) / number
+        assert abs(value - end) == pytest.approx(t * np.sqrt(variance), rel=1e-3)
+    assert found.low < value < found.high
+
+
+def test_kappa_of_one_has_a_width_and_an_effect_widens_an_interval():
+    whole = beyond_chance(1.0, table(50, 50, 0, 0), 100, one_sample(100), 1.0)
+    assert (whole.value, whole.high) == (1.0, 1.0)
+    assert 0.85 < whole.low < 0.99
+    cells = table(60, 20, 10, 10)
+    free, alike = (beyond_chance(float(kappa(cells[0])), cells, 100, one_sample(100), effect) for effect in (1, 4))
+    assert alike.low < free.low < free.high < alike.high
+
+
+# In the second table the rarer label has shares of 7% and 8%: of 2 / (0.07 x 0.08) prompts two have it from both.
+@pytest.mark.parametrize(("cells", "fewest"), [((16, 9, 2, 2), 30), ((90, 5, 3, 2), 358)])
+def test_few_prompts_or_a_frequent_label_have_no_interval_and_the_number_that_it_needs(cells, fewest):
+    number = sum(cells)
+    found = beyond_chance(float(kappa(table(*cells)[0])), table(*cells), number, one_sample(number), 1.0)
+    assert (found.low, found.high, found.why) == (None, None, needs_prompts(fewest))
+    assert found.value == pytest.approx(float(kappa(table(*cells)[0])))
+
+
+def test_equal_tables_that_vary_together_have_the_effect_of_one():
+    rng = np.random.default_rng(3)
+    cells = table(60, 20, 10, 10)
+    drawn = rng.multinomial(100, cells[0] / 100, size=4000).astype(float)
+    value = float(kappa(cells[0]))
+    one, three = (
+        linear_effect(value, np.repeat(cells, times, axis=0), np.repeat(drawn[:, None], times, axis=1), one_sample(100))
+        for times in (1, 3)
+    )
+    assert three == pytest.approx(one)
+    assert one == pytest.approx(1.0, abs=0.08)
+    # Three tables of different prompts vary a third as much.
+    apart = rng.multinomial(100, cells[0] / 100, size=(4000, 3)).astype(float)
+    assert linear_effect(value, np.repeat(cells, 3, axis=0), apart, one_sample(100)) == pytest.approx(1 / 3, abs=0.04)

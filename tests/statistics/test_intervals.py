@@ -20,6 +20,7 @@ from steelyard.statistics.intervals import (
     interval,
     one_sample,
     score_interval,
+    shrink_effect,
     student,
 )
 
@@ -150,3 +151,14 @@ def test_the_exact_interval_is_wider_for_entries_that_err_together_and_for_few_d
         return high - low
 
     assert width(0.0021, 99) < width(0.0063, 99) < width(0.0063, 9)
+
+
+def test_a_design_effect_is_that_of_the_data_with_many_rare_prompts_and_of_whole_prompts_with_none():
+    many, few = Evidence(10_000, 9_999), Evidence(20, 19)
+    assert shrink_effect(0.1, 0.5, many) == pytest.approx(0.1, abs=1e-3)
+    assert shrink_effect(3.0, 0.5, many) == pytest.approx(3.0, abs=2e-2)
+    assert shrink_effect(0.1, 0.0, few) == 1.0
+    assert shrink_effect(0.1, 0.0, few._replace(concentration=2.5)) == 2.5
+    # One rare prompt, half a prompt of prior: the effect e solves e = (0.5 / e + 0.5) / (1 / e + 0.5).
+    effect = shrink_effect(0.5, 0.05, few)
+    assert effect == pytest.approx((0.5 / effect + 0.5) / (1 / effect + 0.5))

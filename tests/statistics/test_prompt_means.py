@@ -40,19 +40,24 @@ def test_nan_is_nothing():
     assert nothing["by_category"] == {}
 
 
-def none_right(num_units):
+def none_right(num_units, freedom=None):
     """The upper end at 0 of n: t^2 / (n + t^2), with n - 1 degrees of freedom or 1."""
-    t = student_t.ppf(0.975, max(num_units - 1, 1))
+    t = student_t.ppf(0.975, max(freedom or num_units - 1, 1))
     return pytest.approx(t**2 / (num_units + t**2), rel=1e-2)
 
 
 def test_a_share_without_spread_has_an_interval_by_its_units():
     blocks = draw_blocks(LABELS, num_resamples=20, seed=0)
     found = summarise(blocks, {"share": mean_of(np.zeros(4), SHARE)})["share"]
-    assert found["micro"]["high"] == none_right(3)
-    # two units in one category and one in the other: as 4 / (1/2 + 1)
-    assert found["macro"]["high"] == none_right(4 / 1.5)
-    assert found["by_category"]["code"]["high"] == none_right(2)
+    # Units of 1, 2 and 1 prompts: 16 / 6 effective ones (Kish), in two strata. Of the parts 4/16, 1/16 and 1/16 of the
+    # variance, the first two have one degree of freedom together; the third has those of the pool of three units.
+    freedom = (6 / 16) ** 2 / ((5 / 16) ** 2 + (1 / 16) ** 2 / 2)
+    assert found["micro"]["high"] == none_right(16 / 6, freedom)
+    # Shares 1/3 and 2/3 in one category, 1 in the other: as 4 / (5/9 + 1) units. All that are right may be in the
+    # smaller category, which has 1 / (7/9) times the mean of the two categories' variances.
+    units = 4 / (5 / 9 + 1)
+    assert found["macro"]["high"] == none_right(units * 7 / 9, units - 1)
+    assert found["by_category"]["code"]["high"] == none_right(9 / 5)
 
 
 def test_a_difference_of_shares_has_the_width_of_what_differs():

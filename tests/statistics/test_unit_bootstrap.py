@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from reference_measures import reference_estimate, reference_score
 from steelyard.core.numerics import ratio
-from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.intervals import Estimate, one_sample
 from steelyard.statistics.unit_bootstrap import (
     FEWEST_UNITS,
     MOST_UNITS,
@@ -16,6 +16,7 @@ from steelyard.statistics.unit_bootstrap import (
     number_units,
     selection_shares,
     share_of,
+    weighted_sample,
 )
 
 
@@ -188,7 +189,8 @@ def test_the_area_counts_pairs_of_right_and_wrong(entries):
 def test_all_right_of_three_units_is_no_certainty():
     counted = np.array([[1, 0], [1, 0], [1, 1], [1, 1], [0, 1]])
     found = selection_shares(np.array([0, 0, 1, 2, 3]), counted, np.ones(5, bool), seed=0)
-    assert found.of(0).record() == reference_estimate(1.0, 3, 4)
+    # Units of 2, 1 and 1 entries are as many as 16 / 6 equal ones (Kish), with 8 / 5 degrees of freedom.
+    assert found.of(0).record() == reference_estimate(1.0, 16 / 6, 4, 8 / 5)
     assert found.of(1).record() == reference_estimate(1.0, 3, 3)
     gap = found.minus(0, 1)
     assert (gap.value, gap.n) == (0.0, 4)
@@ -222,9 +224,12 @@ def test_units_of_one_entry_have_the_binomial_s_spread():
 
 @pytest.mark.parametrize("right", [True, False])
 def test_all_or_none_of_four_units_is_no_certainty(right):
-    # Six entries of four units count.
+    # Six entries of four units count, 2, 2, 1 and 1: 36 / 10 equal units. The sum of their squares over n - 1 has the
+    # degrees of freedom 9/16 / (34/100 · 1/2 + 1/16).
     unit, counted = np.array([0, 0, 1, 1, 2, 3, 4]), np.array([1, 1, 1, 1, 1, 1, 0], bool)
-    assert share_of(unit, counted, np.full(7, right), seed=0).record() == reference_estimate(float(right), 4, 6)
+    assert share_of(unit, counted, np.full(7, right), seed=0).record() == reference_estimate(
+        float(right), 36 / 10, 6, 75 / 31
+    )
 
 
 def test_nothing_counted_has_no_share():
@@ -235,3 +240,15 @@ def test_nothing_counted_has_no_share():
 
 def test_names_are_numbered_as_they_come():
     assert number_units(["b", "a", "b", "ג"]).tolist() == [0, 1, 0, 2]
+
+
+def test_a_sample_of_equal_weights_is_a_plain_one_and_unequal_weights_are_fewer_units():
+    equal, plain = weighted_sample(np.full(10, 3.0)), one_sample(10)
+    assert equal == pytest.approx(plain)
+    # Weights 3, 1, 1, 1: 36 / 12 units. The residuals of the heavy one are drawn to 0: of the sum of squares
+    # 1/4 + 3/36 = 1/3 there remain 1 - 2 (1/8 + 3/216) / (1/3) + 1/3 = 1/2.
+    found = weighted_sample(np.array([3.0, 1.0, 1.0, 1.0, 0.0]))
+    assert found.units == pytest.approx(3)
+    assert found.inflation == pytest.approx(2)
+    fourth = (1 / 16 + 3 / 1296) / (1 / 3) ** 2
+    assert found.freedom == pytest.approx(min((9 / 16) / (fourth / 2 + 1 / 16), 2))

@@ -9,21 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.numerics import Floats, Integers, ratio
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, has_equal_shares
 from steelyard.evaluation.items import Item
 from steelyard.statistics.aggregation import Breakdown, Drop, Formula, LanguageTotals, Part, by_language, drop, estimate
-from steelyard.statistics.agreement import (
-    FIRST,
-    KAPPA,
-    NUM_CELLS,
-    SECOND,
-    TIED,
-    beyond_chance,
-    kappa,
-    num_same,
-)
+from steelyard.statistics.agreement import FIRST, NUM_CELLS, SECOND, TIED, beyond_chance, kappa, linear_effect
 from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Label, layout_of
 from steelyard.statistics.intervals import Estimate
@@ -263,20 +254,16 @@ def _mean(
 def _kappa(confusions: Totals, languages: Sequence[_LanguagePart]) -> Estimate:
     """Return kappa with English, or its mean over languages; n counts items, or languages if several."""
     places = [part.totals.place for part in languages]
-
-    def mean(sums: Floats) -> Floats:
-        return np.mean([kappa(sums[..., place, :].sum(axis=-2)) for place in places], axis=0)
-
-    if len(places) > 1:
-        return estimate(confusions, mean, len(places), scale=KAPPA)
-    cells = confusions.point[places[0]].sum(axis=0)
-
-    def agreed(sums: Floats) -> Floats:
-        confusion = sums[..., places[0], :].sum(axis=-2)
-        return ratio(num_same(confusion), confusion.sum(axis=-1))
-
-    same = estimate(confusions, agreed, cells.sum())
-    return beyond_chance(same, float(kappa(cells)), cells, float(cells.sum()))
+    tables, resampled = (
+        np.stack([sums[..., place, :].sum(axis=-2) for place in places], axis=-2)
+        for sums in (confusions.point, confusions.resampled)
+    )
+    members = np.zeros((1, len(confusions.cells)))
+    members[0, [cell for place in places for cell in place]] = 1
+    # Parallel items are one unit, whatever the number of languages.
+    evidence, value = confusions.evidence(members), float(kappa(tables).mean())
+    n = len(places) if len(places) > 1 else tables.sum()
+    return beyond_chance(value, tables, n, evidence, linear_effect(value, tables, resampled, evidence))
 
 
 def _by_kin(

@@ -309,7 +309,7 @@ def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling
     sources = LabelSources(
         *(_mean_ratio(part, used) for part, used in ((human_part, everywhere), (same, shared), (rest, shared)))
     )
-    sample = HumanSample(below.sum(), evidence_of(blocks, groups, table[:, 1] > 0))
+    sample = HumanSample(below.sum(), evidence_of(blocks, groups, table[:, 1]))
     if human.is_difference:
         return _with_needs(powered_difference(sources, sample, discordance=None), prompts, how)
     return _with_needs(powered_estimate(sources, sample, human.scale), prompts, how)

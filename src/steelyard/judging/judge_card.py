@@ -333,7 +333,7 @@ def _agreement(totals: UnitSums) -> PeopleAgreement:
         num_pairs=num_pairs,
         agreement=same,
         agreement_of_strict=strict,
-        kappa=kappa_of(same, totals),
+        kappa=kappa_of(totals),
         correlation=correlation,
         worth=correlation.transformed(lambda value: 1 / (1 - min(max(value, 0.0), _LARGEST) ** 2)),
     )

@@ -13,10 +13,18 @@ import numpy as np
 from steelyard.core.numerics import Floats
 from steelyard.core.types import Record
 from steelyard.prompts.taxonomy import Tiers
-from steelyard.statistics.agreement import beyond_chance, kappa
+from steelyard.statistics.agreement import kappa
 from steelyard.statistics.groups import units_of
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Tally, UnitSums, estimate_shares, number_units
+from steelyard.statistics.unit_bootstrap import (
+    MOST_UNITS,
+    Entries,
+    Tally,
+    UnitSums,
+    agreement_beyond_chance,
+    estimate_shares,
+    number_units,
+)
 
 NONE_FITS = "none"
 """The name, in tables, of the answer that no category fits."""
@@ -91,7 +99,6 @@ def category_agreement(
         return np.concatenate(above, axis=-1), np.concatenate(below, axis=-1)
 
     accuracy, whole_path, *each = estimate_shares(totals, shares)
-    num_units = float(totals.by_unit[:, : size**2].any(axis=1).sum())
     matrix = cells.reshape(size, size)
     return CategoryAgreement(
         num_prompts=len(read),
@@ -99,7 +106,7 @@ def category_agreement(
         num_unlabelled=num_unlabelled,
         accuracy=accuracy,
         whole_path=whole_path,
-        kappa=beyond_chance(accuracy, float(kappa(cells)), cells, num_units),
+        kappa=agreement_beyond_chance(UnitSums(*(sums[..., : size**2] for sums in totals)), kappa),
         categories=tuple(
             CategoryCounts(
                 category=name,

@@ -33,7 +33,7 @@ from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.change_points import change_point
 from steelyard.statistics.intervals import SHARE, Estimate, interval, one_sample, student
 from steelyard.statistics.significance import holm
-from steelyard.statistics.unit_bootstrap import Draws, Tally, UnitSums, estimate_shares
+from steelyard.statistics.unit_bootstrap import Draws, Tally, UnitSums, agreement_beyond_chance, estimate_shares
 
 MOST_JUDGES = 500
 LEVEL = 0.05
@@ -167,7 +167,7 @@ def _judge(name: str, totals: UnitSums, draws: Draws) -> JudgeReliability:
         num_pairs=same.n,
         agreement=same,
         agreement_of_strict=same_strict,
-        kappa=kappa_of(same, totals),
+        kappa=kappa_of(totals),
         with_people=with_people,
     )
 
@@ -193,11 +193,9 @@ def _whole(estimate: Estimate, number: Floats | float) -> Estimate:
     return msgspec.structs.replace(estimate, n=round(float(number)))
 
 
-def kappa_of(same: Estimate, totals: UnitSums) -> Estimate:
-    """Return Cohen's kappa of the confusion in the first columns; ``same`` is the share of equal labels."""
-    cells = _cells(totals.point)
-    num_units = int(_cells(totals.by_unit).any(axis=1).sum())
-    return agreement.beyond_chance(same, float(agreement.kappa(cells)), cells, num_units)
+def kappa_of(totals: UnitSums) -> Estimate:
+    """Return Cohen's kappa of the confusion in the first columns."""
+    return agreement_beyond_chance(UnitSums(*map(_cells, totals)), agreement.kappa)
 
 
 class _Resampled(NamedTuple):

@@ -43,7 +43,7 @@ from steelyard.ranking.judge_quality import (
 from steelyard.statistics import agreement
 from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.unit_bootstrap import Draws, Group, Tally, UnitSums, estimate_shares
+from steelyard.statistics.unit_bootstrap import Draws, Group, Tally, UnitSums, agreement_beyond_chance, estimate_shares
 
 MOST_PAIRS = 100
 """How many pairs of judges are listed."""
@@ -102,13 +102,8 @@ def _pair_agreement(
     totals: UnitSums, *, judges: tuple[str, str] | None = None, kinds: tuple[str, str] | None = None
 ) -> PairAgreement:
     same, same_strict = estimate_shares(totals, _same_label)
-    kappa = _beyond_chance(same, agreement.kappa, totals)
+    kappa = agreement_beyond_chance(totals, agreement.kappa)
     return PairAgreement(judges=judges, kinds=kinds, agreement=same, agreement_of_strict=same_strict, kappa=kappa)
-
-
-def _beyond_chance(same: Estimate, coefficient: Callable[[Floats], Floats], totals: UnitSums) -> Estimate:
-    num_units = int(totals.by_unit.any(axis=1).sum())
-    return agreement.beyond_chance(same, float(coefficient(totals.point)), totals.point, num_units)
 
 
 def _same_label(cells: Floats) -> PreferenceCounts:
@@ -118,8 +113,7 @@ def _same_label(cells: Floats) -> PreferenceCounts:
 
 
 def _alpha(totals: UnitSums) -> Estimate:
-    same = msgspec.structs.replace(estimate_shares(totals, _same_label)[0], n=round(float(totals.point.sum())))
-    return _beyond_chance(same, agreement.alpha, totals)
+    return agreement_beyond_chance(totals, agreement.alpha)
 
 
 MOST_JUDGES = 500

@@ -85,28 +85,32 @@ def macro(totals: Floats, groups: Groups, share: Share) -> Floats:
 
 
 def estimate(
-    totals: Totals, formula: Callable[[Floats], Floats], n: float, *, groups: Groups | None = None, scale: Scale = SHARE
+    totals: Totals,
+    formula: Callable[[Floats], Floats],
+    n: float,
+    *,
+    evidence: Evidence | None = None,
+    scale: Scale = SHARE,
 ) -> Estimate:
     """Return a formula's value on the data with its 95% interval.
 
-    ``groups``: the groups whose plain mean it is. None: the effective sample is that of the strata that its value
-    depends on (`evidence_of_formula`).
+    ``evidence``: the effective sample. None: that of the strata that the value depends on (`evidence_of_formula`).
     """
-    evidence = evidence_of_formula(totals, formula, groups)
+    evidence = evidence or evidence_of_formula(totals, formula)
     return interval(float(formula(totals.point)), np.asarray(formula(totals.resampled)), n, evidence, scale)
 
 
 def estimate_difference(totals: Totals, formula: Callable[[Floats], Floats], n: float) -> Estimate:
     """Return the estimate of a formula that is a difference of two shares of the same prompts."""
-    evidence = evidence_of_formula(totals, formula, None)
+    evidence = evidence_of_formula(totals, formula)
     return difference(float(formula(totals.point)), np.asarray(formula(totals.resampled)), n, evidence).estimate
 
 
 def estimate_macro(totals: Totals, groups: Groups, share: Share) -> Estimate:
     """Return the plain mean of a measure over groups; n is the sum of the groups' denominators."""
     below = (groups.members @ totals.point)[..., share.denominator]
-    present = Groups(groups.names, groups.members[below > 0])
-    return estimate(totals, lambda sums: macro(sums, groups, share), below.sum(), groups=present)
+    evidence = totals.evidence(groups.members[below > 0], denominator=share.denominator)
+    return estimate(totals, lambda sums: macro(sums, groups, share), below.sum(), evidence=evidence)
 
 
 def estimate_groups(totals: Totals, groups: Groups) -> JsonObject:
@@ -134,19 +138,28 @@ def means(totals: Totals) -> JsonObject:
     }
 
 
-def evidence_of_formula(totals: Totals, formula: Callable[[Floats], Floats], groups: Groups | None = None) -> Evidence:
-    """Return the effective sample of a formula; without groups, by a numerical test of what it depends on."""
-    if groups is not None:
-        return totals.evidence(groups.members)
-    # A formula depends on a stratum if its value changes with the stratum's sums. The shifts are random, so that they
-    # do not cancel in a quotient, and seeded, so that the answer is the same in every run. Adding 1 to all sums keeps
-    # denominators above 0.
-    changed = np.repeat(totals.point[None] + 1.0, len(totals.support) + 1, axis=0)
+def evidence_of_formula(
+    totals: Totals, formula: Callable[[Floats], Floats], *, denominator: int | None = PAIRS
+) -> Evidence:
+    """Return the effective sample of a formula, by a numerical test of what it depends on.
+
+    A formula depends on a stratum, or on the column ``denominator``, if its value changes with these sums. The column
+    then weights the units.
+    """
+    # The shifts are random, so that they do not cancel in a quotient, and seeded, so that the answer is the same in
+    # every run. Adding 1 to all sums keeps denominators above 0.
+    units, num_strata = totals.units, len(totals.units.sizes)
+    changed = np.repeat(totals.point[None] + 1.0, num_strata + 2, axis=0)
     shifts = generator(0, "what a formula depends on").uniform(1, 2, totals.point.shape)
-    for index, support in enumerate(totals.support):
-        changed[index, support.cells] += shifts[support.cells]
+    for index in range(num_strata):
+        cells = units.cell[units.stratum[units.row] == index]
+        changed[index, cells] += shifts[cells]
+    if denominator is not None:
+        changed[num_strata, :, denominator] += shifts[:, denominator]
     values = np.asarray(formula(changed))
-    return totals.evidence(used=values[:-1] != values[-1])
+    is_used = values[:-1] != values[-1]
+    weight = denominator if is_used[-1] else None
+    return totals.evidence(used=is_used[:-1], denominator=weight)
 
 
 Formula = Callable[[Floats], Floats]

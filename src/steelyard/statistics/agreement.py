@@ -5,14 +5,15 @@ responses of one prompt, in whatever order they were shown: `orient_labels` give
 Every measure is a function of sums of counts, so that its interval follows from resampling the counts of prompts.
 """
 
-from math import isqrt
+from math import ceil, isqrt, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.statistics.distinct import distinct_codes
-from steelyard.statistics.intervals import CORRELATION, Estimate, needs_prompts
+from steelyard.statistics.intervals import Estimate, Evidence, needs_prompts, shrink_effect, student, variance_of
 
 FIRST, SECOND, TIED, UNLABELLED = range(4)
 NUM_LABELS = 3
@@ -22,7 +23,10 @@ _STRICT = np.array([0, 1, 3, 4])
 _TURNED = np.array([SECOND, FIRST, TIED, UNLABELLED])
 _FEWEST = 30
 """Prompts below which an agreement beyond chance has no interval."""
-KAPPA = CORRELATION._replace(fewest=_FEWEST)
+_FEWEST_RARE = 2.0
+"""The prompts expected by chance to lack the most frequent label from both raters, which an interval needs."""
+_BISECTIONS = 40
+_ROUNDING = 1e-13
 
 
 class Labels(NamedTuple):
@@ -142,32 +146,84 @@ def tau_b(first: Floats, second: Floats) -> Floats:
     return ratio((by_first * by_second).sum(axis=-1).astype(np.float64), np.sqrt(product))
 
 
-def beyond_chance(same: Estimate, coefficient: float, cells: Floats, num_units: float) -> Estimate:
-    """Return kappa or alpha of one matrix with its interval.
+def beyond_chance(value: float, tables: Floats, n: float, evidence: Evidence, effect: float) -> Estimate:
+    """Return kappa or alpha with its interval, or the mean of several; ``tables``: (table, cell), one a coefficient.
 
-    Both coefficients are (observed - chance) / (1 - chance). The interval is that of the observed agreement at a fixed
-    chance agreement. ``same``: the observed agreement. ``cells``: the matrix.
-    ``num_units``: its prompts; fewer than 30 give no interval. Two prompts' worth of items are added to the matrix in
-    equal parts: with few items and one frequent label, the expected agreement is otherwise overestimated.
+    The score interval: all coefficients k whose distance from the value is at most t times the standard error that the
+    value has if k is true, given the frequencies of the labels (compare Donner and Eliasziw, 1992). ``effect``: the
+    variance of the value relative to that of independent prompts (`linear_effect`). None with too few prompts, or one
+    label so frequent that fewer than `_FEWEST_RARE` prompts are expected without it from both raters by chance.
     """
     # Differs from: percentiles of the resampled coefficient, which have half their nominal coverage at 20 prompts, and
     # no width if kappa is 1.
-    if np.isnan(coefficient) or same.low is None or same.high is None:
-        return Estimate(None, None, None, same.n)
-    if num_units < _FEWEST:
-        return Estimate(coefficient, None, None, same.n, why=needs_prompts(_FEWEST))
-    chance = _by_chance(cells, 2 * cells.sum() / num_units)
-    low, high = ((end - chance) / (1 - chance) for end in (same.low, same.high))
-    # The coefficient is computed without the added items, so that it may lie outside the ends.
-    return Estimate(coefficient, max(-1.0, min(low, coefficient)), min(1.0, max(high, coefficient)), same.n)
+    bare = Estimate(None if np.isnan(value) else value, None, None, round(float(n)))
+    if bare.value is None:
+        return bare
+    rows, columns = _frequencies(tables)
+    most = (rows + columns).argmax(axis=-1)[:, None]
+    rest = [1 - np.take_along_axis(each, most, axis=-1)[:, 0] for each in (rows, columns)]
+    rare = float((rest[0] * rest[1]).mean())
+    if rare <= 0:
+        return bare.without_interval("one label is that of all items")
+    fewest = max(_FEWEST, ceil(_FEWEST_RARE / rare))
+    if evidence.units < fewest:
+        return bare.without_interval(needs_prompts(fewest))
+    differing = 1 - float((num_same(tables) / tables.sum(axis=-1)).mean())
+    reach = student(evidence.freedom) * sqrt(
+        shrink_effect(effect, min(differing, 1 - differing), evidence) / evidence.units
+    )
+    ends: list[float] = []
+    for bound in (-1.0, 1.0):
+        inside, outside = value, bound
+        for _ in range(_BISECTIONS):
+            middle = (inside + outside) / 2
+            is_inside = abs(value - middle) <= reach * sqrt(_variance_at(middle, rows, columns))
+            inside, outside = (middle, outside) if is_inside else (inside, middle)
+        ends.append(inside)
+    return replace(bare, low=ends[0], high=ends[1])
 
 
-def _by_chance(cells: Floats, added: float) -> float:
-    """Return the agreement expected from label frequencies, with items added in equal parts to the labels in use."""
-    matrix = _matrices(cells)
-    used = (matrix.sum(axis=0) + matrix.sum(axis=1)) > 0
-    matrix = matrix[used][:, used] + added / used.sum() ** 2
-    return float((matrix.sum(axis=0) * matrix.sum(axis=1)).sum() / matrix.sum() ** 2)
+def linear_effect(value: float, tables: Floats, resampled: Floats, evidence: Evidence) -> float:
+    """Return the variance of a mean of kappas or alphas over that of independent prompts with the same frequencies.
+
+    ``tables``: (table, cell), ``resampled``: (resample, table, cell). The variance is that of the linearised mean: the
+    coefficients of resamples are far from normal where one label is frequent.
+    """
+    if np.isnan(value):
+        return 1.0
+    rows, columns = _frequencies(tables)
+    expected = _variance_at(value, rows, columns)
+    shares = ratio(tables, tables.sum(axis=-1, keepdims=True))
+    gradient = _gradient(_matrices(shares), (rows * columns).sum(axis=-1)).reshape(tables.shape)
+    drawn = ratio((resampled * gradient).sum(axis=-1), resampled.sum(axis=-1)).mean(axis=-1)
+    variance = variance_of(drawn, evidence)
+    return variance * evidence.units / expected if min(variance, expected) > _ROUNDING else 1.0
+
+
+def _frequencies(tables: Floats) -> tuple[Floats, Floats]:
+    """Return the shares of each label from the first and from the second rater: (table, label) each."""
+    matrices = _matrices(tables) / tables.sum(axis=-1)[:, None, None]
+    return matrices.sum(axis=-1), matrices.sum(axis=-2)
+
+
+def _gradient(matrices: Floats, chance: Floats) -> Floats:
+    """Return the derivatives of kappa by the shares of cells, (table, label, label); ``chance``: (table,)."""
+    same = np.trace(matrices, axis1=-2, axis2=-1)
+    by_label = matrices.sum(axis=-2)[..., :, None] + matrices.sum(axis=-1)[..., None, :]
+    missing = (1 - chance)[..., None, None]
+    return np.eye(matrices.shape[-1]) / missing - (1 - same)[..., None, None] / missing**2 * by_label
+
+
+def _variance_at(value: float, rows: Floats, columns: Floats) -> float:
+    """Return the variance of one item's part of kappa if kappa is ``value`` in every table, the mean over tables."""
+    both = (rows + columns) / 2
+    independent = rows[:, :, None] * columns[:, None, :]
+    # Below 0 a label cannot be more frequent on different items than its frequencies allow.
+    cells = np.maximum((1 - value) * independent + value * both[:, :, None] * np.eye(rows.shape[-1]), 0.0)
+    cells /= cells.sum(axis=(-2, -1), keepdims=True)
+    parts = _gradient(cells, (cells.sum(axis=-1) * cells.sum(axis=-2)).sum(axis=-1))
+    mean = (cells * parts).sum(axis=(-2, -1))
+    return float(np.maximum((cells * parts**2).sum(axis=(-2, -1)) - mean**2, 0.0).mean())
 
 
 def num_same(cells: Floats) -> Floats:

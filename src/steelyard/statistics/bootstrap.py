@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.statistics.distinct import DistinctRows, RowCodes, distinct_rows, row_codes
-from steelyard.statistics.groups import Cell, Label, Layout, Stratum, evidence_of_groups, layout_of, rank_within
+from steelyard.statistics.groups import (
+    Cell,
+    Label,
+    Layout,
+    Stratum,
+    UnitWeights,
+    evidence_of_groups,
+    layout_of,
+    rank_within,
+)
 from steelyard.statistics.intervals import Evidence
 
 MOST_BLOCKS = 2048
@@ -70,35 +79,38 @@ class Items(NamedTuple):
     num_resamples: int = 1000
 
 
-class Support(NamedTuple):
-    """The units of a stratum by the cells in which they have anything to count.
+class UnitRows(NamedTuple):
+    """The distinct units of all strata: ``columns`` (entry, column) are what the unit ``row`` counts in a ``cell``.
 
-    ``cells`` are positions among those of the totals; ``patterns`` (pattern, cell) has ``counts`` (pattern,) units.
+    ``stratum`` and ``number`` have shape (row,): the stratum of a distinct unit, and how many units are like it.
+    ``sizes`` (stratum,): the units of each stratum.
     """
 
-    cells: Integers
-    patterns: Booleans
-    counts: Integers
-    num_units: int
+    row: Integers
+    cell: Integers
+    columns: Integers
+    stratum: Integers
+    number: Integers
+    sizes: Floats
 
-    def select(self, cells: Sequence[int]) -> "Support":
-        """Return the support in some cells of the totals, which are then numbered from 0."""
-        column = {cell: index for index, cell in enumerate(self.cells.tolist())}
-        columns = np.array([column[cell] for cell in cells if cell in column], np.int64)
-        places = np.array([index for index, cell in enumerate(cells) if cell in column], np.int64)
-        return self._replace(cells=places, patterns=self.patterns[:, columns])
+    def select(self, cells: Sequence[int], num_cells: int) -> "UnitRows":
+        """Return what units count in some of the cells of the totals, which are then numbered from 0."""
+        place = np.full(num_cells, -1)
+        place[list(cells)] = np.arange(len(cells))
+        is_in = place[self.cell] >= 0
+        return self._replace(row=self.row[is_in], cell=place[self.cell[is_in]], columns=self.columns[is_in])
 
 
 class Totals(NamedTuple):
     """Sums by cell: of the prompts themselves, shape (cell, column), and of each resample, (resample, cell, column).
 
-    ``support`` has one entry a stratum; ``num_sources`` is the number of units in the pool of strata of one unit.
+    ``num_sources`` is the number of units in the pool of strata of one unit.
     """
 
     cells: tuple[Cell, ...]
     point: Floats
     resampled: Floats
-    support: tuple[Support, ...]
+    units: UnitRows
     num_sources: int = 0
 
     def select(self, cells: Sequence[int]) -> "Totals":
@@ -107,33 +119,29 @@ class Totals(NamedTuple):
             tuple(self.cells[index] for index in cells),
             self.point[cells],
             self.resampled[:, cells],
-            tuple(support.select(cells) for support in self.support),
+            self.units.select(cells, len(self.cells)),
             self.num_sources,
         )
 
-    def evidence(self, members: Floats | None = None, *, used: Booleans | None = None) -> Evidence:
+    def evidence(
+        self, members: Floats | None = None, *, used: Booleans | None = None, denominator: int | None = None
+    ) -> Evidence:
         """Return the effective sample of the plain mean over groups of cells, ``members`` (group, cell).
 
         Without members: of the mean over the strata, or over those that are ``used``, shape (stratum,).
+        ``denominator``: the column that weights a unit in its group; None: units have equal weights.
         """
+        units = self.units
         if members is None:
-            counts = np.diag([float(part.counts[part.patterns.any(axis=1)].sum()) for part in self.support])
+            group = units.stratum[units.row]
             # A formula that no stratum changes is constant; all strata then stand for the sample.
-            counts = counts if used is None or not used.any() else counts[used]
+            group = group if used is None or not used.any() else np.where(used[group], group, -1)
         else:
-            counts = np.zeros((len(members), len(self.support)))
-            # Strata of one cell, nearly all of them, are counted in one product; the others by their patterns.
-            is_plain = [support.patterns.shape == (1, 1) for support in self.support]
-            plain = np.flatnonzero(is_plain).tolist()
-            cells = [int(self.support[index].cells[0]) for index in plain]
-            numbers = [int(self.support[index].counts[0]) for index in plain]
-            counts[:, plain] = (members[:, cells] > 0) * np.array(numbers, np.float64)
-            for index, support in enumerate(self.support):
-                if not is_plain[index]:
-                    is_present = (support.patterns.astype(np.float64) @ members[:, support.cells].T) > 0
-                    counts[:, index] = support.counts @ is_present
-        sizes = np.array([support.num_units for support in self.support], np.float64)
-        return evidence_of_groups(counts, sizes, self.num_sources)
+            # A cell belongs to one group at most.
+            group = np.arange(1, len(members) + 1) @ (members[:, units.cell] > 0) - 1
+        weight = np.ones(len(units.row)) if denominator is None else units.columns[:, denominator].astype(np.float64)
+        weights = UnitWeights(units.row, group, weight, units.stratum, units.number)
+        return evidence_of_groups(weights, units.sizes, self.num_sources)
 
 
 def resample(items: Items, *, seed: int) -> Totals:
@@ -143,11 +151,11 @@ def resample(items: Items, *, seed: int) -> Totals:
     point = np.zeros(shape)
     resampled = np.zeros((items.num_resamples, *shape))
     codes = row_codes(statistics)
-    supports: list[Support] = []
+    kinds: list[DistinctRows] = []
     for stratum in layout.strata:
         distinct = _distinct_units(stratum, statistics, codes)
         point[stratum.cells] += (distinct.counts @ distinct.rows).reshape(len(stratum.cells), -1)
-        supports.append(_support(stratum, distinct))
+        kinds.append(distinct)
         # Rao and Wu (1988): n - 1 draws of weight n / (n - 1).
         num_drawn = stratum.num_units - 1
         if not num_drawn:
@@ -160,7 +168,9 @@ def resample(items: Items, *, seed: int) -> Totals:
         ):
             resampled[chunk, stratum.cells] += (drawn @ rows).reshape(len(drawn), len(stratum.cells), -1)
     _draw_single_units(items, resampled, seed)
-    return Totals(layout.cells, point, resampled, tuple(supports), layout.pool.num_sources)
+    return Totals(
+        layout.cells, point, resampled, _unit_rows(layout, kinds, statistics.shape[1]), layout.pool.num_sources
+    )
 
 
 def cell_sums(layout: Layout, statistics: Integers) -> Floats:
@@ -204,14 +214,24 @@ def _distinct_units(stratum: Stratum, statistics: Integers, codes: RowCodes | No
     return distinct_rows(table.reshape(stratum.num_units, num_cells * num_columns))
 
 
-def _support(stratum: Stratum, distinct: DistinctRows) -> Support:
-    present = (distinct.rows != 0).reshape(len(distinct.rows), len(stratum.cells), -1).any(axis=-1)
-    if len(stratum.cells) == 1:
-        patterns, counts = np.ones((1, 1), np.bool_), distinct.counts[present[:, 0]].sum(keepdims=True)
-    else:
-        patterns, place = np.unique(present, axis=0, return_inverse=True)
-        counts = np.bincount(place.reshape(-1), distinct.counts).astype(np.int64)
-    return Support(stratum.cells, patterns, counts, stratum.num_units)
+def _unit_rows(layout: Layout, kinds: Sequence[DistinctRows], num_columns: int) -> UnitRows:
+    """Return the distinct units of all strata by row and cell, without the cells in which they count nothing."""
+    numbers = [len(distinct.counts) for distinct in kinds]
+    starts = np.cumsum([0, *numbers])
+    nothing = np.zeros(0, np.int64)
+    rows: list[Integers] = [nothing]
+    cells: list[Integers] = [nothing]
+    parts: list[Integers] = [np.zeros((0, num_columns), np.int64)]
+    alike: list[Integers] = [nothing]
+    for stratum, distinct, start in zip(layout.strata, kinds, starts[:-1], strict=True):
+        columns = distinct.rows.reshape(len(distinct.rows), len(stratum.cells), -1)
+        row, cell = np.nonzero((columns != 0).any(axis=-1))
+        rows.append(start + row)
+        cells.append(stratum.cells[cell])
+        parts.append(columns[row, cell])
+        alike.append(distinct.counts)
+    row, cell, columns, number = (np.concatenate(each) for each in (rows, cells, parts, alike))
+    return UnitRows(row, cell, columns, np.repeat(np.arange(len(kinds)), numbers), number, layout.sizes)
 
 
 def _draw_single_units(items: Items, resampled: Floats, seed: int) -> None:
@@ -302,22 +322,14 @@ def draw_layout(layout: Layout, names: Sequence[str], *, num_resamples: int, see
     return Blocks(layout, unit, block, np.concatenate(weights, axis=1), owner, single, sources)
 
 
-def evidence_of(blocks: Blocks, group: Integers, counted: Booleans) -> Evidence:
-    """Return the effective sample of the plain mean over groups of counted prompts; both arrays (prompt,).
+def evidence_of(blocks: Blocks, group: Integers, weight: Floats | Integers | Booleans) -> Evidence:
+    """Return the effective sample of the plain mean over groups of ratios; both arrays have shape (prompt,).
 
-    A negative group is none.
+    ``weight`` is the denominator of a prompt, 0 where it has nothing to measure. A negative group is none.
     """
-    chosen = counted & (group >= 0)
-    num_strata, num_units = len(blocks.layout.strata), len(blocks.stratum)
-    num_groups = int(group[chosen].max(initial=-1)) + 1
-    # A unit counts once in a group, whatever the number of its prompts there. Marking is faster than sorting.
-    is_present = np.zeros(num_groups * num_units, np.bool_)
-    is_present[group[chosen] * num_units + blocks.unit[chosen]] = True
-    groups, units = np.divmod(np.flatnonzero(is_present), max(1, num_units))
-    place = groups * num_strata + blocks.stratum[units]
-    counts = np.bincount(place, minlength=num_groups * num_strata).reshape(num_groups, num_strata)
-    layout = blocks.layout
-    return evidence_of_groups(counts.astype(np.float64), layout.sizes, layout.pool.num_sources)
+    num_units, layout = len(blocks.stratum), blocks.layout
+    weights = UnitWeights(blocks.unit, group, weight.astype(np.float64), blocks.stratum, np.ones(num_units, np.int64))
+    return evidence_of_groups(weights, layout.sizes, layout.pool.num_sources)
 
 
 def add_up(blocks: Blocks, terms: Terms, num_groups: int) -> Sums:

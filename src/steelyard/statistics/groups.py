@@ -30,6 +30,8 @@ _FEWEST = 5
 """Units across several strata below which they join the largest of these."""
 _FEWEST_SOURCES, _MOST_BORROWED = 20, 64
 """Units of the pool below which it borrows from other strata, and the number that it borrows."""
+_LEAST_REMAINING = 1e-6
+"""The least share of a variance that remains beside units that dominate their groups."""
 _BETWEEN = "\x1e"
 
 
@@ -105,28 +107,55 @@ class Layout(NamedTuple):
         return self._replace(cells=cells, cell=moved[self.cell], strata=strata)
 
 
-def evidence_of_groups(counts: Floats, sizes: Floats, num_sources: int) -> Evidence:
-    """Return the effective sample of the plain mean over groups, assuming equal variances of units.
+class UnitWeights(NamedTuple):
+    """What each kind of unit adds to the denominators of groups: ``unit``, ``group``, ``weight`` of shape (entry,).
 
-    ``counts``: units by (group, stratum). ``sizes``: the units of each stratum. ``num_sources``: those of the pool.
-    Empty groups are left out. A stratum's part of the variance is its number of units over the square of the group's.
-    Degrees of freedom combine as in Satterthwaite (1946): the squared total over the sum of squared parts, each over
-    its own degrees of freedom.
+    ``stratum`` and ``number`` have shape (unit,): the stratum of a kind, and how many units of the stratum are of it.
     """
-    within = counts.sum(axis=1)
-    counts, within = counts[within > 0], within[within > 0]
-    if not len(within):
+
+    unit: Integers
+    group: Integers
+    weight: Floats
+    stratum: Integers
+    number: Integers
+
+
+def evidence_of_groups(units: UnitWeights, sizes: Floats, num_sources: int) -> Evidence:
+    """Return the effective sample of the plain mean over groups of ratios, as if the quotients had equal variances.
+
+    ``sizes``: the units of each stratum. ``num_sources``: those of the pool. A unit's part of the variance is the
+    square of its share of a group's denominator, so that a prompt of many pairs counts for more (Kish, 1965). Degrees
+    of freedom are those of a sum of squares with unequal variances, and combine over strata as in Satterthwaite (1946).
+    Units that dominate a group draw its ratio to themselves: the inflation corrects the variance for it (the leverage
+    of Bell and McCaffrey, 2002).
+    """
+    used = (units.group >= 0) & (units.weight > 0)
+    if not used.any():
         return Evidence(0.0, 0.0)
-    parts = (counts / within[:, None] ** 2).sum(axis=0)
+    num_units, num_groups = len(units.number), int(units.group.max()) + 1
+    # A unit counts once in a group. Adding into a table is faster than sorting.
+    table = np.bincount(units.group[used] * num_units + units.unit[used], units.weight[used], num_groups * num_units)
+    place = np.flatnonzero(table)
+    group, unit = np.divmod(place, num_units)
+    count = units.number[unit].astype(np.float64)
+    share = table[place] / np.bincount(group, table[place] * count, num_groups)[group]
+    number, second, third = (np.bincount(group, count * share**power, num_groups) for power in (0, 2, 3))
+    number, second, third = (sums[number > 0] for sums in (number, second, third))
+    part = np.bincount(unit, share**2, num_units)
+    parts, squares = (np.bincount(units.stratum, units.number * part**power, len(sizes)) for power in (1, 2))
     # All strata of one unit draw from the same pool: together they have its degrees of freedom.
-    single, total = float(parts[sizes == 1].sum()), float(parts.sum())
-    squares = float((parts[sizes > 1] ** 2 / (sizes[sizes > 1] - 1)).sum()) + single**2 / max(1, num_sources - 1)
+    single, total, several = float(parts[sizes == 1].sum()), float(parts.sum()), (sizes > 1) & (parts > 0)
+    size, of_stratum = sizes[several], parts[several]
+    lost = (squares[several] * (1 - 2 / size) + (of_stratum / size) ** 2) / (1 - 1 / size) ** 2
     # Draws from the pool have (m - 1) / m of its variance; Rao and Wu's correction covers the other strata only.
     shortfall = single / (num_sources - 1) if num_sources > 1 else 0.0
-    units = len(within) ** 2 / total
+    remaining = np.where(number > 1, (1 - 2 * third / second + second) / (1 - 1 / np.maximum(number, 2)), 1.0)
+    leverage = total / max(float(second @ remaining), _LEAST_REMAINING * total)
+    effective = len(number) ** 2 / total
     # A group of one prompt has no degree of freedom, however many units of the pool replace it.
-    freedom = min(total**2 / squares, max(units - 1, 1.0))
-    return Evidence(units, freedom, (total + shortfall) / total)
+    freedom = min(total**2 / float(lost.sum() + single**2 / max(1, num_sources - 1)), max(effective - 1, 1.0))
+    concentration = float(second.max() / second.mean())
+    return Evidence(effective, freedom, leverage * (total + shortfall) / total, concentration)
 
 
 def prompt_names(case: Case) -> tuple[str, ...]:

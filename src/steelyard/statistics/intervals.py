@@ -69,12 +69,13 @@ class Evidence(NamedTuple):
 
     ``units``: the number of prompts of equal weight that carry as much information (Kish, 1965). ``freedom``: the
     degrees of freedom of the variance (Satterthwaite, 1946). ``inflation``: the variance of the mean over that of its
-    resamples.
+    resamples. ``concentration``: by how much the variance is larger if all rare outcomes are in the smallest group.
     """
 
     units: float
     freedom: float
     inflation: float = 1.0
+    concentration: float = 1.0
 
 
 class Estimate(Record, frozen=True):
@@ -364,16 +365,27 @@ def _p_value(value: float, error: float, evidence: Evidence) -> float:
 
 
 def _design_effect(variance: float, binomial: float, rarer: float, evidence: Evidence, prior: float = _PRIOR) -> float:
-    """Return the variance relative to that of outcomes that are whole prompts, shrunk towards 1 for few rare prompts.
+    """Return the variance relative to that of outcomes that are whole prompts, shrunk for few rare prompts.
 
     ``binomial`` is the variance of whole prompts times their number; ``rarer`` the share of the rarer outcome.
     """
     if variance <= _NOTHING or binomial <= _NOTHING:
-        return 1.0
-    effect = variance * evidence.units / binomial
-    # The effective number of prompts with the rarer outcome: the variance of 3 wrong prompts says little.
-    events = rarer * evidence.units / effect
-    return (events * effect + prior) / (events + prior)
+        return evidence.concentration
+    return shrink_effect(variance * evidence.units / binomial, rarer, evidence, prior)
+
+
+def shrink_effect(effect: float, rarer: float, evidence: Evidence, prior: float = _PRIOR) -> float:
+    """Return a design effect, shrunk towards that of whole prompts for few prompts with the rarer outcome.
+
+    That is 1, or the concentration in groups of unequal size: their rare outcomes may all be in the smallest.
+    """
+    # The number of prompts with the rarer outcome that determine the variance: where categories or prompts have unequal
+    # weights, few do. Divided by the effect it is the number of independent events, e.g. of pairs. The effect is the
+    # shrunken one, (events effect + prior) / (events + prior), because the variance itself is small where the heavy
+    # prompts have no rare outcome yet.
+    rare = rarer * (evidence.freedom + 1)
+    half = prior * evidence.concentration - rare
+    return (half + sqrt(half**2 + 4 * prior * rare * effect)) / (2 * prior)
 
 
 def _upper_end(value: float, discordant: float, a: float) -> float:

@@ -70,12 +70,17 @@ class RatioSums(NamedTuple):
         """Return the share with its interval; n is the denominator. ``design_effect``: see `design_effects`."""
         if self.below <= 0:
             return Estimate(None, None, None, 0)
+        share, (variance, evidence) = self.above / self.below, self.spread(design_effect=design_effect)
+        low, high = score_interval(share, variance, evidence)
+        return Estimate(share, min(low, share), max(high, share), round(self.below))
+
+    def spread(self, *, design_effect: float = 1.0) -> tuple[float, Evidence]:
+        """Return the variance of the share, and the effective sample behind it. The denominator is above 0."""
         share = self.above / self.below
         residual = self.above_squared - 2 * share * self.product + share**2 * self.below_squared
         variance = self.num_units / max(self.num_units - 1, 1) * max(residual, 0.0) / self.below**2
         evidence = Evidence(self.below**2 / self.below_squared, float(self.num_units) - 1)
-        low, high = score_interval(share, variance * design_effect, _fewer_units(evidence, design_effect))
-        return Estimate(share, min(low, share), max(high, share), round(self.below))
+        return variance * design_effect, _fewer_units(evidence, design_effect)
 
 
 def mean_of_sums(

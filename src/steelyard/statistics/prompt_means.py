@@ -105,7 +105,7 @@ def paired_mean(blocks: Blocks, first: Ratio, second: Ratio) -> PairedMean:
         float(point),
         np.asarray(drawn),
         first.denominator[both].sum(),
-        evidence_of(blocks, grouping.group, both),
+        evidence_of(blocks, grouping.group, np.where(both, first.denominator, 0.0)),
         discordance=float(mean_over_groups(ratio(sums.point[:, 2], sums.point[:, 3]))),
         largest=float((distance[both] / first.denominator[both]).max(initial=0.0)) or 1.0,
     )
@@ -134,7 +134,7 @@ def _summed(blocks: Blocks, ratios: Mapping[str, Ratio], grouping: Grouping) -> 
 def _estimate(blocks: Blocks, measure: Ratio, sums: Sums, group: Integers) -> Estimate:
     """Return the plain mean over the groups of ``sums`` with its interval; ``group`` has shape (prompt,)."""
     n = sums.point[:, 1].sum()
-    evidence = evidence_of(blocks, group, measure.denominator > 0)
+    evidence = evidence_of(blocks, group, measure.denominator)
     if not measure.is_difference:
         return estimate_ratio(sums, n, evidence, measure.scale)
     point, drawn = (mean_over_groups(ratio(part[..., 0], part[..., 1])) for part in sums)

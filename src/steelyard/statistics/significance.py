@@ -82,7 +82,7 @@ def share_difference(both: Items, share: Share, *, seed: int) -> Difference:
         float(macro(totals.point, categories, gain)),
         np.asarray(macro(totals.resampled, categories, gain)),
         totals.point[:, 0].sum(),
-        totals.evidence(categories.members),
+        totals.evidence(categories.members, denominator=0),
         discordance=float(macro(totals.point, categories, distance)),
     )
     return tested.reversed() if is_reversed else tested
@@ -165,7 +165,7 @@ def trend(
         each = [macro(sums, categories, ACCURACY.shifted(NUM_COLUMNS * index)) for index in range(len(sizes))]
         return np.stack(each, axis=-1) @ weights
 
-    evidence = totals.evidence(categories.members)
+    evidence = totals.evidence(categories.members, denominator=PAIRS)
     tested = difference(float(slope(totals.point)), slope(totals.resampled), totals.point[:, PAIRS].sum(), evidence)
     return Trend(tested.estimate, tested.p, tuple(sorted(sizes)))
 

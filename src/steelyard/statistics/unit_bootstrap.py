@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.numerics import Booleans, Floats, Integers, generator, ratio
+from steelyard.statistics.agreement import beyond_chance, linear_effect
 from steelyard.statistics.bootstrap import draw_counts, draw_weights
 from steelyard.statistics.distinct import distinct_rows
-from steelyard.statistics.intervals import SHARE, Estimate, difference, interval, one_sample
+from steelyard.statistics.intervals import SHARE, Estimate, Evidence, difference, interval, one_sample
 
 MOST_UNITS = 2048
 FEWEST_UNITS = 64
@@ -34,6 +35,7 @@ _MOST_CELLS = 2_000_000
 _COLUMNS_AT_A_TIME = 512
 _SELECTION_RESAMPLES = 2000
 _SHARE_RESAMPLES = 1000
+_LEAST = 1e-13
 
 Group = tuple[str, ...]
 
@@ -182,17 +184,32 @@ def _unit_weights(seed: int, num_resamples: int, num_units: int) -> NDArray[np.f
     return weights
 
 
+def weighted_sample(weights: Floats) -> Evidence:
+    """Return the effective sample of a ratio over units with these denominators, drawn whole with replacement.
+
+    `groups.evidence_of_groups` has the same formulas for strata.
+    """
+    shares = weights[weights > 0] / max(float(weights.sum()), _LEAST)
+    if len(shares) < 2:
+        return one_sample(float(len(shares)))
+    second, third, fourth = (float((shares**power).sum()) for power in (2, 3, 4))
+    lost = fourth / second**2 * (1 - 2 / len(shares)) + 1 / len(shares) ** 2
+    remaining = max(1 - 2 * third / second + second, _LEAST)
+    freedom = min((1 - 1 / len(shares)) ** 2 / lost, max(1 / second - 1, 1.0))
+    return Evidence(1 / second, freedom, 1 / remaining)
+
+
 def estimate_shares(summed: UnitSums, part: Callable[[Floats], tuple[Floats, Floats]]) -> list[Estimate]:
     """Return several shares; ``part`` maps (…, column) to numerators and denominators, each (…, value).
 
-    The effective sample of each is the units with a positive denominator.
+    The effective sample of each is that of its denominators by unit (`weighted_sample`).
     """
     denominators = part(summed.point)[1]
     values, drawn = (ratio(*part(sums)) for sums in summed[:2])
-    num_units = (part(summed.by_unit)[1] > 0).sum(axis=0)
+    weights = part(summed.by_unit)[1]
     return [
-        interval(float(value), drawn[:, place], number, one_sample(float(units)), SHARE)
-        for place, (value, number, units) in enumerate(zip(values, denominators, num_units, strict=True))
+        interval(float(value), drawn[:, place], number, weighted_sample(weights[:, place]), SHARE)
+        for place, (value, number) in enumerate(zip(values, denominators, strict=True))
     ]
 
 
@@ -208,9 +225,17 @@ def estimate_share_difference(
     drawn = parts(summed.resampled)
     resampled = ratio(drawn[0], drawn[1]) - ratio(drawn[2], drawn[3])
     units = parts(summed.by_unit)
-    num_units = float(((units[1] > 0) | (units[3] > 0)).sum())
+    evidence = weighted_sample(units[1] + units[3])
     apart = np.abs(units[0] / max(float(of_first), 1e-12) - units[2] / max(float(of_second), 1e-12)).sum()
-    return difference(value, resampled, n, one_sample(num_units), discordance=min(float(apart), 1.0)).estimate
+    return difference(value, resampled, n, evidence, discordance=min(float(apart), 1.0)).estimate
+
+
+def agreement_beyond_chance(summed: UnitSums, coefficient: Callable[[Floats], Floats]) -> Estimate:
+    """Return `kappa` or `alpha` of sums whose columns are the cells of one table; n is their sum."""
+    value, evidence = float(coefficient(summed.point)), weighted_sample(summed.by_unit.sum(axis=-1))
+    tables = summed.point[None]
+    effect = linear_effect(value, tables, summed.resampled[:, None], evidence)
+    return beyond_chance(value, tables, summed.point.sum(), evidence, effect)
 
 
 class SelectionShares(NamedTuple):
@@ -283,7 +308,7 @@ def share_of(unit: Integers, selected: Booleans, right: Booleans, *, seed: int) 
     chunks = draw_counts(random, counts, num_drawn=num_units, num_resamples=_SHARE_RESAMPLES)
     drawn = np.concatenate([chunk @ rows for _, chunk in chunks])
     value = int(num_right.sum()) / int(num_selected.sum())
-    evidence = one_sample(float((num_selected > 0).sum()))
+    evidence = weighted_sample(num_selected.astype(np.float64))
     return interval(value, ratio(drawn[:, 0], drawn[:, 1]), num_selected.sum(), evidence, SHARE)
 
 

@@ -163,8 +163,8 @@ def reliability(blocks: Blocks, margins: Margins, brier: Scale) -> Reliability:
 
 def _evidence(blocks: Blocks, prompt: Integers) -> Evidence:
     """Return the evidence behind a mean over the pairs of these prompts."""
-    counted = np.bincount(prompt, minlength=len(blocks.block)) > 0
-    return evidence_of(blocks, one_group(len(counted)), counted)
+    num_pairs = np.bincount(prompt, minlength=len(blocks.block))
+    return evidence_of(blocks, one_group(len(num_pairs)), num_pairs)
 
 
 def _reliability_curve(blocks: Blocks, margins: Margins) -> tuple[Estimate, tuple[Bin, ...]]:

@@ -209,8 +209,8 @@ def _regression(blocks: Blocks, pairs: PairLengths) -> tuple[Estimate, Estimate]
     residual, weight = pairs.is_right - expected, expected * (1 - expected)
     columns = [residual, residual * ratio, weight, weight * ratio, weight * ratio**2]
     drawn = _one_step(fit, add_up(blocks, Terms(pairs.prompt, one_group(size), columns), 1))
-    counted = np.bincount(pairs.prompt, minlength=len(blocks.block)) > 0
-    evidence = evidence_of(blocks, one_group(len(counted)), counted)
+    num_pairs = np.bincount(pairs.prompt, minlength=len(blocks.block))
+    evidence = evidence_of(blocks, one_group(len(num_pairs)), num_pairs)
     scale = UNBOUNDED._replace(fewest=_FEWEST_PROMPTS)
     # The interval is formed on the logit, where the intercept is nearly normal, and transformed by the sigmoid.
     intercept = interval(fit.intercept, drawn[:, 0], size, evidence, scale)

@@ -5,7 +5,7 @@ item as their unit, those of people and pairs of people the task: a person rarel
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Integer, cast, func, select
@@ -212,14 +212,13 @@ def _row(
     same, cells = ratio.estimate(design_effect=group.same_effect), confusion(sums)
     matrix = cells.reshape(NUM_LABELS, NUM_LABELS)
     coincidences = (matrix + matrix.T).reshape(-1) if several is None else several
-    units = ratio.num_units if items or group.num_tasks is None else group.num_tasks
     return AgreementRow(
         name=group.name,
         people=group.people,
         num_tasks=round(sums["num_tasks"]) if group.num_tasks is None else group.num_tasks,
         same=same,
-        kappa=beyond_chance(same, float(kappa(cells)), cells, units) if group.people and cells.sum() else None,
-        alpha=beyond_chance(same, float(alpha(coincidences)) if coincidences.sum() else float("nan"), cells, units),
+        kappa=_beyond_chance(kappa, cells, ratio, group.same_effect) if group.people and cells.sum() else None,
+        alpha=_beyond_chance(alpha, coincidences, ratio, group.same_effect),
         tau=mean_of_sums(
             round(sums["num_taus"]),
             sums["sum_tau"],
@@ -229,6 +228,17 @@ def _row(
             design_effect=group.tau_effect,
         ),
     )
+
+
+def _beyond_chance(
+    coefficient: Callable[[Floats], Floats], cells: Floats, same: RatioSums, design_effect: float
+) -> Estimate:
+    """Return kappa or alpha of a table; units resemble each other as much as in the share of equal verdicts."""
+    if same.below <= 0 or not cells.sum():
+        return Estimate(None, None, None, 0)
+    share, (variance, evidence) = same.above / same.below, same.spread(design_effect=design_effect)
+    effect = variance * evidence.units / (share * (1 - share)) if 0 < share < 1 else 1.0
+    return beyond_chance(float(coefficient(cells)), cells[None], same.below, evidence, effect or 1.0)
 
 
 def _share(counts: Iterable[tuple[int, int]]) -> Estimate:
