@@ -15,9 +15,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from steelyard.workbench.accounts.people import issue_token
+from steelyard.workbench.accounts.api_tokens import issue_token
 from steelyard.workbench.storage.tables import StoredPerson
-from workbench_people import NOON
 
 _SERVE = '"$@" & server=$!; read -r _; kill -9 $server; wait $server 2>/dev/null'
 
@@ -168,6 +167,8 @@ def tokens_of(database, people):
     """Issue a token of the REST interface for each person."""
 
     def issue(session):
-        return [issue_token(session, session.get_one(StoredPerson, person), "test", at=NOON) for person in people]
+        return [
+            issue_token(session, session.get_one(StoredPerson, person), "test", at=time.time()) for person in people
+        ]
 
     return database.write(issue)

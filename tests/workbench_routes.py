@@ -111,6 +111,7 @@ ROUTES = {
     ("POST", "/manage/people"): Row("manage people", 200, {"data": {"name": "new", "role": "annotator"}}),
     ("POST", "/manage/people/{person}"): Row("manage people", 303, {"data": {"role": "delivery", "is_active": "true"}}),
     ("POST", "/manage/people/{person}/password"): Row("manage people", 200),
+    ("POST", "/manage/people/{person}/tokens/{number}/revoke"): Row("manage people", 303),
     ("POST", "/manage/people/{person}/erase"): Row("manage people", 303, {"data": {"confirmation": "other"}}),
     ("GET", "/manage/audit"): Row("see audit log", 200),
     ("POST", "/manage/audit/check"): Row("see audit log", 200, {"data": {"whole": "true"}}),
@@ -180,6 +181,8 @@ def filled(path, site, role, *, is_foreign):
         "person": site.people["other"],
         "release": ABSENT,
     }
+    if path.startswith("/manage/people/"):
+        numbers["number"] = site.other_token
     if is_foreign:
         numbers = {
             "item": site.other_item,

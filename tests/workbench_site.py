@@ -10,14 +10,13 @@ import msgspec
 from sqlalchemy import insert, select
 from starlette.testclient import TestClient
 
+from steelyard.workbench.accounts.api_tokens import issue_token, revoke_token
 from steelyard.workbench.accounts.people import (
     ROLES,
     NewPerson,
     add_person,
     erase_person,
-    issue_token,
     log_in,
-    revoke_token,
 )
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application

@@ -14,7 +14,8 @@ import pytest
 from sqlalchemy import func, select
 
 from postgres_server import postgres_serving, programs, run_statement
-from steelyard.workbench.accounts.people import NewPerson, add_person, issue_token, log_in, make_key, revoke_token
+from steelyard.workbench.accounts.api_tokens import issue_token, revoke_token
+from steelyard.workbench.accounts.people import NewPerson, add_person, log_in, make_key
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.pipeline.projects import import_cases
 from steelyard.workbench.pipeline.queues import next_assignments

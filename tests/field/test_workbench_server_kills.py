@@ -14,7 +14,8 @@ import msgspec
 import pytest
 from sqlalchemy import func, select, update
 
-from steelyard.workbench.accounts.people import NewPerson, add_person, issue_token
+from steelyard.workbench.accounts.api_tokens import issue_token
+from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database
@@ -38,7 +39,7 @@ def populated(address):
         project = add_project(session, "P", ProjectSettings(rules=NO_GOLD), by=None, at=NOON)
         import_cases(session, project, cases(300, first=9000), batch="done", by=None, at=NOON)
         session.execute(update(StoredItem).values(state="finished"))
-        return issue_token(session, root, "t", at=NOON)
+        return issue_token(session, root, "t", at=time.time())
 
     return database, database.write(make)
 

@@ -9,6 +9,7 @@ from sqlalchemy import select, text
 
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts import people
+from steelyard.workbench.accounts.api_tokens import issue_token, revoke_token
 from steelyard.workbench.accounts.people import (
     SESSION_SECONDS,
     LoginRefused,
@@ -16,12 +17,10 @@ from steelyard.workbench.accounts.people import (
     add_person,
     change_account,
     erase_person,
-    issue_token,
     log_in,
     log_out,
     make_key,
     record_failure,
-    revoke_token,
     set_password,
     visitor_of_cookie,
     visitor_of_token,
@@ -102,20 +101,20 @@ def test_a_closed_account_is_nobodys(database, ada):
     )
     assert who(database, cookie) is None
     with database.reading() as session:
-        assert visitor_of_token(session, token) is None
+        assert visitor_of_token(session, token, at=NOON) is None
     assert isinstance(enter(database), LoginRefused)
 
 
 def test_a_revoked_token_is_nobodys(database, ada):
     token = change(database, ada, lambda session, row: issue_token(session, row, "t", at=NOON))
     with database.reading() as session:
-        assert visitor_of_token(session, token).person == ada
-        assert visitor_of_token(session, token + "x") is None
+        assert visitor_of_token(session, token, at=NOON).person == ada
+        assert visitor_of_token(session, token + "x", at=NOON) is None
     database.write(
         lambda session: revoke_token(session, session.scalars(select(StoredApiToken)).one(), by=ada, at=NOON)
     )
     with database.reading() as session:
-        assert visitor_of_token(session, token) is None
+        assert visitor_of_token(session, token, at=NOON) is None
 
 
 def test_the_ninth_try_of_a_name_waits_for_the_first_to_be_forgotten(database, ada):

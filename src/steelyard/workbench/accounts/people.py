@@ -14,12 +14,13 @@ from weakref import WeakKeyDictionary
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from itsdangerous import BadSignature, Signer
-from sqlalchemy import Row, bindparam, delete, select
+from sqlalchemy import Row, bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.names import normalize_name
+from steelyard.workbench.accounts.api_tokens import Scope, digest_of, revoke_tokens
 from steelyard.workbench.pipeline.departures import hand_over
 from steelyard.workbench.storage.account_names import (
     check_free,
@@ -56,8 +57,14 @@ _ACTIVE = select(
 _OF_SESSION = _ACTIVE.join(StoredLoginSession, StoredLoginSession.person_id == StoredPerson.id).where(
     StoredLoginSession.token_hash == bindparam("hash"), StoredLoginSession.expires_at > bindparam("at")
 )
-_OF_TOKEN = _ACTIVE.join(StoredApiToken, StoredApiToken.person_id == StoredPerson.id).where(
-    StoredApiToken.token_hash == bindparam("hash"), StoredApiToken.revoked_at.is_(None)
+_OF_TOKEN = (
+    _ACTIVE.add_columns(StoredApiToken.scope)
+    .join(StoredApiToken, StoredApiToken.person_id == StoredPerson.id)
+    .where(
+        StoredApiToken.token_hash == bindparam("hash"),
+        StoredApiToken.revoked_at.is_(None),
+        StoredApiToken.expires_at > bindparam("at"),
+    )
 )
 _keys: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
 """The key of each database that is open. It is made once in the life of a workbench."""
@@ -67,7 +74,10 @@ _NOBODY = _hasher.hash("nobody")
 
 
 class Visitor(NamedTuple):
-    """Who sends a request. ``csrf`` is the token that forms of this session carry; null for API tokens."""
+    """Who sends a request. ``csrf``: the token that forms of a browser's session carry; null for API tokens.
+
+    ``scope``: that of an API token; null for a browser.
+    """
 
     person: int
     name: str
@@ -75,6 +85,7 @@ class Visitor(NamedTuple):
     language: str
     pseudonym: str
     csrf: str | None
+    scope: Scope | None = None
 
 
 class LoginRefused(Exception):  # noqa: N818 - a refusal is an answer to the person, not a fault
@@ -154,9 +165,10 @@ def first_password() -> str:
 
 
 def set_password(session: Session, person: StoredPerson, password: str, *, by: int | None, at: float) -> None:
-    """Change a password, and log every browser of the person out."""
+    """Change a password, log every browser of the person out, and revoke every token."""
     person.password_hash = _hash_password(password)
     session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
+    revoke_tokens(session, person, at=at)
     record(session, Deed("password changed", "person", person.id, by, {}), at=at)
 
 
@@ -172,7 +184,7 @@ def change_account(
 ) -> None:
     """Change what a person may do. Raises ConfigError where no administrator would be left.
 
-    What an annotator holds goes to others when the account is closed or gets another role.
+    What an annotator holds goes to others when the account is closed or gets another role; tokens are revoked then.
     """
     if person.role == "administrator" and (role != "administrator" or not is_active):
         # Locked: of two administrators who close each other's accounts at once, one stays.
@@ -182,6 +194,8 @@ def change_account(
         if set(session.scalars(administrators.order_by(StoredPerson.id).with_for_update())) <= {person.id}:
             raise ConfigError("nobody else is an administrator", where="role", do="make another administrator first")
     detail = {"role": role, "is_active": is_active, "skills": list(skills), "was": person.role}
+    if not is_active or role != person.role:
+        revoke_tokens(session, person, at=at)
     person.role, person.is_active, person.skills = role, is_active, checked_skills(skills)
     if not is_active:
         session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
@@ -203,8 +217,8 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     person.display_name = person.pseudonym
     person.password_hash, person.skills, person.is_active, person.erased_at = "", [], False, at
     session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
-    for token in session.scalars(select(StoredApiToken).where(StoredApiToken.person_id == person.id)):
-        token.revoked_at, token.name = token.revoked_at or at, ""
+    revoke_tokens(session, person, at=at)
+    session.execute(update(StoredApiToken).where(StoredApiToken.person_id == person.id).values(name=""))
     record(session, Deed("person erased", "person", person.id, by, {}), at=at)
     hand_over(session, person, at=at)
 
@@ -266,7 +280,7 @@ def _open_session(session: Session, person: StoredPerson, at: float) -> str:
     token = secrets.token_urlsafe(32)
     session.add(
         StoredLoginSession(
-            token_hash=_digest(token), person_id=person.id, created_at=at, expires_at=at + SESSION_SECONDS
+            token_hash=digest_of(token), person_id=person.id, created_at=at, expires_at=at + SESSION_SECONDS
         )
     )
     session.execute(delete(StoredLoginSession).where(StoredLoginSession.expires_at < at))
@@ -285,7 +299,7 @@ def record_failure(session: Session, name: str, *, address: str, at: float) -> i
 def log_out(session: Session, cookie: str) -> None:
     """End the session of a cookie, if there is one."""
     if token := _unsigned(session, cookie):
-        session.execute(delete(StoredLoginSession).where(StoredLoginSession.token_hash == _digest(token)))
+        session.execute(delete(StoredLoginSession).where(StoredLoginSession.token_hash == digest_of(token)))
 
 
 def is_signed(session: Session, cookie: str) -> bool:
@@ -298,30 +312,14 @@ def visitor_of_cookie(session: Session, cookie: str, *, at: float) -> Visitor | 
     token = _unsigned(session, cookie)
     if token is None:
         return None
-    row = session.execute(_OF_SESSION, {"hash": _digest(token), "at": at}).one_or_none()
+    row = session.execute(_OF_SESSION, {"hash": digest_of(token), "at": at}).one_or_none()
     return None if row is None else _visitor(row, hmac.digest(_key(session), token.encode(), "sha256").hex())
 
 
-def issue_token(session: Session, person: StoredPerson, name: str, *, at: float) -> str:
-    """Return a new token for the REST interface; it is shown this once."""
-    token = f"sty_{secrets.token_urlsafe(32)}"
-    row = StoredApiToken(token_hash=_digest(token), name=checked_name(name), person_id=person.id, created_at=at)
-    session.add(row)
-    session.flush()
-    record(session, Deed("token issued", "token", row.id, person.id, {}), at=at)
-    return token
-
-
-def revoke_token(session: Session, token: StoredApiToken, *, by: int, at: float) -> None:
-    """End a token's life."""
-    token.revoked_at = token.revoked_at or at
-    record(session, Deed("token revoked", "token", token.id, by, {}), at=at)
-
-
-def visitor_of_token(session: Session, token: str) -> Visitor | None:
-    """Return who an API token belongs to; null for one that is unknown, revoked, or of a closed account."""
-    row = session.execute(_OF_TOKEN, {"hash": _digest(token)}).one_or_none()
-    return None if row is None else _visitor(row, None)
+def visitor_of_token(session: Session, token: str, *, at: float) -> Visitor | None:
+    """Return who an API token belongs to; null for one that is unknown, revoked, over, or of a closed account."""
+    row = session.execute(_OF_TOKEN, {"hash": digest_of(token), "at": at}).one_or_none()
+    return None if row is None else _visitor(row, None)._replace(scope=row.scope)
 
 
 def _visitor(person: Row, csrf: str | None) -> Visitor:
@@ -376,8 +374,3 @@ def _unsigned(session: Session, cookie: str) -> str | None:
         return Signer(_key(session)).unsign(cookie).decode()
     except (BadSignature, UnicodeDecodeError):
         return None
-
-
-def _digest(token: str) -> str:
-    # Tokens are random and long: one fast hash is enough, where passwords need a slow one.
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -13,6 +13,7 @@ from fastapi import Depends, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from steelyard.workbench.accounts.api_tokens import SCOPES, Scope
 from steelyard.workbench.accounts.people import Role, Visitor, is_signed, visitor_of_cookie, visitor_of_token
 from steelyard.workbench.storage.database import Database
 
@@ -65,7 +66,7 @@ def visitor_of(request: Request) -> Visitor | None:
             database: Database = request.app.state.database
             with database.looking_up() as session:
                 if token is not None:
-                    visitor = visitor_of_token(session, token)
+                    visitor = visitor_of_token(session, token, at=time.time())
                 elif cookie:
                     visitor = visitor_of_cookie(session, cookie, at=time.time())
         request.scope[_VISITOR] = visitor
@@ -87,7 +88,7 @@ def _token_in(request: Request) -> str | None:
 async def known_visitor(request: Request, permission: Permission) -> Visitor:
     """Return who sends a request. Raises LoginNeeded for nobody; answers 403 to a person without the permission."""
     visitor = request.scope[_VISITOR] if _VISITOR in request.scope else await run_in_threadpool(visitor_of, request)
-    return _allowed(visitor, permission)
+    return _allowed(request, visitor, permission)
 
 
 def needs(permission: Permission) -> Callable[[Request], Awaitable[Visitor]]:
@@ -112,17 +113,29 @@ def permitted(request: Request, permission: Permission) -> Visitor:
 
     Raises as `needs`; the session's token is in the header alone.
     """
-    visitor = _allowed(visitor_of(request), permission)
+    visitor = _allowed(request, visitor_of(request), permission)
     is_change = request.method not in ("GET", "HEAD")
     if is_change and visitor.csrf is not None and not _is_token(request.headers.get("x-csrf-token"), visitor.csrf):
         raise HTTPException(403, _FORGED)
     return visitor
 
 
-def _allowed(visitor: Visitor | None, permission: Permission) -> Visitor:
-    """Return the visitor. Raises LoginNeeded for nobody, and answers 403 to a person without the permission."""
+def _allowed(request: Request, visitor: Visitor | None, permission: Permission) -> Visitor:
+    """Return the visitor. Raises LoginNeeded for nobody, and answers 403 to a person without the permission.
+
+    A token opens no page: the REST interface alone, and what the annotators' page loads and sends.
+    """
     if visitor is None:
         raise LoginNeeded
+    if visitor.scope is not None:
+        is_reading, path = request.method in ("GET", "HEAD"), request.url.path
+        allowed: tuple[Scope, ...] = ()
+        if path.startswith("/annotate/"):
+            allowed = ("annotate", "administer")
+        elif path.startswith("/api/"):
+            allowed = SCOPES if is_reading else ("administer",)
+        if visitor.scope not in allowed:
+            raise HTTPException(403, f"a token of the scope {visitor.scope!r} does not open this address")
     if permission not in ALLOWED[visitor.role]:
         raise HTTPException(403)
     return visitor

@@ -10,16 +10,22 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.accounts.api_tokens import (
+    LONGEST_TOKEN_DAYS,
+    SCOPES,
+    Scope,
+    issue_token,
+    revoke_token,
+    tokens_of,
+)
 from steelyard.workbench.accounts.people import (
     SESSION_SECONDS,
     LoginRefused,
     Role,
     enter,
-    issue_token,
     log_in,
     log_out,
     record_failure,
-    revoke_token,
     set_password,
 )
 from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, visitor_of
@@ -37,6 +43,7 @@ _HOME: dict[Role, str] = {
     "administrator": "/manage",
 }
 Text = Annotated[str, Form()]
+Days = Annotated[int, Form(ge=1, le=LONGEST_TOKEN_DAYS)]
 
 
 @router.get("/")
@@ -130,10 +137,14 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
 
 
 @router.post("/account/tokens")
-def new_token(request: Request, visitor: Anyone, name: Text) -> Response:
+def new_token(
+    request: Request, visitor: Anyone, name: Text, scope: Annotated[Scope, Form()] = "read", days: Days = 90
+) -> Response:
     """Issue a token and show it, this once."""
     token = _database(request).write(
-        lambda session: issue_token(session, session.get_one(StoredPerson, visitor.person), name, at=time.time())
+        lambda session: issue_token(
+            session, session.get_one(StoredPerson, visitor.person), name, at=time.time(), scope=scope, days=days
+        )
     )
     return _account_page(request, visitor, token=token)
 
@@ -167,12 +178,10 @@ def _account_page(
     refusal: LoginRefused | None = None,
 ) -> Response:
     with _database(request).reading() as session:
-        of_person = select(StoredApiToken).where(
-            StoredApiToken.person_id == visitor.person, StoredApiToken.revoked_at.is_(None)
-        )
-        tokens = session.scalars(of_person.order_by(StoredApiToken.id)).all()
+        tokens = tokens_of(session, [visitor.person], at=time.time())
     status = 200 if refusal is None else _status(refusal, 403)
-    answer = page(request, "account.html", visitor, status=status, tokens=tokens, token=token, refusal=refusal)
+    values = {"tokens": tokens, "token": token, "refusal": refusal, "scopes": SCOPES}
+    answer = page(request, "account.html", visitor, status=status, **values)
     if refusal is not None:
         answer.headers.update(_headers(refusal))
     return answer

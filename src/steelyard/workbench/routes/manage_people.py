@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
+from steelyard.workbench.accounts.api_tokens import revoke_token, tokens_of
 from steelyard.workbench.accounts.people import (
     ROLES,
     NewPerson,
@@ -26,7 +27,7 @@ from steelyard.workbench.pipeline.listings import EventSelection, event_page, pe
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredPerson
+from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.guidelines import stored_category
 from steelyard.workbench.views.pages import LANGUAGES, page
 
@@ -107,6 +108,20 @@ def new_password(request: Request, visitor: PeopleManager, person: RowNumber) ->
 
     row = _database(request).write(change)
     return _people_page(request, visitor, after=person - 1, made=row, password=password)
+
+
+@router.post("/manage/people/{person}/tokens/{number}/revoke")
+def end_token(request: Request, visitor: PeopleManager, person: RowNumber, number: RowNumber) -> Response:
+    """Revoke a token of a person."""
+
+    def revoke(session: Session) -> None:
+        token = session.get(StoredApiToken, number)
+        if token is None or token.person_id != person:
+            raise HTTPException(404)
+        revoke_token(session, token, by=visitor.person, at=time.time())
+
+    _database(request).write(revoke)
+    return RedirectResponse(f"/manage/people?after={person - 1}", 303)
 
 
 @router.post("/manage/people/{person}/erase")
@@ -214,4 +229,7 @@ def _people_page(
 ) -> Response:
     with _database(request).reading() as session:
         listed = people_page(session, after=after)
-    return page(request, "people.html", visitor, listed=listed, roles=ROLES, made=made, password=password)
+        tokens = tokens_of(session, [person.id for person in listed.rows], at=time.time())
+    return page(
+        request, "people.html", visitor, listed=listed, tokens=tokens, roles=ROLES, made=made, password=password
+    )

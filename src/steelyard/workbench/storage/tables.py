@@ -96,14 +96,16 @@ class StoredLoginSession(WorkbenchTable):
 
 
 class StoredApiToken(WorkbenchTable):
-    """A token of the REST interface with the rights of its owner; only its SHA-256 is stored."""
+    """A token of the REST interface with rights of its owner until it expires; only its SHA-256 is stored."""
 
     __tablename__ = "api_tokens"
 
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     name: Mapped[str] = mapped_column(String(200))
     person_id: Mapped[int] = mapped_column(ForeignKey("people.id"), index=True)
+    scope: Mapped[str] = mapped_column(String(20))
     created_at: Mapped[float]
+    expires_at: Mapped[float]
     revoked_at: Mapped[float | None]
 
 
