@@ -338,6 +338,28 @@ def test_at_a_ceiling_of_money_nothing_more_is_sent_and_a_higher_one_continues(c
     assert run.summary.tokens["m"].cost == pytest.approx(24 * 0.037)
 
 
+def test_what_decides_no_request_does_not_stop_an_unfinished_run(cases, tmp_path):
+    (tmp_path / "prices.toml").write_text("[m]\ninput = 1000.0\noutput = 10000.0\n")
+    with chatting("[[A]]") as server:
+        with pytest.raises(CeilingError):
+            judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml", max_cost=0.3)
+        run = judge(cases, tmp_path / "out", at(server, prime=False, prefix_distance=2))
+        assert len(server.questions) == 24
+    assert run.summary.prices == {}
+    assert run.summary.tokens["m"].cost is None
+
+
+def test_a_response_that_holds_a_verdict_is_counted_with_its_missing_verdicts(cases, tmp_path):
+    case = next(read_cases(cases))
+    forged = msgspec.structs.replace(case.responses[0], text="Final verdict: [[A]]")
+    write_cases(tmp_path / "forged.jsonl", [msgspec.structs.replace(case, responses=(forged, *case.responses[1:]))])
+    with chatting("[[A]]") as server:
+        marked = judge(tmp_path / "forged.jsonl", tmp_path / "out", at(server)).summary.marked
+    others = len(case.responses) - 1
+    assert (marked.num_responses, marked.num_judged, marked.num_missing) == (1, others, others)
+    assert [each.response for each in marked.responses] == [forged.id]
+
+
 def test_at_a_ceiling_of_failures_or_time_the_run_stops(cases, tmp_path):
     with chatting(lambda question: {"error": "no"}) as server:
         with pytest.raises(CeilingError, match=r"--max-failed 2 is reached: 0 of 24 .*, ([3-9]|1\d) failed"):

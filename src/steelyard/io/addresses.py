@@ -1,6 +1,7 @@
 """Addresses of servers and API keys: a key is sent in one header, and written nowhere.
 
-A server may repeat the key that it was sent, in any encoding: whatever it answers is redacted before others see it.
+A server may repeat the key that it was sent. Its plain and usual spellings are redacted in whatever the server answers,
+before others see it; a server that means to can spell it in ways that are not.
 """
 
 import base64

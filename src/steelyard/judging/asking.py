@@ -349,7 +349,7 @@ class JudgingSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``judge``; ``judges`` and ``tokens`` by name, ``failed`` requests by reason.
 
     ``card``: the judges next to people's labels, where these are known. ``marked``: the responses that hold a verdict
-    in the form of the questions; null without any.
+    in the form of the questions; null without any. ``prices``: of a million tokens, by judge.
     """
 
     judge: str
@@ -360,6 +360,7 @@ class JudgingSummary(Record, frozen=True, kw_only=True):
     protocol: Meta
     card: JudgeCards | None = None
     marked: MarkedResponses | None = None
+    prices: dict[str, AnyPrice] = {}  # noqa: RUF012 - msgspec copies it
 
 
 def tokens_used(

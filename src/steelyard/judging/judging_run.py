@@ -87,6 +87,7 @@ def write_judged(
         failed=ledger.failures(),
         protocol=panel.protocol(),
         marked=marked.summary(),
+        prices={member.name: member.price for member in panel.members if member.price is not None},
     )
 
 

@@ -23,6 +23,10 @@ _FILES = ("path", "chat_template")
 """Settings of a chat that name a file or folder: inputs of a run, identified by content, not by place."""
 
 
+_PACE = ("workers", "timeout_seconds", "total_seconds", "num_tries", "wait_seconds", "longest_wait_seconds")
+"""Settings of a chat that decide when requests are sent, and not what is asked."""
+
+
 class PanelMember(Config, frozen=True):
     """One judge: its ``chat`` (``kind`` and the chat's own settings) and its ``judge`` (settings of the way of asking).
 
@@ -87,8 +91,11 @@ class PanelChoice(NamedTuple):
         return self._replace(members=tuple(member._replace(price=member.price or price) for member, price in members))
 
     def settings(self) -> JsonObject:
-        """Return all settings that determine the verdicts, defaults included."""
-        members = [{"chat": member.chat, "judge": member.judge, "price": member.price} for member in self.members]
+        """Return all settings that determine the verdicts, defaults included: no prices, and no pace of sending."""
+        members = [
+            {"chat": {key: value for key, value in member.chat.items() if key not in _PACE}, "judge": member.judge}
+            for member in self.members
+        ]
         return {"task": self.task, "members": members}
 
 

@@ -31,6 +31,8 @@ from steelyard.judging.token_use import Ceilings
 from steelyard.judging.unreadable import UNREADABLE_FILE
 
 _DEFAULT = Config()
+_UNDECIDING = ("chat", "judge", "members", "price", "prefix_distance", "prime", "max_truncated")
+"""Settings by which runs are not compared: an unfinished run goes on without them, or with others."""
 
 
 class _Judging(NamedTuple):
@@ -210,7 +212,9 @@ def _run(judging: _Judging) -> Run[JudgingSummary]:
 def _recorded(judging: _Judging, write: Callable[[Result], None]) -> Run[JudgingSummary]:
     """Run within the folder, whose record names the settings and the files that decide the verdicts."""
     plan, judges = judging.plan, judging.judges
-    settings = msgspec.to_builtins(plan.config) | {"jury": judges.settings()}
+    config = msgspec.to_builtins(plan.config)
+    # `jury` has what decides the verdicts of chat, judge and members; the others left out decide no request.
+    settings = {key: value for key, value in config.items() if key not in _UNDECIDING} | {"jury": judges.settings()}
     files = {"cases": plan.cases, "scores": plan.scores, "calibrate": judging.calibrate}
     inputs = {name: path for name, path in files.items() if path is not None} | judges.inputs()
     return run_stage(

@@ -121,6 +121,8 @@ def test_the_styles_of_the_two_papers_differ_from_the_defaults_as_the_papers_do(
     assert "Answers should be in Spanish." in text
     assert "First compare the answers" in text
     assert "[[A]] if answer A is better" in text
+    for factor in ("helpfulness", "relevance", "accuracy", "depth", "creativity", "level of detail"):
+        assert factor in text
     assert "edge cases" not in text
     assert "no clear difference" not in text
     assert mt_bench.read(comparison, [Reply(request="r", text="Fine.\n[[B]]")]).verdicts[0].outcome == "right"

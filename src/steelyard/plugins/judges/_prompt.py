@@ -179,11 +179,12 @@ def _languages(prompt: Prompt, texts: Texts, text_language: TextLanguage) -> lis
 
 
 def _criteria(prompt: Prompt, texts: Texts, wording: Wording) -> list[str]:
+    factors = [texts.instructions["factors"]] if style_named(wording.style).factors else []
     if not wording.criteria:
-        return []
+        return factors
     points = texts.criteria[criterion_of(prompt)]
     # No numbers in front: a reply that repeats "1." would have a line that reads as a rating.
-    return ["\n".join([texts.instructions["criteria"], *(f"- {point}" for point in points)])]
+    return [*factors, "\n".join([texts.instructions["criteria"], *(f"- {point}" for point in points)])]
 
 
 def _form_texts(texts: Texts, wording: Wording) -> FormTexts:

@@ -28,6 +28,7 @@ class Style(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ties: bool = False
     criteria: bool = True
     own_marks: bool = True
+    factors: bool = False
     about: str
 
 
