@@ -4,6 +4,8 @@ import pytest
 
 from format_rows import read, write
 from steelyard.core.errors import RecordError
+from steelyard.io.cases import read_cases
+from steelyard.io.rows import write_rows
 from steelyard.stages.convert import convert
 
 FIELDS = {"prompt": "什么是秤？", "response1": "称重的工具。", "response2": "不知道。"}
@@ -156,3 +158,14 @@ def test_text_answers_after_sharegpt_turns_come_back_as_texts():
     assert [response.text for response in one.responses] == ["好", "坏"]
     assert one.ranking == ((one.responses[0].id,), (one.responses[1].id,))
     assert (write("llamafactory_sharegpt", one)[0], warnings) == ([row], {})
+
+
+def test_what_people_said_of_chosen_and_rejected_counts(tmp_path):
+    columns = {"best.responses": [["rejected", "chosen"]], "best.responses.users": ["u1"]}
+    path = tmp_path / "hub.jsonl"
+    write_rows(
+        path, [{"prompt": "q", "chosen": "a", "rejected": "b", **columns, "best.responses.status": ["submitted"]}]
+    )
+    assert convert(path, tmp_path / "cases.jsonl").from_kind == "argilla"
+    (one,) = read_cases(tmp_path / "cases.jsonl")
+    assert [(item.judge, item.left, item.right) for item in one.judgments] == [("u1", "rejected", "chosen")]

@@ -123,7 +123,6 @@ CONVERT = StageVerb(
         SettingOption("evidence"),
         SettingOption("ratings_to_judgments"),
         SettingOption("rows"),
-        SettingOption("quotes"),
         *in_panel(
             "Columns of your own table",
             *(

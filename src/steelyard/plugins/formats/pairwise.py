@@ -27,6 +27,7 @@ from steelyard.plugins.formats._pairs import (
     implicit_turns,
 )
 from steelyard.plugins.formats._rows import TEXT_ROWS, RatingScale, RowFormat
+from steelyard.plugins.formats._tool_exports import is_annotation_row, is_flat_record
 from steelyard.plugins.formats._turns import (
     HUMAN,
     Transcript,
@@ -101,6 +102,8 @@ def _trl(config: TrlConfig) -> RowFormat:
             set(SIDES) <= row.keys()
             and not _lists_texts(row["chosen"])
             and not _is_hh_rlhf(row)
+            and not is_flat_record(row)
+            and not is_annotation_row(row)
             and ("prompt" in row or _are_whole(row) or not _has_prompt_apart(row))
         ),
         parse=_parse_trl,
