@@ -41,7 +41,7 @@ def divided(database):
 def divided_project(database, responses):
 
     def make(session):
-        project = add_project(session, "P", ProjectSettings(rules=EVERYBODY), by=None, at=NOON)
+        project = add_project(session, "Poems", ProjectSettings(rules=EVERYBODY), by=None, at=NOON)
         import_cases(session, project, categorised(NUM_CASES, responses), batch="b1", by=None, at=NOON)
         people = [add_person(session, NewPerson(f"p{n}", "annotator"), by=None, at=NOON).id for n in range(4)]
         return project.id, people
@@ -162,3 +162,22 @@ def test_somebody_whom_the_fit_does_not_know_counts_as_an_average_person():
     assert found.tie.tolist() == [-2.0, -1.5]
     assert found.taste == 0.5
     assert known_raters(panel, []).tie.tolist() == []
+
+
+REASONS = {"en": ("Hard items are not shown", "No estimate: it could use"), "zh": ("不显示疑难条目", "无估计值：")}
+
+
+@pytest.mark.parametrize("language", REASONS)
+def test_the_pages_give_the_reason_in_both_languages(visit, language):
+    hard, withheld = REASONS[language]
+    project = divided_project(visit.database, 5)
+    researcher = visit.browser("researcher")
+    researcher.post("/account/language", data={"language": language, "csrf": visit.csrf("researcher")})
+    disagreement, people = (researcher.get(f"/progress/{project}/{page}").text for page in ("disagreement", "people"))
+    assert hard in disagreement
+    assert withheld in people
+    program = visit.program(visit.site.tokens["researcher"])
+    figures = program.get(f"/api/v1/projects/{project}/figures/people").json()
+    shown = [row["reliability"] for row in figures["people"] if row["reliability"]]
+    assert shown
+    assert all(each["value"] is None and "more than half" in each["why"] for each in shown)
