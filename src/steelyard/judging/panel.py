@@ -23,7 +23,7 @@ _FILES = ("path", "chat_template")
 """Settings of a chat that name a file or folder: inputs of a run, identified by content, not by place."""
 
 
-_PACE = ("workers", "timeout_seconds", "total_seconds", "num_tries", "wait_seconds", "longest_wait_seconds")
+PACE = ("workers", "timeout_seconds", "total_seconds", "num_tries", "wait_seconds", "longest_wait_seconds")
 """Settings of a chat that decide when requests are sent, and not what is asked."""
 
 
@@ -93,7 +93,7 @@ class PanelChoice(NamedTuple):
     def settings(self) -> JsonObject:
         """Return all settings that determine the verdicts, defaults included: no prices, and no pace of sending."""
         members = [
-            {"chat": {key: value for key, value in member.chat.items() if key not in _PACE}, "judge": member.judge}
+            {"chat": {key: value for key, value in member.chat.items() if key not in PACE}, "judge": member.judge}
             for member in self.members
         ]
         return {"task": self.task, "members": members}

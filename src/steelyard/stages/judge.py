@@ -24,14 +24,14 @@ from steelyard.judging.forecast import CountTokens, JudgeForecast, forecast_pane
 from steelyard.judging.judge_card import check_people, judge_cards
 from steelyard.judging.judging_plan import Config, JudgingPlan, choose_judges
 from steelyard.judging.judging_run import SendingRules, ask_all, write_judged
-from steelyard.judging.panel import JudgePanel, PanelChoice, build_panel
+from steelyard.judging.panel import PACE, JudgePanel, PanelChoice, build_panel
 from steelyard.judging.pilot import PilotEnd, ask_pilot, check_pilot
 from steelyard.judging.run_status import JudgeStatus, replies_per_second, status_of
 from steelyard.judging.token_use import Ceilings
 from steelyard.judging.unreadable import UNREADABLE_FILE
 
 _DEFAULT = Config()
-_UNDECIDING = ("chat", "judge", "members", "price", "prefix_distance", "prime", "max_truncated")
+_UNDECIDING = ("members", "price", "prefix_distance", "prime", "max_truncated")
 """Settings by which runs are not compared: an unfinished run goes on without them, or with others."""
 
 
@@ -213,7 +213,8 @@ def _recorded(judging: _Judging, write: Callable[[Result], None]) -> Run[Judging
     """Run within the folder, whose record names the settings and the files that decide the verdicts."""
     plan, judges = judging.plan, judging.judges
     config = msgspec.to_builtins(plan.config)
-    # `jury` has what decides the verdicts of chat, judge and members; the others left out decide no request.
+    config["chat"] = {key: value for key, value in config["chat"].items() if key not in PACE}
+    # `jury` has what of the members decides the verdicts; the others left out decide no request.
     settings = {key: value for key, value in config.items() if key not in _UNDECIDING} | {"jury": judges.settings()}
     files = {"cases": plan.cases, "scores": plan.scores, "calibrate": judging.calibrate}
     inputs = {name: path for name, path in files.items() if path is not None} | judges.inputs()
