@@ -148,14 +148,14 @@ def test_of_two_last_answers_at_the_same_time_exactly_one_closes_the_item(databa
     [
         (TaskAnswer(), "the ranking does not name every response"),
         (TaskAnswer(ranking=(("r0",), ("r1",), ("r2",))), "missing score"),
-        (answer(None, ("r0", "r1", "other")), "a score of 'other'"),
+        (answer(None, ("r0", "r1", "other")), "a score of '[?]'"),
         (
             TaskAnswer(scores={"r0": 9, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
             "0 to 5 are allowed",
         ),
         (
             TaskAnswer(scores={"r0": 1, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
-            "missing comparison: r0, r1|missing comparison: r1, r0",
+            "missing comparison: A, B",
         ),
         (
             TaskAnswer(scores={"r0": 1, "r1": 2, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),

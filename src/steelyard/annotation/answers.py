@@ -4,7 +4,7 @@ The guideline of CHEEMS (appendix D.2): each response gets a score from 0 to 5 (
 compared pair by pair (better, same, worse); then all are ranked, and the ranking is checked against the scores.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 from typing import Literal, NamedTuple
 
@@ -184,6 +184,28 @@ def misfits(answer: TaskAnswer, shown: Mapping[str, str]) -> tuple[str, ...]:
             f"a span {start} to {end} in {response!r}" for start, end, *_ in spans if not 0 <= start < end <= length
         ]
     return tuple(problems)
+
+
+def rename_responses(
+    answer: TaskAnswer, renamed: Callable[[str], str], moved: Callable[[str, Span], Span]
+) -> TaskAnswer:
+    """Return an answer with other names of the responses; ``moved`` gives each span in the text of that name."""
+    return TaskAnswer(
+        scores={renamed(response): score for response, score in answer.scores.items()},
+        comparisons=tuple(
+            BucketComparison(first=renamed(each.first), second=renamed(each.second), choice=each.choice)
+            for each in answer.comparisons
+        ),
+        ranking=tuple(tuple(map(renamed, tier)) for tier in answer.ranking),
+        discarded={renamed(response): reason for response, reason in answer.discarded.items()},
+        spans={
+            renamed(response): tuple(moved(response, span) for span in spans)
+            for response, spans in answer.spans.items()
+        },
+        entries=answer.entries,
+        cannot_judge=answer.cannot_judge,
+        remark=answer.remark,
+    )
 
 
 def _equal_pairs(answer: TaskAnswer, judged: Sequence[str]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from steelyard.io.progress import log
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LoginNeeded, visitor_of
 from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
-from steelyard.workbench.views.pages import page
+from steelyard.workbench.views.pages import language_of, page, refusal_text
 
 _FORM_LIMITS = ("exceeded maximum size", "Too many f")
 """What the parser of forms says of a field, a part or a number of them that is too large, with status 400."""
@@ -70,7 +70,7 @@ def _on_wrong_request(request: Request, error: RequestValidationError) -> Respon
 
 
 def _on_user_error(request: Request, error: UserError) -> Response:
-    return _problem(request, 400, str(error))
+    return _problem(request, 400, refusal_text(error, language_of(request, visitor_of(request))))
 
 
 def _on_no_room(request: Request, error: NoRoomError) -> Response:

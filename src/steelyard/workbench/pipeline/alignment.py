@@ -17,7 +17,7 @@ from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, Layer, Transi
 from steelyard.core.errors import ConfigError
 from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import remove_discarded
-from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, settle_if_agreed
+from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, letters_of, settle_if_agreed
 from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import category_spellings
@@ -265,12 +265,13 @@ def _open_task(session: Session, item: int, task: int, *, state: str) -> tuple[S
 
 
 def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: TaskAnswer) -> None:
-    texts = {response.id: response_text(response) for response in case_of(item).responses}
+    case = case_of(item)
+    texts = {response.id: response_text(response) for response in case.responses}
     shown = {response: texts[response] for response in evidence.task.responses}
     if answer.cannot_judge is not None:
         raise ConfigError("the answer gives no verdict", where="answer", do="say that you cannot settle the item")
     settings = settings_of(session.get_one(StoredProject, item.project_id))
-    check_answer(evidence.task.kind, answer, shown, settings)
+    check_answer(evidence.task.kind, answer, shown, settings, letters_of(item, case))
     if unknown := set(answer.discarded.values()) - set(settings.discard_reasons):
         allowed = ", ".join(settings.discard_reasons)
         raise ConfigError(f"{sorted(unknown)[0]!r} is no reason to discard", where="answer", allowed=allowed)

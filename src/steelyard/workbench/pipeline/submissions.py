@@ -4,14 +4,15 @@ An answer is written once. The same one sent again, by an impatient click or a c
 so; one that comes after somebody else has taken the place is kept as a draft and refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, SQLColumnExpression, and_, bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.answers import Problem, TaskAnswer, rename_responses
 from steelyard.annotation.pipeline import ItemEvent
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
@@ -171,7 +172,7 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
     if assignment.state == "answered":
         return _repeated(session, locked, answer)
     settings, shown = settings_of(project), responses_shown(session, assignment)
-    check_answer(task.kind, answer, shown, settings)
+    check_answer(task.kind, answer, shown, settings, dict(zip(shown, ascii_uppercase, strict=False)))
     save_draft(session, assignment, answer, seconds=seconds)
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
         record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
@@ -239,21 +240,36 @@ def pass_gate(
     pass_on_abandoned(session, [item], at=at)
 
 
-def check_answer(name: str, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings) -> None:
-    """Raise ConfigError for an answer to a task of the kind ``name`` that is not complete, or contradicts itself.
+class AnswerRefusedError(ConfigError):
+    """An answer that is not complete or contradicts itself. ``problem``: what pages have words for.
 
-    Also for one that no page sends.
+    ``letters`` are those of the responses that it is about, as the page names them.
+    """
+
+    def __init__(self, problem: Problem | Literal["misfit"], letters: Sequence[str], words: str) -> None:
+        super().__init__(words, where="answer", do="settle it before you submit")
+        self.open_point, self.letters = problem, tuple(letters)
+
+
+def check_answer(
+    name: str, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings, letters: Mapping[str, str]
+) -> None:
+    """Raise AnswerRefusedError for an answer to a task of a kind that is not complete, or contradicts itself.
+
+    Also for one that no page sends. ``shown``: texts by response. ``letters``: what the page calls each response; an id
+    often is the name of a model, which nobody who judges may see.
     """
     kind = kind_named(name)
+    answer = rename_responses(answer, lambda response: letters.get(response, "?"), lambda _, span: span)
+    shown = {letters[response]: text for response, text in shown.items()}
     if wrong := kind.misfits(answer, shown, catalogues_of(settings)):
-        raise ConfigError(f"the answer has {wrong[0]}", where="answer", do="reload the page and answer again")
+        raise AnswerRefusedError("misfit", (), f"the answer has {wrong[0]}")
     if answer.cannot_judge is not None and not answer.cannot_judge.strip():
         raise ConfigError("no reason why it cannot be judged", where="answer", do="choose a reason")
     if open_points := kind.contradictions(answer, tuple(shown)):
         first = open_points[0]
-        raise ConfigError(
-            f"{first.problem}: {', '.join(first.responses)}", where="answer", do="settle it before you submit"
-        )
+        about = first.responses[1:] if first.problem == "missing entry" else first.responses
+        raise AnswerRefusedError(first.problem, about, f"{first.problem}: {', '.join(first.responses)}")
 
 
 def _is_complete(session: Session, item: StoredItem) -> bool:

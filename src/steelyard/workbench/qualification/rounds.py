@@ -5,7 +5,8 @@ passes by the share of it that was met. Who fails waits for a manager, who allow
 Whoever has answered real tasks of the project before needs none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -91,6 +92,7 @@ def answer_task(
     *,
     seconds: float,
     at: float,
+    letters: Mapping[str, str] | None = None,
 ) -> MarkedAnswer:
     """Store the answer to a task of a person's open round; the last one ends the round.
 
@@ -108,7 +110,7 @@ def answer_task(
         if msgspec.convert(earlier.content, TaskAnswer) != answer:
             raise ConfigError("this task is answered already", where="answer", do="open the next task")
         return MarkedAnswer(stored, answer, earlier.num_same, earlier.num_points, latest.outcome != "open")
-    _check(project, stored, answer)
+    _check(project, stored, answer, letters)
     reference = msgspec.convert(stored.reference, TaskAnswer)
     counts = score_answer(kind_named(stored.kind), stored.responses, answer, reference)
     marked = StoredQualificationAnswer(
@@ -235,8 +237,11 @@ def _answers(session: Session, of_round: StoredQualificationRound) -> list[Store
     return list(session.scalars(answers.order_by(StoredQualificationAnswer.id)))
 
 
-def _check(project: StoredProject, task: StoredQualificationTask, answer: TaskAnswer) -> None:
+def _check(
+    project: StoredProject, task: StoredQualificationTask, answer: TaskAnswer, letters: Mapping[str, str] | None
+) -> None:
     """Raise ConfigError for an answer that no page sends, or that is not complete."""
     case = msgspec.json.decode(task.case_json, type=Case)
     shown = {response.id: response_text(response) for response in case.responses if response.id in task.responses}
-    check_answer(task.kind, answer, shown, settings_of(project))
+    letters = letters or dict(zip(shown, ascii_uppercase, strict=False))
+    check_answer(task.kind, answer, shown, settings_of(project), letters)

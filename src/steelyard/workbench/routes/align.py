@@ -32,7 +32,7 @@ from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import form_order, view_item
-from steelyard.workbench.views.pages import page
+from steelyard.workbench.views.pages import language_of, page, refusal_text
 from steelyard.workbench.views.settling_forms import EnteredForm, answer_of_questions, ranked_answer
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
@@ -131,7 +131,8 @@ def _changed(
     try:
         _database(request).write(run)
     except ConfigError as error:
-        return _item_page(request, visitor, item, refusal=str(error), status=400)
+        refusal = refusal_text(error, language_of(request, visitor))
+        return _item_page(request, visitor, item, refusal=refusal, status=400)
     except TransitionRefused:
         with _database(request).reading() as session:
             if tasks_to_align(session, item, visitor.person) is None:

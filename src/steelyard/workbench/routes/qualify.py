@@ -54,11 +54,15 @@ def round_answer(
         row = session.get(StoredQualificationTask, task)
         if row is None or row.project_id != project:
             raise HTTPException(404)
-        stored = blind_round_task(seat, row).stored(answer)
+        blind = blind_round_task(seat, row)
+        stored = blind.stored(answer)
         if unknown := set(stored.discarded.values()) - set(seat.settings.discard_reasons):
             allowed = ", ".join(seat.settings.discard_reasons)
             raise ConfigError(f"{min(unknown)[:50]!r} is not a reason", where="answer", allowed=allowed)
-        marked = answer_task(session, seat.project, visitor.person, task, stored, seconds=seconds, at=now)
+        letters = {response: letter for letter, response in blind.ids.items()}
+        marked = answer_task(
+            session, seat.project, visitor.person, task, stored, seconds=seconds, at=now, letters=letters
+        )
         return msgspec.json.encode(view_feedback(session, seat, marked, words_of(language), language))
 
     return Response(_database(request).write(store), media_type="application/json")

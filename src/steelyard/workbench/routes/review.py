@@ -37,7 +37,7 @@ from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import view_item
-from steelyard.workbench.views.pages import page
+from steelyard.workbench.views.pages import language_of, page, refusal_text
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Reviewer = Annotated[Visitor, Depends(needs("settle"))]
@@ -195,7 +195,8 @@ def _changed(request: Request, visitor: Visitor, item: int, work: Callable[[Sess
     try:
         _database(request).write(run)
     except ConfigError as error:
-        return _item_page(request, visitor, item, refusal=str(error), status=400)
+        refusal = refusal_text(error, language_of(request, visitor))
+        return _item_page(request, visitor, item, refusal=refusal, status=400)
     with _database(request).reading() as session:
         is_left = _item_of(session, visitor, item) is None
     return RedirectResponse("/review" if is_left else f"/review/{item}", 303)

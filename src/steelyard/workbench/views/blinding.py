@@ -4,12 +4,12 @@ Ids of a case file often name the model. A page therefore knows the responses of
 order. Spans that were marked in a masked text are counted in the stored one again, and the other way round.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from steelyard.annotation.answers import BucketComparison, Span, TaskAnswer
+from steelyard.annotation.answers import Span, TaskAnswer, rename_responses
 from steelyard.annotation.questions import LONGEST_TEXT
 from steelyard.core.errors import ConfigError
 from steelyard.responses.phrases import MASK
@@ -85,12 +85,12 @@ class BlindTask(NamedTuple):
     def stored(self, answer: TaskAnswer) -> TaskAnswer:
         """Return an answer of the page with the ids of the responses. Raises ConfigError for what no page sends."""
         _check_size(answer)
-        return _renamed(answer, self._id_of, lambda letter, span: self._moved(letter, span, is_shown=False))
+        return rename_responses(answer, self._id_of, lambda letter, span: self._moved(letter, span, is_shown=False))
 
     def shown(self, answer: TaskAnswer) -> TaskAnswer:
         """Return a stored answer as the page knows it."""
         letters = {response: letter for letter, response in self.ids.items()}
-        return _renamed(
+        return rename_responses(
             answer,
             letters.__getitem__,
             lambda response, span: self._moved(letters[response], span, is_shown=True),
@@ -116,25 +116,6 @@ def blind_task(responses: Mapping[str, str]) -> BlindTask:
     """Return the responses of an assignment, texts by id in the person's order, as its page knows them."""
     letters = dict(zip(ascii_uppercase, responses, strict=False))
     return BlindTask({letter: BlindText(responses[response]) for letter, response in letters.items()}, letters)
-
-
-def _renamed(answer: TaskAnswer, renamed: Callable[[str], str], moved: Callable[[str, Span], Span]) -> TaskAnswer:
-    return TaskAnswer(
-        scores={renamed(response): score for response, score in answer.scores.items()},
-        comparisons=tuple(
-            BucketComparison(first=renamed(each.first), second=renamed(each.second), choice=each.choice)
-            for each in answer.comparisons
-        ),
-        ranking=tuple(tuple(map(renamed, tier)) for tier in answer.ranking),
-        discarded={renamed(response): reason for response, reason in answer.discarded.items()},
-        spans={
-            renamed(response): tuple(moved(response, span) for span in spans)
-            for response, spans in answer.spans.items()
-        },
-        entries=answer.entries,
-        cannot_judge=answer.cannot_judge,
-        remark=answer.remark,
-    )
 
 
 def _check_size(answer: TaskAnswer) -> None:

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from steelyard.core.errors import UserError
 from steelyard.core.names import escape_unseen
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED
@@ -27,6 +28,7 @@ from steelyard.workbench.pipeline.question_words import (
     question_in_words,
     reason_label,
 )
+from steelyard.workbench.pipeline.submissions import AnswerRefusedError
 from steelyard.workbench.pipeline.waiting import count_waiting
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.answer_markdown import LONGEST_RENDERED, safe_markdown
@@ -80,6 +82,13 @@ def shown_text(text: str, language: str) -> Markup:
     """Return a text of people or models as HTML; one that is too long is as it was written, and the page says so."""
     words = words_of(language if language in LANGUAGES else LANGUAGES[0])
     return safe_markdown(text, words["as_written"].format(limit=f"{LONGEST_RENDERED:,}"))
+
+
+def refusal_text(error: UserError, language: str) -> str:
+    """Return why an answer was not stored, in the words of a page where there are any."""
+    if not isinstance(error, AnswerRefusedError):
+        return str(error)
+    return words_of(language)[f"refused {error.open_point}"].format(responses=", ".join(error.letters))
 
 
 def _moment(at: float) -> str:
