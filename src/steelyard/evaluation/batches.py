@@ -17,6 +17,7 @@ from steelyard.core.plugins import build
 from steelyard.core.protocols import FormulaModel, RewardModel
 from steelyard.core.text import num_characters, number_of, verb_for
 from steelyard.core.types import Case
+from steelyard.curation.input_checks import InputChecks
 from steelyard.evaluation.bench_pairs import check_comparable, lay_out_pairs
 from steelyard.evaluation.benches import BenchCases
 from steelyard.evaluation.columns import (
@@ -78,6 +79,7 @@ class BatchResult(NamedTuple):
     headline: HeadlineColumns
     baselines: dict[str, Floats]
     hashes: HashCoverage
+    checks: InputChecks
     score_lines: bytes
     item_lines: bytes
     keys: tuple[tuple[str, str | None], ...] = ()
@@ -102,9 +104,17 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
         matched_ratio=source.config.matched_ratio,
     )
     baselines = {name: _scores_of(model, cases, name) for name, model in source.baselines.items()}
-    return BatchResult(
-        columns, score_columns(lines), headline, baselines, HashCoverage(lines), _encoded(lines), _encoded(rows)
+    pairs = zip(
+        columns.prompt,
+        columns.better - columns.start[columns.prompt],
+        columns.worse - columns.start[columns.prompt],
+        strict=True,
     )
+    return BatchResult(
+        columns, score_columns(lines), headline, baselines, HashCoverage(lines),
+        InputChecks(cases, ((int(case), int(better), int(worse)) for case, better, worse in pairs)),
+        _encoded(lines), _encoded(rows),
+    )  # fmt: skip
 
 
 def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -> BatchResult:
@@ -139,20 +149,24 @@ def join_parts(
     Raises EvidenceError if a response has no score for a reason other than its length, unless ``allow_unscored``.
     """
     stripped: list[BatchResult] = []
+    checks = InputChecks()
     scores_path, items_path = result.path(f"{prefix}scores.jsonl"), result.path(f"{prefix}items.jsonl")
     with ExitStack() as files:
         score_file, item_file = (files.enter_context(atomic_write(path)) for path in (scores_path, items_path))
         for part in parts:
             score_file.write(part.score_lines)
             item_file.write(part.item_lines)
+            checks.join(part.checks)
             # The lines are on disk: keeping them would hold all texts in memory.
-            stripped.append(part._replace(score_lines=b"", item_lines=b"", keys=()))
+            stripped.append(part._replace(score_lines=b"", item_lines=b"", keys=(), checks=InputChecks()))
         columns = join_bench([part.columns for part in stripped])
         scores = join_scores([part.scores for part in stripped])
         if judged is None and not source.config.allow_unscored:
             refuse_unscored(columns, scores)
         bench_pairs = lay_out_pairs(columns, source.config.exact_rule)
     add_units(items_path, bench_pairs)
+    # Those of the judge's labels are on the same prompts.
+    result.findings += checks.findings() if not prefix else ()
     headline = HeadlineColumns(
         *(np.concatenate(side) for side in zip(*(part.headline for part in stripped), strict=True))
     )

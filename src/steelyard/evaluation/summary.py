@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from threadpoolctl import threadpool_limits
 
 from steelyard.core.numerics import Floats, Integers
-from steelyard.core.types import Case, JsonObject, Meta, Record, Scores, prepare_records
+from steelyard.core.types import Case, InputFinding, JsonObject, Meta, Record, Scores, prepare_records
 from steelyard.evaluation.bench_pairs import (
     BenchPairs,
     PairValues,
@@ -59,6 +59,11 @@ else:
         frozen=True,
         kw_only=True,
     )
+
+
+CHANCE = 0.5
+_FAR = 1.5
+"""Pairs in the opposite order for each right one, from which the direction of the scores is in doubt."""
 
 
 class TiedPairs(Record, frozen=True, kw_only=True):
@@ -204,6 +209,19 @@ def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
         measures=MeasureSummaries(**{name: future.result() for name, future in measures_by_name.items()}),
         **parts,
     )
+
+
+def below_chance(summary: EvaluationSummary) -> tuple[InputFinding, ...]:
+    """Return a finding if far more pairs are in the opposite order than in the right one: lower may be better."""
+    accuracy, num_pairs = summary.accuracy_micro, summary.accuracy_micro.n
+    if accuracy.value is None or accuracy.high is None or summary.outcomes is not None:
+        return ()
+    num_right = round(accuracy.value * num_pairs)
+    num_open = summary.tied.num_pairs + (summary.unscored.num_pairs if summary.unscored else 0)
+    num_reversed = num_pairs - num_right - num_open
+    if accuracy.high >= CHANCE or num_reversed < _FAR * num_right:
+        return ()
+    return (InputFinding(check="below_chance", count=num_reversed, total=num_pairs),)
 
 
 def is_withheld(statistics: PromptStatistics) -> bool:

@@ -9,14 +9,13 @@ from steelyard.report.run_records import counts_line
 from steelyard.report.sources import FinishedRun
 
 _TEXTS = "sections/findings.toml"
-_PREFIX = "say_check_"
 
 
 def findings_section(sources: Sequence[FinishedRun]) -> Section:
     """Return the findings of all runs in words; a section without sentences for none."""
     with_findings = [source for source in sources if source.run.findings]
     sentences = [
-        Sentence(_PREFIX + finding.check, _values(finding, isolate(source.name), COMMA))
+        Sentence(f"say_check_{finding.check}", _values(finding, isolate(source.name), COMMA))
         for source in with_findings
         for finding in source.run.findings
     ]
@@ -28,7 +27,7 @@ def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
     """Yield a line for each finding."""
     texts = read_texts(_TEXTS) if findings else {}
     for finding in findings:
-        yield texts[_PREFIX + finding.check]["en"].format_map(_values(finding, "check", ", "))
+        yield texts[f"say_check_{finding.check}"]["en"].format_map(_values(finding, "check", ", "))
 
 
 def _values(finding: InputFinding, name: str, comma: str) -> Mapping[str, str]:

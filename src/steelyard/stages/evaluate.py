@@ -31,7 +31,7 @@ from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PoweredSummary
-from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, summarise
+from steelyard.evaluation.summary import Evaluation, EvaluationSummary, below_chance, coverage_counter, summarise
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
 from steelyard.io.run_folder import Result, file_hash, run_beside, run_stage
@@ -116,6 +116,7 @@ def evaluate(
         forget_lines(result)
         summary = summarise(evaluated.evaluation)
         names = evaluated.model._asdict()
+        result.findings += below_chance(summary)
         result.summary = replace(summary, bench=config.bench_kind, prediction_powered=powered, **names)
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap | noted)
