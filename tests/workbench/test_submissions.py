@@ -155,7 +155,7 @@ def test_of_two_last_answers_at_the_same_time_exactly_one_closes_the_item(databa
         ),
         (
             TaskAnswer(scores={"r0": 1, "r1": 1, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
-            "missing comparison: A, B",
+            "missing comparison: [AB], [BC]",
         ),
         (
             TaskAnswer(scores={"r0": 1, "r1": 2, "r2": 0}, ranking=(("r0",), ("r1",), ("r2",))),
