@@ -3,10 +3,12 @@
 import re
 
 import pytest
+from sqlalchemy import select
 
 from steelyard.workbench.accounts.people import SESSION_SECONDS
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
+from steelyard.workbench.storage.tables import StoredLoginAttempt
 from workbench_site import PASSWORD, SECRETS
 
 
@@ -108,6 +110,15 @@ def test_a_closed_or_erased_person_is_out_at_once(visit, act):
         assert PASSWORD not in (text := admin.get("/manage/people").text)
         assert '<h3 dir="auto">other</h3>' not in text
         assert visit.person(number).name.startswith("erased P-")
+
+
+def test_an_erased_person_is_not_among_failed_logins(visit):
+    assert log_in(visit.browser(), "other", "wrong").status_code == 401
+    form = {"confirmation": "other", "csrf": visit.csrf("administrator")}
+    path = f"/manage/people/{visit.site.people['other']}/erase"
+    assert visit.browser("administrator").post(path, data=form).status_code == 303
+    with visit.database.reading() as session:
+        assert session.scalars(select(StoredLoginAttempt)).all() == []
 
 
 def test_erasing_needs_the_name(visit):
