@@ -145,7 +145,8 @@ def test_every_option_that_a_remedy_names_is_one_of_its_verb(verbs):
         wrong += [f"{place}: no verb {one}" for one in called if one not in verbs]
         by_verb = verbs_of(place.partition(":")[0])
         of_called = set().union(*(verbs.get(one, set()) for one in called))
-        for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", text):
+        # Every command has --help.
+        for option in re.findall(r"(?<![\w-])(--(?!help\b)[a-z][a-z-]+)", text):
             has = [option in of_called or option not in fitted_remedy(text, verbs[one], verb=one)
                    or option in verbs[one] for one in by_verb]  # fmt: skip
             wrong += [] if any(has) else [f"{place}: {option} is no option of {by_verb}"]

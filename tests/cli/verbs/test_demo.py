@@ -67,7 +67,7 @@ def test_figures_are_those_of_the_runs(shown):
     assert f"{summary['by_kind']['accuracy']['value']:.1%}" in text.splitlines()[0]
     assert f"{summary['human']['conflicts']['overall']['ratio']:.1%} of the verdicts conflict" in text
     kept = summary["supervised"]["num_strict_kept"], summary["supervised"]["num_strict"]
-    assert "keeps {:,} of {:,} verdicts".format(*kept) in text
+    assert "keeps {:,} of {:,} strict judgments".format(*kept) in text
 
 
 def test_verbose_adds_every_baseline_and_kind(shown):
