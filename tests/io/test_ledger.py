@@ -47,6 +47,17 @@ def test_a_ledger_that_a_users_error_ends_stays_if_it_holds_a_reply(tmp_path, re
     assert [path.name for path in tmp_path.iterdir()] == ["l.sqlite"] * len(replies)
 
 
+def test_other_users_of_the_machine_cannot_read_a_ledger(tmp_path):
+    before = os.umask(0o022)
+    try:
+        with open_ledger(tmp_path / "l.sqlite") as ledger:
+            ledger.add(FULL)
+            modes = {file.name: oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {"l.sqlite": "0o600", "l.sqlite-wal": "0o600"}
+
+
 def test_a_failure_is_no_reply_and_is_forgiven_by_one(tmp_path):
     with open_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.add(Reply(request="r1", failure="failed", detail="http_500: busy"))

@@ -1,5 +1,6 @@
 """The database: opened by address, migrated to exactly the tables of this program, written in whole transactions."""
 
+import os
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -271,6 +272,40 @@ def test_a_backup_is_one_state_of_a_database_in_use(tmp_path, sqlite_template):
     with pytest.raises(OutputError, match="exists already"):
         database.backup(tmp_path / "copy.db")
     copy.close()
+    database.close()
+
+
+@pytest.fixture
+def readable_by_all():
+    """Run with a umask that lets every user of the machine read new files."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+@pytest.mark.usefixtures("readable_by_all")
+def test_other_users_of_the_machine_cannot_read_a_database_or_its_backup(tmp_path, is_link):
+    if is_link:
+        (tmp_path / "w.db").symlink_to("elsewhere.db")
+    database = Database(f"sqlite:///{tmp_path}/w.db")
+    database.migrate()
+    database.write(add("Ada"))
+    database.backup(tmp_path / "copy.db")
+    name = "elsewhere.db" if is_link else "w.db"
+    files = [tmp_path / each for each in (name, f"{name}-wal", f"{name}-shm", "copy.db")]
+    assert {file.name: oct(file.stat().st_mode & 0o777) for file in files} == {file.name: "0o600" for file in files}
+    database.close()
+
+
+@pytest.mark.usefixtures("readable_by_all")
+def test_the_permissions_of_an_existing_database_stay(tmp_path, sqlite_template):
+    path = tmp_path / "w.db"
+    path.write_bytes(sqlite_template.read_bytes())
+    path.chmod(0o660)
+    database = Database(f"sqlite:///{path}")
+    database.write(add("Ada"))
+    assert path.stat().st_mode & 0o777 == 0o660
     database.close()
 
 

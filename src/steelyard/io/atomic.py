@@ -140,6 +140,16 @@ def move_into_place(source: Path, path: Path) -> None:
     source.replace(path)
 
 
+def create_private(path: Path) -> None:
+    """Create an empty file that other users of the machine cannot read. An existing file stays as it is.
+
+    For databases: SQLite gives the files beside it the same permissions. An error is left to whoever opens the file.
+    """
+    with suppress(OSError):
+        # The target of a link, which O_EXCL does not follow.
+        os.close(os.open(os.path.realpath(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically, in UTF-8."""
     with atomic_write(path) as file:

@@ -16,6 +16,7 @@ import msgspec
 
 from steelyard.core.comparison import Reply
 from steelyard.core.errors import FileError, OutputError, UserError
+from steelyard.io.atomic import create_private
 from steelyard.io.batch_marks import TABLES, BatchMarks
 
 LEDGER_FILE = "replies.sqlite"
@@ -213,6 +214,8 @@ def read_ledger(path: Path) -> Iterator[Ledger | None]:
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:
+    if path is not None:
+        create_private(path)
     connection = sqlite3.connect(":memory:" if path is None else path, timeout=0.5)
     try:
         # One writer: with EXCLUSIVE a second run is refused instead of sending every request twice.

@@ -29,6 +29,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.io.atomic import create_private
 from steelyard.workbench.storage.audit_log import append_recorded
 from steelyard.workbench.storage.database_errors import (
     first_line,
@@ -187,6 +188,7 @@ class Database:
             raise OutputError("exists already", where=str(path), do="name a file that does not")
         unfinished = path.with_name(f"{path.name}.unfinished")
         unfinished.unlink(missing_ok=True)
+        create_private(unfinished)
         try:
             with sqlite3.connect(source) as original, sqlite3.connect(unfinished) as copied:
                 original.backup(copied)
@@ -304,6 +306,7 @@ def _engine(address: str) -> Engine:
             engine = create_engine(
                 url, connect_args={"timeout": _BUSY_SECONDS}, pool_size=_CONNECTIONS, json_deserializer=_decoded
             )
+            event.listen(engine, "do_connect", lambda *_: create_private(file))
             event.listen(engine, "connect", _prepare_sqlite)
             return engine
     except (ArgumentError, NoSuchModuleError, ValueError):
