@@ -316,7 +316,7 @@ def _with_bench_kind(
     kinds = (kinds - {PLAIN_KIND} if set_kind else kinds) | ({set_kind} if set_kind else set())
     if len(kinds) > 1:
         problem = f"two kinds of bench in one stage: {', '.join(sorted(kinds))}"
-        raise ConfigError(problem, where=where, do="make a stage for each kind; `steelyard ablate` and `sweep` do it")
+        raise ConfigError(problem, where=where, do="make a stage for each kind")
     plain = {key: texts if isinstance(values[key], list) else texts[0] for key, texts in files.items()}
     (kind,) = kinds
     return table | plain, {key: value for key, value in changed.items() if key not in plain} | {"bench_kind": kind}
