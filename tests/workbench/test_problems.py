@@ -3,6 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
+from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
 from workbench_site import PASSWORD, SECRETS
@@ -30,7 +31,7 @@ def failing(visit, monkeypatch, method, error, *, name=None):
     monkeypatch.setattr(Database, method, fail)
     client = TestClient(visit.app, follow_redirects=False, raise_server_exceptions=False)
     if name is not None:
-        client.headers["authorization"] = f"Bearer {visit.site.tokens[name]}"
+        client.cookies.set(COOKIE, visit.site.cookies[name])
     return client
 
 

@@ -9,6 +9,7 @@ from steelyard.workbench.accounts.people import SESSION_SECONDS
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.storage.tables import StoredLoginAttempt
+from workbench_routes import OPEN
 from workbench_site import PASSWORD, SECRETS
 
 
@@ -58,8 +59,36 @@ def test_logins_are_throttled_by_name_also_with_the_right_password(visit):
     assert log_in(client, "other").status_code == 303
 
 
-def test_a_login_from_a_form_of_another_site_is_refused(visit):
-    assert log_in(visit.browser(), headers={"sec-fetch-site": "cross-site"}).status_code == 403
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 303),
+        ({"origin": "http://testserver"}, 303),
+        ({"origin": "HTTP://TestServer"}, 303),
+        ({"origin": "https://elsewhere.example", "sec-fetch-site": "same-origin"}, 303),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"origin": "http://testserver", "sec-fetch-site": "same-site"}, 403),
+        ({"origin": "https://elsewhere.example"}, 403),
+        ({"origin": "http://testserver:8080"}, 403),
+        ({"origin": "http://testserver.elsewhere.example"}, 403),
+        ({"origin": "http://elsewhere.example/testserver"}, 403),
+        ({"origin": "http://[::bad"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": ""}, 403),
+    ],
+)
+def test_a_form_of_another_site_reaches_nothing_that_needs_no_session(visit, headers, status):
+    changes = [path for method, path in OPEN if method == "POST"]
+    assert "/login" in changes
+    for path in changes:
+        sent = {"name": "annotator", "password": PASSWORD}
+        assert visit.browser().post(path, data=sent, headers=headers).status_code == status, path
+
+
+def test_behind_https_a_page_of_the_same_name_without_it_is_another_site(visit):
+    visit.app = application(visit.database, Options(hosts=("testserver",), is_secure=True))
+    for origin, status in (("http://testserver", 403), ("https://testserver", 303)):
+        assert log_in(visit.browser(), headers={"origin": origin}).status_code == status
 
 
 def test_an_unknown_name_and_a_wrong_password_look_the_same(visit):

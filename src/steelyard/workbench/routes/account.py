@@ -62,12 +62,10 @@ def login_page(request: Request) -> Response:
 
 @router.post("/login")
 def login(request: Request, name: Text, password: Text) -> Response:
-    """Log in. A form of another site cannot: browsers tell where a form comes from."""
+    """Log in."""
     database: Database = request.app.state.database
     address = request.client.host if request.client else ""
     now = time.time()
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return page(request, "login.html", None, status=403, name="", refusal=LoginRefused())
     try:
         cookie = enter(database, name, password, address=address, at=now)
     except LoginRefused as refusal:

@@ -85,13 +85,27 @@ def bounded(scope: Scope, receive: Receive, *, patience: float) -> Receive:
 async def admit(request: Request, permission: Permission | None) -> None:
     """Check who sends a request, and the size that it says it has, before its body is read.
 
-    ``permission``: null where nobody may send it, too. Raises as `known_visitor`, and 413 for a body that is too large.
+    ``permission``: null where nobody may send it, too. Raises as `known_visitor`, 403 where
+    nobody has to be known and another site sends the form, and 413 for a body that is too large.
     """
     if permission is not None:
         await known_visitor(request, permission)
+    elif _is_from_elsewhere(request):
+        raise HTTPException(403, "the form is from another site: open the page of the workbench")
     limit = request_limit(request.url.path)
     if declared_size(request) > limit.num_bytes:
         raise limit.refusal()
+
+
+def _is_from_elsewhere(request: Request) -> bool:
+    """Tell whether a browser says that a page of another origin sent a request. Programs say nothing."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    # Browsers leave the site out on plain HTTP, and older ones everywhere.
+    schemes = ("https",) if request.app.state.is_secure else ("http", "https")
+    here = [f"{scheme}://{request.headers.get('host', '')}".lower() for scheme in schemes]
+    return origin is not None and origin.lower() not in here
 
 
 def declared_size(request: Request) -> int:
