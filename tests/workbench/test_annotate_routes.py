@@ -1,6 +1,7 @@
 """What the annotator's page asks of the workbench: tasks without names, drafts, answers, and nothing of others."""
 
 import itertools
+import time
 
 import pytest
 from sqlalchemy import select
@@ -65,6 +66,18 @@ def stored(database, table, **fields):
         return session.scalars(select(table).filter_by(**fields)).all()
 
 
+def let_time_pass(database, assignment, seconds=600):
+    """Make the workbench believe that a task was assigned, and its latest draft came, earlier."""
+
+    def shift(session):
+        row = session.get_one(StoredAssignment, assignment)
+        row.assigned_at -= seconds
+        if row.active_at is not None:
+            row.active_at -= seconds
+
+    database.write(shift)
+
+
 def test_a_task_names_no_model_and_runs_nothing(served):
     database, server = served
     project, person = make(database), login(database)
@@ -98,6 +111,7 @@ def test_an_answer_is_stored_with_the_ids_and_spans_of_the_stored_text(served):
     spans = {letter: [[5, 11, "other", None], [face, face + 1, "format or style", "why"]]}
     path = f"/annotate/{task['assignment']}"
     answer = RANKED | {"spans": spans}
+    let_time_pass(database, task["assignment"])
     assert server.request("POST", f"{path}/draft?seconds=2.5", person, body={"spans": spans}) == (
         200,
         {"outcome": "open"},
@@ -106,6 +120,7 @@ def test_an_answer_is_stored_with_the_ids_and_spans_of_the_stored_text(served):
     assert again["assignment"] == task["assignment"]
     # The whole mask is what a part of it stands for.
     assert again["draft"]["spans"] == {letter: [[5, 11, "other", None], [face, face + 1, "format or style", "why"]]}
+    let_time_pass(database, task["assignment"])
     for outcome in ("stored", "stored before"):
         assert server.request("POST", f"{path}/answer?seconds=1.5", person, body=answer) == (200, {"outcome": outcome})
     (row,) = stored(database, StoredAnswer, assignment_id=task["assignment"])
@@ -118,6 +133,21 @@ def test_an_answer_is_stored_with_the_ids_and_spans_of_the_stored_text(served):
     assert tasks_of(served, person, project) == {"tasks": [], "guidelines": {}, "reason": "all had"}
     status, figures = server.request("GET", f"/annotate/progress?project={project}&since=0", person)
     assert (status, figures) == (200, {"today": 1, "total": 1, "agreement": None, "to_align": 0})
+
+
+@pytest.mark.parametrize(("waited", "most"), [(0, 0), (50, 50), (600, 120)])
+def test_no_more_seconds_are_stored_than_the_server_saw_pass(served, waited, most):
+    database, server = served
+    project, person, start = make(database), login(database), time.time()
+    (task,) = tasks_of(served, person, project)["tasks"]
+    number, path = task["assignment"], f"/annotate/{task['assignment']}"
+    let_time_pass(database, number, seconds=waited)
+    for _ in range(40):
+        assert server.request("POST", f"{path}/draft?seconds=119", person, body={})[0] == 200
+    assert server.request("POST", f"{path}/answer?seconds=119", person, body=RANKED)[0] == 200
+    passed = time.time() - start
+    (row,) = stored(database, StoredAnswer, assignment_id=number)
+    assert min(most, 119) <= row.seconds <= most + passed
 
 
 def test_agreement_is_shown_after_the_gate(served):

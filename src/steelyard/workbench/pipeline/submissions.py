@@ -146,6 +146,17 @@ def save_draft(
         take_again(session, assignment, expires_at=expires_at)
 
 
+def count_seconds(assignment: StoredAssignment, reported: float, *, at: float) -> float:
+    """Return how many of the seconds that a page reports have passed since the draft before, or since the assignment.
+
+    Those of all drafts together never exceed the time since the task was assigned, whatever is sent.
+    """
+    passed = at - max(assignment.assigned_at, assignment.active_at or 0.0)
+    if assignment.state != "answered":
+        assignment.active_at = at
+    return max(0.0, min(reported, passed))
+
+
 def lock_assignment(
     session: Session, assignment: int, *, person: int, guideline: int | None = None
 ) -> LockedAssignment | None:

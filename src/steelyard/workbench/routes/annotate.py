@@ -26,7 +26,7 @@ from steelyard.workbench.pipeline.changed_settings import reasons_so_far
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import rubric_of
 from steelyard.workbench.pipeline.queues import Seat, give_back, may_work, next_assignments, release
-from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
+from steelyard.workbench.pipeline.submissions import count_seconds, lock_assignment, save_draft, submit
 from steelyard.workbench.routes.brief_requests import BriefRequest, brief_route
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
@@ -181,7 +181,8 @@ def draft(brief: BriefRequest[_DraftQuery]) -> bytes:
         stored = blind_task_of(session, row).stored(answer)
         if brief.query.again and row.draft is not None:
             stored = msgspec.convert(row.draft, TaskAnswer)
-        save_draft(session, row, stored, seconds=brief.query.seconds, expires_at=expires_at)
+        seconds = count_seconds(row, brief.query.seconds, at=now)
+        save_draft(session, row, stored, seconds=seconds, expires_at=expires_at)
         return row.state
 
     return _encoded(_outcome_of(brief.database, brief.visitor.person, brief.query.assignment, keep))
@@ -199,7 +200,8 @@ def answer(brief: BriefRequest[_AnswerQuery]) -> bytes:
         settings = settings_of(locked.project)
         stored = blind_task_of(session, locked.assignment).stored(answer)
         _check_reasons(session, locked.project, stored)
-        outcome = submit(session, locked, stored, seconds=query.seconds, at=now).outcome
+        seconds = count_seconds(locked.assignment, query.seconds, at=now)
+        outcome = submit(session, locked, stored, seconds=seconds, at=now).outcome
         return outcome, None if settings.rules.fewest_annotators is None else locked.project.id
 
     outcome, stopping = brief.database.write(store)

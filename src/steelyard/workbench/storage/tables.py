@@ -200,8 +200,8 @@ class StoredAssignment(WorkbenchTable):
     """A task in a person's hands. ``shown`` is the person's own order; ``draft`` what was entered so far.
 
     ``state``: ``open``, ``answered``, ``expired``, ``released``, or ``unseen``: loaded ahead, and given back before it
-    was shown. Only time with the page in front counts in
-    ``seconds``.
+    was shown. Only time with the page in front counts in ``seconds``, up to the time since ``active_at``, when the
+    latest draft came (null for none).
     """
 
     __tablename__ = "assignments"
@@ -219,6 +219,7 @@ class StoredAssignment(WorkbenchTable):
     assigned_at: Mapped[float]
     expires_at: Mapped[float]
     seconds: Mapped[float] = mapped_column(default=0.0)
+    active_at: Mapped[float | None]
     draft: Mapped[JsonObject | None]
 
 
