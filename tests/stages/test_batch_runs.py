@@ -360,7 +360,7 @@ def changed(line, **fields):
 
 
 BROKEN = {
-    "a line that is cut": (lambda good: text_of(good[0]) + text_of(good[1])[:-30], RecordError, 2, "not a result"),
+    "a line that is cut": (lambda good: text_of(good[0]) + text_of(good[1])[:-30], RecordError, 2, "the line is cut off"),
     "an unknown id": (lambda good: changed(good[0], custom_id="0123"), RecordError, 1, "no batch of this run has"),
     "another answer": (
         lambda good: text_of(good[0]) + changed(good[0], id="other"), RecordError, 2, "has another result already"
@@ -384,7 +384,7 @@ BROKEN = {
     ),
     "not UTF-8": (lambda good: text_of(good[0]) + b'{"custom_id": "\xff"}\n', UserError, 2, "UTF-8|utf-8"),
     "empty": (lambda good: b"", FileError, None, "the file is empty"),
-    "packed": (lambda good: b"\x1f\x8b123", FileError, None, "this is gzip"),
+    "packed": (lambda good: b"\x1f\x8b123", FileError, None, "the gzip file is cut off"),
     "requests": (
         lambda good: text_of({"custom_id": "1", "method": "POST", "url": "/v1", "body": {}}), RecordError, 1,
         "a file of requests that this run did not write",

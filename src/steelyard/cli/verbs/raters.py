@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _MOST_RATERS = 5
 """The largest number of raters that are shown without --verbose: the least accurate ones."""
+_MOST_WITHHELD = 3
+"""The largest number of raters without an estimate whose reasons are shown."""
 
 
 def _raters_lines(run: "Run[RatersSummary]", out: Path) -> Iterator[str | TerminalTable]:
@@ -28,10 +30,10 @@ def _raters_lines(run: "Run[RatersSummary]", out: Path) -> Iterator[str | Termin
         title = "The least accurate raters" if len(known) > _MOST_RATERS else "Raters"
         yield _table(title, known[-_MOST_RATERS:])
     withheld = [row for row in summary.raters if row.accuracy.value is None]
-    for row in withheld[:_MOST_RATERS]:
+    for row in withheld[:_MOST_WITHHELD]:
         yield f"{row.rater}: {row.accuracy.why}"
-    if len(withheld) > _MOST_RATERS:
-        yield f"and {number_of(len(withheld) - _MOST_RATERS, 'rater')} more without an estimate, for the same reason"
+    if len(withheld) > _MOST_WITHHELD:
+        yield f"and {number_of(len(withheld) - _MOST_WITHHELD, 'rater')} more without an estimate: --verbose has why"
     if out == Path():
         yield "all raters: --verbose"
     else:
