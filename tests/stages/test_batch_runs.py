@@ -360,7 +360,7 @@ def changed(line, **fields):
 
 
 BROKEN = {
-    "a line that is cut": (lambda good: text_of(good[0]) + text_of(good[1])[:-30], RecordError, 2, "the line is cut off"),
+    "a line that is cut": (lambda good: text_of(good[0]) + text_of(good[1])[:-30], RecordError, 2, "line is cut off"),
     "an unknown id": (lambda good: changed(good[0], custom_id="0123"), RecordError, 1, "no batch of this run has"),
     "another answer": (
         lambda good: text_of(good[0]) + changed(good[0], id="other"), RecordError, 2, "has another result already"

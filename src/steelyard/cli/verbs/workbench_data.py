@@ -93,7 +93,7 @@ def import_cases_of_file(
             raise ConfigError(
                 f"the project {project!r} has its settings",
                 where="--without-review" if is_unreviewed else "--set",
-                do="change them on its page, or omit --set and --without-review",
+                do="change them on its page, or leave out what sets them here",
             )
         stored = stored or add_project(session, project, chosen, by=None, at=at)
         name = batch or cases.stem
