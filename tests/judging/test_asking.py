@@ -89,7 +89,7 @@ def test_failures_are_asked_again_and_nothing_else():
 
 def test_equal_questions_are_asked_once():
     with chatting() as server, open_ledger(None) as ledger:
-        same = [case("p", "ab"), case("q", "ab")]
+        same = [case("p", "ab", text="Why?"), case("q", "ab", text="Why?")]
         found = ask_panel(jury_at(server, orders="both"), planned(same), ledger)
         assert found == {"m": (2, 0, 0)}
         assert len(server.questions) == 2

@@ -214,5 +214,5 @@ def test_a_conversation_without_tokens_is_refused():
 
 def test_a_template_file_of_other_bytes_is_the_user_s_error(tmp_path):
     (tmp_path / "t.jinja").write_bytes(b"{{ messages }}\xff")
-    with pytest.raises(FileError, match=r"t\.jinja: byte 15 is not UTF-8"):
+    with pytest.raises(FileError, match=r"t\.jinja:1: byte 15 is not UTF-8"):
         choose_template(tiny.tokenizer(), str(tmp_path / "t.jinja"), model="m")

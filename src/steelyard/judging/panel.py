@@ -21,10 +21,13 @@ JUDGE_OF_TASK = {"pairs": "pairwise", "triples": "ranking", "best": "best", "rat
 
 _FILES = ("path", "chat_template")
 """Settings of a chat that name a file or folder: inputs of a run, identified by content, not by place."""
-
-
-PACE = ("workers", "timeout_seconds", "total_seconds", "num_tries", "wait_seconds", "longest_wait_seconds")
+_PACE = ("workers", "timeout_seconds", "total_seconds", "num_tries", "wait_seconds", "longest_wait_seconds")
 """Settings of a chat that decide when requests are sent, and not what is asked."""
+
+
+def asked_settings(chat: JsonObject) -> JsonObject:
+    """Return the settings of a chat that decide what is asked, without those of its pace."""
+    return {key: value for key, value in chat.items() if key not in _PACE}
 
 
 class PanelMember(Config, frozen=True):
@@ -92,10 +95,7 @@ class PanelChoice(NamedTuple):
 
     def settings(self) -> JsonObject:
         """Return all settings that determine the verdicts, defaults included: no prices, and no pace of sending."""
-        members = [
-            {"chat": {key: value for key, value in member.chat.items() if key not in PACE}, "judge": member.judge}
-            for member in self.members
-        ]
+        members = [{"chat": asked_settings(member.chat), "judge": member.judge} for member in self.members]
         return {"task": self.task, "members": members}
 
 

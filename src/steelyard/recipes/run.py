@@ -23,6 +23,7 @@ from steelyard.io.run_folder import (
     read_started,
 )
 from steelyard.io.run_state import read_state
+from steelyard.judging.panel import asked_settings
 from steelyard.recipes.preconditions import check_recipe
 from steelyard.recipes.recipe import Recipe, Reference, Step
 
@@ -123,6 +124,8 @@ def _difference(run: Run | RunRequest, step: Step, recipe: Recipe, out: Path) ->
     if run.stage.split(".")[0] != step.call.verb:
         return f"the folder holds a run of {run.stage}"
     config: JsonObject = msgspec.json.decode(msgspec.json.encode(step.config))
+    if isinstance(chat := config.get("chat"), dict):
+        config["chat"] = asked_settings(chat)
     # Under the name of an input a run records that input, not the setting of that name.
     comparable = config.keys() & run.config.keys() - step.call.inputs.keys()
     changed = [key for key in config if key in comparable and run.config[key] != config[key]]

@@ -24,7 +24,7 @@ from steelyard.judging.forecast import CountTokens, JudgeForecast, forecast_pane
 from steelyard.judging.judge_card import check_people, judge_cards
 from steelyard.judging.judging_plan import Config, JudgingPlan, choose_judges
 from steelyard.judging.judging_run import SendingRules, ask_all, write_judged
-from steelyard.judging.panel import PACE, JudgePanel, PanelChoice, build_panel
+from steelyard.judging.panel import JudgePanel, PanelChoice, asked_settings, build_panel
 from steelyard.judging.pilot import PilotEnd, ask_pilot, check_pilot
 from steelyard.judging.run_status import JudgeStatus, replies_per_second, status_of
 from steelyard.judging.token_use import Ceilings
@@ -213,7 +213,7 @@ def _recorded(judging: _Judging, write: Callable[[Result], None]) -> Run[Judging
     """Run within the folder, whose record names the settings and the files that decide the verdicts."""
     plan, judges = judging.plan, judging.judges
     config = msgspec.to_builtins(plan.config)
-    config["chat"] = {key: value for key, value in config["chat"].items() if key not in PACE}
+    config["chat"] = asked_settings(config["chat"])
     # `jury` has what of the members decides the verdicts; the others left out decide no request.
     settings = {key: value for key, value in config.items() if key not in _UNDECIDING} | {"jury": judges.settings()}
     files = {"cases": plan.cases, "scores": plan.scores, "calibrate": judging.calibrate}
