@@ -101,8 +101,8 @@ def test_tokens_of_an_earlier_version_get_an_end_or_are_revoked(sqlite_template,
     path.write_bytes(sqlite_template.read_bytes())
     database = Database(f"sqlite:///{path}")
     with database.engine.begin() as connection:
-        for column in ("scope", "expires_at"):
-            connection.execute(text(f"ALTER TABLE api_tokens DROP COLUMN {column}"))
+        for table, column in (("api_tokens", "scope"), ("api_tokens", "expires_at"), ("assignments", "active_at")):
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0013'"))
         # The account of the second is closed, and the third has changed the password since.
         for number, active in ((1, 1), (2, 0), (3, 1)):
