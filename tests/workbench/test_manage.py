@@ -23,6 +23,7 @@ from steelyard.workbench.pipeline.listings import (
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.storage.tables import StoredEvent, StoredGuideline, StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
+from steelyard.workbench.views.pages import words_of
 from steelyard.workbench.views.settings_form import setting_fields, settings_from
 from steelyard.workbench.views.uploads import read_upload
 from workbench_people import NOON, answer_all, make_project
@@ -69,6 +70,72 @@ def test_other_settings_are_stored_and_logged_once(visit):
         changes = session.scalars(select(StoredEvent).where(StoredEvent.action == "settings changed")).all()
     assert [change.detail["now"]["rules"]["gold_share"] for change in changes] == [0.2]
     assert 'value="0.2"' in admin.get("/manage/projects/1").text
+
+
+def make_administrators(visit, *, language):
+    """Return the names of two administrators, the second of whom reads pages in a language."""
+
+    def change(session):
+        second = session.get_one(StoredPerson, visit.site.people["other"])
+        second.role, second.language = "administrator", language
+
+    visit.database.write(change)
+    return "administrator", "other"
+
+
+def version_in(client, page, action):
+    """Return the version that a form of a page was made from."""
+    form = client.get(page).text.partition(f'action="{action}"')[2].partition("</form>")[0]
+    return re.search(r'name="version" value="(\w+)"', form)[1]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_settings_that_another_administrator_changed_meanwhile_are_not_overwritten(visit, language):
+    names = make_administrators(visit, language=language)
+    page, action = "/manage/projects/1", "/manage/projects/1/settings"
+    first, second = map(visit.browser, names)
+    with visit.database.reading() as session:
+        shown = {each.name: each.value for each in setting_fields(settings_of(session.get_one(StoredProject, 1)))}
+    versions = {name: version_in(visit.browser(name), page, action) for name in names}
+    forms = {name: shown | {"csrf": visit.csrf(name), "version": versions[name]} for name in names}
+    assert first.post(action, data=forms[names[0]] | {"rules.least_agreement": "0.8"}).status_code == 303
+    refused = second.post(action, data=forms[names[1]] | {"rules.lock_minutes": "55"})
+    assert refused.status_code == 409
+    assert words_of(language)["form_outdated"] in refused.text
+    assert 'name="rules.least_agreement" value="0.8"' in refused.text
+
+    def rules():
+        with visit.database.reading() as session:
+            return settings_of(session.get_one(StoredProject, 1)).rules
+
+    assert (rules().least_agreement, rules().lock_minutes) == (0.8, float(shown["rules.lock_minutes"]))
+    # The page that refused has the present version.
+    renewed = {"rules.least_agreement": "0.8", "rules.lock_minutes": "55"}
+    renewed["version"] = re.search(r'name="version" value="(\w+)"', refused.text)[1]
+    assert second.post(action, data=forms[names[1]] | renewed).status_code == 303
+    assert (rules().least_agreement, rules().lock_minutes) == (0.8, 55)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_account_that_another_administrator_changed_meanwhile_is_not_overwritten(visit, language):
+    names = make_administrators(visit, language=language)
+    number = visit.site.people["annotator"]
+    page, action = f"/manage/people?after={number - 1}", f"/manage/people/{number}"
+    shown = {"role": "annotator", "is_active": "true"}
+    forms = {
+        name: shown | {"csrf": visit.csrf(name), "version": version_in(visit.browser(name), page, action)}
+        for name in names
+    }
+    first, second = map(visit.browser, names)
+    assert first.post(action, data=forms[names[0]] | {"role": "delivery"}).status_code == 303
+    refused = second.post(action, data=forms[names[1]] | {"skills": "code"})
+    assert refused.status_code == 409
+    assert words_of(language)["form_outdated"] in refused.text
+    assert '<option value="delivery" selected>' in refused.text
+    assert (visit.person(number).role, visit.person(number).skills) == ("delivery", [])
+    renewed = {"role": "delivery", "skills": "code", "version": version_in(second, page, action)}
+    assert second.post(action, data=forms[names[1]] | renewed).status_code == 303
+    assert (visit.person(number).role, visit.person(number).skills) == ("delivery", ["code"])
 
 
 def test_a_guideline_has_versions_that_stay(database):

@@ -38,7 +38,7 @@ from steelyard.workbench.views.guidelines import (
     latest_guidelines,
     stored_category,
 )
-from steelyard.workbench.views.pages import language_of, page
+from steelyard.workbench.views.pages import form_version, language_of, page
 from steelyard.workbench.views.settings_form import setting_fields, settings_from
 from steelyard.workbench.views.uploads import read_upload
 
@@ -123,13 +123,20 @@ def project_page(request: Request, visitor: Manager, project: RowNumber) -> Resp
 
 @router.post("/manage/projects/{project}/settings")
 def new_settings(request: Request, visitor: Manager, project: RowNumber, entered: Entered) -> Response:
-    """Change the settings of a project."""
-    settings = settings_from(entered)
-    _database(request).write(
-        lambda session: change_settings(
-            session, project_of(session, project), settings, by=visitor.person, at=time.time()
-        )
-    )
+    """Change the settings of a project, unless somebody changed them since the form was opened."""
+    settings, version = settings_from(entered), entered.get("version", "")
+
+    def change(session: Session) -> bool:
+        row = project_of(session, project)
+        # Of two forms that are sent at once, the second one has the settings of the first.
+        session.refresh(row, with_for_update={"key_share": True})
+        is_current = version in ("", form_version(settings_of(row)))
+        if is_current:
+            change_settings(session, row, settings, by=visitor.person, at=time.time())
+        return is_current
+
+    if not _database(request).write(change):
+        return _project_page(request, visitor, project, is_outdated=True)
     return RedirectResponse(f"/manage/projects/{project}", 303)
 
 
@@ -226,13 +233,24 @@ def _database(request: Request) -> Database:
     return request.app.state.database
 
 
-def _project_page(request: Request, visitor: Manager, project: int, *, imported: Imported | None = None) -> Response:
+def _project_page(
+    request: Request,
+    visitor: Manager,
+    project: int,
+    *,
+    imported: Imported | None = None,
+    is_outdated: bool = False,
+) -> Response:
     with _database(request).reading() as session:
         row = project_of(session, project)
         numbers = count_states(session, project)
     counts = {state: numbers[state] for state in get_args(ItemState) if state in numbers}
-    fields = setting_fields(settings_of(row))
-    return page(request, "project.html", visitor, project=row, counts=counts, fields=fields, imported=imported)
+    settings = settings_of(row)
+    values = {"fields": setting_fields(settings), "version": form_version(settings), "is_outdated": is_outdated}
+    status = 409 if is_outdated else 200
+    return page(
+        request, "project.html", visitor, status=status, project=row, counts=counts, imported=imported, **values
+    )
 
 
 def _guidelines_page(

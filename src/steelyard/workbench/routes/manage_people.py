@@ -29,7 +29,7 @@ from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.guidelines import stored_category
-from steelyard.workbench.views.pages import LANGUAGES, page
+from steelyard.workbench.views.pages import LANGUAGES, form_version, page
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Text = Annotated[str, Form()]
@@ -78,21 +78,32 @@ def change_person(
     role: Text,
     skills: Text = "",
     is_active: Annotated[bool, Form()] = False,
+    version: Text = "",
 ) -> Response:
-    """Change role, skills, and whether the account is open. Closing it logs the person out."""
+    """Change role, skills, and whether the account is open, unless somebody changed them since the form was opened.
 
-    def change(session: Session) -> None:
+    Closing an account logs the person out.
+    """
+
+    def change(session: Session) -> bool:
+        row = _person(session, person)
+        # Of two forms that are sent at once, the second one has the account of the first.
+        session.refresh(row, with_for_update={"key_share": True})
+        if version not in ("", _version_of(row)):
+            return False
         change_account(
             session,
-            _person(session, person),
+            row,
             role=_role(role),
             is_active=is_active,
             skills=_skills(session, skills),
             by=visitor.person,
             at=time.time(),
         )
+        return True
 
-    _database(request).write(change)
+    if not _database(request).write(change):
+        return _people_page(request, visitor, after=person - 1, outdated=person)
     return RedirectResponse(f"/manage/people?after={person - 1}", 303)
 
 
@@ -193,6 +204,10 @@ def _person(session: Session, number: int) -> StoredPerson:
     return person
 
 
+def _version_of(person: StoredPerson) -> str:
+    return form_version(person.role, person.is_active, person.skills)
+
+
 def _role(text: str) -> Role:
     for role in ROLES:
         if role == text:
@@ -226,10 +241,11 @@ def _people_page(
     after: int,
     made: StoredPerson | None = None,
     password: str | None = None,
+    outdated: int | None = None,
 ) -> Response:
     with _database(request).reading() as session:
         listed = people_page(session, after=after)
         tokens = tokens_of(session, [person.id for person in listed.rows], at=time.time())
-    return page(
-        request, "people.html", visitor, listed=listed, tokens=tokens, roles=ROLES, made=made, password=password
-    )
+    values = {"listed": listed, "tokens": tokens, "roles": ROLES, "made": made, "password": password}
+    values |= {"outdated": outdated, "versions": {person.id: _version_of(person) for person in listed.rows}}
+    return page(request, "people.html", visitor, status=200 if outdated is None else 409, **values)

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,11 @@ def page(request: Request, template: str, visitor: Visitor | None, *, status: in
         )
     )
     return HTMLResponse(text, status)
+
+
+def form_version(*values: object) -> str:
+    """Return a hash of the values that a form shows: sent back, it tells whether they have changed since."""
+    return sha256(msgspec.json.encode(values, order="sorted")).hexdigest()[:32]
 
 
 def language_of(request: Request, visitor: Visitor | None) -> str:
