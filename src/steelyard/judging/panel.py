@@ -22,11 +22,11 @@ JUDGE_OF_TASK = {"pairs": "pairwise", "triples": "ranking", "best": "best", "rat
 _FILES = ("path", "chat_template")
 """Settings of a chat that name a file or folder: inputs of a run, identified by content, not by place."""
 _PACE = ("workers", "timeout_seconds", "total_seconds", "num_tries", "wait_seconds", "longest_wait_seconds")
-"""Settings of a chat that decide when requests are sent, and not what is asked."""
+"""Settings of a chat that decide when requests are sent, and not their content."""
 
 
 def asked_settings(chat: JsonObject) -> JsonObject:
-    """Return the settings of a chat that decide what is asked, without those of its pace."""
+    """Return the settings of a chat that decide the content of its requests, without those of its pace."""
     return {key: value for key, value in chat.items() if key not in _PACE}
 
 
