@@ -66,7 +66,10 @@ MISTAKES = {
     "report sim/cases.jsonl --out out.html": ["sim/cases.jsonl: this is a file", "do: name the --out folder"],
     "resolve sim --out out": ["sim: this is a folder", "do: name a file in it"],
     "resolve sim/cases.jsonl --out out --aggregate vote": ["resolve: aggregate is 'vote'", "majority, none"],
-    "resolve sim/cases.jsonl --out out --only people=human": ["unknown key 'people'", "allowed: batch, judge, kind"],
+    "resolve sim/cases.jsonl --out out --only people=human": [
+        "unknown key 'people'",
+        "allowed: batch, evidence, judge, kind",
+    ],
     "resolve sim/cases.jsonl --out resolved --only kind=human": ["resolved: holds another run", "--force"],
     "resolve table.csv --out out": ["table.csv:1: the line is not JSON", "steelyard convert table.csv cases.jsonl"],
     "resolve sim/cases.jsonl --out table.csv": ["table.csv: --out names a file", "allowed: a folder"],
