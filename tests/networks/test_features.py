@@ -76,7 +76,7 @@ def test_the_answer_is_where_the_tokens_differ_from_those_of_an_empty_one():
 
 def test_every_text_is_read_once_and_kept_for_other_runs(folder, tmp_path):
     first = library(folder, tmp_path)
-    cases = [case("1", "ab"), case("2", "ba")]  # the same prompt text and the same answers
+    cases = [case("1", "ab", text="Why?"), case("2", "ba", text="Why?")]  # the same prompt text and the same answers
     found = first.features(cases)
     assert found.shape == (4, 2 * 4, 32)
     np.testing.assert_array_equal(found[[0, 1]], found[[3, 2]])

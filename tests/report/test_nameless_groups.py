@@ -27,7 +27,7 @@ from steelyard.stages.leaderboard import Config as BoardConfig
 from steelyard.stages.leaderboard import leaderboard
 from steelyard.stages.resolve import resolve
 from steelyard.stages.split import split
-from steelyard.statistics.bootstrap import Totals
+from steelyard.statistics.bootstrap import Totals, UnitRows
 from steelyard.statistics.groups import Cell
 
 PATTERNS = {"zh": r"[A-Za-z]{2,}", "en": r"[\u4e00-\u9fff]+"}
@@ -133,6 +133,10 @@ def test_a_leaderboard_says_in_both_languages_what_is_missing(nameless_runs, lan
 
 @pytest.mark.parametrize("kind", kinds("benches"))
 def test_what_a_headline_is_the_mean_of_is_translated(kind):
-    totals = Totals((Cell("a", None, "en"),), np.ones((1, 12)), np.ones((1, 1, 12)), ())
+    one = np.zeros(1, np.int64)
+    units = UnitRows(
+        row=one, cell=one, columns=np.ones((1, 12), np.int64), stratum=one, number=one + 1, sizes=np.ones(1)
+    )
+    totals = Totals((Cell("a", None, "en"),), np.ones((1, 12)), np.ones((1, 1, 12)), units)
     about = build("benches", kind).headline(totals).about
     assert re.search(r"[\u4e00-\u9fff]", page_strings().translate(headline_word(about), "zh")), about

@@ -7,8 +7,8 @@ place of ``judge``) and -140k (``id``, turns as lists of ``{type, text}``, ``bot
 not be read.
 
 The prompt is the turns that both conversations share; from where they part, both are answers, of several turns where
-the conversation went on. A vote that both are bad is a tie that its ``meta`` marks. Keys that are not of the vote, such
-as ``turn`` and ``tstamp``, go into the prompt's ``meta``.
+the conversation went on. A vote that both are bad is a tie that its ``meta`` marks. ``turn`` is the answer that was
+voted on. Keys that are not of the vote, such as ``tstamp``, go into the prompt's ``meta``.
 
 Stack Exchange is written from the card of the data set HuggingFaceH4/stack-exchange-preferences and the features that
 its copies list: ``pm_score`` is log2(1 + upvotes), rounded, plus 1 for an accepted answer, and -1 where votes are
@@ -61,7 +61,7 @@ _SIDES = ("conversation_a", "conversation_b")
 _MODELS = ("model_a", "model_b")
 _IDS = ("question_id", "id")
 _JUDGES = ("judge", "judge_hash")
-_KEYS = (*_IDS, *_SIDES, *_MODELS, "winner", *_JUDGES, "language")
+_KEYS = (*_IDS, *_SIDES, *_MODELS, "winner", *_JUDGES, "language", "turn")
 _VERDICTS: dict[str, Verdict] = {
     "model_a": "left", "model_b": "right", "tie": "tie", "tie (bothbad)": "tie", "both_bad": "tie",
 }  # fmt: skip
@@ -81,6 +81,7 @@ def _parse_arena(reader: CaseReader) -> Case:
         judge_key=judge_key or "",
         language=language if language_name(language_code(language)) != language else None,
         blocks=turns.blocks,
+        turn=row.value.get("turn"),
         later=later,
     )
     name = None if row_id is None else str(row_id)
@@ -102,10 +103,18 @@ def _voted_turns(row: Row) -> tuple[Row, JsonObject | None]:
     turn, sides = row.value.get("turn"), [row.value.get(key) for key in _SIDES]
     if not isinstance(turn, int) or isinstance(turn, bool) or turn < 1:
         return row, None
-    if not all(isinstance(side, list) and len(side) > 2 * turn for side in sides):
+    ends = [_end_of_answer(side, turn) for side in sides]
+    if not all(isinstance(side, list) and end < len(side) for side, end in zip(sides, ends, strict=True)):
         return row, None
-    later = {key: row.value[key][2 * turn :] for key in _SIDES}
-    return Row(row.place, row.value | {key: row.value[key][: 2 * turn] for key in _SIDES}), later
+    later = {key: side[end:] for key, side, end in zip(_SIDES, sides, ends, strict=True)}
+    return Row(row.place, row.value | {key: row.value[key][:end] for key, end in zip(_SIDES, ends, strict=True)}), later
+
+
+def _end_of_answer(side: Any, turn: int) -> int:
+    """Return the place behind an answer of a conversation, counted from 1; its length where it has fewer."""
+    turns = side if isinstance(side, list) else []
+    ends = [place for place, each in enumerate(turns, 1) if isinstance(each, dict) and each.get("role") == "assistant"]
+    return ends[turn - 1] if turn <= len(ends) else len(turns)
 
 
 def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
@@ -150,6 +159,9 @@ def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator
         **written_turns(parts, _SIDES, form.get("blocks")),
         "language": read_language if is_same else language_name(case.prompt.language),
     }
+    if "turn" in form:
+        # The answer that was voted on is the last one before those that came later.
+        fields["turn"] = sum(turn["role"] == "assistant" for turn in fields[_SIDES[0]])
     for key, turns in (form.get("later") or {}).items():
         fields[key] = [*fields[key], *turns]
     silent = ["", *(key for key in (*_JUDGES, "language") if key in fields and fields[key] is None)]
