@@ -50,8 +50,9 @@ def wide_encoding(start: bytes) -> str | None:
         if start.startswith(mark):
             return name
     zeros = [start[offset::2].count(0) for offset in (0, 1)]
-    # Without a mark, the zero bytes of ASCII characters (spaces, marks, line ends) all lie on one side.
-    if min(zeros) == 0 and max(zeros) > len(start) // 20:
+    # Without a mark, the zero bytes of ASCII characters (spaces, marks, line ends) all lie on one side. One or two are
+    # NUL characters in a text of single bytes.
+    if min(zeros) == 0 and max(zeros) > max(2, len(start) // 20):
         return "UTF-16LE" if zeros[1] else "UTF-16BE"
     return None
 
