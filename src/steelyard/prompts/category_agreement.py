@@ -36,7 +36,7 @@ class LabelledPrompt(NamedTuple):
     ``names`` are those of `statistics.groups.prompt_names`.
     """
 
-    names: tuple[str, str]
+    names: tuple[str, ...]
     people: Tiers
     model: Tiers | None
 

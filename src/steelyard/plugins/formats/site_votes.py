@@ -100,21 +100,21 @@ def _voted_turns(row: Row) -> tuple[Row, JsonObject | None]:
 
     Returns the row, and the turns that were cut.
     """
-    turn, sides = row.value.get("turn"), [row.value.get(key) for key in _SIDES]
+    turn, sides = row.value.get("turn"), {key: row.value.get(key) for key in _SIDES}
     if not isinstance(turn, int) or isinstance(turn, bool) or turn < 1:
         return row, None
-    ends = [_end_of_answer(side, turn) for side in sides]
-    if not all(isinstance(side, list) and end < len(side) for side, end in zip(sides, ends, strict=True)):
-        return row, None
-    later = {key: side[end:] for key, side, end in zip(_SIDES, sides, ends, strict=True)}
-    return Row(row.place, row.value | {key: row.value[key][:end] for key, end in zip(_SIDES, ends, strict=True)}), later
-
-
-def _end_of_answer(side: Any, turn: int) -> int:
-    """Return the place behind an answer of a conversation, counted from 1; its length where it has fewer."""
-    turns = side if isinstance(side, list) else []
-    ends = [place for place, each in enumerate(turns, 1) if isinstance(each, dict) and each.get("role") == "assistant"]
-    return ends[turn - 1] if turn <= len(ends) else len(turns)
+    until: JsonObject = {}
+    later: JsonObject = {}
+    for key, side in sides.items():
+        turns = side if isinstance(side, list) else []
+        ends = [
+            place
+            for place, each in enumerate(turns, 1)
+            if are_objects([each], ("role",)) and each["role"] == "assistant"
+        ]
+        end = ends[turn - 1] if turn <= len(ends) else len(turns)
+        until[key], later[key] = turns[:end], turns[end:]
+    return (Row(row.place, row.value | until), later) if all(later.values()) else (row, None)
 
 
 def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
