@@ -181,7 +181,7 @@ class JudgmentTable(NamedTuple):
     """The admitted judgments of a sequence of cases; ``verdicts.graph`` is the case's position in the sequence.
 
     ``judge`` and ``kind`` give for each judgment a position in ``judges`` and ``kinds``; ``num_responses`` has an entry
-    a case. ``is_repeat`` marks judgments that are identical to an earlier judgment of their case.
+    a case.
     """
 
     cases: tuple[CaseOutline, ...]
@@ -191,12 +191,6 @@ class JudgmentTable(NamedTuple):
     judges: tuple[str, ...]
     kinds: tuple[str, ...]
     num_responses: Integers
-    is_repeat: NDArray[np.bool_]
-
-    @property
-    def votes(self) -> Verdicts:
-        """Return the verdicts that vote: each of several identical judgments would count as another judge."""
-        return self.verdicts.where(~self.is_repeat)
 
     @property
     def first_response(self) -> Integers:
@@ -242,7 +236,6 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     verdict: list[int] = []
     judge: list[int] = []
     kind: list[int] = []
-    is_repeat: list[bool] = []
     judges, kinds = NameNumbers(), NameNumbers()
     for case in cases:
         admitted = case.judgments if only.admits_all else tuple(compress(case.judgments, only.admits(case.judgments)))
@@ -255,7 +248,6 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
         verdict += [_CODES[judgment.verdict] for judgment in admitted]
         judge += [judges[judgment.judge] for judgment in admitted]
         kind += [kinds[judgment.kind] for judgment in admitted]
-        is_repeat += _repeats(admitted)
         if visit is not None:
             visit(case, position, admitted)
     graph = np.repeat(np.arange(len(counts)), counts)
@@ -263,31 +255,7 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     judge_names, judge_code = judges.sorted(judge)
     kind_names, kind_code = kinds.sorted(kind)
     num_responses = np.array([len(outline.responses) for outline in outlines], np.int64)
-    return JudgmentTable(
-        tuple(outlines),
-        verdicts,
-        judge_code,
-        kind_code,
-        judge_names,
-        kind_names,
-        num_responses,
-        np.array(is_repeat, bool),
-    )
-
-
-def _repeats(judgments: Sequence[Judgment]) -> list[bool]:
-    """Return for each judgment whether an earlier one is identical, the order of left and right aside."""
-    seen: set[object] = set()
-    repeats: list[bool] = []
-    for judgment in judgments:
-        is_strict = judgment.verdict in ("left", "right")
-        verdict = (judgment.left if judgment.verdict == "left" else judgment.right) if is_strict else judgment.verdict
-        meta = msgspec.json.encode(judgment.meta, order="sorted") if judgment.meta else None
-        source = (judgment.judge, judgment.kind, judgment.id, judgment.task, judgment.batch, judgment.shown, meta)
-        row = (frozenset((judgment.left, judgment.right)), is_strict, verdict, source)
-        repeats.append(row in seen)
-        seen.add(row)
-    return repeats
+    return JudgmentTable(tuple(outlines), verdicts, judge_code, kind_code, judge_names, kind_names, num_responses)
 
 
 def _outline(case: Case, admitted: Sequence[Judgment]) -> CaseOutline:

@@ -50,7 +50,7 @@ class ResolveSummary(Record, frozen=True, kw_only=True):
 
 
 class ResolveCounts(NamedTuple):
-    """Counts of cases, judgments, responses and pairs by what happened to them.
+    """Counts of cases by what happened to them; the last two count responses and pairs.
 
     A case that is in none of the first three counts got a new ranking. ``unchanged``: no judgment counted, the file's
     ranking is kept. ``without_evidence``: no judgment counted, and the file has no ranking. ``unreadable``: all its
@@ -59,7 +59,6 @@ class ResolveCounts(NamedTuple):
     responses that a majority vote made a tie because no option had the most votes. ``overruled``: judgments of first
     answers to tasks that people aligned or settled later. ``several_judges``: pairs of responses with several judges;
     ``ordered_by_majority``: the pairs that a majority would order, both 0 where verdicts are combined already.
-    ``repeated``: readable judgments without a vote, because the same judgment of the same judge votes already.
     """
 
     unchanged: int = 0
@@ -71,7 +70,6 @@ class ResolveCounts(NamedTuple):
     overruled: int = 0
     several_judges: int = 0
     ordered_by_majority: int = 0
-    repeated: int = 0
 
     def warnings(self) -> dict[str, int]:
         """Return the counts under the names of ``run.json``. Two are included even if 0."""
@@ -80,7 +78,6 @@ class ResolveCounts(NamedTuple):
             "only unreadable": self.unreadable,
             "pairs kept": self.pairs_kept,
             "pairs tied by an even vote": self.split_votes,
-            "repeated judgments without a vote": self.repeated,
             "first answers beside aligned ones": self.overruled,
         }
         always = {"given": self.unchanged, "unranked_responses": self.unranked_responses}
@@ -102,8 +99,7 @@ def resolve_table(table: JudgmentTable, aggregate: Aggregate = "none", raters: R
     ``raters`` gives each pair its most probable verdict. ``aggregate`` then applies only to the graphs of single judges
     and kinds, which the confusions of all judges must not enter.
     """
-    votes = table.votes if aggregate == "majority" else table.verdicts
-    edges = edges_of(votes, aggregate) if raters is None else edges_of(raters.combine(table))
+    edges = edges_of(table.verdicts, aggregate) if raters is None else edges_of(raters.combine(table))
     tiers = tiers_of(edges, table.num_responses)
     new = [ranking_of(case.responses, row) for case, row in zip(table.cases, tiers.tolist(), strict=True)]
     has_evidence = (np.bincount(table.verdicts.graph, minlength=len(new)) > 0).tolist()
@@ -114,12 +110,10 @@ def resolve_table(table: JudgmentTable, aggregate: Aggregate = "none", raters: R
     graphs = compare_with_tiers(table, tiers, aggregate)
     counts = _count(table, new, has_evidence)
     if aggregate == "majority" and raters is None:
-        counts = counts._replace(
-            split_votes=num_split_votes(votes), repeated=int((table.is_repeat & (table.verdicts.verdict != NONE)).sum())
-        )
+        counts = counts._replace(split_votes=num_split_votes(table.verdicts))
     if aggregate == "none" and raters is None:
         several = _num_with_several_judges(table)
-        voted = tiers_of(edges_of(table.votes, "majority"), table.num_responses) if several else tiers
+        voted = tiers_of(edges_of(table.verdicts, "majority"), table.num_responses) if several else tiers
         counts = counts._replace(several_judges=several, ordered_by_majority=int(num_ordered(voted).sum()))
     return Resolution(rankings, conflict_sums(table, graphs), counts, graphs)
 

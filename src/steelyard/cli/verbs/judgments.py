@@ -168,11 +168,6 @@ def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
             f"{number_of(ties, 'pair')} of responses {verb_for(ties, 'has', 'have')} no verdict with the most "
             "votes: an even vote is a tie"
         )
-    if repeated := noted.get("repeated judgments without a vote"):
-        yield (
-            f"{number_of(repeated, 'judgment')} {verb_for(repeated, 'repeats', 'repeat')} an identical judgment of the "
-            "same judge: each counts once in the vote"
-        )
     if run.summary.share_ordered_by_majority is not None:
         share = f"{run.summary.share_ordered_by_majority:.1%}"
         yield f"several judges compared the same pairs; --aggregate majority would order {share} of the response pairs"
