@@ -133,17 +133,14 @@ def ending(question):
 )
 def test_refusals_and_cut_offs_are_counted_and_kept_as_the_settings_say(settings, texts, cases, tmp_path):
     with chatting(ending) as server:
-        config = Config(**settings)
-        with pytest.raises(ModelError, match="1 of 6 requests failed"):
-            sample(cases, planned(tmp_path, served(server)), tmp_path / "out", config)
-        run = sample(cases, planned(tmp_path, served(server)), tmp_path / "out", config, allow_failed=True)
+        run = sample(cases, planned(tmp_path, served(server)), tmp_path / "out", Config(**settings))
     found = {name: each for name, each in responses(tmp_path / "out").items() if each}
     assert {name: response.text for name, (response,) in found.items()} == texts
     ends = {name: response.meta["samples"][0].get("end", "stop") for name, (response,) in found.items()}
     every = {"p0": "stop", "p1": "length", "p2": "refusal", "p5": "stop"}
     assert ends == {name: every[name] for name in texts}
     counts = counts_of(run)
-    assert (counts["refused"], counts["cut_off"], counts["failed"]) == (2, 1, 1)
+    assert (counts["refused"], counts["cut_off"], counts["empty"], counts["failed"]) == (2, 1, 1, 0)
     assert counts["num_responses"] == len(texts)
     assert run.counts.num_in == 6 == run.counts.num_used + sum(run.counts.dropped.values())
 
@@ -154,7 +151,7 @@ def test_failed_requests_are_asked_again(cases, tmp_path):
 
     def answer(question):
         is_failing = is_down.is_set() and question["messages"][-1]["content"].endswith("3")
-        return completion("") if is_failing else echo(question)
+        return (500, b"broken") if is_failing else echo(question)
 
     with chatting(answer) as server:
         plan = planned(tmp_path, served(server))
@@ -165,6 +162,31 @@ def test_failed_requests_are_asked_again(cases, tmp_path):
         sample(cases, plan, tmp_path / "out")
     assert len(server.questions) == 7
     assert all(len(each) == 1 for each in responses(tmp_path / "out").values())
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+def test_a_model_that_says_nothing_is_asked_once_and_counted_as_empty(cases, tmp_path, text):
+    is_down = True
+
+    def answer(question):
+        prompt = question["messages"][-1]["content"]
+        if is_down and prompt.endswith("3"):
+            return (400, b"broken")
+        return text if prompt.endswith("2") else echo(question)
+
+    with chatting(answer) as server:
+        model = served(server)
+        model["chat"] |= {"num_tries": 5, "wait_seconds": 0.01}
+        plan = planned(tmp_path, model)
+        with pytest.raises(ModelError, match="1 of 6 requests failed"):
+            sample(cases, plan, tmp_path / "out")
+        is_down = False
+        run = sample(cases, plan, tmp_path / "out")
+    # The same command sends what failed again, and not what was empty.
+    assert len(server.questions) == 6 + 1
+    counts = counts_of(run)
+    assert (counts["num_planned"], counts["num_responses"], counts["empty"], counts["failed"]) == (6, 5, 1, 0)
+    assert [len(found) for found in responses(tmp_path / "out").values()] == [1, 1, 0, 1, 1, 1]
 
 
 def test_after_a_kill_the_rest_is_asked_and_the_result_is_the_same(cases, tmp_path):

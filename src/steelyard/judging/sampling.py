@@ -133,8 +133,9 @@ def _choose_model(model: PlannedModel, plan: SamplingPlan, place: str) -> ChatCh
         if key not in keys:
             raise ConfigError(f"a {kind} chat has no {key}", where=place, do=f"leave {key} out")
     price_of(model, place)
-    sampling = {key: value for key, value in plan.sampling_of(model).items() if key in keys}
-    return choose_chat({**model.chat, **sampling}, where=place)
+    # A model that has nothing to say is sampled, too: asked again until it writes, its share of empty texts would be 0.
+    sampling = {"keeps_empty": True, **model.chat, **plan.sampling_of(model)}
+    return choose_chat({key: value for key, value in sampling.items() if key in keys | model.chat.keys()}, where=place)
 
 
 def build_models(choices: ModelChoices, *, seed: int) -> ResponseModels:

@@ -124,6 +124,9 @@ def test_reasoning_without_a_reply_is_no_answer_and_not_asked_again(key):
     assert (reply.text, reply.failure, reply.detail) == (None, "failed", "empty: reasoning without a reply (stop)")
     assert not is_empty(body)
     assert is_empty(completion(None))
+    # A sampled model may say nothing; one whose reply has no choice said nothing that can be read.
+    assert not is_empty(completion(None), keeps_empty=True)
+    assert is_empty({"choices": []}, keeps_empty=True)
     assert read(completion("[[B]]", **{key: "[[A]]"})).text == "[[B]]"
 
 

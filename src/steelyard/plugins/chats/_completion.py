@@ -61,10 +61,11 @@ class _Usage(NamedTuple):
     odd: str | None
 
 
-def is_empty(body: Any) -> bool:
+def is_empty(body: Any, *, keeps_empty: bool = False) -> bool:
     """Return whether a body is a completion without a choice, or without a text and a reason for its absence.
 
-    Reasoning without a text is not empty: the same question would end so again, at its full price.
+    Reasoning without a text is not empty: the same question would end so again, at its full price. With
+    ``keeps_empty`` a choice without a text is an answer.
     """
     try:
         completion = msgspec.convert(body, _Completion)
@@ -72,11 +73,14 @@ def is_empty(body: Any) -> bool:
         return False
     if not completion.choices:
         return True
-    return _is_silent(completion.choices[0]) and not _has_reasoned(completion.choices[0])
+    return not keeps_empty and _is_silent(completion.choices[0]) and not _has_reasoned(completion.choices[0])
 
 
-def read_completion(request: Request, body: Any) -> Reply:
-    """Return the first choice as a reply. A body of another shape, or one without a choice or a text, is a failure."""
+def read_completion(request: Request, body: Any, *, keeps_empty: bool = False) -> Reply:
+    """Return the first choice as a reply. A body of another shape, or one without a choice or a text, is a failure.
+
+    With ``keeps_empty`` a choice without a text is a reply with an empty one.
+    """
     try:
         completion = msgspec.convert(body, _Completion)
     except msgspec.ValidationError as error:
@@ -97,10 +101,13 @@ def read_completion(request: Request, body: Any) -> Reply:
         return reply
     choice = completion.choices[0]
     failure, detail = _failure(choice, usage, request.question.max_tokens)
+    is_kept = keeps_empty and failure == "failed" and _is_silent(choice)
+    if is_kept:
+        failure, detail = None, None
     return msgspec.structs.replace(
         reply,
         # A text of spaces alone is none.
-        text=None if _is_silent(choice) else choice.message.content,
+        text="" if is_kept else None if _is_silent(choice) else choice.message.content,
         failure=failure,
         detail=detail,
         first_token=_first_token(choice.logprobs),

@@ -4,6 +4,7 @@ The body of a completion is read strictly: a body of another shape is a failure,
 """
 
 import re
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -43,6 +44,8 @@ class Config(ServedConfig, frozen=True):
     """The server's name for the longest reply; newer models of OpenAI refuse max_tokens."""
     extra: Meta = msgspec.field(default_factory=dict)
     """Keys that are added to every request."""
+    keeps_empty: bool = False
+    """Whether a reply without a text is an answer, as `sample` counts it; otherwise it is asked for again."""
 
 
 def build(config: Config) -> Chat:
@@ -56,6 +59,7 @@ class OpenAICompatible(ServedChat):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.config = config
+        self._is_empty = partial(is_empty, keeps_empty=config.keeps_empty)
 
     def protocol(self) -> JsonObject:
         """Return what decides the replies: the server, the model, the temperature and the extra keys."""
@@ -73,12 +77,12 @@ class OpenAICompatible(ServedChat):
         """Send a question as a chat completion of one choice."""
         limits = self.limits._replace(max_bytes=_BYTES_ALWAYS + _BYTES_PER_TOKEN * request.question.max_tokens)
         url, body = f"{self.address}/chat/completions", self._body(request.question)
-        return attempt(url, body, limits, connections, deadline=deadline, is_empty=is_empty)
+        return attempt(url, body, limits, connections, deadline=deadline, is_empty=self._is_empty)
 
     def read(self, request: Request, response: HttpReply) -> Reply | None:
         """Return the reply of a completion; a refusal by the server's filter of contents is one."""
         if response.reason is None:
-            return read_completion(request, response.value)
+            return read_completion(request, response.value, keeps_empty=self.config.keeps_empty)
         if response.reason == "empty" and response.value is not None:
             # A reply without a text is billed.
             reply = read_completion(request, response.value)
@@ -96,7 +100,7 @@ class OpenAICompatible(ServedChat):
 
     def batch_reply(self, request: Request, status: int, body: Any) -> Reply:
         """Return the reply of a response in a batch's results, as `ask` reads it."""
-        return self.signed_reply(request, decoded_reply(status, body, self.limits.key, is_empty=is_empty))
+        return self.signed_reply(request, decoded_reply(status, body, self.limits.key, is_empty=self._is_empty))
 
     def _body(self, question: Question) -> JsonObject:
         body: JsonObject = {
