@@ -119,11 +119,8 @@ def test_answers_of_an_earlier_version_are_sent_and_damaged_ones_are_said(page, 
     browser.wait(f"{BANNER}.textContent.includes('sent later: 1')")
     page.press("4", "2", "0", "Enter")
     browser.wait(f"{BANNER}.textContent.includes('sent later: 2')")
-    browser.open("about:blank")
-    browser.disconnect(False)
-    # A page of this workbench without the script.
-    browser.open(f"{page.server.origin}/account")
     prefix = f"steelyard-outbox-{page.owner}-"
+    # Read before the page is left: it may still send an answer while it is taken down.
     entries = [
         json.loads(each)
         for each in browser.value(
@@ -131,6 +128,10 @@ def test_answers_of_an_earlier_version_are_sent_and_damaged_ones_are_said(page, 
         )
     ]
     assert len(entries) == 2
+    browser.open("about:blank")
+    browser.disconnect(False)
+    # A page of this workbench without the script.
+    browser.open(f"{page.server.origin}/account")
     browser.forget(page.server.origin)
     old = json.dumps([{key: each[key] for key in ("assignment", "guideline", "answer", "seconds")} for each in entries])
     browser.value(f"localStorage.setItem('steelyard-outbox-{page.person}', {json.dumps(old)})")
