@@ -190,6 +190,25 @@ def test_work_goes_on_while_the_server_is_killed_and_nothing_is_lost_or_doubled(
     assert len(answered) == len(set(answered)) == 2
 
 
+def test_a_banner_that_says_the_same_keeps_its_button(served, browser):
+    """Between press and release of the mouse the page may hear of another window, and draws the banner again."""
+    page = Annotator(served, browser)
+    browser.disconnect(True)
+    try:
+        page.press("5", "3", "1", "Enter")
+        browser.wait("document.querySelector('#banner').textContent.includes('sent later: 1')")
+        assert browser.value("""(() => {
+          const button = document.querySelector('#banner button');
+          window.dispatchEvent(new StorageEvent('storage', {key: 'another', newValue: null}));
+          return button.isConnected && button === document.querySelector('#banner button');
+        })()""")
+    finally:
+        browser.disconnect(False)
+    browser.click("#banner button")
+    page.answers(1)
+    browser.wait("document.querySelector('#banner').hidden")
+
+
 def test_an_answer_survives_a_reload_without_a_connection(served, browser):
     page = Annotator(served, browser)
     browser.disconnect(True)

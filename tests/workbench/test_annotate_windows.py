@@ -128,6 +128,8 @@ def test_without_locks_the_same_task_in_two_windows_has_one_answer(served, brows
         page.tab.wait(f"({CARD}) && {PROMPT} !== {before!r}")
     if not is_equal:
         second.tab.wait(f"{BANNER}.textContent.includes('answered differently in two windows')")
+        # The connection is back, which the window may not know yet: until then the first button sends again.
+        second.tab.wait(f"{BANNER}.querySelectorAll('button').length === 1")
         second.tab.click("#banner button")
     second.tab.wait(f"{BANNER}.hidden")
     first.all_stored_once()

@@ -3,6 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
+from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
@@ -103,6 +104,13 @@ def test_a_database_that_is_away_or_full_is_said_with_the_same_headers(visit, mo
     assert check(client.get(path), 503, is_data=is_data).headers["retry-after"] == "10"
     client = failing(visit, monkeypatch, "reading", NoRoomError("full"), name="administrator")
     check(client.get(path), 507, is_data=is_data)
+
+
+@pytest.mark.parametrize(("error", "status"), [(UnavailableError("gone"), 503), (NoRoomError("full"), 507)])
+def test_a_refusal_whose_reader_cannot_be_looked_up_is_to_be_sent_again(visit, monkeypatch, error, status):
+    failing(visit, monkeypatch, "write", ConfigError("a value that cannot be stored"))
+    client = failing(visit, monkeypatch, "looking_up", error, name="annotator")
+    check(log_in(client), status, is_data=False)
 
 
 @pytest.mark.parametrize(("path", "is_data"), [("/manage", False), ("/api/v1/projects", True)])

@@ -14,6 +14,18 @@ export const make = (name, attributes, ...children) => {
   return node;
 };
 
+// Show `parts` in a place; equal ones stay. A button that is replaced between press and release is not clicked, and one that
+// has the focus loses it.
+export const showParts = (place, parts) => {
+  const shown = [...place.childNodes];
+  const kept = parts.map((part) => {
+    const number = shown.findIndex((each) => each.isEqualNode(part));
+    return number < 0 ? part : Object.assign(shown.splice(number, 1)[0], { onclick: part.onclick });
+  });
+  shown.forEach((each) => each.remove());
+  kept.forEach((node, number) => { if (place.childNodes[number] !== node) place.insertBefore(node, place.childNodes[number] ?? null); });
+};
+
 // Fill the places of a text of the page: fill("{id} is better", {id: "A"}).
 export const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 

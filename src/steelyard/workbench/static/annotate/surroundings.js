@@ -1,6 +1,6 @@
 // What surrounds the card: the bar with the next step, the banner, the guideline, keys, own progress, and empty states.
 
-import { fill, make, textOf } from "./card.js";
+import { fill, make, showParts, textOf } from "./card.js";
 import { drawRanking } from "./ranking.js";
 
 // How high the bar is: scores of long responses stop above it.
@@ -27,7 +27,7 @@ export const drawBar = ({ kind, text, hints, choices, ranking, canReset, canUndo
 const REFUSALS = { "too late": "task_too_late", unreadable: "task_unreadable", elsewhere: "task_twice" };
 export const drawBanner = (place, { waiting, problem, refused, isKept = true }, { words, retry, forgive }) => {
   const parts = [];
-  const button = (word, run) => make("button", { type: "button", class: "quiet", onclick: run }, word);
+  const button = (word, run) => Object.assign(make("button", { type: "button", class: "quiet" }, word), { onclick: run });
   const text = { "logged out": words.task_logged_out, "no room": words.task_no_room }[problem] || words.task_offline;
   // Where neither storage took it, it goes with the page: that comes first, whatever the problem is.
   const said = make("span", {}, fill(isKept ? text : words.task_not_kept, { number: waiting }));
@@ -38,7 +38,7 @@ export const drawBanner = (place, { waiting, problem, refused, isKept = true }, 
   if (refused.length) parts.push(button(words.task_understood, forgive));
   place.hidden = !parts.length;
   place.classList.toggle("loss", !isKept);
-  place.replaceChildren(...parts);
+  showParts(place, parts);
 };
 
 // Say where what was entered is: on its way, at the workbench since a time, or on this computer alone.
@@ -87,7 +87,7 @@ const percent = (share) => `${Math.round(100 * share)}%`;
 export const drawProgress = (place, { today, total, agreement, to_align: toAlign }, words) => {
   Object.assign(place.dataset, { today, toAlign });
   const figure = (number, text) => { const [before, behind] = text.split("{number}"); return make("span", {}, before, make("b", {}, String(number)), behind); };
-  place.replaceChildren(figure(today, words.task_today), figure(total, words.task_total), ...(agreement === null ? [] : [figure(percent(agreement), words.task_agreement)]), ...linkToAlign(toAlign, words));
+  showParts(place, [figure(today, words.task_today), figure(total, words.task_total), ...(agreement === null ? [] : [figure(percent(agreement), words.task_agreement)]), ...linkToAlign(toAlign, words)]);
 };
 
 const EMPTY = { loading: "task_loading", offline: "task_empty_offline", "no room": "task_empty_no_room", "logged out": "task_empty_logged_out", "no tasks": "task_empty_none", "all taken": "task_empty_taken", "other window": "task_empty_window", "other skills": "task_empty_skills", "all had": "task_empty_had", "day full": "task_empty_day", record: "task_empty_record" };
@@ -96,5 +96,5 @@ export const drawEmpty = (place, reason, { words, retry, others }) => {
   const toAlign = Number(byId("own-progress").dataset.toAlign || 0);
   const isDone = today > 0 && ["all taken", "other skills", "all had", "day full"].includes(reason);
   const again = reason === "logged out" ? make("a", { href: "/login" }, words.task_log_in) : make("button", { type: "button", onclick: retry }, words.task_retry);
-  place.replaceChildren(make("h1", {}, !isDone ? words.task_nothing : toAlign ? words.task_annotated : words.task_done), ...linkToAlign(toAlign, words).map((link) => make("p", {}, link)), make("p", {}, words[EMPTY[reason] || "task_empty_taken"]), ...(reason === "loading" ? [] : [make("p", {}, again), ...others]));
+  showParts(place, [make("h1", {}, !isDone ? words.task_nothing : toAlign ? words.task_annotated : words.task_done), ...linkToAlign(toAlign, words).map((link) => make("p", {}, link)), make("p", {}, words[EMPTY[reason] || "task_empty_taken"]), ...(reason === "loading" ? [] : [make("p", {}, again), ...others])]);
 };
