@@ -22,10 +22,13 @@ def test_the_cookie_is_for_this_site_and_not_for_scripts(visit, is_secure):
     visit.app = application(visit.database, Options(hosts=("testserver",), is_secure=is_secure))
     answer = log_in(visit.browser())
     assert answer.status_code == 303
-    name, *flags = [part.strip().lower() for part in answer.headers["set-cookie"].split(";")]
-    assert name.startswith(f"{COOKIE}=")
-    assert {"httponly", "samesite=strict", "path=/", f"max-age={int(SESSION_SECONDS)}"} <= set(flags)
-    assert ("secure" in flags) == is_secure
+    names = [f"{COOKIE}=", "steelyard_device_"]
+    for cookie, expected in zip(answer.headers.get_list("set-cookie"), names, strict=True):
+        name, *flags = [part.strip().lower() for part in cookie.split(";")]
+        assert name.startswith(expected)
+        seconds = SESSION_SECONDS if expected == names[0] else 400 * 24 * 3600
+        assert {"httponly", "samesite=strict", "path=/", f"max-age={int(seconds)}"} <= set(flags)
+        assert ("secure" in flags) == is_secure
     assert ("strict-transport-security" in answer.headers) == is_secure
 
 
@@ -57,6 +60,59 @@ def test_logins_are_throttled_by_name_also_with_the_right_password(visit):
     assert [log_in(client, password="wrong").status_code for _ in range(8)] == [401] * 8
     assert log_in(client).status_code == 429
     assert log_in(client, "other").status_code == 303
+
+
+def test_others_cannot_lock_a_known_browser_out(visit):
+    known, stranger = visit.browser(), visit.browser()
+    assert log_in(known).status_code == log_in(known, "other").status_code == 303
+    for _ in range(8):
+        log_in(stranger, password="wrong")
+    for number in range(60):
+        log_in(stranger, f"nobody {number}", "wrong")
+    # The name and the address are closed, to everybody but the browser that was logged in with the name.
+    assert log_in(stranger).status_code == 429
+    assert log_in(known, "delivery").status_code == 429
+    for name in ("annotator", "other"):
+        assert log_in(known, name).status_code == 303, name
+
+
+def test_a_known_browser_has_a_count_of_its_own(visit):
+    known = visit.browser()
+    assert log_in(known).status_code == 303
+    assert [log_in(known, password="wrong").status_code for _ in range(8)] == [401] * 8
+    assert log_in(known).status_code == 429
+    assert log_in(visit.browser()).status_code == 303
+
+
+def test_a_known_browser_changes_its_password_while_others_fail(visit):
+    known = visit.browser()
+    assert log_in(known).status_code == 303
+    for _ in range(8):
+        log_in(visit.browser(), password="wrong")
+    csrf = re.search(r'name="csrf-token" content="(\w+)"', known.get("/account").text)[1]
+    form = {"old": PASSWORD, "new": "another password", "csrf": csrf}
+    assert known.post("/account/password", data=form).status_code == 303
+
+
+def test_a_forged_or_foreign_device_cookie_is_no_known_browser(visit):
+    known, other = visit.browser(), visit.browser()
+    assert log_in(known).status_code == log_in(other, "other").status_code == 303
+    (mine, value), (_, theirs) = (
+        next((key, value) for key, value in client.cookies.items() if "device" in key) for client in (known, other)
+    )
+    for _ in range(8):
+        log_in(visit.browser(), password="wrong")
+    for forged in (
+        "",
+        "x",
+        f"x{value}",
+        value.rpartition(".")[0],
+        theirs,
+        visit.site.cookies["annotator"],
+        "\u00e9.\u00e9",
+    ):
+        assert log_in(visit.browser(), headers={"cookie": f"{mine}={forged}".encode()}).status_code == 429, forged
+    assert log_in(visit.browser(), headers={"cookie": f"{mine}={value}"}).status_code == 303
 
 
 @pytest.mark.parametrize(

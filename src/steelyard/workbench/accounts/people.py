@@ -8,6 +8,8 @@ No key opens everything.
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 from weakref import WeakKeyDictionary
 
@@ -21,6 +23,13 @@ from sqlalchemy.orm import Session
 from steelyard.core.errors import ConfigError
 from steelyard.core.names import normalize_name
 from steelyard.workbench.accounts.api_tokens import Scope, digest_of, revoke_tokens
+from steelyard.workbench.accounts.login_attempts import (
+    DeviceCookie,
+    count_failure,
+    login_attempt,
+    new_device,
+    seconds_to_wait,
+)
 from steelyard.workbench.pipeline.departures import hand_over
 from steelyard.workbench.storage.account_names import (
     check_free,
@@ -45,9 +54,6 @@ ROLES: tuple[Role, ...] = get_args(Role)
 SESSION_SECONDS = 12 * 3600.0
 _FEWEST_CHARACTERS = 10
 _MOST_CHARACTERS = 1000
-_WINDOW = 15 * 60.0
-_MOST_BY_NAME = 8
-_MOST_BY_ADDRESS = 60
 # Letters and digits that no font confuses.
 _ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 # Every request asks this: the statements are built once, and only what a visitor needs is read.
@@ -68,6 +74,7 @@ _OF_TOKEN = (
 )
 _keys: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
 """The key of each database that is open. It is made once in the life of a workbench."""
+_NONE: Mapping[str, str] = MappingProxyType({})
 _hasher = PasswordHasher()
 # Checked for an unknown name, too, so that the time of an answer does not tell which names exist.
 _NOBODY = _hasher.hash("nobody")
@@ -225,18 +232,21 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     hand_over(session, person, at=at)
 
 
-def enter(database: Database, name: str, password: str, *, address: str, at: float) -> str:
+def enter(
+    database: Database, name: str, password: str, *, address: str, at: float, cookies: Mapping[str, str] = _NONE
+) -> str:
     """Check a password and return the cookie of a new session, in two short transactions. Raises LoginRefused.
 
     The password is hashed between them: nobody else's answer waits for that. The attempt is counted before it is
-    tried, so that many at once are throttled, too, and is taken back when it succeeds.
+    tried, so that many at once are throttled, too, and is taken back when it succeeds. ``cookies``: of the browser.
     """
 
     def begin(session: Session) -> tuple[int, str]:
-        if wait := _seconds_to_wait(session, name, address, at):
+        counted = login_attempt(_key(session), name, address, cookies)
+        if wait := seconds_to_wait(session, counted, at=at):
             raise LoginRefused(wait)
         person = _person_named(session, name)
-        return record_failure(session, name, address=address, at=at), "" if person is None else person.password_hash
+        return count_failure(session, counted, at=at), "" if person is None else person.password_hash
 
     attempt, stored = database.write(begin)
     if not _is_password(stored or _NOBODY, password) or not stored:
@@ -255,12 +265,14 @@ def enter(database: Database, name: str, password: str, *, address: str, at: flo
     return database.write(end)
 
 
-def log_in(session: Session, name: str, password: str, *, address: str, at: float) -> str:
+def log_in(
+    session: Session, name: str, password: str, *, address: str, at: float, cookies: Mapping[str, str] = _NONE
+) -> str:
     """Check a password and return the cookie of a new session, within a transaction: `enter` holds up nobody.
 
     Raises LoginRefused. The failure is written in this transaction: call `record_failure` in one that is kept.
     """
-    if wait := _seconds_to_wait(session, name, address, at):
+    if wait := seconds_to_wait(session, login_attempt(_key(session), name, address, cookies), at=at):
         raise LoginRefused(wait)
     person = _person_named(session, name)
     stored = "" if person is None else person.password_hash
@@ -290,12 +302,14 @@ def _open_session(session: Session, person: StoredPerson, at: float) -> str:
     return Signer(_key(session)).sign(token).decode()
 
 
-def record_failure(session: Session, name: str, *, address: str, at: float) -> int:
-    """Count a failed login, and forget those that no longer count. Returns the number of its row."""
-    attempt = StoredLoginAttempt(name=normalize_name(name)[:200], address=address[:100], at=at)
-    session.add(attempt)
-    session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.at < at - _WINDOW))
-    return attempt.id
+def record_failure(session: Session, name: str, *, address: str, at: float, cookies: Mapping[str, str] = _NONE) -> int:
+    """Count a failed login. Returns the number of its row."""
+    return count_failure(session, login_attempt(_key(session), name, address, cookies), at=at)
+
+
+def device_cookie(session: Session, name: str) -> DeviceCookie:
+    """Return the cookie by which the browser of a login is known again: others cannot lock it out of the name."""
+    return new_device(_key(session), name)
 
 
 def log_out(session: Session, cookie: str) -> None:
@@ -327,24 +341,6 @@ def visitor_of_token(session: Session, token: str, *, at: float) -> Visitor | No
 def _visitor(person: Row, csrf: str | None) -> Visitor:
     role: Role = next(role for role in ROLES if role == person.role)
     return Visitor(person.id, person.display_name, role, person.language, person.pseudonym, csrf)
-
-
-def _seconds_to_wait(session: Session, name: str, address: str, at: float) -> float:
-    """Return the seconds until a login may be tried again after too many that failed; 0 for at once."""
-    waits = [0.0]
-    for column, value, most in (
-        (StoredLoginAttempt.name, normalize_name(name)[:200], _MOST_BY_NAME),
-        (StoredLoginAttempt.address, address[:100], _MOST_BY_ADDRESS),
-    ):
-        failed = session.scalars(
-            select(StoredLoginAttempt.at)
-            .where(column == value, StoredLoginAttempt.at > at - _WINDOW)
-            .order_by(StoredLoginAttempt.at.desc())
-            .limit(most)
-        ).all()
-        if len(failed) == most:
-            waits.append(failed[-1] + _WINDOW - at)
-    return max(waits)
 
 
 def _hash_password(password: str) -> str:

@@ -1,6 +1,7 @@
 """Logging in and out, the person's own language, password and tokens, and the way to one's queue."""
 
 import time
+from functools import partial
 from math import ceil
 from typing import Annotated
 
@@ -18,10 +19,12 @@ from steelyard.workbench.accounts.api_tokens import (
     revoke_token,
     tokens_of,
 )
+from steelyard.workbench.accounts.login_attempts import DEVICE_SECONDS
 from steelyard.workbench.accounts.people import (
     SESSION_SECONDS,
     LoginRefused,
     Role,
+    device_cookie,
     enter,
     log_in,
     log_out,
@@ -67,20 +70,23 @@ def login(request: Request, name: Text, password: Text) -> Response:
     address = request.client.host if request.client else ""
     now = time.time()
     try:
-        cookie = enter(database, name, password, address=address, at=now)
+        cookie = enter(database, name, password, address=address, at=now, cookies=request.cookies)
+        with database.looking_up() as session:
+            device = device_cookie(session, name)
     except LoginRefused as refusal:
         answer = page(request, "login.html", None, status=_status(refusal, 401), name=name, refusal=refusal)
         answer.headers.update(_headers(refusal))
         return answer
     response = RedirectResponse("/", 303)
-    response.set_cookie(
-        COOKIE,
-        cookie,
-        max_age=int(SESSION_SECONDS),
-        httponly=True,
-        samesite="strict",
-        secure=request.app.state.is_secure,
-    )
+    for key, value, seconds in ((COOKIE, cookie, SESSION_SECONDS), (*device, DEVICE_SECONDS)):
+        response.set_cookie(
+            key,
+            value,
+            max_age=int(seconds),
+            httponly=True,
+            samesite="strict",
+            secure=request.app.state.is_secure,
+        )
     return response
 
 
@@ -121,7 +127,7 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
 
     def change(session: Session) -> None:
         person = session.get_one(StoredPerson, visitor.person)
-        log_in(session, person.name, old, address=address, at=now)
+        log_in(session, person.name, old, address=address, at=now, cookies=request.cookies)
         set_password(session, person, new, by=visitor.person, at=now)
 
     try:
@@ -129,7 +135,8 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
     except LoginRefused as refusal:
         with _database(request).reading() as session:
             name = session.get_one(StoredPerson, visitor.person).name
-        _database(request).write(lambda session: record_failure(session, name, address=address, at=now))
+        counted = partial(record_failure, name=name, address=address, at=now, cookies=request.cookies)
+        _database(request).write(counted)
         return _account_page(request, visitor, refusal=refusal)
     return RedirectResponse("/login", 303)
 
