@@ -70,7 +70,13 @@ def _on_wrong_request(request: Request, error: RequestValidationError) -> Respon
 
 
 def _on_user_error(request: Request, error: UserError) -> Response:
-    return _problem(request, 400, refusal_text(error, language_of(request, visitor_of(request))))
+    try:
+        visitor = visitor_of(request)
+    except UnavailableError as away:
+        return _on_unavailable(request, away)
+    except NoRoomError as full:
+        return _on_no_room(request, full)
+    return _problem(request, 400, refusal_text(error, language_of(request, visitor)))
 
 
 def _on_no_room(request: Request, error: NoRoomError) -> Response:
