@@ -94,6 +94,23 @@ def test_comparisons_measures_and_win_rates_have_values_too(run):
     assert rates["strong"].estimate.n == 100
 
 
+def test_prompts_of_many_pairs_count_as_fewer_prompts(run):
+    random = np.random.default_rng(5)
+
+    def ranked(index, num_responses):
+        names = [str(number) for number in range(num_responses)]
+        tiers = tuple((name,) for name in random.permutation(names).tolist())
+        responses = tuple(Response(id=name, text="x" * (1 + int(name))) for name in names)
+        messages = (Message(role="user", content=f"question {index}"),)
+        return Case(prompt=Prompt(id=f"p{index}", messages=messages), responses=responses, ranking=tiers)
+
+    judged = [ranked(index, 2 if index % 5 else 8) for index in range(100)]
+    human = [ranked(index, len(case.responses)) for index, case in enumerate(judged[:15])]
+    done = run(human, judged, Config(num_resamples=10_000))
+    alone = done.summary.prediction_powered.accuracy.human_only
+    assert (alone.low, alone.high) == pytest.approx((done.summary.accuracy.low, done.summary.accuracy.high), abs=0.01)
+
+
 def test_with_a_label_for_every_prompt_the_judge_changes_nothing(run):
     human, judged = population(80)
     powered = run(human, judged).summary.prediction_powered

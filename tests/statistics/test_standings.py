@@ -3,10 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.statistics.aggregation import mean_accuracy
+from steelyard.statistics.aggregation import by_category, mean_accuracy
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of
-from steelyard.statistics.significance import HeadlineBootstrap, letter_groups, rank_shares, standings
+from steelyard.statistics.pair_counts import PAIRS
+from steelyard.statistics.significance import HeadlineBootstrap, compare, letter_groups, rank_shares, standings
 
 
 def table(right):
@@ -105,3 +106,31 @@ def test_a_headline_drawn_for_many_is_that_of_each_alone():
         drawn = [np.mean([rng.choice(part, len(part)).mean() for part in parts]) for _ in range(4000)]
         assert beside.resampled[:, place].std() == pytest.approx(np.std(drawn), rel=0.06)
         assert np.quantile(beside.resampled[:, place], 0.025) == pytest.approx(np.quantile(drawn, 0.025), abs=0.02)
+
+
+def unequal_tables(number):
+    """Two models on prompts of two to eight responses."""
+    rng = np.random.default_rng(2)
+    responses = rng.integers(2, 9, number)
+    pairs = responses * (responses - 1) // 2
+    right = [rng.binomial(pairs, rng.beta(3, 1, number)) for _ in range(2)]
+    ones = np.ones_like(pairs)
+    return [np.stack([pairs, own, ones, own == pairs], axis=1) for own in right]
+
+
+def test_prompts_of_many_pairs_count_as_fewer_prompts():
+    tables = unequal_tables(20)
+    found = HeadlineBootstrap(layout(20), accuracy(20), 100, 0).draw(tables).evidence
+    totals = resample(Items(layout(20), tables[0], 0), seed=0)
+    expected = totals.evidence(by_category(totals.cells).members, denominator=PAIRS)
+    assert found == pytest.approx(expected)
+    assert found.units < 16
+
+
+def test_a_difference_of_a_ranking_has_the_interval_of_a_comparison():
+    tables = unequal_tables(20)
+    ranked = HeadlineBootstrap(layout(20), accuracy(20), 20_000, 0).draw(tables).minus(0, 1, 20)
+    compared = compare(layout(20), *tables, num_resamples=20_000, seed=1)
+    assert (ranked.estimate.low, ranked.estimate.high) == pytest.approx(
+        (compared.accuracy.low, compared.accuracy.high), abs=0.005
+    )

@@ -86,20 +86,16 @@ def table_of_units(prompts: SplitPrompts, human: NDArray[Any], judged: NDArray[A
 
 
 class LabelledTotals(NamedTuple):
-    """Totals by human labels, by the judge's labels of the same prompts, and by those of the other prompts.
-
-    ``counted`` are the totals by human labels without resamples, whose support has the prompts with a human label only.
-    """
+    """Totals by human labels, by the judge's labels of the same prompts, and by those of the other prompts."""
 
     human: Totals
     same: Totals
     rest: Totals
-    counted: Totals
 
     def sources(self, formula: Formula, judged: Formula | None = None) -> LabelSources:
         """Return a value by each kind of labels; ``judged`` is the formula of the judge's where it is another one."""
         formulas = formula, judged or formula, judged or formula
-        return LabelSources(*(_drawn(totals, of_part) for totals, of_part in zip(self[:3], formulas, strict=True)))
+        return LabelSources(*(_drawn(totals, of_part) for totals, of_part in zip(self, formulas, strict=True)))
 
     def missing(self, groups: Groups, column: int) -> list[str]:
         """Return the groups without a human label that have other prompts; ``column`` has the denominators."""
@@ -115,10 +111,6 @@ class LabelledTotals(NamedTuple):
         return groups.chosen(same & rest)
 
 
-def _columns(totals: Totals, columns: slice) -> Totals:
-    return totals._replace(point=totals.point[:, columns], resampled=totals.resampled[..., columns])
-
-
 def _drawn(totals: Totals, formula: Formula) -> Drawn:
     with np.errstate(invalid="ignore", divide="ignore"):
         return Drawn(float(formula(totals.point)), np.asarray(formula(totals.resampled), np.float64))
@@ -132,10 +124,9 @@ def draw_labelled(prompts: SplitPrompts, human: Integers, judged: Integers, how:
     # Other draws: equal seeds would make the two samples dependent.
     other_seed = derived_seed(how.seed, "other prompts")
     rest = resample(Items(prompts.rest.layout, others, how.num_resamples), seed=other_seed)
-    within = _columns(labelled, slice(2 * width, None))
+    within = labelled.of_columns(slice(2 * width, None))
     return LabelledTotals(
-        _columns(labelled, slice(None, width)),
-        _columns(labelled, slice(width, 2 * width)),
+        labelled.of_columns(slice(None, width)),
+        labelled.of_columns(slice(width, 2 * width)),
         rest._replace(point=rest.point + within.point, resampled=rest.resampled + within.resampled),
-        resample(Items(prompts.labelled.layout, table[:, :width], num_resamples=0), seed=how.seed),
     )

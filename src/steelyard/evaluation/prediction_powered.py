@@ -152,7 +152,8 @@ class _Estimator(NamedTuple):
         sources = self.drawn.sources(
             lambda sums: macro(sums, groups, share), judged=lambda sums: macro(sums, shared, share)
         )
-        sample = HumanSample(below.sum(), self.drawn.counted.evidence(groups.chosen(below > 0).members))
+        members = groups.chosen(below > 0).members
+        sample = HumanSample(below.sum(), self.drawn.human.evidence(members, denominator=share.denominator))
         return self._finished(powered_estimate(sources, sample))
 
     def each(self, groups: Groups) -> dict[str, PoweredEstimate]:
@@ -170,7 +171,7 @@ class _Estimator(NamedTuple):
             # The judge's values of both kinds of prompts are of other parts: their difference says nothing.
             nothing = Drawn(np.nan, np.full_like(sources.human.resampled, np.nan))
             sources = LabelSources(sources.human, nothing, nothing)
-        sample = HumanSample(self.drawn.human.point[:, PAIRS].sum(), evidence_of_formula(self.drawn.counted, formula))
+        sample = HumanSample(self.drawn.human.point[:, PAIRS].sum(), evidence_of_formula(self.drawn.human, formula))
         return self._finished(powered_estimate(sources, sample))
 
     def population(self, categories: Groups) -> PopulationCheck:
@@ -183,7 +184,7 @@ class _Estimator(NamedTuple):
         labelled, rest = (np.rint(strata.members @ size).astype(np.int64).tolist() for size in sizes)
         below = categories.members @ self.drawn.same.point[:, PAIRS]
         used = self.drawn.shared(categories, PAIRS)
-        sample = HumanSample(below.sum(), self.drawn.counted.evidence(used.members))
+        sample = HumanSample(below.sum(), self.drawn.human.evidence(used.members, denominator=PAIRS))
         sources = self.drawn.sources(lambda sums: macro(sums, used, ACCURACY))
         return check_population(sources, sample, labelled=labelled, rest=rest, seed=self.how.seed)
 
@@ -250,7 +251,7 @@ def difference_of_models(
             lambda sums: macro(sums, categories, first) - macro(sums, categories, second),
             judged=lambda sums: macro(sums, shared, first) - macro(sums, shared, second),
         ),
-        HumanSample(below.sum(), drawn.counted.evidence(categories.chosen(below > 0).members)),
+        HumanSample(below.sum(), drawn.human.evidence(categories.chosen(below > 0).members, denominator=0)),
         discordance=float(macro(drawn.human.point, categories, distance)),
     )
     return _with_needs(estimate, prompts, how)

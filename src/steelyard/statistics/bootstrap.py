@@ -123,13 +123,18 @@ class Totals(NamedTuple):
             self.num_sources,
         )
 
+    def of_columns(self, columns: slice | Integers) -> "Totals":
+        """Return the totals of some columns."""
+        units = self.units._replace(columns=self.units.columns[:, columns])
+        return self._replace(point=self.point[:, columns], resampled=self.resampled[..., columns], units=units)
+
     def evidence(
         self, members: Floats | None = None, *, used: Booleans | None = None, denominator: int | None = None
     ) -> Evidence:
         """Return the effective sample of the plain mean over groups of cells, ``members`` (group, cell).
 
         Without members: of the mean over the strata, or over those that are ``used``, shape (stratum,).
-        ``denominator``: the column that weights a unit in its group; None: units have equal weights.
+        ``denominator``: the column that weights a unit in its group; None: units that count anything have equal weights.
         """
         units = self.units
         if members is None:
@@ -139,8 +144,8 @@ class Totals(NamedTuple):
         else:
             # A cell belongs to one group at most.
             group = np.arange(1, len(members) + 1) @ (members[:, units.cell] > 0) - 1
-        weight = np.ones(len(units.row)) if denominator is None else units.columns[:, denominator].astype(np.float64)
-        weights = UnitWeights(units.row, group, weight, units.stratum, units.number)
+        weight = (units.columns != 0).any(axis=1) if denominator is None else units.columns[:, denominator]
+        weights = UnitWeights(units.row, group, weight.astype(np.float64), units.stratum, units.number)
         return evidence_of_groups(weights, units.sizes, self.num_sources)
 
 

@@ -11,7 +11,15 @@ import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats, Integers, derived_seed
 from steelyard.core.types import JsonObject
-from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Formula, Share, by_category, macro
+from steelyard.statistics.aggregation import (
+    ACCURACY,
+    EXACT_MATCH,
+    Formula,
+    Share,
+    by_category,
+    evidence_of_formula,
+    macro,
+)
 from steelyard.statistics.bootstrap import Items, Totals, cell_sums, difference_items, resample
 from steelyard.statistics.groups import Layout
 from steelyard.statistics.intervals import Difference, Estimate, Evidence, difference
@@ -241,7 +249,8 @@ class HeadlineBootstrap(NamedTuple):
         for first, second in combinations(range(len(tables)), 2):
             pair = self._discordance(tables[first], tables[second])
             discordance[first, second] = discordance[second, first] = pair
-        return Headlines(point, np.concatenate(resampled), discordance, points[0].evidence())
+        evidence = evidence_of_formula(points[0].of_columns(columns[0]), self.formula)
+        return Headlines(point, np.concatenate(resampled), discordance, evidence)
 
     def bounded_p(
         self,
