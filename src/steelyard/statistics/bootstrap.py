@@ -134,7 +134,7 @@ class Totals(NamedTuple):
         """Return the effective sample of the plain mean over groups of cells, ``members`` (group, cell).
 
         Without members: of the mean over the strata, or over those that are ``used``, shape (stratum,).
-        ``denominator``: the column that weights a unit in its group; None: units that count anything have equal weights.
+        ``denominator``: the column that weights a unit in its group; None: all units that count anything are equal.
         """
         units = self.units
         if members is None:
