@@ -119,6 +119,15 @@ def test_texts_are_refused_with_a_count_where_they_cannot_hold_the_turns(kind):
     assert len(write_texts(kind, plain)) == (2 if kind == "trl_unpaired" else 1)
 
 
+def test_meta_under_system_is_not_written_as_a_turn():
+    row = {"prompt": "q", "chosen": ["good"], "rejected": ["bad"], "subset": "Math", "id": "7", "system": "x"}
+    (one,), _ = read("rewardbench2", row | {"num_correct": 1, "num_rejected": 1, "models": ["m", "n"]})
+    assert one.prompt.meta["system"] == "x"
+    (written,), dropped = write("huozi", one)
+    assert "system" not in written
+    assert dropped["prompt meta under keys of the format"] == 1
+
+
 def test_a_pair_without_a_prompt_is_counted_and_not_written():
     one = msgspec.structs.replace(case(responses="ab", ranking=(("a",), ("b",))), prompt=Prompt(id="p", messages=()))
     rows, dropped = write("trl", one)

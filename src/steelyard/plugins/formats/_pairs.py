@@ -288,6 +288,7 @@ class PairFormat(NamedTuple):
             turn_fields=self.turn_fields,
             required=self.required,
             worse_keys=self.worse_keys,
+            text_key="" if _SYSTEM in self.keys else _SYSTEM,
         )
 
     def _case(self, reader: CaseReader) -> Case:
@@ -301,7 +302,7 @@ class PairFormat(NamedTuple):
             row_id = row.text(self.id_key)
             prompt_id = {"id": reader.ids.take_shared(row_id)}
             form["id"] = None if prompt_id["id"] == row_id else row_id
-        system = row.value.get(_SYSTEM) if _SYSTEM not in self.keys else None
+        system = None if _SYSTEM in self.keys else row.value.get(_SYSTEM)
         if isinstance(system, str) and system:
             turns = turns._replace(prompt=(Message(role="system", content=system), *turns.prompt))
             prompt_id["meta"] = row.others((*self.keys, _SYSTEM))

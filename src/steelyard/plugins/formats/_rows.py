@@ -204,7 +204,8 @@ class RowFormat(NamedTuple):
     A row with a list of worse answers under one of ``worse_keys`` is read as a row for each of them. Where
     ``has_evidence_rows``, a row is one judgment, rating or answer, and a conversion joins the rows of one prompt.
     ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one gets ``~2`` and is
-    counted. ``required`` is the shape that the setting ``texts`` requires of all cases.
+    counted. ``required`` is the shape that the setting ``texts`` requires of all cases. A text under ``text_key`` is a
+    turn although it is none of ``keys``: a prompt's ``meta`` is not written there.
     """
 
     kind: str
@@ -224,6 +225,7 @@ class RowFormat(NamedTuple):
     has_evidence_rows: bool = False
     id_scope: Callable[[Prompt], Hashable] | None = None
     required: str | None = None
+    text_key: str = ""
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows."""
@@ -257,12 +259,14 @@ class RowFormat(NamedTuple):
             num_cases += 1
             # A copy: ``rows_of`` may remove facts that no longer hold.
             form = dict(form_of(case, self.kind))
+            text = (case.prompt.meta or {}).get(self.text_key)
+            known = (*self.keys, self.text_key) if text and isinstance(text, str) else self.keys
             for row in self.rows_of(case, form, dropped):
                 if self.id_scope is not None and "id" in row:
                     free = ids[self.id_scope(case.prompt)].take(str(row["id"]))
                     dropped["repeated ids of a subset"] += free != str(row["id"])
                     row["id"] = row["id"] if free == str(row["id"]) else free
-                yield with_meta(in_form(row, form, self.made_keys), case, self.keys, dropped)
+                yield with_meta(in_form(row, form, self.made_keys), case, known, dropped)
         num_others = dropped[OTHER_SHAPE] - num_before
         if self.required and num_others:
             problem = f"{num_others:,} of {num_cases:,} prompts cannot be written as texts"
