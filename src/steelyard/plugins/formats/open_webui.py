@@ -130,7 +130,7 @@ def _answers(
     row: Row, tree: JsonObject, name: str, above: Sequence[str], warnings: Counter[str]
 ) -> tuple[Response, ...]:
     """Return the answer and then those beside it, without the ones that failed and are blank."""
-    beside = [
+    siblings = [
         key
         for key, turn in tree.items()
         if key != name
@@ -138,7 +138,7 @@ def _answers(
         and (turn.get("parentId"), turn.get("role")) == (above[-1], "assistant")
     ]
     responses: list[Response] = []
-    for key in (name, *beside):
+    for key in (name, *siblings):
         # In the arena the model is unnamed while the vote is given.
         author = tree[key].get("selectedModelId") or tree[key].get("model")
         response = response_of(key, _turns(row, tree, key), author=author if isinstance(author, str) else None)
@@ -188,8 +188,8 @@ def _votes(judgments: Sequence[Judgment], dropped: Counter[str]) -> Iterator[_Vo
 
 def _uncarried(judgment: Judgment, form: JsonObject) -> Judgment:
     """Return the judgment without what a row holds of it: a person's id, and the details in the form of its row."""
-    named = replace(judgment, judge=UNKNOWN) if judgment.kind == "human" else judgment
-    return replace(named, reason=None, meta=None) if "data" in form else named
+    without_judge = replace(judgment, judge=UNKNOWN) if judgment.kind == "human" else judgment
+    return replace(without_judge, reason=None, meta=None) if "data" in form else without_judge
 
 
 def _row(case: Case, vote: _Vote, form: JsonObject, dropped: Counter[str]) -> JsonObject:
