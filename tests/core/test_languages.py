@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from steelyard.core.languages import language_key
+from steelyard.core.languages import language_key, language_named, nearest_languages
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,60 @@ def test_other_languages_and_scripts_have_other_keys():
     ]
     codes += ["arb_Latn", "pa", "pa-PK", "kk", "id", "ms", "in-Deva", "unspecified", "und", ""]
     assert len({language_key(code) for code in codes}) == len(codes)
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        (
+            "zh",
+            (
+                "Chinese",
+                "中文",
+                "简体中文",
+                "Simplified Chinese",
+                "Chinese (Simplified)",
+                "CHINESE",
+                "Mandarin Chinese",
+            ),
+        ),
+        (
+            "zh-TW",
+            (
+                "Traditional Chinese",
+                "繁體中文",
+                "Chinese (Traditional)",
+                "chinese-traditional",
+                "中文（繁體）",
+                "Chinese (Taiwan)",
+            ),
+        ),
+        ("yue", ("Cantonese", "廣東話")),
+        ("pt", ("Português", "Portugue\u0302s", "Portuguese (Brazil)", "Brazilian Portuguese", "portuguese")),
+        ("es", ("Español", "Spanish", "Latin American Spanish", "Spanish (Latin America)")),
+        ("ar", ("العربية", "Arabic", "Modern Standard Arabic")),
+        ("arz", ("Egyptian Arabic",)),
+        ("sr-Latn", ("Serbian (Latin)",)),
+        ("sr", ("Serbian (Cyrillic)", "Српски")),
+        ("hi", ("हिन्दी", "Hindi")),
+        ("hi-Latn", ("Romanized Hindi",)),
+        ("la", ("Latin",)),
+        ("fa", ("Farsi", "فارسی")),
+        ("en", ("English (US)", "British English", "英语")),
+        ("ja", ("日本語", "Japanese")),
+        ("nb", ("Norwegian Bokmål",)),
+        ("tr", ("Türkçe",)),
+    ],
+)
+def test_names_are_the_language_of_their_code(code, names):
+    assert {language_key(name) for name in names} == {language_key(code)}
+
+
+def test_a_code_is_no_name_and_an_unknown_name_has_the_nearest_codes():
+    assert language_named("zh") is language_named("Klingon") is language_named("Brazil") is None
+    assert nearest_languages("Chinise")[0] == "zh"
+    assert nearest_languages("Portugese")[0] == "pt"
+    assert nearest_languages("?") == ["zh", "en"]
 
 
 def test_a_text_that_is_no_code_is_itself():

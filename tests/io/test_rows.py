@@ -1,7 +1,9 @@
 """Rows of foreign files: JSON, delimited text, tables; each with its place."""
 
 import bz2
+import csv
 import gzip
+import json
 import lzma
 import subprocess
 from collections import Counter
@@ -10,6 +12,7 @@ import pyarrow
 import pytest
 
 from steelyard.core.errors import FileError, RecordError
+from steelyard.io.json_text import decode_list
 from steelyard.io.rows import QUOTES_AS_TEXT, read_rows, write_rows
 
 ROWS = [{"prompt": "你好", "n": 1}, {"prompt": "שלום", "n": 2}]
@@ -286,3 +289,43 @@ def test_the_marks_of_a_tsv_file_can_be_set(tmp_path):
     assert next(read_rows(path, quotes="cells", warnings=warnings)).value == {"a": "x", "b": 'y "z"'}
     assert next(read_rows(path, quotes="literal", warnings=warnings)).value == {"a": '"x"', "b": '"y ""z"""'}
     assert not warnings
+
+
+TURNS = [{"role": "user", "content": 'it\'s a "test"\n第二行'}, {"role": "assistant", "content": "ok}\n {"}]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        (json.dumps(TURNS), TURNS),
+        (str(TURNS), TURNS),
+        # NumPy, as pandas writes a Parquet column to CSV, has line feeds for commas.
+        ("[" + "\n ".join(map(str, TURNS)) + "]", TURNS),
+        ("[{'from': 'human', 'value': 'q'}]", [{"from": "human", "value": "q"}]),
+        ("[{'a': 1}]", "[{'a': 1}]"),
+        ("[1] and [2]", "[1] and [2]"),
+        ("[{'role': open('x')}]", "[{'role': open('x')}]"),
+        ("[{'role': 'user'", "[{'role': 'user'"),
+        ("[" * 10000 + "{" + "]" * 10000, "[" * 10000 + "{" + "]" * 10000),
+    ],
+)
+def test_a_cell_of_turns_is_a_list_and_any_other_a_text(tmp_path, cell, value):
+    path = tmp_path / "t.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["a", "b"], [cell, "x"]])
+    assert [row.value for row in read_rows(path)] == [{"a": value, "b": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("['a' 'b c'\n 'd']", ["a", "b c", "d"]),
+        ("[1. 0. -2.]", [1.0, 0.0, -2.0]),
+        ("['a', \"it's\", None]", ["a", "it's", None]),
+        ('["a", null]', ["a", None]),
+        ("['a' ... 'b']", None),
+        ("{1: 2}", None),
+    ],
+)
+def test_a_list_is_json_or_printed_by_python_or_numpy(text, value):
+    assert decode_list(text) == value

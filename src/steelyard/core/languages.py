@@ -1,11 +1,13 @@
-"""The identity of a language code: which spellings of ISO 639, BCP 47 and FLORES-200 name one language.
+"""The identity of a language: which codes of ISO 639, BCP 47 and FLORES-200, and which names, are one language.
 
 Codes differ in case and separators, in two or three letters (bibliographic and terminological), in a region, and in a
 script that the language is written in anyway. Deprecated codes and the standard member of a macrolanguage (``cmn``,
 ``arb``) count as the language. A language in another script stays another one: Traditional Chinese, Serbian in Latin.
-The sources are the code tables of ISO 639 and the likely subtags of the Unicode CLDR.
+Names are in English, in the language itself, and in some others. The sources are the code tables of ISO 639 and the
+likely subtags and names of the Unicode CLDR.
 """
 
+import difflib
 import re
 import unicodedata
 from functools import lru_cache
@@ -74,22 +76,98 @@ _SCRIPT_OF_REGION = {
     "pa-PK": "Arab", "az-IR": "Arab", "uz-AF": "Arab",
     "ku-IQ": "Arab", "ku-IR": "Arab", "mn-CN": "Mong", "kk-CN": "Arab",
 }  # fmt: skip
+_NAMES = (
+    "af:Afrikaans sq:Albanian,Shqip am:Amharic,አማርኛ ar:Arabic,العربية,عربي,Modern_Standard_Arabic arz:Egyptian_Arabic "
+    "ary:Moroccan_Arabic hy:Armenian,Հայերեն as:Assamese az:Azerbaijani,Azəri,Azərbaycan eu:Basque,Euskara "
+    "be:Belarusian,Беларуская bn:Bengali,Bangla,বাংলা bs:Bosnian,Bosanski bg:Bulgarian,Български my:Burmese,မြန်မာ "
+    "yue:Cantonese,粤语,粵語,廣東話,广东话 ca:Catalan,Català ceb:Cebuano zh:Chinese,Mandarin,Mandarin_Chinese,"
+    "Putonghua,中文,汉语,漢語,华语,華語,普通话,国语,國語,中国語,중국어,Chino,Chinois,Chinês,Chinesisch,Cinese "
+    "zh-Hans:简体中文,简体,中文简体,簡體中文 zh-Hant:繁體中文,繁体中文,正體中文,繁體,繁体,中文繁體,中文繁体 "
+    "hr:Croatian,Hrvatski cs:Czech,Čeština,Česky da:Danish,Dansk nl:Dutch,Nederlands,Flemish "
+    "en:English,Inglés,Anglais,Englisch,Inglês,Inglese,英语,英文,英語,영어,Английский,الإنجليزية eo:Esperanto "
+    "et:Estonian,Eesti fil:Filipino fi:Finnish,Suomi fr:French,Français,Französisch,Francés,Francese,法语,法文,法語,"
+    "フランス語,프랑스어,Французский gl:Galician,Galego ka:Georgian,ქართული de:German,Deutsch,Allemand,Alemán,Alemão,"
+    "Tedesco,德语,德文,德語,ドイツ語,독일어,Немецкий el:Greek,Ελληνικά gu:Gujarati,ગુજરાતી ht:Haitian_Creole ha:Hausa "
+    "he:Hebrew,עברית,Ivrit hi:Hindi,हिन्दी,हिंदी hu:Hungarian,Magyar is:Icelandic,Íslenska ig:Igbo "
+    "id:Indonesian,Bahasa_Indonesia,印尼语 ga:Irish,Gaeilge it:Italian,Italiano,Italienisch,Italien,意大利语,义大利语 "
+    "ja:Japanese,日本語,日语,日文,日語,일본어,Japonés,Japonais,Japanisch jv:Javanese,Basa_Jawa kn:Kannada,ಕನ್ನಡ "
+    "kk:Kazakh,Қазақ,Қазақша km:Khmer,ខ្មែរ ko:Korean,한국어,조선말,韩语,韩文,韓語,韓文,韓国語,Coreano,Koreanisch "
+    "ku:Kurdish,Kurmanji ckb:Sorani,Central_Kurdish ky:Kyrgyz,Kirghiz,Кыргызча lo:Lao,ລາວ la:Latin,Latina "
+    "lv:Latvian,Latviešu lt:Lithuanian,Lietuvių mk:Macedonian,Македонски mg:Malagasy ms:Malay,Bahasa_Melayu,马来语 "
+    "ml:Malayalam,മലയാളം mt:Maltese,Malti mi:Maori,Māori mr:Marathi,मराठी mn:Mongolian,Монгол ne:Nepali,नेपाली "
+    "no:Norwegian,Norsk,Norwegian_Bokmål,Bokmål nn:Norwegian_Nynorsk,Nynorsk or:Odia,Oriya ps:Pashto,پښتو "
+    "fa:Persian,Farsi,فارسی pl:Polish,Polski pt:Portuguese,Português,Portugiesisch,Portugués,Portugais,葡萄牙语 "
+    "pa:Punjabi,Panjabi,ਪੰਜਾਬੀ ro:Romanian,Română,Moldovan ru:Russian,Русский,Russisch,Ruso,Russe,俄语,俄文,俄語,"
+    "ロシア語,러시아어 sa:Sanskrit gd:Scottish_Gaelic sr:Serbian,Srpski,Српски sn:Shona sd:Sindhi si:Sinhala,සිංහල "
+    "sk:Slovak,Slovenčina sl:Slovenian,Slovene,Slovenščina so:Somali es:Spanish,Español,Castellano,Spanisch,Espagnol,"
+    "Espanhol,西班牙语,西班牙文,스페인어,スペイン語 su:Sundanese sw:Swahili,Kiswahili sv:Swedish,Svenska tl:Tagalog "
+    "tg:Tajik ta:Tamil,தமிழ் tt:Tatar te:Telugu,తెలుగు th:Thai,ไทย,ภาษาไทย,泰语 bo:Tibetan,藏语 ti:Tigrinya "
+    "tr:Turkish,Türkçe,土耳其语 tk:Turkmen ug:Uyghur,Uighur uk:Ukrainian,Українська ur:Urdu,اردو uz:Uzbek,Oʻzbek,Ozbek "
+    "vi:Vietnamese,Tiếng_Việt,Việt,越南语 cy:Welsh,Cymraeg wo:Wolof xh:Xhosa yi:Yiddish yo:Yoruba,Yorùbá zu:Zulu "
+)
+"""Each code with names of its language, with ``_`` for spaces; the first is English where it has an English one."""
+_PLACES = (
+    "mainland china prc singapore brazil brasil brazilian portugal european america american us usa uk british united "
+    "states kingdom canada canadian australia australian india indian mexico mexican spain france standard modern "
+    "language han script"
+)
+_QUALIFIERS = dict.fromkeys(_PLACES.split()) | {
+    "simplified": "Hans", "traditional": "Hant", "简体": "Hans", "簡體": "Hans", "繁體": "Hant", "繁体": "Hant",
+    "正體": "Hant", "taiwan": "Hant", "taiwanese": "Hant", "hong": "Hant", "kong": "Hant", "macau": "Hant",
+    "cyrillic": "Cyrl", "romanized": "Latn", "latin": "Latn", "devanagari": "Deva", "arabic": "Arab",
+}  # fmt: skip
+"""The script that a word beside a name tells, null for a word that tells none."""
 _SCRIPT_OF_MODIFIER = {"latin": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva", "arabic": "Arab"}
 
+_SPLIT = re.compile(r"[^\W_]+")
 _LANGUAGE = {name: code for entry in _CODES.split() for code, names in [entry.split(":")] for name in names.split(",")}
 _LANGUAGE |= {code: same for code, _, same in (entry.partition(":") for entry in _SAME.split())}
 _SCRIPT = {code: script for script, codes in _WRITTEN_IN.items() for code in codes.split()}
 
 
 @lru_cache(_MOST_CODES)
+def language_named(name: str) -> str | None:
+    """Return the code of a language's name: ``zh-Hant`` for ``Traditional Chinese``; null for other texts."""
+    parts = _parts(name)
+    others = [part for part in parts if part not in _QUALIFIERS]
+    code = _CODE_OF_NAME.get(" ".join(parts))
+    if code is not None or not others:
+        return code
+    code = _CODE_OF_NAME.get(" ".join(others))
+    script = next(filter(None, (_QUALIFIERS.get(part) for part in parts)), None)
+    return code if code is None or script is None else language_key(f"{code}-{script}")
+
+
+def _parts(text: str) -> list[str]:
+    return _SPLIT.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+_CODE_OF_NAME = {
+    " ".join(_parts(name)): code
+    for entry in _NAMES.split()
+    for code, names in [entry.split(":")]
+    for name in names.split(",")
+}
+LANGUAGE_NAMES = {
+    code: names.split(",")[0].replace("_", " ") for code, _, names in (entry.partition(":") for entry in _NAMES.split())
+}
+"""The English name of each language that has one here, by its code."""
+
+
+def nearest_languages(name: str) -> list[str]:
+    """Return the codes whose names are like a text, the likest first; those of Chinese and English where none is."""
+    near = difflib.get_close_matches(" ".join(_parts(name)), _CODE_OF_NAME, n=4)
+    return list(dict.fromkeys(_CODE_OF_NAME[each] for each in near)) or ["zh", "en"]
+
+
+@lru_cache(_MOST_CODES)
 def language_key(code: str) -> str:
-    """Return the identity of a language code: equal for ``zh``, ``ZH_cn``, ``zho_Hans`` and ``cmn-Hans-SG``.
+    """Return the identity of a language: equal for ``zh``, ``ZH_cn``, ``zho_Hans``, ``cmn-Hans-SG`` and ``Chinese``.
 
     It is the shortest code of the language, with the script where that is not the usual one: ``zh-Hant``. Any other
     text is itself, apart from case, width and separators.
     """
-    plain = unicodedata.normalize("NFKC", code).casefold()
-    parts: list[str] = re.findall(r"[^\W_]+", plain) or [""]
+    parts = _parts(language_named(code) or code) or [""]
     language, *subtags = parts
     if subtags and language in ("zh", "zho", "chi") and len(subtags[0]) == 3 and subtags[0].isalpha():
         # An extended subtag of Chinese: zh-yue is yue.

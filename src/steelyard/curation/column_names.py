@@ -24,7 +24,7 @@ _WORDS: Mapping[Verdict, str] = {
     ),
     "tie": (
         "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
-        "both_good both_equal bothgood about_the_same equally_good equally_bad no_preference "
+        "tie_(inconsistent) both_good both_equal bothgood about_the_same equally_good equally_bad no_preference "
         "平局 平 平手 相同 一样 一樣 差不多 "
         "引き分け 同じ 무승부 같음 empate igual égalité égal unentschieden gleich ничья равны تعادل متساو बराबर"
     ),

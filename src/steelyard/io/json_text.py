@@ -1,7 +1,13 @@
-"""Decode JSON text that must be whole: unique keys, bounded memory, and the exact defect where it is not JSON."""
+"""Decode JSON text that must be whole: unique keys, bounded memory, and the exact defect where it is not JSON.
 
+A list in a cell of a table is JSON, or printed by Python or NumPy (`decode_list`).
+"""
+
+import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -22,6 +28,45 @@ _HALF = re.compile(
 )
 _HALF_OF_PAIR = re.compile(rb"(\\(u([dD][0-9a-fA-F]{0,3})?)?)?\s*")
 _NEARBY_BYTES = 64
+_ADJACENT = re.compile(r"['\"\]}]\s+['\"\[{]")
+"""Two values with blanks alone between them: NumPy prints no commas, and Python would join two texts."""
+_VALUES = (tokenize.STRING, tokenize.NUMBER, tokenize.NAME)
+
+
+def decode_list(text: str) -> list[Any] | None:
+    """Return the list that a text holds as JSON, or as Python and NumPy print it; null for any other text."""
+    text = text.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return None
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        value = _printed_list(text)
+    return value if isinstance(value, list) else None
+
+
+def _printed_list(text: str) -> Any:
+    try:
+        try:
+            value = ast.literal_eval(_with_commas(text) if _ADJACENT.search(text) else text)
+        except SyntaxError:
+            value = ast.literal_eval(_with_commas(text))
+        # A list that NumPy shortened holds an ellipsis, which is no value of JSON.
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
+        return None
+
+
+def _with_commas(text: str) -> str:
+    words: list[str] = []
+    is_after_value = False
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if is_after_value and (token.type in _VALUES or token.string in ("[", "{", "-")):
+            words.append(",")
+        if token.string.strip():
+            words.append(token.string)
+            is_after_value = token.type in _VALUES or token.string in ("]", "}")
+    return " ".join(words)
 
 
 class _Defect(NamedTuple):

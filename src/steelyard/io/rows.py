@@ -1,9 +1,9 @@
 """Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, a saved dataset, or text.
 
 Files may be compressed (`open_unpacked`). A CSV file is quoted as in RFC 4180, with commas, or with semicolons where
-its header has those alone. `_TsvQuotes` decides whether the quotation marks of a TSV file enclose its cells. A
-``.json`` file may also be one object around a list of rows, whose other texts and numbers belong to each row. A
-``.txt`` file that does not begin with a JSON object has a prompt in each line.
+its header has those alone. A cell of turns is a list. `_TsvQuotes` decides whether the quotation marks of a TSV file
+enclose its cells. A ``.json`` file may also be one object around a list of rows, whose other texts and numbers belong
+to each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each line.
 """
 
 import csv
@@ -22,13 +22,15 @@ from steelyard.core.types import JsonObject
 from steelyard.io.atomic import atomic_write
 from steelyard.io.compression import data_suffix, open_unpacked
 from steelyard.io.encodings import BYTE_ORDER_MARK, check_utf8
-from steelyard.io.json_text import decode_json
+from steelyard.io.json_text import decode_json, decode_list
 from steelyard.io.lines import check_text, numbered_lines, read_lines, read_whole
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _TEXT_SUFFIX = ".txt"
 _MARK = '"'
+_ROLES = {"role", "from"}
+"""The keys of a turn's sender."""
 QUOTES_AS_TEXT = "cells read with the quotation marks around them (quotes=cells removes them)"
 """The counter of cells of a TSV file that begin and end with a mark, in a file without evidence of quoting."""
 Quotes = Literal["cells", "literal"]
@@ -160,9 +162,15 @@ def _delimited_rows(path: Path, quotes: Quotes | None, warnings: Counter[str]) -
             raise RecordError(problem, where=where, allowed=f"{len(names)} cells: {listed(names)}")
         if any("\0" in value for value in values):
             raise RecordError("a cell has a NUL character", where=where, do="write the table again as plain UTF-8")
-        yield Row(where, dict(zip(names, values, strict=True)))
+        yield Row(where, dict(zip(names, map(_cell, values), strict=True)))
     if not has_rows:
         raise FileError("the table has a header and no rows", where=place)
+
+
+def _cell(text: str) -> Any:
+    """Return the turns that a cell holds as a list, any other cell as its text."""
+    turns = decode_list(text) if text.lstrip().startswith("[") and "{" in text else None
+    return turns if turns and all(isinstance(turn, dict) and turn.keys() & _ROLES for turn in turns) else text
 
 
 class _TsvQuotes(NamedTuple):

@@ -100,6 +100,27 @@ def test_a_vote_is_a_judgment_of_its_judge(winner, verdict, meta):
     assert not warnings
 
 
+def test_votes_of_mt_bench_from_csv_are_cut_at_their_turn_and_a_model_is_no_person():
+    sides = {key: chatbot_arena_turns("q", text, "more", "x") for key, text in zip(SIDES, "ab", strict=True)}
+    rows = [{**ROW, **sides, "winner": "tie (inconsistent)", "judge": "gpt4_pair", "turn": "1"}]
+    (one,), _ = read("chatbot_arena", *rows)
+    assert [response.text for response in one.responses] == ["a", "b"]
+    (vote,) = one.judgments
+    assert (vote.verdict, vote.judge, vote.kind) == ("tie", "gpt4_pair", "llm")
+    (row,), dropped = write("chatbot_arena", one)
+    assert (row["judge"], row["winner"]) == ("gpt4_pair", "tie (inconsistent)")
+    assert not dropped
+
+
+def test_a_name_of_no_language_is_counted_and_an_unknown_one_is_not():
+    (named, lost, unknown), warnings = read(
+        "chatbot_arena",
+        *({**ROW, "question_id": name, "language": name} for name in ("Traditional Chinese", "Klingon", "unknown")),
+    )
+    assert [one.prompt.language for one in (named, lost, unknown)] == ["zh-Hant", None, None]
+    assert warnings == {"names of no known language": 1}
+
+
 def test_from_where_the_conversations_part_both_are_answers():
     row = {
         **ROW,

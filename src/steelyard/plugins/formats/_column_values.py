@@ -10,7 +10,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import JsonObject, Prompt, Verdict
 from steelyard.curation.column_names import LABELS, label_word
-from steelyard.plugins.formats._languages import language_code
+from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
 from steelyard.plugins.formats._pairs import parse_number
 
 _SIDES: tuple[Verdict, Verdict] = ("left", "right")
@@ -94,12 +94,11 @@ class PromptColumns(NamedTuple):
 
     def _language(self, row: Row) -> str | None:
         value = row.value.get(self.language) if self.language else None
-        if value in _EMPTY:
+        if value in _EMPTY or (isinstance(value, str) and is_unknown_language(value)):
             return None
         code = language_code(value) if isinstance(value, str) else None
         if code is None:
-            where = row.at(self.language or "")
-            raise RecordError(f"{value!r} is not a language", where=where, allowed="a code (zh) or a name (Chinese)")
+            raise unknown_language(value, row.at(self.language or ""))
         return code
 
     def _category(self, row: Row) -> tuple[str, ...]:

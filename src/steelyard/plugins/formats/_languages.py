@@ -1,30 +1,36 @@
-"""English names of languages in rows, and their codes."""
+"""Languages in rows: codes, and names in English and in the languages themselves."""
 
 import re
+from typing import Any
 
-_LANGUAGES = {
-    "Afrikaans": "af", "Arabic": "ar", "Bengali": "bn", "Bulgarian": "bg", "Catalan": "ca", "Chinese": "zh",
-    "Croatian": "hr", "Czech": "cs", "Danish": "da", "Dutch": "nl", "English": "en", "Estonian": "et",
-    "Finnish": "fi", "French": "fr",
-    "German": "de", "Greek": "el", "Hebrew": "he", "Hindi": "hi", "Hungarian": "hu", "Indonesian": "id",
-    "Italian": "it", "Japanese": "ja", "Korean": "ko", "Latvian": "lv", "Lithuanian": "lt", "Malay": "ms",
-    "Norwegian": "no", "Persian": "fa", "Polish": "pl", "Portuguese": "pt", "Romanian": "ro", "Russian": "ru",
-    "Serbian": "sr", "Slovak": "sk", "Slovenian": "sl", "Spanish": "es", "Swahili": "sw", "Swedish": "sv",
-    "Tagalog": "tl", "Tamil": "ta", "Thai": "th", "Turkish": "tr", "Ukrainian": "uk", "Urdu": "ur",
-    "Vietnamese": "vi",
-}  # fmt: skip
-_CODES = {name.lower(): code for name, code in _LANGUAGES.items()}
-_NAMES_OF_CODES = {code: name for name, code in _LANGUAGES.items()}
+from steelyard.core.errors import Place, RecordError
+from steelyard.core.languages import LANGUAGE_NAMES, language_named, nearest_languages
+
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
+_UNKNOWN = ("unknown", "unk", "und", "other", "others", "undetermined", "unspecified", "none", "n/a", "null", "nan")
+_REGIONAL_CODE = re.compile(r"[A-Za-z]{2}([-_][A-Za-z0-9]+)*|[A-Z]{3}([-_][A-Za-z0-9]+)*")
 
 
 def language_code(name: str | None) -> str | None:
-    """Return the code of a language's English name in any case, or the code itself; null for anything else."""
-    if name is None:
+    """Return the code of a language's name in any case, or the code itself; null for anything else."""
+    text = (name or "").strip()
+    if is_unknown_language(text):
         return None
-    return _CODES.get(name.lower()) or (name if LANGUAGE_CODE.fullmatch(name) else None)
+    is_code = LANGUAGE_CODE.fullmatch(text) or _REGIONAL_CODE.fullmatch(text)
+    return language_named(text) or (text if is_code else None)
+
+
+def is_unknown_language(name: str) -> bool:
+    """Return whether a text says that the language is not known."""
+    return name.strip().casefold() in _UNKNOWN
+
+
+def unknown_language(value: Any, where: Place) -> RecordError:
+    """Return the error for a cell that names no language, with the nearest codes."""
+    near = ", ".join(f"{code} ({LANGUAGE_NAMES[code]})" for code in nearest_languages(str(value)))
+    return RecordError(f"{value!r} is not a language", where=where, allowed=f"a code or a name, such as {near}")
 
 
 def language_name(code: str | None) -> str | None:
     """Return the English name of a code, such as ``Chinese``; a code without one stays as it is."""
-    return None if code is None else _NAMES_OF_CODES.get(code, code)
+    return None if code is None else LANGUAGE_NAMES.get(code, code)

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import msgspec
-
 from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject, Kind, Message, Verdict
 from steelyard.curation.column_names import LISTS
+from steelyard.io.json_text import decode_list
 from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
 from steelyard.plugins.formats._pairs import cut_turns, parse_number
 from steelyard.plugins.formats._turns import are_conversations, decoded_turns, turns_of
@@ -225,14 +224,9 @@ def list_cell(row: Row, column: str) -> Any:
 
 
 def decoded_list(value: Any) -> Any:
-    """Return the list that a JSON text holds, any other value as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith("["):
-        return value
-    try:
-        decoded = msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
-        return value
-    return decoded if isinstance(decoded, list) else value
+    """Return the list that a text holds, any other value as it is."""
+    decoded = decode_list(value) if isinstance(value, str) else None
+    return value if decoded is None else decoded
 
 
 def text_list(value: Any) -> list[str] | None:

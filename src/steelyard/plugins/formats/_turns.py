@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-import msgspec
-
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject, Message, Response
+from steelyard.io.json_text import decode_list
 
 ROLE_AND_CONTENT = ("role", "content")
 
@@ -68,7 +67,7 @@ def _block_text(blocks: Sequence[Any]) -> str | None:
 
 
 def decoded_turns(values: Sequence[Any]) -> Sequence[Any]:
-    """Return the values with JSON text of turns decoded, if each of them is such a text; otherwise as they are."""
+    """Return the values with texts of lists of turns decoded, if each of them is one; otherwise as they are."""
     lists = [_decoded(value) for value in values]
     return values if None in lists else lists
 
@@ -80,13 +79,8 @@ def are_conversations(sides: Sequence[Any]) -> bool:
 
 
 def _decoded(value: Any) -> list[JsonObject] | None:
-    if not isinstance(value, str) or not value.lstrip().startswith("["):
-        return None
-    try:
-        turns = msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return turns if isinstance(turns, list) and turns and None not in map(_turn, turns) else None
+    turns = decode_list(value) if isinstance(value, str) else None
+    return turns if turns and None not in map(_turn, turns) else None
 
 
 def field_turns(row: Row, key: str, *, role: str) -> tuple[Message, ...]:

@@ -29,7 +29,7 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Record
 from steelyard.curation.format_support import carrying_prompts, count_lost
-from steelyard.plugins.formats._languages import language_code, language_name
+from steelyard.plugins.formats._languages import language_code, language_name, unknown_language
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat
 from steelyard.plugins.formats._turns import only_question
 from steelyard.prompts.taxonomy import CATEGORY_FROM, categorise, read_data
@@ -151,7 +151,7 @@ class _SourceFormat(NamedTuple):
         name = row.optional_text(field)
         code = language_code(name)
         if name is not None and code is None:
-            raise RecordError(f"{name!r} is not a language", where=row.at(field), allowed="Chinese, English …")
+            raise unknown_language(name, row.at(field))
         return code
 
     def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:

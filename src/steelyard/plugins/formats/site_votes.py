@@ -27,10 +27,11 @@ from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
+from steelyard.core.types import Case, JsonObject, Judgment, Kind, Rating, Response
+from steelyard.curation.column_names import LABELS, label_word
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
-from steelyard.plugins.formats._languages import language_code, language_name
+from steelyard.plugins.formats._languages import is_unknown_language, language_code, language_name
 from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
@@ -62,9 +63,6 @@ _MODELS = ("model_a", "model_b")
 _IDS = ("question_id", "id")
 _JUDGES = ("judge", "judge_hash")
 _KEYS = (*_IDS, *_SIDES, *_MODELS, "winner", *_JUDGES, "language", "turn")
-_VERDICTS: dict[str, Verdict] = {
-    "model_a": "left", "model_b": "right", "tie": "tie", "tie (bothbad)": "tie", "both_bad": "tie",
-}  # fmt: skip
 _WINNERS = {"left": "model_a", "right": "model_b", "tie": "tie"}
 
 
@@ -86,6 +84,7 @@ def _parse_arena(reader: CaseReader) -> Case:
     )
     name = None if row_id is None else str(row_id)
     code, messages = language_code(language), turns.parts.prompt
+    reader.warnings["names of no known language"] += bool(language and not code and not is_unknown_language(language))
     # One question of MT-Bench has the votes of many people on many models.
     prompt_id = reader.ids.take(row, name, language=code, messages=messages) if name else text_id(messages)
     prompt = reader.prompt(messages, id=prompt_id, language=code)
@@ -101,6 +100,8 @@ def _voted_turns(row: Row) -> tuple[Row, JsonObject | None]:
     Returns the row, and the turns that were cut.
     """
     turn, sides = row.value.get("turn"), {key: row.value.get(key) for key in _SIDES}
+    # In a CSV file the number is a text.
+    turn = int(turn) if isinstance(turn, str) and turn.isdecimal() else turn
     if not isinstance(turn, int) or isinstance(turn, bool) or turn < 1:
         return row, None
     until: JsonObject = {}
@@ -119,13 +120,18 @@ def _voted_turns(row: Row) -> tuple[Row, JsonObject | None]:
 
 def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
     winner = row.value.get("winner")
-    if not isinstance(winner, str) or winner not in _VERDICTS:
-        allowed = ", ".join(_VERDICTS)
+    verdict = LABELS.get(label_word(winner)) if isinstance(winner, str) else None
+    if verdict is None:
+        allowed = "model_a, model_b, tie, tie (bothbad), both_bad"
         raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
-    verdict = _VERDICTS[winner]
     meta = {"winner": winner} if _WINNERS[verdict] != winner else None
     left, right = names
-    return Judgment(left=left, right=right, verdict=verdict, judge=judge or UNKNOWN, kind="human", meta=meta)
+    return Judgment(left=left, right=right, verdict=verdict, judge=judge or UNKNOWN, kind=_kind_of(judge), meta=meta)
+
+
+def _kind_of(judge: str | None) -> Kind:
+    """Return the kind of a judge: beside people, MT-Bench has the votes of ``gpt4_pair``."""
+    return "llm" if (judge or "").startswith("gpt") else "human"
 
 
 def _parts(case: Case) -> PairTurns | None:
@@ -144,17 +150,18 @@ def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator
         dropped[OTHER_SHAPE] += 1
         return
     dropped["judgments beyond one per row"] += len(case.judgments) - 1
-    # The row names the judge: only the kind of one that is not a person is dropped.
-    unnamed = replace(judgment, judge=UNKNOWN if judgment.kind == "human" else judgment.judge)
+    # The row names the judge: only a kind that its name does not tell is dropped.
+    is_told = judgment.kind == _kind_of(judgment.judge)
+    unnamed = replace(judgment, judge=UNKNOWN, kind="human") if is_told else judgment
     rest = with_each(case, judgment=lambda vote: unnamed if vote is judgment else vote)
     count_lost(rest, dropped, _CHATBOT_ARENA.supports)
-    winner = _WINNERS[verdict_from(case.responses[0].id, judgment)]
-    exact_winner, read_language = (judgment.meta or {}).get("winner"), form.get("language")
+    verdict = verdict_from(case.responses[0].id, judgment)
+    exact_winner, read_language = str((judgment.meta or {}).get("winner")), form.get("language")
     is_same = read_language is not None and language_code(read_language) == case.prompt.language
     fields = {
         form.get("id_key", "question_id"): form.get("id", case.prompt.id),
         **dict(zip(_MODELS, (response.author for response in case.responses), strict=True)),
-        "winner": exact_winner if _VERDICTS.get(str(exact_winner)) == judgment.verdict == "tie" else winner,
+        "winner": exact_winner if LABELS.get(label_word(exact_winner)) == verdict else _WINNERS[verdict],
         form.get("judge_key", "judge"): None if judgment.judge == UNKNOWN else judgment.judge,
         **written_turns(parts, _SIDES, form.get("blocks")),
         "language": read_language if is_same else language_name(case.prompt.language),
