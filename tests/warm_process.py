@@ -68,6 +68,10 @@ class Process:
         """Wait so long for its end. Returns whether it has ended."""
         return bool(select.select([self._socket], [], [], seconds)[0])
 
+    def stderr(self):
+        """Return what it has written to stderr so far."""
+        return self._streams[1].read_text(encoding="utf-8", errors="replace")
+
     def kill(self, number):
         """Send it a signal. One that has ended meanwhile receives none."""
         with contextlib.suppress(ProcessLookupError):

@@ -2,6 +2,8 @@
 
 The caller's thread alone reads the requests, keeps the pace and yields the results, so that neither a ledger nor a pace
 needs a lock. A request that failed waits for its next try without a thread.
+
+The first stop signal (Ctrl-C) ends the sending, and what is under way is awaited: it may have to be paid for.
 """
 
 import heapq
@@ -16,9 +18,11 @@ from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
 from steelyard.core.errors import UserError
+from steelyard.core.text import number_of
 from steelyard.io.connections import Connections, RequestLimits
 from steelyard.io.http import Attempt, HttpReply, retry_wait
 from steelyard.io.pacing import RequestPace
+from steelyard.io.progress import InterruptedRun, log, postponed
 from steelyard.io.threads import outcome_of, start_thread
 
 Job = TypeVar("Job")
@@ -62,12 +66,13 @@ def dispatch(
 
     A transient failure is tried again after a wait that doubles, with jitter, and is at least what the server asks for;
     ``on_retry`` gets it before, with the number of the next try. Closing the iterator ends every exchange at once.
-    After an error of ``send`` nothing more is sent, and the error is raised when what was under way has been yielded:
-    it may have been paid for.
+    After an error of ``send`` or a first stop signal nothing more is sent; the error, or InterruptedRun, is raised when
+    what was under way has been yielded. A second signal acts as it would without this function.
     """
     dispatcher = _Dispatcher(send, limits, pace, on_retry)
     try:
-        yield from dispatcher.run(iter(jobs))
+        with postponed(dispatcher.stop):
+            yield from dispatcher.run(iter(jobs))
     finally:
         dispatcher.close()
 
@@ -81,13 +86,18 @@ class _Dispatcher(Generic[Job]):
         self.send, self.limits, self.pace, self.on_retry = send, limits, pace, on_retry
         self.connections = Connections()
         self.inbox: SimpleQueue[_Under[Job] | None] = SimpleQueue()
-        self.outbox: SimpleQueue[_Ended[Job]] = SimpleQueue()
+        self.outbox: SimpleQueue[_Ended[Job] | None] = SimpleQueue()
         self.threads: list[threading.Thread] = []
         self.num_running = 0
         self.delayed: list[tuple[float, int, _Under[Job]]] = []
         self.numbers = itertools.count()
         self.finished: deque[Finished[Job]] = deque()
-        self.error: UserError | None = None
+        self.error: UserError | InterruptedRun | None = None
+
+    def stop(self, number: int) -> None:
+        """Send nothing more, since a signal of this number was received; called while anything may be running."""
+        self.error = self.error or InterruptedRun(number)
+        self.outbox.put(None)
 
     def run(self, jobs: Iterator[Job]) -> "Generator[Finished[Job], None, None]":
         """Yield the results until every request has one."""
@@ -132,6 +142,8 @@ class _Dispatcher(Generic[Job]):
                 job = next(jobs)
             except StopIteration:
                 return False
+            if self.error is not None:  # a signal came while the request was made
+                break
             self._hand_over(_Under(job, 0, time.monotonic() + self.limits.total_seconds))
         return has_more
 
@@ -164,9 +176,14 @@ class _Dispatcher(Generic[Job]):
     def _collect(self, seconds: float | None) -> None:
         """Wait so long for a request to end, and take every one that has."""
         with suppress(Empty):
-            self._end(*self.outbox.get(timeout=seconds) if seconds != 0.0 else self.outbox.get_nowait())
+            ended = self.outbox.get(timeout=seconds) if seconds != 0.0 else self.outbox.get_nowait()
             while True:
-                self._end(*self.outbox.get_nowait())
+                if ended is not None:
+                    self._end(*ended)
+                elif self.num_running:
+                    awaited = number_of(self.num_running, "reply", "replies")
+                    log(f"stopping: nothing more is sent; waiting for {awaited} under way (Ctrl-C again stops at once)")
+                ended = self.outbox.get_nowait()
 
     def _end(self, under: "_Under[Job]", outcome: Callable[[], Attempt], started: float, now: float) -> None:
         self.num_running -= 1

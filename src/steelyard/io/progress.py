@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
@@ -27,6 +27,8 @@ _MIN_SECONDS_FOR_LAST_LINE = 2.0
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _SECONDS_OF_ONE_STOP = 3.0
 """Signals that follow the first within this time are the same request, in a process started by torchrun."""
+_SECONDS_OF_ONE_SIGNAL = 0.3
+"""An equal signal within this time of the first is the same: `timeout` signals a process and then its group."""
 
 
 class Bar(Protocol):
@@ -172,6 +174,24 @@ def deferred() -> Iterator[Callable[[], int]]:
         yield lambda: received[0]
 
 
+@contextmanager
+def postponed(stop: Callable[[int], None]) -> Iterator[None]:
+    """Call ``stop`` with the number of the first signal; further ones go to the handlers from before the block."""
+    received: tuple[int, float] | None = None
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        nonlocal received
+        if received is None:
+            received = number, time.monotonic()
+            stop(number)
+        elif number != received[0] or time.monotonic() - received[1] > _SECONDS_OF_ONE_SIGNAL:
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+
+    with _handled(answer) as before:
+        yield
+
+
 class _BothBars:
     """The bar on the terminal and the one of an observer."""
 
@@ -262,11 +282,7 @@ class _LogLines:
 
 @contextmanager
 def _answered(act: Callable[[int], None]) -> Iterator[None]:
-    """Call ``act`` at the first signal. Ignored signals (``nohup``) stay ignored; only the main thread gets signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
+    """Call ``act`` at the first signal of each kind; the second ends the process."""
     first: dict[int, float] = {}
 
     def answer(number: int, frame: FrameType | None) -> None:
@@ -281,13 +297,26 @@ def _answered(act: Callable[[int], None]) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
+    with _handled(answer):
+        yield
+
+
+@contextmanager
+def _handled(answer: Callable[[int, FrameType | None], None]) -> Iterator[dict[int, Any]]:
+    """Handle stop signals in the block, given the handlers before. Ignored ones (``nohup``) stay ignored.
+
+    Only the main thread receives signals: in any other the block does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield {}
+        return
     numbers = [number for name in _SIGNALS if (number := getattr(signal, name, None)) is not None]
     before = {number: signal.getsignal(number) for number in numbers}
     for number, handler in before.items():
         if handler not in (signal.SIG_IGN, None):
             signal.signal(number, answer)
     try:
-        yield
+        yield before
     finally:
         for number, handler in before.items():
             if handler is not None:
