@@ -92,6 +92,11 @@ def test_a_second_call_changes_nothing(cases, tmp_path):
     assert backbone(cases, tmp_path / "out", TINY) == run
 
 
+def test_no_progress_bar_of_transformers_appears(cases, tmp_path, capfd):
+    backbone(cases, tmp_path / "out", TINY)
+    assert "Writing" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("config", [Config(hidden_size=48), Config(num_layers=0), Config(vocabulary=0)])
 def test_sizes_that_make_no_network_are_refused(cases, tmp_path, config):
     with pytest.raises(ConfigError, match="backbone"):

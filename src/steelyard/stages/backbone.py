@@ -123,9 +123,12 @@ def _network(tokenizer: Any, config: Config) -> Any:
 
 
 def _save(result: Result, network: Any, tokenizer: Any) -> None:
+    from steelyard.networks.loading import quiet
+
     with tempfile.TemporaryDirectory(dir=result.folder, prefix=".saving-") as name:
-        network.save_pretrained(name)
-        tokenizer.save_pretrained(name)
+        with quiet():
+            network.save_pretrained(name)
+            tokenizer.save_pretrained(name)
         for path in sorted(Path(name).iterdir()):
             move_into_place(path, result.path(path.name))
 

@@ -65,21 +65,23 @@ def unpack(folder: Path) -> int:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
+    from steelyard.networks.loading import quiet
     from steelyard.networks.pretrained import load_pretrained
 
     with tempfile.TemporaryDirectory() as source:
         file = Path(source) / weights.MODEL_NAME
         weights.assemble(file)
         settings = GgufConfig(dequantize=True)
-        model = load_pretrained(
-            AutoModelForCausalLM,
-            source,
-            gguf_file=file.name,
-            quantization_config=settings,
-            dtype=torch.bfloat16,
-        )
-        model.save_pretrained(folder)
-        load_pretrained(AutoTokenizer, source, gguf_file=file.name).save_pretrained(folder)
+        with quiet():
+            model = load_pretrained(
+                AutoModelForCausalLM,
+                source,
+                gguf_file=file.name,
+                quantization_config=settings,
+                dtype=torch.bfloat16,
+            )
+            model.save_pretrained(folder)
+            load_pretrained(AutoTokenizer, source, gguf_file=file.name).save_pretrained(folder)
     return sum(weight.numel() for weight in model.parameters())
 
 

@@ -50,6 +50,42 @@ def test_a_prompt_that_cannot_be_told_is_refused_not_guessed(row):
         read("trl", row)
 
 
+def test_the_language_and_category_of_a_row_are_those_of_its_prompt():
+    row = {"prompt": "q", "chosen": "a", "rejected": "b", "language": "Chinese", "category": "Open QA", "source": "s"}
+    (one,), _ = read("trl", row)
+    assert (one.prompt.language, one.prompt.category, one.prompt.meta) == ("zh", ("Open QA",), {"source": "s"})
+    assert write_texts("trl", one) == [row]
+    renamed = msgspec.structs.replace(
+        one, prompt=msgspec.structs.replace(one.prompt, language="ar", category=("Code",))
+    )
+    assert write_texts("trl", renamed) == [row | {"language": "ar", "category": "Code"}]
+
+
+@pytest.mark.parametrize("cells", [{"lang": "zh-CN"}, {"language": "python", "lang": "zh-CN"}])
+def test_the_language_can_stand_under_lang_and_what_names_none_stays_as_it_is(cells):
+    row = {"prompt": "q", "chosen": "a", "rejected": "b", **cells}
+    (one,), _ = read("trl", row)
+    assert one.prompt.language == "zh-CN"
+    assert one.prompt.meta == ({"language": "python"} if "language" in cells else None)
+    assert write_texts("trl", one) == [row]
+
+
+@pytest.mark.parametrize("language", [None, "", 3, ["zh"]])
+@pytest.mark.parametrize("category", [None, "", ["Open QA", "Facts"], {"name": "x"}])
+def test_cells_that_are_no_texts_come_back_as_they_are(language, category):
+    row = {"prompt": "q", "chosen": "a", "rejected": "b", "language": language, "category": category}
+    (one,), _ = read("trl", row)
+    assert (one.prompt.language, one.prompt.category) == (None, ())
+    assert write_texts("trl", one) == [row]
+
+
+def test_a_category_of_several_tiers_is_counted_for_a_column_has_one_type():
+    one = case(responses="ab", ranking=(("a",), ("b",)), category=("Open", "Facts"), language="zh")
+    dropped = Counter()
+    (row,) = build("formats", "trl").write([one], dropped)
+    assert (row["language"], "category" in row, dropped["category"]) == ("zh", False, 1)
+
+
 def test_a_margin_is_a_listed_pair_both_ways():
     (one,), _ = read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": 2})
     assert one.pairs == (Pair(better=one.responses[0].id, worse=one.responses[1].id, margin=2.0),)

@@ -11,12 +11,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Pair, Ranking, Rating, Response
 from steelyard.curation.column_names import prompt_name
 from steelyard.curation.format_support import count_lost
 from steelyard.curation.uniform_columns import MARGIN
+from steelyard.plugins.formats._languages import prompt_cells, prompt_fields
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
@@ -259,7 +262,9 @@ class PairFormat(NamedTuple):
     ``keys``, ``turn_keys``, ``null_keys`` and ``required`` are those of `RowFormat`. ``fits`` selects the cases to
     write; ``row_of`` returns null for an unfit pair: the whole case is then counted and not written. ``id_key`` is the
     key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted. A text under ``system`` is a
-    system turn, unless the format has its own rule for this key; it is written there where ``has_system_key``.
+    system turn, unless the format has its own rule for this key; it is written there where ``has_system_key``. Texts
+    under ``language`` and ``category`` are the prompt's, under the same condition, and are written again; a category of
+    several tiers is not: a column has values of one type.
     """
 
     kind: str
@@ -281,15 +286,22 @@ class PairFormat(NamedTuple):
 
     def format(self) -> RowFormat:
         """Return the format of the rows."""
-        shared = (self.kind, self.keys, self.supports, self.matches, self._case, self._rows)
+        shared = (self.kind, self.keys, self._carried, self.matches, self._case, self._rows)
         return RowFormat(
             *shared,
             turn_keys=self.turn_keys,
             turn_fields=self.turn_fields,
             required=self.required,
             worse_keys=self.worse_keys,
-            text_key="" if _SYSTEM in self.keys else _SYSTEM,
+            reads_text=self._reads_text,
         )
+
+    def _reads_text(self, key: str, text: str) -> bool:
+        return key not in self.keys and (key == _SYSTEM or bool(prompt_fields({key: text}, ())))
+
+    @property
+    def _carried(self) -> frozenset[str]:
+        return self.supports | ({"language"} - {*self.keys})
 
     def _case(self, reader: CaseReader) -> Case:
         """Return a case of two tiers; a margin becomes a listed pair, and scores become ratings."""
@@ -297,16 +309,21 @@ class PairFormat(NamedTuple):
         turns, form = self.parse(row, reader.warnings)
         margin = row.number(MARGIN) if self.has_margin else None
         form = form | {"null": row.nulls(self.null_keys)} | (self.scores.form(row) if self.scores else {})
-        prompt_id: JsonObject = {}
+        fields: JsonObject = {}
         if self.id_key is not None:
             row_id = row.text(self.id_key)
-            prompt_id = {"id": reader.ids.take_shared(row_id)}
-            form["id"] = None if prompt_id["id"] == row_id else row_id
+            fields["id"] = reader.ids.take_shared(row_id)
+            form["id"] = None if fields["id"] == row_id else row_id
         system = None if _SYSTEM in self.keys else row.value.get(_SYSTEM)
+        known = [*self.keys]
         if isinstance(system, str) and system:
             turns = turns._replace(prompt=(Message(role="system", content=system), *turns.prompt))
-            prompt_id["meta"] = row.others((*self.keys, _SYSTEM))
-        prompt = reader.prompt(turns.prompt, **prompt_id)
+            known.append(_SYSTEM)
+        labels = prompt_fields(row.value, self.keys)
+        form["labels"] = {key: row.value[key] for key, _ in labels.values()} or None
+        fields |= {field: value for field, (_, value) in labels.items()}
+        known += form["labels"] or ()
+        prompt = reader.prompt(turns.prompt, meta=row.others(known), **fields)
         responses = reader.responses(turns[1:])
         better, worse = (response.id for response in responses)
         return Case(
@@ -330,13 +347,16 @@ class PairFormat(NamedTuple):
         case = taken.rest
         has_margins = self.has_margin and any(pair.margin is not None for pair in case.pairs or ())
         rows: list[JsonObject] = []
-        for pair in pair_rows(case, dropped, self.supports):
+        labels = prompt_cells(case.prompt, form.get("labels") or {}, self.keys)
+        is_held = len(case.prompt.category) == 1 and "category" not in self.keys
+        rest = replace(case, prompt=replace(case.prompt, category=())) if is_held else case
+        for pair in pair_rows(rest, dropped, self._carried):
             turns = pair.turns(case)
             is_apart = self.has_system_key and bool(turns.prompt) and turns.prompt[0].role == "system"
             row = self.row_of(turns._replace(prompt=turns.prompt[is_apart:]), form, dropped)
             if row is None:
                 return None
-            row |= {_SYSTEM: turns.prompt[0].content} if is_apart else {}
+            row |= labels | ({_SYSTEM: turns.prompt[0].content} if is_apart else {})
             row |= {MARGIN: pair.pair.margin} if has_margins else {}
             row |= {self.id_key: form.get("id", case.prompt.id)} if self.id_key else {}
             rows.append(row | (self.scores.write(pair, taken, form) if self.scores else {}))

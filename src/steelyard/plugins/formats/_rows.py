@@ -204,8 +204,8 @@ class RowFormat(NamedTuple):
     A row with a list of worse answers under one of ``worse_keys`` is read as a row for each of them. Where
     ``has_evidence_rows``, a row is one judgment, rating or answer, and a conversion joins the rows of one prompt.
     ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one gets ``~2`` and is
-    counted. ``required`` is the shape that the setting ``texts`` requires of all cases. A text under ``text_key`` is a
-    turn although it is none of ``keys``: a prompt's ``meta`` is not written there.
+    counted. ``required`` is the shape that the setting ``texts`` requires of all cases. ``reads_text``
+    says which further texts the format reads, by their key: a prompt's ``meta`` is not written there.
     """
 
     kind: str
@@ -225,7 +225,7 @@ class RowFormat(NamedTuple):
     has_evidence_rows: bool = False
     id_scope: Callable[[Prompt], Hashable] | None = None
     required: str | None = None
-    text_key: str = ""
+    reads_text: Callable[[str, str], bool] = lambda key, text: False
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows."""
@@ -259,8 +259,8 @@ class RowFormat(NamedTuple):
             num_cases += 1
             # A copy: ``rows_of`` may remove facts that no longer hold.
             form = dict(form_of(case, self.kind))
-            text = (case.prompt.meta or {}).get(self.text_key)
-            known = (*self.keys, self.text_key) if text and isinstance(text, str) else self.keys
+            texts = {key: text for key, text in (case.prompt.meta or {}).items() if text and isinstance(text, str)}
+            known = (*self.keys, *(key for key, text in texts.items() if self.reads_text(key, text)))
             for row in self.rows_of(case, form, dropped):
                 if self.id_scope is not None and "id" in row:
                     free = ids[self.id_scope(case.prompt)].take(str(row["id"]))
