@@ -46,4 +46,5 @@ def test_datasets():
     assert sy.Cases(dataset.select([3, 1])) == sy.Cases([parallel_cases()[3], parallel_cases()[1]])
     assert sy.Cases(dataset.filter(lambda row: row["prompt"]["language"] == "zh"))[0].key == ("p1", "zh")
     assert sy.Cases(datasets.Dataset.from_list(ROWS)).to_pairs(texts=True) == ROWS
-    assert datasets.Dataset.from_list(parallel_cases().to_pairs()).column_names == ["prompt", "chosen", "rejected"]
+    names = datasets.Dataset.from_list(parallel_cases().to_pairs()).column_names
+    assert names == ["prompt", "chosen", "rejected", "language"]
