@@ -204,8 +204,8 @@ class RowFormat(NamedTuple):
     A row with a list of worse answers under one of ``worse_keys`` is read as a row for each of them. Where
     ``has_evidence_rows``, a row is one judgment, rating or answer, and a conversion joins the rows of one prompt.
     ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one gets ``~2`` and is
-    counted. ``required`` is the shape that the setting ``texts`` requires of all cases. ``reads_text``
-    says which further texts the format reads, by their key: a prompt's ``meta`` is not written there.
+    counted. ``required`` is the shape that the setting ``texts`` requires of all cases. ``reads_text`` says
+    which further texts the format reads, by their key: a prompt's ``meta`` is not written there.
     """
 
     kind: str
