@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.judging.reply_parsing import read_choice
+from steelyard.judging.reply_parsing import read_choice, read_rating
 from steelyard.judging.reply_words import announces, negates
 from steelyard.judging.verdict_words import language_words
 
 AB = ("A", "B")
+M_REWARDBENCH = "ar cs de el en es fa fr he hi id it ja ko nl pl pt ro ru tr uk vi zh"
 SENTENCES = tomllib.loads(Path(__file__).with_name("verdict_sentences.toml").read_text(encoding="utf-8"))
 EACH = {
-    kind: [(language, text) for language, table in SENTENCES.items() for text in table[kind]]
-    for kind in ("plain", "negated", "letter", "none")
+    kind: [(language, text) for language, table in SENTENCES.items() for text in table.get(kind, ())]
+    for kind in ("plain", "negated", "letter", "none", "eight", "unrated")
 }
 
 
@@ -40,11 +41,55 @@ def test_a_line_that_does_not_choose_is_refused(language, text):
     assert read_choice(text, "letter", AB).value is None
 
 
-def test_the_languages_of_m_rewardbench_have_words_and_sentences():
-    codes = "ar cs de el en es fa fr he hi id it ja ko nl pl pt ro ru tr uk vi zh"
-    languages = set(codes.split())
-    assert languages <= set(language_words())
-    assert languages <= set(SENTENCES)
+@pytest.mark.parametrize(("language", "text"), EACH["eight"])
+def test_a_line_that_rates_is_read(language, text):
+    assert read_rating(text).value == "8"
+    assert read_rating(f"Some reasons.\n{text}").value == "8"
+
+
+@pytest.mark.parametrize(("language", "text"), EACH["unrated"])
+def test_a_line_that_does_not_rate_is_refused(language, text):
+    assert read_rating(text).value is None
+
+
+@pytest.mark.parametrize("language", M_REWARDBENCH.split())
+def test_the_languages_of_m_rewardbench_have_words_and_sentences(language):
+    assert {"plain", "negated", "letter", "none", "eight"} <= set(SENTENCES[language])
+    words = language_words()[language]
+    assert all((words.first, words.second, words.because, words.degrees, words.ratings, words.points, words.score))
+
+
+@pytest.mark.parametrize("language", M_REWARDBENCH.split())
+def test_an_answer_is_named_by_its_letter_number_or_place(language):
+    words = language_words()[language]
+    noun = words.answer[0]
+    for label, places in (("A", words.first), ("B", words.second)):
+        number = " AB".index(label)
+        names = [f"{noun} {label}", f"{noun} {number}", *(f"{place} {noun}" for place in places)]
+        names += [f"{noun} {place}" for place in places]
+        assert {name: read_choice(name, "letter", AB).value for name in names} == dict.fromkeys(names, label)
+
+
+@pytest.mark.parametrize("language", M_REWARDBENCH.split())
+def test_a_reason_leaves_a_verdict_and_one_that_turns_to_the_other_answer_does_not(language):
+    words, table = language_words()[language], SENTENCES[language]
+    turn = next(word for word in words.breaks if word not in words.because)
+    for because in words.because:
+        verdict = f"{table['letter'][0].rstrip('.。')}, {because} x"
+        assert read_choice(verdict, "letter", AB).value == "B", verdict
+        assert read_choice(f"{verdict}, {turn} A", "letter", AB).value is None, verdict
+        assert read_choice(f"{table['none'][0]}, {because} x", "letter", AB).value is None, because
+
+
+def test_a_place_is_an_answer_in_a_denied_clause_too():
+    assert read_choice("The first answer is not correct: [[B]]", "brackets", AB).value == "B"
+    assert read_choice("The second answer is not correct: [[B]]", "brackets", AB).value is None
+    assert read_choice("第一个回答不正确：[[B]]", "brackets", AB).value == "B"
+    assert read_choice("第二个回答不正确：[[B]]", "brackets", AB).value is None
+
+
+def test_a_clause_that_begins_with_the_verb_is_a_report():
+    assert read_choice("[[B]], says the first answer", "brackets", AB).value is None
 
 
 @pytest.mark.parametrize("language", language_words())

@@ -31,7 +31,7 @@ from steelyard.judging.reply_words import (
     without_quoted_blocks,
     without_thinking,
 )
-from steelyard.judging.verdict_lines import is_title, label_of_line, rating_of_line
+from steelyard.judging.verdict_lines import is_title, label_of_line, rating_of_line, with_letters
 
 Form = Literal[
     "brackets", "letter", "json", "output", "first_token",
@@ -214,7 +214,7 @@ def _spoilt(lines: Sequence[str], mark: re.Pattern[str], agreed: ParsedReply) ->
         for number, sentence in enumerate(_sentences(line)):
             if not mark.search(sentence):
                 continue
-            whole = mark.sub(VERDICT, f"{lead if not number else ''} {sentence}")
+            whole = with_letters(mark.sub(VERDICT, f"{lead if not number else ''} {sentence}"))
             if negates_verdict(whole, label):
                 return ParsedReply(None, "the verdict is negated")
             if reports_verdict(whole):

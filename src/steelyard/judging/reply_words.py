@@ -37,11 +37,12 @@ _FOLDED_LABEL = re.compile(_LABEL.pattern, re.ASCII | re.IGNORECASE)
 
 
 class _PlainForms(dict[int, str]):
-    """The plain form of each character, cached: NFKC, and square brackets for the brackets of other scripts."""
+    """The plain form of each character, cached: NFKC, and the brackets and digits of other scripts as [] and 0 to 9."""
 
     def __missing__(self, code: int) -> str:
         # One character at a time: NFKC of a whole text sorts runs of combining marks, in time quadratic in the run.
-        form = self[code] = unicodedata.normalize("NFKC", chr(code))
+        sign = unicodedata.normalize("NFKC", chr(code))
+        form = self[code] = str(unicodedata.decimal(sign)) if sign.isdecimal() and len(sign) == 1 else sign
         return form
 
 
@@ -254,11 +255,16 @@ def _at_conjunctions(clause: str) -> list[str]:
 
 
 def _report_end(folded: str) -> int | None:
-    """Return where the last report of the text ends: a verb of speaking, after a speaker where its language asks it."""
+    """Return where the last report of the text ends: a verb of speaking, after a speaker where its language asks it.
+
+    A clause may begin with the verb: "says the second answer".
+    """
     verbs, speakers = reporting()
     ends = [match.end() for match in verbs.finditer(folded)]
     for speaker, verb in speakers:
         first = speaker.search(folded)
         if first is not None:
             ends += [match.end() for match in verb.finditer(folded, first.end())]
+            opening = verb.match(folded, len(folded) - len(folded.lstrip()))
+            ends += [first.end()] if opening is not None and opening.end() < first.end() else []
     return max(ends, default=None)

@@ -1,60 +1,166 @@
-"""Lines that are nothing but a verdict or a rating: "B", "I choose answer B", "B is better than A", "score: 7/10".
+"""Lines that are a verdict or a rating, with reasons at most: "B", "The second answer is better, because …", "7/10".
 
-The sentences are those of ``data/verdict_words.toml``, by language. None of them can hold a negation.
+The sentences are those of ``data/verdict_words.toml``, by language. None of them can hold a negation. Reasons stand
+behind a verdict or before it, and none of them may report the verdict or end in another one.
 """
 
 import re
+from collections.abc import Callable
 from functools import cache
-from itertools import count
+from itertools import count, islice
 
-from steelyard.judging.reply_words import announces
-from steelyard.judging.verdict_words import announcement, any_of, language_words
+from steelyard.judging.reply_words import (
+    VERDICT,
+    announces,
+    last_sentence,
+    negates_verdict,
+    reports_verdict,
+    without_quotations,
+)
+from steelyard.judging.verdict_words import SIGNS, announcement, any_of, language_words, matching, whole_words
 
 _LONGEST_LINE = 200
 """A line that is nothing but a verdict is short; a limit keeps nested repetitions of its pattern cheap."""
 _MOST_LEADS = 2
+_MOST_PARTS = 6
 _NAME = r"[\[(\"'“「『«]*\s*(?P<{}>[A-Z])(?![A-Za-z])\s*[\])\"'”」』»]*"
 _ANY_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])", re.IGNORECASE)
+_QUOTED_LETTER = re.compile(r"[\"“「『«]\s*([A-Z])\s*[\"”」』»]")
+_OTHER_LETTER = "(?<![A-Za-z])(?!{})[A-D](?![A-Za-z])"
 _LEAD = re.compile(r"[:,、،]\s*")
 _STOP = r"\s*[.。!！।]?"
+_SENTENCE_END = re.compile(r"[.!?。！？।](?:\s+|(?<=[。！？।]))")
+_END = re.compile("[.!?。！？।؟]")
+_SIGNS = " ,.;:!(-\u2013\u2014、。،؛।"
 
 
 def label_of_line(line: str) -> str | None:
     """Return the label that a line names as the verdict, in any of several languages; null for any other line."""
-    words = " ".join(line.split())
-    if len(words) > _LONGEST_LINE or _ANY_LETTER.search(words) is None:
-        return None
-    return _label(words, leads=_MOST_LEADS)
+    words = with_letters(" ".join(line.split()))
+    plain = " ".join(matching("degrees").sub(" ", words).split())
+    for text in dict.fromkeys((words, plain, with_letters(plain, is_noun_needed=False))):
+        if label := _value(text, _label, is_title):
+            return label
+    return None
 
 
 def is_title(line: str) -> bool:
     """Return whether a line is the title of a part, such as "### Answer B" or "Answer B:"."""
     words = " ".join(line.split())
-    return len(words) <= _LONGEST_LINE and _title().fullmatch(words) is not None
+    return len(words) <= _LONGEST_LINE and _title().fullmatch(with_letters(words)) is not None
 
 
 def rating_of_line(line: str) -> str | None:
-    """Return the number of a line that is nothing but a rating; null for any other line."""
-    words = " ".join(line.split())
-    match = _rating().fullmatch(words) if len(words) <= _LONGEST_LINE else None
-    if match is None:
+    """Return the number of a line that is nothing but a rating and its reasons; null for any other line."""
+    return _value(" ".join(line.split()), _rating, str.isdecimal)
+
+
+def with_letters(text: str, *, is_noun_needed: bool = True) -> str:
+    """Return the text with the letter of an answer for its place: "the second answer" is "answer B"."""
+    nouned, alone = _places()
+    text = nouned.sub(lambda match: f"{match[match.lastindex or 0]} {'AABB'[(match.lastindex or 0) % 4 - 1]}", text)
+    return text if is_noun_needed else alone.sub(lambda match: "AB"[(match.lastindex or 0) - 1], text)
+
+
+def _value(text: str, read: Callable[[str], str | None], is_bare: Callable[[str], bool]) -> str | None:
+    """Return what the text or its first or last part says, where the other parts are reasons for it.
+
+    A sentence that is bare, a label or a number alone, is none of these parts unless a word such as "because" follows:
+    it may be the title or the number of a part.
+    """
+    whole = read(text)
+    if whole is not None:
+        return whole
+    text = without_quotations(_QUOTED_LETTER.sub(r"\1", text))
+    values = {_before_reasons(text, read, is_bare), _after_reasons(text, read, is_bare)} - {None}
+    return (values.pop() or None) if len(values) == 1 else None
+
+
+def _before_reasons(text: str, read: Callable[[str], str | None], is_bare: Callable[[str], bool]) -> str | None:
+    """Return what a text says before the reasons for it; null for nothing.
+
+    The empty text stands for a value that is taken back or reported.
+    """
+    because = {match.start() for match in islice(matching("because").finditer(text), _MOST_PARTS)}
+    ends = islice(_SENTENCE_END.finditer(text), _MOST_PARTS)
+    sentences = {match.start() for match in ends if match[0][0] not in "?？"}
+    for place in sorted(because | sentences):
+        head = text[:place].strip(_SIGNS)
+        value = read(head)
+        if value is None or (place not in because and is_bare(head)):
+            continue
+        return "" if _is_taken_back(text[place:].strip(_SIGNS), value, read, is_reason=place in because) else value
+    return None
+
+
+def _after_reasons(text: str, read: Callable[[str], str | None], is_bare: Callable[[str], bool]) -> str | None:
+    """Return what a text says after the reasons for it; as `_before_reasons` does."""
+    sentences = {match.end() for match in _SENTENCE_END.finditer(text)}
+    breaks, because = [*matching("breaks").finditer(text)], {*map(re.Match.end, matching("because").finditer(text))}
+    clauses = {match.end() for match in (*breaks, *matching("ends").finditer(text))} - because
+    clauses |= {match.start() for match in breaks if match.end() in clauses}
+    if matching("breaks").match(text) or matching("because").match(text):
+        clauses |= {match.end() for match in re.finditer("[,、،]", text)}
+    for place in sorted(sentences | clauses, reverse=True)[:_MOST_PARTS]:
+        rest = text[place:].strip(_SIGNS)
+        value = read(rest)
+        if value is None or (place in sentences and is_bare(rest)):
+            continue
+        sentence = f"{last_sentence(text[:place])} {VERDICT}"
+        is_denied = negates_verdict(sentence, value if value.isalpha() else None)
+        is_named = text[:place].rstrip(" ").endswith(":") and _ANY_LETTER.search(sentence) is not None
+        return "" if is_denied or is_named or reports_verdict(sentence) else value
+    return None
+
+
+def _is_taken_back(rest: str, value: str, read: Callable[[str], str | None], *, is_reason: bool) -> bool:
+    """Return whether what follows a value asks, denies or reports it, has another one, or turns to another answer."""
+    rest = with_letters(rest, is_noun_needed=False)
+    first, *others = [part.strip(_SIGNS) for part in _SENTENCE_END.split(rest)]
+    end = _END.search(rest)
+    if (end is not None and end[0] in "?？؟") or any(read(part) not in (None, value) for part in (first, *others)):
+        return True
+    # A reason may deny, and may report what an answer says; a clause behind it reports the verdict.
+    clauses = re.split("[,;]", first) if is_reason else ["", first]
+    sentence = f"{VERDICT}, {clauses[-1]}" if len(clauses) > 1 else VERDICT
+    label = value if value.isalpha() else None
+    if reports_verdict(sentence) or (not is_reason and negates_verdict(sentence, label)):
+        return True
+    turns = (match for match in matching("breaks").finditer(rest) if not matching("because").match(match[0]))
+    turn = next(turns, None) if label else None
+    return turn is not None and re.search(_OTHER_LETTER.format(label), rest[turn.end() :]) is not None
+
+
+def _label(words: str, *, leads: int = _MOST_LEADS) -> str | None:
+    if len(words) > _LONGEST_LINE or _ANY_LETTER.search(words) is None:
         return None
-    lead = match["lead"].casefold()
-    names_score = _score().search(lead) is not None
-    return match["number"] if not lead.strip(" [*") or (names_score and _score_lead().fullmatch(lead)) else None
-
-
-def _label(words: str, *, leads: int) -> str | None:
     for pattern in _verdicts():
         match = pattern.fullmatch(words)
         if match is not None:
             names = match.groupdict()
             others = {name.upper() for key, name in names.items() if key != "label" and name}
-            return None if names["label"].upper() in others else names["label"]
+            label = names["label"].upper()
+            return None if label in others else label
     lead = _LEAD.search(words)
     if lead is None or not leads or not announces(words[: lead.start()]):
         return None
+    if reports_verdict(words[: lead.end()] + VERDICT):
+        return None
     return _label(words[lead.end() :], leads=leads - 1)
+
+
+def _rating(words: str) -> str | None:
+    if len(words) > _LONGEST_LINE:
+        return None
+    for pattern in _ratings():
+        if (match := pattern.fullmatch(words)) is not None:
+            return match["number"]
+    match = _scores().fullmatch(words)
+    if match is None:
+        return None
+    lead = match["lead"].casefold()
+    names_score = _score().search(lead) is not None
+    return match["number"] if not lead.strip(" [*") or (names_score and _score_lead().fullmatch(lead)) else None
 
 
 @cache
@@ -80,9 +186,43 @@ def _answers() -> str:
 
 
 @cache
-def _rating() -> re.Pattern[str]:
-    points = any_of({word for words in language_words().values() for word in words.points})
-    return re.compile(rf"(?P<lead>\D*?)\[*\s*(?P<number>\d+)\s*\]*\s*(?:/\s*10|{points})?{_STOP}", re.IGNORECASE)
+def _places() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of an answer's place with a noun, two groups for each letter of a language, and without."""
+    nouned, alone = list[str](), dict[str, list[str]]({"first": [], "second": []})
+    for words in language_words().values():
+        if not words.first:
+            continue
+        noun = f"({any_of(words.answer)})"
+        for number, (name, places) in enumerate({"first": words.first, "second": words.second}.items(), start=1):
+            place = any_of(places)
+            pattern = rf"{place}\s?{noun}|{noun}\s?(?:{place}|{number}(?!\d))"
+            nouned.append(pattern if words.inside else rf"(?<![{SIGNS}])(?:{pattern})(?![{SIGNS}])")
+            alone[name].append(place if words.inside else whole_words(places))
+    pairs = [f"({'|'.join(patterns)})" for patterns in alone.values()]
+    return re.compile("|".join(nouned), re.IGNORECASE), re.compile("|".join(pairs), re.IGNORECASE)
+
+
+@cache
+def _ratings() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of sentences that give a rating, of each language."""
+    points = rf"(?:\s*/\s*10|\s*{_points()})"
+    number = r"\[*\s*(?P<number>\d+)\s*\]*"
+    patterns = list[re.Pattern[str]]()
+    for words in language_words().values():
+        for template in words.ratings:
+            text = template.replace("{answer}", rf"(?:{any_of(words.answer)}\s?)?")
+            text = text.replace("{n}", rf"{number}{points}?").replace("{p}", number + points)
+            patterns.append(re.compile(text + _STOP, re.IGNORECASE))
+    return tuple(patterns)
+
+
+def _points() -> str:
+    return any_of({word for words in language_words().values() for word in words.points})
+
+
+@cache
+def _scores() -> re.Pattern[str]:
+    return re.compile(rf"(?P<lead>\D*?)\[*\s*(?P<number>\d+)\s*\]*\s*(?:/\s*10|{_points()})?{_STOP}", re.IGNORECASE)
 
 
 @cache

@@ -34,6 +34,11 @@ class LanguageWords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     verdicts: tuple[str, ...]
     score: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
+    ratings: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+    degrees: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ("",)
     common: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
@@ -82,7 +87,8 @@ def matching(field: str) -> re.Pattern[str]:
     whole, inside = set[str](), set[str]()
     for words in language_words().values():
         for word in getattr(words, field):
-            (inside if words.inside else whole).add(fold(word))
+            # A word that begins with a sign holds its bounds.
+            (inside if words.inside or word.startswith(",") else whole).add(fold(word))
     alternatives = [whole_words(whole)] * bool(whole) + [any_of(inside)] * bool(inside)
     return re.compile("|".join(alternatives), re.IGNORECASE)
 
