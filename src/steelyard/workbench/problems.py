@@ -20,7 +20,7 @@ from steelyard.io.progress import log
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LoginNeeded, visitor_of
 from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
-from steelyard.workbench.views.pages import language_of, page, refusal_text
+from steelyard.workbench.views.pages import language_of, page, refusal_text, words_of
 
 _FORM_LIMITS = ("exceeded maximum size", "Too many f")
 """What the parser of forms says of a field, a part or a number of them that is too large, with status 400."""
@@ -29,24 +29,34 @@ _NO_ROOM = "the disk of the workbench is full; tell an administrator, and send i
 _RETRY = MappingProxyType({"retry-after": "10"})
 """When to ask a database again that does not answer: it may be starting."""
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+_Sentence = Callable[[Mapping[str, str]], str]
+"""Returns a reason in the words of a language."""
+
+
+def _is_interface(request: Request) -> bool:
+    """Tell whether only programs send such a request: they read English."""
+    return request.url.path.startswith("/api/")
 
 
 def _wants_data(request: Request) -> bool:
-    return request.url.path.startswith("/api/") or "application/json" in request.headers.get("accept", "")
+    return _is_interface(request) or "application/json" in request.headers.get("accept", "")
 
 
 def _on_login_needed(request: Request, error: LoginNeeded) -> Response:
     if _wants_data(request):
         reason = "log in, or send a token: Authorization: Bearer TOKEN"
-        return JSONResponse({"error": reason}, 401, {"www-authenticate": "Bearer"})
+        return _answer(request, None, 401, reason, {"www-authenticate": "Bearer"})
     return RedirectResponse("/login", 303)
 
 
 def _on_http_error(request: Request, error: HTTPException) -> Response:
-    is_too_large = error.status_code == 400 and any(words in error.detail for words in _FORM_LIMITS)
+    is_unreadable = error.status_code == 400
+    is_too_large = is_unreadable and any(words in error.detail for words in _FORM_LIMITS)
     headers = dict(error.headers or {})
     if error.status_code == 405 and (methods := _methods(request)):
         headers["Allow"] = ", ".join(methods)
+    if is_unreadable and not is_too_large:
+        return _problem(request, 400, error.detail, headers, sentence=lambda words: words["refused unreadable"])
     return _problem(request, 413 if is_too_large else error.status_code, error.detail, headers)
 
 
@@ -66,7 +76,8 @@ def _on_wrong_request(request: Request, error: RequestValidationError) -> Respon
     is_json = "json" in request.headers.get("content-type", "")
     if not is_json and any(each["loc"] == ("body",) and each["type"] != "missing" for each in error.errors()):
         reasons += "; send Content-Type: application/json"
-    return _problem(request, 422, reasons)
+    fields = ", ".join(dict.fromkeys(str(each["loc"][-1]) for each in error.errors()[:5]))
+    return _problem(request, 422, reasons, sentence=lambda words: words["refused fields"].format(fields=fields))
 
 
 def _on_user_error(request: Request, error: UserError) -> Response:
@@ -76,7 +87,8 @@ def _on_user_error(request: Request, error: UserError) -> Response:
         return _on_unavailable(request, away)
     except NoRoomError as full:
         return _on_no_room(request, full)
-    return _problem(request, 400, refusal_text(error, language_of(request, visitor)))
+    reason = refusal_text(error, language_of(request, visitor))
+    return _problem(request, 400, str(error), sentence=lambda _: reason)
 
 
 def _on_no_room(request: Request, error: NoRoomError) -> Response:
@@ -98,7 +110,8 @@ def _on_transition_refused(request: Request, error: TransitionRefused) -> Respon
 
 
 def _on_unstorable(request: Request, error: Exception) -> Response:
-    return _problem(request, 400, "a number is too large, or a text has characters that cannot be stored")
+    reason = "a number is too large, or a text has characters that cannot be stored"
+    return _problem(request, 400, reason, sentence=lambda words: words["refused unstorable"])
 
 
 def on_fault(request: Request, error: Exception, *, headers: Sequence[tuple[bytes, bytes]]) -> Response:
@@ -111,23 +124,48 @@ def on_fault(request: Request, error: Exception, *, headers: Sequence[tuple[byte
 
 def refuse_host(request: Request) -> Response:
     """Answer a request for a host that is not this workbench, without a word of what is in it."""
-    return _answer(request, None, 400, "the workbench is not opened by this name: see --public-name")
+    reason = "the workbench is not opened by this name: see --public-name"
+    return _answer(request, None, 400, reason, sentence=lambda words: words["refused host"])
 
 
-def _problem(request: Request, status: int, reason: str, headers: Mapping[str, str] = _NO_HEADERS) -> Response:
+def _problem(
+    request: Request,
+    status: int,
+    reason: str,
+    headers: Mapping[str, str] = _NO_HEADERS,
+    *,
+    sentence: _Sentence | None = None,
+) -> Response:
     visitor = None
-    if not _wants_data(request):
+    if not _is_interface(request):
         try:
             visitor = visitor_of(request)
         except (NoRoomError, UnavailableError) as error:
             # The page says what it is about, whoever reads it.
             log(f"error: {error}")
-    return _answer(request, visitor, status, reason, headers)
+    return _answer(request, visitor, status, reason, headers, sentence=sentence)
 
 
 def _answer(
-    request: Request, visitor: Visitor | None, status: int, reason: str, headers: Mapping[str, str] = _NO_HEADERS
+    request: Request,
+    visitor: Visitor | None,
+    status: int,
+    reason: str,
+    headers: Mapping[str, str] = _NO_HEADERS,
+    *,
+    sentence: _Sentence | None = None,
 ) -> Response:
+    """Return the answer: ``reason`` for programs, ``sentence`` for people.
+
+    Without a sentence people read in English the reason, too, and in another language the words of the status.
+    """
+    if not _is_interface(request):
+        language = language_of(request, visitor)
+        words = words_of(language)
+        if sentence is not None:
+            reason = sentence(words)
+        elif language != "en":
+            reason = words.get(f"problem_{status}", words["problem_other"])
     if _wants_data(request):
         return JSONResponse({"error": reason}, status, dict(headers))
     values = {"number": status, "reason": reason, "before": _page_before(request)}

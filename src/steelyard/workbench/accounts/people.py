@@ -40,6 +40,7 @@ from steelyard.workbench.storage.account_names import (
 )
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredApiToken,
     StoredKey,
@@ -345,8 +346,12 @@ def _visitor(person: Row, csrf: str | None) -> Visitor:
 
 def _hash_password(password: str) -> str:
     if not _FEWEST_CHARACTERS <= len(password) <= _MOST_CHARACTERS:
-        raise ConfigError(
-            f"a password of {len(password)} characters", where="password", allowed=f"{_FEWEST_CHARACTERS} or more"
+        raise RefusedError(
+            f"a password of {len(password)} characters",
+            words="password",
+            values={"fewest": str(_FEWEST_CHARACTERS), "most": f"{_MOST_CHARACTERS:,}"},
+            where="password",
+            allowed=f"{_FEWEST_CHARACTERS} or more",
         )
     return _hasher.hash(password)
 

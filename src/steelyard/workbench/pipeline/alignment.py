@@ -14,15 +14,15 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, Layer, TransitionRefused
-from steelyard.core.errors import ConfigError
 from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, letters_of, settle_if_agreed
 from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import category_spellings
-from steelyard.workbench.pipeline.submissions import check_answer, filed_guideline
+from steelyard.workbench.pipeline.submissions import check_answer, check_discards, filed_guideline
 from steelyard.workbench.storage.audit_log import Deed, record, seal
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredItem,
@@ -84,7 +84,7 @@ class AlignmentPage(NamedTuple):
 def items_to_align(session: Session, person: int, wanted: QueuePage = FIRST_PAGE) -> AlignmentPage:
     """Return a page of the items that a person has to align with others, those that wait longest on the first page.
 
-    Within a page those come first that wait for this person. Raises ConfigError for an ``after`` that no page has.
+    Within a page those come first that wait for this person. Raises RefusedError for an ``after`` that no page has.
     """
     items = _on_page(session, _ALIGNING, wanted, person)
     evidence = evidence_of(session, items)
@@ -133,7 +133,7 @@ def items_to_settle(session: Session, layer: Layer, person: int, wanted: QueuePa
 def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) -> list[StoredItem]:
     """Return a page of the items in a state that the person may decide on, those that wait longest first.
 
-    Raises ConfigError for an ``after`` that no page has.
+    Raises RefusedError for an ``after`` that no page has.
     """
     return _on_page(
         session, select(StoredItem).where(StoredItem.state == state, ~has_worked_on(person)), wanted, person
@@ -153,9 +153,8 @@ def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage,
         try:
             place = float(moment), int(number)
         except ValueError:
-            raise ConfigError(
-                f"{wanted.after[:50]!r} is not a place in a queue", where="after", do="open it anew"
-            ) from None
+            problem = f"{wanted.after[:50]!r} is not a place in a queue"
+            raise RefusedError(problem, words="queue place", where="after", do="open it anew") from None
         statement = statement.where(tuple_(StoredItem.changed_at, StoredItem.id) > tuple_(*map(literal, place)))
     in_order = statement.order_by(StoredItem.changed_at, StoredItem.id).limit(_PAGE)
     return list(session.scalars(in_order, {"person": person}))
@@ -191,10 +190,12 @@ def _answered_by(person: int | InstrumentedAttribute[int], stages: Sequence[str]
     )
 
 
-def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, person: int, at: float) -> bool:
+def propose(
+    session: Session, item: int, task: int, answer: TaskAnswer, *, person: int, at: float, seconds: float = 0.0
+) -> bool:
     """Store a person's proposal for a task. Returns whether it settles the task: all its people agree on every point.
 
-    Raises TransitionRefused where the task is settled already or the item has moved on, and ConfigError for an answer
+    Raises TransitionRefused where the task is settled already or the item has moved on, and RefusedError for an answer
     that contradicts itself, or that gives up.
     """
     locked, evidence = _open_task(session, item, task, state="aligning")
@@ -202,7 +203,7 @@ def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, perso
         raise TransitionRefused("the task is not of this person")
     _check(session, locked, evidence, answer)
     evidence.proposals[person] = answer
-    stored = _store(session, evidence, answer, stage="proposal", person=person, at=at)
+    stored = _store(session, evidence, answer, stage="proposal", person=person, at=at, seconds=seconds)
     record(session, Deed("proposed", "task", task, person, seal(stored)), at=at)
     if evidence.proposals.keys() < evidence.answers.keys():
         return False
@@ -212,11 +213,21 @@ def propose(session: Session, item: int, task: int, answer: TaskAnswer, *, perso
     return True
 
 
-def settle(session: Session, item: int, task: int, answer: TaskAnswer, *, layer: Layer, person: int, at: float) -> None:
+def settle(
+    session: Session,
+    item: int,
+    task: int,
+    answer: TaskAnswer,
+    *,
+    layer: Layer,
+    person: int,
+    at: float,
+    seconds: float = 0.0,
+) -> None:
     """Store the decision of a layer on a task. Raises as `propose`."""
     locked, evidence = _open_task(session, item, task, state=_STATE_OF[layer])
     _check(session, locked, evidence, answer)
-    _settle(session, locked, evidence, answer, stage=layer, person=person, at=at)
+    _settle(session, locked, evidence, answer, stage=layer, person=person, at=at, seconds=seconds)
 
 
 def pass_on(session: Session, item: int, reason: str, *, state: str, person: int, at: float) -> None:
@@ -233,7 +244,7 @@ def pass_on(session: Session, item: int, reason: str, *, state: str, person: int
 
 
 def add_remark(session: Session, item: StoredItem, text: str, *, person: int, at: float) -> None:
-    """Keep a remark of the discussion of an item. Raises ConfigError for an empty or overlong one.
+    """Keep a remark of the discussion of an item. Raises RefusedError for an empty or overlong one.
 
     The latest remark sent once more, by a second click or a connection that broke, is the same remark.
     """
@@ -269,12 +280,11 @@ def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: T
     texts = {response.id: response_text(response) for response in case.responses}
     shown = {response: texts[response] for response in evidence.task.responses}
     if answer.cannot_judge is not None:
-        raise ConfigError("the answer gives no verdict", where="answer", do="say that you cannot settle the item")
+        problem = "the answer gives no verdict"
+        raise RefusedError(problem, words="no verdict", where="answer", do="say that you cannot settle the item")
     settings = settings_of(session.get_one(StoredProject, item.project_id))
     check_answer(evidence.task.kind, answer, shown, settings, letters_of(item, case))
-    if unknown := set(answer.discarded.values()) - set(settings.discard_reasons):
-        allowed = ", ".join(settings.discard_reasons)
-        raise ConfigError(f"{sorted(unknown)[0]!r} is no reason to discard", where="answer", allowed=allowed)
+    check_discards(answer, settings.discard_reasons)
 
 
 def _settle(
@@ -286,8 +296,9 @@ def _settle(
     stage: str,
     person: int,
     at: float,
+    seconds: float = 0.0,
 ) -> None:
-    stored = _store(session, evidence, answer, stage=stage, person=person, at=at)
+    stored = _store(session, evidence, answer, stage=stage, person=person, at=at, seconds=seconds)
     record(session, Deed("task settled", "task", evidence.task.id, person, {"stage": stage, **seal(stored)}), at=at)
     settings = settings_of(session.get_one(StoredProject, item.project_id))
     remove_discarded(session, item, settings, person=person, at=at)
@@ -295,14 +306,14 @@ def _settle(
 
 
 def _store(
-    session: Session, evidence: TaskEvidence, answer: TaskAnswer, *, stage: str, person: int, at: float
+    session: Session, evidence: TaskEvidence, answer: TaskAnswer, *, stage: str, person: int, at: float, seconds: float
 ) -> StoredAnswer:
     stored = StoredAnswer(
         task_id=evidence.task.id,
         person_id=person,
         stage=stage,
         content=msgspec.to_builtins(answer),
-        seconds=0.0,
+        seconds=seconds,
         guideline_id=filed_guideline(session, evidence.task, person),
         at=at,
     )
@@ -314,7 +325,12 @@ def _store(
 def _checked(text: str, where: str) -> str:
     stripped = text.strip()
     if not stripped or len(stripped) > MOST_CHARACTERS:
-        raise ConfigError(
-            f"{len(stripped)} characters", where=where, allowed=f"1 to {MOST_CHARACTERS}", do="say it in words"
+        raise RefusedError(
+            f"{len(stripped)} characters",
+            words="remark",
+            values={"limit": f"{MOST_CHARACTERS:,}"},
+            where=where,
+            allowed=f"1 to {MOST_CHARACTERS}",
+            do="say it in words",
         )
     return stripped

@@ -12,7 +12,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import REVIEWED_BY, Layer, TransitionRefused
-from steelyard.core.errors import ConfigError
 from steelyard.core.text import natural_order
 from steelyard.workbench.pipeline.alignment import FIRST_PAGE, MOST_CHARACTERS, QueuePage, has_worked_on, waiting_items
 from steelyard.workbench.pipeline.gold_tasks import gold_from_finished
@@ -28,6 +27,7 @@ from steelyard.workbench.pipeline.projects import (
 )
 from steelyard.workbench.pipeline.tallies import void_gold
 from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredProject, StoredReview, StoredTask
 
 STATE_OF: dict[Layer, str] = {layer: state for state, layer in REVIEWED_BY.items()}
@@ -82,7 +82,7 @@ def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, perso
     """Store the decision of a layer on an item. Returns the item's state after it.
 
     Raises TransitionRefused where somebody else was faster, or has sent the item back and it came again with other
-    answers, and ConfigError for a rejection without a reason.
+    answers, and RefusedError for a rejection without a reason.
     """
     _check_reason(verdict)
     locked = lock_item(session, item)
@@ -129,8 +129,9 @@ def decide_batch(
 ) -> int:
     """Accept all items of a batch that wait for the layer, or send back all that are past the gate, finished ones too.
 
-    Items that the person annotated are left as they are. Returns the number of items that moved. Raises ConfigError for
-    a rejection without a reason, and TransitionRefused where no item is to be decided.
+    Items that the person annotated are left as they are. Returns the number of items that moved.
+
+    Raises RefusedError for a rejection without a reason, and TransitionRefused where no item is to be decided.
     """
     _check_reason(verdict)
     states = (STATE_OF[layer],) if verdict.is_accepted else _AFTER_THE_GATE
@@ -267,8 +268,10 @@ def _write_decision(
 def _check_reason(verdict: Verdict) -> None:
     reason = verdict.reason.strip()
     if len(reason) > MOST_CHARACTERS or not (reason or verdict.is_accepted):
-        raise ConfigError(
+        raise RefusedError(
             f"a reason of {len(reason)} characters",
+            words="remark",
+            values={"limit": f"{MOST_CHARACTERS:,}"},
             where="reason",
             allowed=f"1 to {MOST_CHARACTERS}",
             do="say what is to be done better",

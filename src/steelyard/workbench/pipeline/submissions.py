@@ -4,7 +4,7 @@ An answer is written once. The same one sent again, by an impatient click or a c
 so; one that comes after somebody else has taken the place is kept as a draft and refused.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from string import ascii_uppercase
 from typing import Literal, NamedTuple
 
@@ -12,10 +12,9 @@ import msgspec
 from sqlalchemy import ColumnElement, SQLColumnExpression, and_, bindparam, case, or_, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.answers import Problem, TaskAnswer, rename_responses
+from steelyard.annotation.answers import TaskAnswer, rename_responses
 from steelyard.annotation.pipeline import ItemEvent
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.core.errors import ConfigError
 from steelyard.workbench.pipeline.departures import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.disputes import evidence_of, settle_if_agreed
@@ -27,6 +26,7 @@ from steelyard.workbench.pipeline.queues import responses_shown, take_again
 from steelyard.workbench.pipeline.stopping_rule import ask_further
 from steelyard.workbench.pipeline.tallies import tally_answer, tally_gate
 from steelyard.workbench.storage.audit_log import Deed, record, seal
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -177,7 +177,7 @@ def lock_assignment(
 def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, seconds: float, at: float) -> Submitted:
     """Store an answer and, after the last one of an item, decide whether it passes the gate.
 
-    Raises ConfigError for an answer that is not complete or contradicts itself: no page of ours sends one.
+    Raises RefusedError for an answer that is not complete or contradicts itself: no page of ours sends one.
     """
     assignment, task, item, project, guideline = locked
     if assignment.state == "answered":
@@ -214,12 +214,13 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
 
 
 def _repeated(session: Session, locked: LockedAssignment, answer: TaskAnswer) -> Submitted:
-    """Return what became of an answer that was sent before. Raises ConfigError where another one is stored."""
+    """Return what became of an answer that was sent before. Raises RefusedError where another one is stored."""
     content = session.scalar(select(StoredAnswer.content).where(StoredAnswer.assignment_id == locked.assignment.id))
     assert content is not None, "an answered assignment has its answer"
     if msgspec.convert(content, TaskAnswer) == answer:
         return Submitted("stored before", locked.item.state)
-    raise ConfigError("this task is answered already", where="answer", do="open the next task")
+    problem = "this task is answered already"
+    raise RefusedError(problem, words="answered already", where="answer", do="open the next task")
 
 
 def pass_gate(
@@ -251,21 +252,10 @@ def pass_gate(
     pass_on_abandoned(session, [item], at=at)
 
 
-class AnswerRefusedError(ConfigError):
-    """An answer that is not complete or contradicts itself. ``problem``: what pages have words for.
-
-    ``letters`` are those of the responses that it is about, as the page names them.
-    """
-
-    def __init__(self, problem: Problem | Literal["misfit"], letters: Sequence[str], words: str) -> None:
-        super().__init__(words, where="answer", do="settle it before you submit")
-        self.open_point, self.letters = problem, tuple(letters)
-
-
 def check_answer(
     name: str, answer: TaskAnswer, shown: Mapping[str, str], settings: ProjectSettings, letters: Mapping[str, str]
 ) -> None:
-    """Raise AnswerRefusedError for an answer to a task of a kind that is not complete, or contradicts itself.
+    """Raise RefusedError for an answer to a task of a kind that is not complete, or contradicts itself.
 
     Also for one that no page sends. ``shown``: texts by response. ``letters``: what the page calls each response; an id
     often is the name of a model, which nobody who judges may see.
@@ -274,13 +264,28 @@ def check_answer(
     answer = rename_responses(answer, lambda response: letters.get(response, "?"), lambda _, span: span)
     shown = {letters[response]: text for response, text in shown.items()}
     if wrong := kind.misfits(answer, shown, catalogues_of(settings)):
-        raise AnswerRefusedError("misfit", (), f"the answer has {wrong[0]}")
+        raise RefusedError(f"the answer has {wrong[0]}", words="misfit", where="answer", do="reload the page")
     if answer.cannot_judge is not None and not answer.cannot_judge.strip():
-        raise ConfigError("no reason why it cannot be judged", where="answer", do="choose a reason")
+        problem = "no reason why it cannot be judged"
+        raise RefusedError(problem, words="no reason", where="answer", do="choose a reason")
     if open_points := kind.contradictions(answer, tuple(shown)):
         first = open_points[0]
         about = first.responses[1:] if first.problem == "missing entry" else first.responses
-        raise AnswerRefusedError(first.problem, about, f"{first.problem}: {', '.join(first.responses)}")
+        raise RefusedError(
+            f"{first.problem}: {', '.join(first.responses)}",
+            words=first.problem,
+            values={"responses": ", ".join(about)},
+            where="answer",
+            do="settle it before you submit",
+        )
+
+
+def check_discards(answer: TaskAnswer, reasons: Iterable[str]) -> None:
+    """Raise RefusedError for a response that is discarded for none of the reasons."""
+    allowed = tuple(reasons)
+    if unknown := sorted(set(answer.discarded.values()) - set(allowed)):
+        problem = f"{unknown[0][:50]!r} is not a reason"
+        raise RefusedError(problem, words="discard reason", where="answer", allowed=", ".join(allowed))
 
 
 def _is_complete(session: Session, item: StoredItem) -> bool:

@@ -31,6 +31,7 @@ from steelyard.workbench.storage.qualification_tables import (
     StoredQualificationRound,
     StoredQualificationTask,
 )
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredPerson, StoredProject
 
 Standing = Literal["not needed", "to do", "open", "passed", "failed", "no tasks"]
@@ -96,19 +97,21 @@ def answer_task(
 ) -> MarkedAnswer:
     """Store the answer to a task of a person's open round; the last one ends the round.
 
-    The same answer sent again is marked again. Raises ConfigError for a task that is not of the round, one that is
+    The same answer sent again is marked again. Raises RefusedError for a task that is not of the round, one that is
     answered otherwise already, and an answer that is not complete.
     """
     session.get_one(StoredPerson, person, with_for_update=True)
     latest = _latest_round(session, project, person)
     if latest is None or task not in latest.tasks:
-        raise ConfigError("the task is not of your qualification", where="task", do="reload the page")
+        problem = "the task is not of your qualification"
+        raise RefusedError(problem, words="misfit", where="task", do="reload the page")
     stored, content = session.get_one(StoredQualificationTask, task), msgspec.to_builtins(answer)
     answers = _answers(session, latest)
     earlier = next((each for each in answers if each.task_id == task), None)
     if earlier is not None:
         if msgspec.convert(earlier.content, TaskAnswer) != answer:
-            raise ConfigError("this task is answered already", where="answer", do="open the next task")
+            problem = "this task is answered already"
+            raise RefusedError(problem, words="answered already", where="answer", do="open the next task")
         return MarkedAnswer(stored, answer, earlier.num_same, earlier.num_points, latest.outcome != "open")
     _check(project, stored, answer, letters)
     reference = msgspec.convert(stored.reference, TaskAnswer)
@@ -240,7 +243,7 @@ def _answers(session: Session, of_round: StoredQualificationRound) -> list[Store
 def _check(
     project: StoredProject, task: StoredQualificationTask, answer: TaskAnswer, letters: Mapping[str, str] | None
 ) -> None:
-    """Raise ConfigError for an answer that no page sends, or that is not complete."""
+    """Raise RefusedError for an answer that no page sends, or that is not complete."""
     case = msgspec.json.decode(task.case_json, type=Case)
     shown = {response.id: response_text(response) for response in case.responses if response.id in task.responses}
     letters = letters or dict(zip(shown, ascii_uppercase, strict=False))

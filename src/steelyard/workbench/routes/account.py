@@ -10,7 +10,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
-from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.api_tokens import (
     LONGEST_TOKEN_DAYS,
     SCOPES,
@@ -34,6 +33,7 @@ from steelyard.workbench.accounts.people import (
 from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, visitor_of
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.pages import LANGUAGES, page
 
@@ -110,7 +110,8 @@ def account_page(request: Request, visitor: Anyone) -> Response:
 def change_language(request: Request, visitor: Anyone, language: Text) -> Response:
     """Set the language of the pages."""
     if language not in LANGUAGES:
-        raise ConfigError(f"{language!r} is no language of the pages", where="language", allowed=", ".join(LANGUAGES))
+        problem = f"{language[:20]!r} is no language of the pages"
+        raise RefusedError(problem, words="misfit", where="language", allowed=", ".join(LANGUAGES))
 
     def change(session: Session) -> None:
         session.get_one(StoredPerson, visitor.person).language = language

@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor, public_name
 from steelyard.workbench.accounts.permissions import Annotator, LoginNeeded
 from steelyard.workbench.figures.fit_keeper import FitKeeper
@@ -26,10 +25,17 @@ from steelyard.workbench.pipeline.changed_settings import reasons_so_far
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import rubric_of
 from steelyard.workbench.pipeline.queues import Seat, give_back, may_work, next_assignments, release
-from steelyard.workbench.pipeline.submissions import count_seconds, lock_assignment, save_draft, submit
+from steelyard.workbench.pipeline.submissions import (
+    check_discards,
+    count_seconds,
+    lock_assignment,
+    save_draft,
+    submit,
+)
 from steelyard.workbench.routes.brief_requests import BriefRequest, brief_route
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 from steelyard.workbench.views.pages import language_of, page, words_of
 from steelyard.workbench.views.task_views import blind_task_of, own_progress, view_tasks
@@ -57,13 +63,14 @@ ResultT = TypeVar("ResultT")
 
 
 def _answer_in(body: bytes) -> TaskAnswer:
-    """Return the answer in a body. Raises ConfigError for one that is not strictly a `TaskAnswer`."""
+    """Return the answer in a body. Raises RefusedError for one that is not strictly a `TaskAnswer`."""
     if len(body) > _LARGEST_ANSWER:
         raise HTTPException(413)
     try:
         return msgspec.json.decode(body, type=TaskAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"no answer to a task: {error}", where="the body of the request") from None
+        problem = f"no answer to a task: {error}"
+        raise RefusedError(problem, words="misfit", where="the body of the request") from None
 
 
 async def _read_answer(request: Request) -> TaskAnswer:
@@ -275,11 +282,10 @@ def check_person(visitor: Visitor, person: int | None) -> None:
 
 
 def _check_reasons(session: Session, project: StoredProject, answer: TaskAnswer) -> None:
-    """Raise ConfigError for a response that is discarded for a reason that the project never had."""
+    """Raise RefusedError for a response that is discarded for a reason that the project never had."""
     allowed = settings_of(project).discard_reasons
-    unknown = set(answer.discarded.values()) - set(allowed)
-    if unknown and (unknown := sorted(unknown - reasons_so_far(session, project))):
-        raise ConfigError(f"{unknown[0][:50]!r} is not a reason", where="answer", allowed=", ".join(allowed))
+    if not set(answer.discarded.values()) <= set(allowed):
+        check_discards(answer, (*allowed, *sorted(reasons_so_far(session, project) - set(allowed))))
 
 
 def _database(request: Request) -> Database:

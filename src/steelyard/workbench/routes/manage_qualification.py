@@ -21,7 +21,7 @@ from steelyard.workbench.routes.progress import documented
 from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description, request_body
 from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.views.pages import page
+from steelyard.workbench.views.pages import language_of, page, refusal_text
 from steelyard.workbench.views.uploads import read_upload
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
@@ -87,7 +87,7 @@ def decision(
     try:
         _decide(request, visitor.person, project, person, chosen=chosen, reason=reason)
     except ConfigError as error:
-        return _page(request, visitor, project, refusal=str(error), status=400)
+        return _page(request, visitor, project, refusal=refusal_text(error, language_of(request, visitor)), status=400)
     return RedirectResponse(f"/manage/projects/{project}/qualification", 303)
 
 

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.permissions import Annotator, RowNumber
+from steelyard.workbench.pipeline.submissions import check_discards
 from steelyard.workbench.qualification.rounds import answer_task, next_tasks
 from steelyard.workbench.routes.annotate import Seconds, SentAnswer, check_person, seat_in
 from steelyard.workbench.routes.request_bodies import KnownRoute
@@ -56,9 +56,7 @@ def round_answer(
             raise HTTPException(404)
         blind = blind_round_task(seat, row)
         stored = blind.stored(answer)
-        if unknown := set(stored.discarded.values()) - set(seat.settings.discard_reasons):
-            allowed = ", ".join(seat.settings.discard_reasons)
-            raise ConfigError(f"{min(unknown)[:50]!r} is not a reason", where="answer", allowed=allowed)
+        check_discards(stored, seat.settings.discard_reasons)
         letters = {response: letter for letter, response in blind.ids.items()}
         marked = answer_task(
             session, seat.project, visitor.person, task, stored, seconds=seconds, at=now, letters=letters

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from steelyard.core.errors import ConfigError
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
 from steelyard.core.text import is_one_line
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredPerson
 
 _ERASED = "erased"
@@ -19,10 +20,10 @@ def erased_name(pseudonym: str) -> str:
 
 
 def checked_name(name: str) -> str:
-    """Return a name to log in with, or that of a token, as it is stored. Raises ConfigError for one that is none."""
+    """Return a name to log in with, or that of a token, as it is stored. Raises RefusedError for one that is none."""
     stored = normalize_name(name)
     if not is_name(name) or not stored.isprintable() or stored.startswith(erased_name("P-")):
-        raise ConfigError(f"{name[:50]!r} is not a name", where="name", allowed=NAME_RULE)
+        raise RefusedError(f"{name[:50]!r} is not a name", words="name", where="name", allowed=NAME_RULE)
     return stored
 
 

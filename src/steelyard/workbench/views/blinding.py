@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from steelyard.annotation.answers import Span, TaskAnswer, rename_responses
 from steelyard.annotation.questions import LONGEST_TEXT
-from steelyard.core.errors import ConfigError
 from steelyard.responses.phrases import MASK
 from steelyard.stages.clean import installed_phrases
+from steelyard.workbench.storage.refusals import RefusedError
 
 _LONGEST_WORDS = 2000
 _MOST_SPANS = 200
@@ -83,7 +83,7 @@ class BlindTask(NamedTuple):
     ids: Mapping[str, str]
 
     def stored(self, answer: TaskAnswer) -> TaskAnswer:
-        """Return an answer of the page with the ids of the responses. Raises ConfigError for what no page sends."""
+        """Return an answer of the page with the ids of the responses. Raises RefusedError for what no page sends."""
         _check_size(answer)
         return rename_responses(answer, self._id_of, lambda letter, span: self._moved(letter, span, is_shown=False))
 
@@ -98,7 +98,8 @@ class BlindTask(NamedTuple):
 
     def _id_of(self, letter: str) -> str:
         if letter not in self.ids:
-            raise ConfigError(f"{letter[:20]!r} is not a response of the task", where="answer", allowed="A, B, C")
+            problem = f"{letter[:20]!r} is not a response of the task"
+            raise RefusedError(problem, words="misfit", where="answer", allowed="A, B, C")
         return self.ids[letter]
 
     def _moved(self, letter: str, span: Span, *, is_shown: bool) -> Span:
@@ -108,7 +109,8 @@ class BlindTask(NamedTuple):
         if is_shown:
             return (*text.shown_span(start, end), kind, remark)
         if not 0 <= start < end <= len(text.shown):
-            raise ConfigError(f"a span from {start} to {end} of {letter}", where="answer", allowed="within the text")
+            problem = f"a span from {start} to {end} of {letter}"
+            raise RefusedError(problem, words="misfit", where="answer", allowed="within the text")
         return (*text.stored_span(start, end), kind, remark)
 
 
@@ -123,13 +125,21 @@ def _check_size(answer: TaskAnswer) -> None:
     spans = [span for each in answer.spans.values() for span in each]
     words += [word for span in spans for word in span[2:]]
     if any(len(word or "") > _LONGEST_WORDS for word in words):
-        raise ConfigError("a reason is too long", where="answer", allowed=f"{_LONGEST_WORDS} characters")
+        raise _too_long("a reason is too long", _LONGEST_WORDS)
     if any(len(text) > LONGEST_TEXT for text in answer.entries.values()):
-        raise ConfigError("a text is too long", where="answer", allowed=f"{LONGEST_TEXT} characters")
+        raise _too_long("a text is too long", LONGEST_TEXT)
     if (
         len(spans) > _MOST_SPANS
         or len(answer.comparisons) > _MOST_COMPARISONS
         or len(answer.entries) > _MOST_ENTRIES
         or len(answer.ranking) > len(ascii_uppercase)
     ):
-        raise ConfigError("the answer has too many parts", where="answer", allowed=f"{_MOST_SPANS} marks")
+        problem, values = "the answer has too many parts", {"limit": f"{_MOST_SPANS}"}
+        raise RefusedError(
+            problem, words="too many marks", values=values, where="answer", allowed=f"{_MOST_SPANS} marks"
+        )
+
+
+def _too_long(problem: str, limit: int) -> RefusedError:
+    values, allowed = {"limit": f"{limit:,}"}, f"{limit} characters"
+    return RefusedError(problem, words="too long", values=values, where="answer", allowed=allowed)

@@ -22,6 +22,7 @@ from steelyard.core.errors import UserError
 from steelyard.core.names import escape_unseen
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED
+from steelyard.workbench.pipeline.projects import case_of
 from steelyard.workbench.pipeline.question_words import (
     category_name,
     choice_label,
@@ -29,13 +30,15 @@ from steelyard.workbench.pipeline.question_words import (
     question_in_words,
     reason_label,
 )
-from steelyard.workbench.pipeline.submissions import AnswerRefusedError
 from steelyard.workbench.pipeline.waiting import count_waiting
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
+from steelyard.workbench.storage.tables import StoredItem
 from steelyard.workbench.views.answer_markdown import LONGEST_RENDERED, safe_markdown
 
 FOLDER = Path(__file__).parents[1]
 LANGUAGES = ("en", "zh")
+_LONGEST_TITLE = 80
 
 
 def page(request: Request, template: str, visitor: Visitor | None, *, status: int = 200, **values: Any) -> HTMLResponse:
@@ -91,10 +94,11 @@ def shown_text(text: str, language: str) -> Markup:
 
 
 def refusal_text(error: UserError, language: str) -> str:
-    """Return why an answer was not stored, in the words of a page where there are any."""
-    if not isinstance(error, AnswerRefusedError):
-        return str(error)
-    return words_of(language)[f"refused {error.open_point}"].format(responses=", ".join(error.letters))
+    """Return why a request was refused, in the words of a page; a problem of managers without any is in English."""
+    words = words_of(language)
+    if isinstance(error, RefusedError) and error.words:
+        return words[f"refused {error.words}"].format(**error.values)
+    return words["refused in_english"].format(reason=error)
 
 
 def _moment(at: float) -> str:
@@ -108,6 +112,13 @@ def _date(at: float) -> str:
 def _compact(value: Any) -> str:
     """Return a value as JSON whose unseen characters are written out: a log has to be read as it is."""
     return escape_unseen(msgspec.json.encode(value).decode())
+
+
+def _beginning(item: StoredItem) -> str:
+    """Return the first words of the last turn of a prompt; the number of the item where there are none."""
+    turns = case_of(item).prompt.messages
+    words = " ".join(turns[-1].content.split()) if turns else ""
+    return words[: _LONGEST_TITLE - 1] + "…" if len(words) > _LONGEST_TITLE else words or str(item.id)
 
 
 def _filled(words: str, **values: str) -> Markup:
@@ -129,6 +140,7 @@ def _environment() -> Environment:
     environment.filters["date"] = _date
     environment.filters["compact"] = _compact
     environment.filters["filled"] = _filled
+    environment.filters["beginning"] = _beginning
     environment.filters["question"] = label_of
     environment.filters["reason"] = reason_label
     environment.filters["choice"] = lambda value, question, language: choice_label(question, value, language)

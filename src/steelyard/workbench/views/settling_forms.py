@@ -17,8 +17,8 @@ from steelyard.annotation.answers import (
     TaskAnswer,
 )
 from steelyard.annotation.questions import TaskQuestion, applies
-from steelyard.core.errors import ConfigError
 from steelyard.core.types import Ranking
+from steelyard.workbench.storage.refusals import RefusedError
 
 ORDERS = ("first", "same", "second")
 """What a comparison of two responses may say."""
@@ -59,7 +59,7 @@ def answer_of_questions(
 ) -> TaskAnswer:
     """Return the answer of a form with a field for each question; ``marks`` are the answers whose marks it may take.
 
-    Fields of questions that do not apply are left out. Raises ConfigError for values that no page sends.
+    Fields of questions that do not apply are left out. Raises RefusedError for values that no page sends.
     """
     discards = _discards(responses, form)
     ranking: Ranking = ()
@@ -93,11 +93,12 @@ def ranked_answer(responses: Sequence[str], form: EnteredForm, marks: Sequence[T
     """Return the answer of the form of a triple. Equal places are ties, from which comparisons of equal scores follow.
 
     People settle the order alone: what any of the answers ``marks`` marked in a response that is judged stays marked.
-    Raises ConfigError for a form that no page sends, or that was not filled in.
+    Raises RefusedError for a form that no page sends, or that was not filled in.
     """
     scores, places, discards = (form.values(name) for name in ("score", "place", "discard"))
     if not len(responses) == len(scores) == len(places) == len(discards):
-        raise ConfigError("the form has not one entry for each response", where="answer", do="reload the page")
+        problem = "the form has not one entry for each response"
+        raise RefusedError(problem, words="misfit", where="answer", do="reload the page")
     judged = [number for number, reason in enumerate(discards) if not reason]
     points = {
         responses[number]: whole_number(scores[number], LOWEST_SCORE, HIGHEST_SCORE, where="score") for number in judged
@@ -122,11 +123,18 @@ def ranked_answer(responses: Sequence[str], form: EnteredForm, marks: Sequence[T
 
 
 def whole_number(text: str, lowest: int, highest: int, *, where: str) -> int:
-    """Return the whole number of a text. Raises ConfigError for anything else, or one out of the range."""
+    """Return the whole number of a text. Raises RefusedError for anything else, or one out of the range."""
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and lowest <= int(text[:10]) <= highest and len(text) <= 10:
         return int(text)
-    raise ConfigError(f"{text[:20]!r}", where=where, allowed=f"{lowest} to {highest}", do="fill in every response")
+    raise RefusedError(
+        f"{text[:20]!r}",
+        words="number",
+        values={"low": str(lowest), "high": str(highest)},
+        where=where,
+        allowed=f"{lowest} to {highest}",
+        do="fill in every response",
+    )
 
 
 def _field_name(place: int) -> str:
@@ -149,7 +157,7 @@ def _order(question: TaskQuestion, text: str) -> Ranking:
         "second": ((second,), (first,)),
     }
     if text not in orders:
-        raise ConfigError(f"{text[:20]!r}", where=question.name, allowed=", ".join(ORDERS))
+        raise RefusedError(f"{text[:20]!r}", words="misfit", where=question.name, allowed=", ".join(ORDERS))
     return orders[text]
 
 
