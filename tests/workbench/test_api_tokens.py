@@ -103,6 +103,7 @@ def test_tokens_of_an_earlier_version_get_an_end_or_are_revoked(sqlite_template,
     with database.engine.begin() as connection:
         for table, column in (("api_tokens", "scope"), ("api_tokens", "expires_at"), ("assignments", "active_at")):
             connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
+        connection.execute(text("DROP TABLE settling_times"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0013'"))
         # The account of the second is closed, and the third has changed the password since.
         for number, active in ((1, 1), (2, 0), (3, 1)):

@@ -21,7 +21,7 @@ from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ListedAnswer, an
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredPerson, StoredProject
+from steelyard.workbench.storage.tables import StoredPerson, StoredProject, StoredSettlingTime
 from workbench_people import NOON
 from workbench_site import copy_sqlite
 
@@ -30,7 +30,10 @@ THRESHOLD = 0.8
 
 
 class Sent(NamedTuple):
-    """The answers that people gave, those that settled a task, those to ordinary tasks by task, and all figures."""
+    """The answers that people gave, those that settled a task, those to ordinary tasks by task, and all figures.
+
+    ``settling``: the seconds of alignment, settlement and review.
+    """
 
     every: list[ListedAnswer]
     settled: dict
@@ -40,6 +43,7 @@ class Sent(NamedTuple):
     progress: object
     paper: object
     pseudonyms: dict
+    settling: list
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two people", "three people"])
@@ -78,6 +82,7 @@ def sent(request, sqlite_template, tmp_path_factory):
             progress_figures(session, project, at=at),
             paper_figures(session, project, at=at),
             dict(session.execute(select(StoredPerson.id, StoredPerson.pseudonym)).all()),
+            session.scalars(select(StoredSettlingTime.seconds)).all(),
         )
     assert listed.following is None
     assert max(row.round for row in every) > 1
@@ -208,7 +213,7 @@ def test_throughput(sent):
         day: sum(answer.gold for answer in sent.every if answer.at // DAY == day) for day in days
     }
     assert sum(day.hours for day in sent.progress.days) == pytest.approx(
-        sum(answer.seconds for answer in sent.every) / 3600
+        (sum(answer.seconds for answer in sent.every) + sum(sent.settling)) / 3600
     )
     worked = Counter((answer.person, int(answer.at // DAY)) for answer in sent.every)
     assert (sent.progress.pace.value, sent.progress.pace.n) == (pytest.approx(mean(worked.values())), len(worked))

@@ -2,12 +2,12 @@
 
 import msgspec
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from browser import CHROMIUM
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredTask
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredSettlingTime, StoredTask
 from task_kind_cases import cases_for, rules_for
 from workbench_people import NO_GOLD, NOON, content_of
 from workbench_server import Login
@@ -64,6 +64,12 @@ class Dispute:
         with self.database.reading() as session:
             return session.get_one(StoredItem, self.item).state
 
+    def seconds(self):
+        """Return the sum of the active time that the pages of the item reported."""
+        times = select(func.sum(StoredSettlingTime.seconds)).where(StoredSettlingTime.item_id == self.item)
+        with self.database.reading() as session:
+            return session.scalar(times)
+
     def settled(self, stage):
         """Return the answer of a stage to the task."""
         wanted = select(StoredAnswer).where(StoredAnswer.task_id == self.task, StoredAnswer.stage == stage)
@@ -89,6 +95,7 @@ def test_two_people_align_on_a_prompt_that_both_revise(served, browser):
         dispute.enter(question, value)
     dispute.press("form:has([data-question]) button.main")
     assert dispute.settled("alignment").entries["revised_text"] == "Why is the sky blue?"
+    assert dispute.seconds() > 0
     assert dispute.state() != "aligning"
     assert browser.complaints == []
 
@@ -113,4 +120,5 @@ def test_a_layer_settles_a_translation_and_reviews_a_check_of_natives(served, br
     assert "partly" not in shown
     review.press("form[action$=decision] button.main")
     assert review.state() != "delivery review"
+    assert review.seconds() > 0
     assert browser.complaints == []

@@ -36,6 +36,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, coun
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import Seat, may_work, next_assignments
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
+from steelyard.workbench.pipeline.settling_times import count_settling
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks
 from steelyard.workbench.storage.database import Database
@@ -258,7 +259,9 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
             return True
         rng = generator(simulation.seed, "second look", person, evidence.task.id)
         answer = others[-1] if others else _look_at_task(simulation, session, evidence.task, rng, care=2.0)
-        propose(session, item.id, evidence.task.id, answer, person=person, at=at)
+        spent = simulation.habits.seconds
+        seconds = count_settling(session, item, stage="alignment", person=person, reported=spent, at=at)
+        propose(session, item.id, evidence.task.id, answer, person=person, at=at, seconds=seconds)
         did_something = True
     return did_something
 
@@ -281,7 +284,9 @@ def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: 
             task = open_tasks[0].task
             rng = generator(simulation.seed, "decision", person, task.id)
             answer = _look_at_task(simulation, session, task, rng, care=2.0)
-            settle(session, item.id, task.id, answer, layer=layer, person=person, at=at)
+            spent = simulation.habits.seconds
+            seconds = count_settling(session, item, stage=layer, person=person, reported=spent, at=at)
+            settle(session, item.id, task.id, answer, layer=layer, person=person, at=at, seconds=seconds)
     return len(items)
 
 
@@ -292,6 +297,7 @@ def _review_all(simulation: Simulation, session: Session, layer: Layer, person: 
         share = simulation.habits.rejected_share if layer == LAYERS[-1] and item.round == 1 else 0.0
         is_rejected = _is_drawn(simulation, "rejected", item, share)
         verdict = Verdict(is_accepted=not is_rejected, reason=_REASON if is_rejected else "")
+        count_settling(session, item, stage=layer, person=person, reported=simulation.habits.seconds, at=at)
         decide(session, item.id, verdict, layer=layer, person=person, at=at)
     return len(items)
 

@@ -19,12 +19,20 @@ from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.figures.queue_figures import QueueFigures, queue_figures
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
 from steelyard.workbench.pipeline.projects import CALIBRATION_SHARE, settings_of
+from steelyard.workbench.pipeline.settling_times import settling_hours
 from steelyard.workbench.pipeline.stopping_notes import saved_answers
 from steelyard.workbench.pipeline.stranded import StrandedWork, stranded_work
 from steelyard.workbench.pipeline.tallies import DAY
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredWorkDay
-from steelyard.workbench.storage.tables import StoredItem, StoredPerson, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredItem,
+    StoredPerson,
+    StoredProject,
+    StoredReview,
+    StoredSettlingTime,
+    StoredTask,
+)
 
 PAPER_ANSWERS_A_DAY = 40
 """Triples a day of an annotator of CheemsBench (CHEEMS, appendix D.1)."""
@@ -45,7 +53,10 @@ class ItemCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class DayCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A day (UTC, its start in seconds since 1970): answers, the gold and the repeated ones of them, people, hours."""
+    """A day (UTC, its start in seconds since 1970): answers, the gold and the repeated ones of them, people, hours.
+
+    ``people`` answered; ``hours`` of everybody, alignment, settlement and review included.
+    """
 
     at: float
     answers: int
@@ -56,7 +67,10 @@ class DayCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class PersonPace(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A person's answers: in all, on how many days, a day on which the person worked, and hours of active time."""
+    """A person's answers: in all, on how many days, a day on which the person worked, and hours of active time.
+
+    ``hours`` include alignment.
+    """
 
     person: int
     pseudonym: str
@@ -188,6 +202,7 @@ def _counted(name: str, groups: Sequence[Any]) -> ItemCounts:
 
 
 def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
+    """Return the days on which somebody answered, aligned, settled or reviewed."""
     sums = (StoredWorkDay.num_answers, StoredWorkDay.num_gold, StoredWorkDay.num_rework, StoredWorkDay.seconds)
     rows = session.execute(
         select(StoredWorkDay.day, *(func.sum(column) for column in sums), func.count())
@@ -195,6 +210,10 @@ def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
         .group_by(StoredWorkDay.day)
         .order_by(StoredWorkDay.day)
     ).all()
+    settling = settling_hours(session, project, cast(StoredSettlingTime.at, BigInteger) // int(DAY))
+    days = {day: counts for day, *counts in map(tuple, rows)} | {
+        day: [0] * (len(sums) + 1) for day in settling.keys() - {row[0] for row in rows}
+    }
     return tuple(
         DayCounts(
             at=day * DAY,
@@ -202,9 +221,9 @@ def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
             gold=int(gold),
             rework=int(rework),
             people=int(people),
-            hours=float(seconds) / 3600,
+            hours=float(seconds) / 3600 + settling.get(day, 0.0),
         )
-        for day, answers, gold, rework, seconds, people in map(tuple, rows)
+        for day, (answers, gold, rework, seconds, people) in sorted(days.items())
     )
 
 
@@ -224,6 +243,7 @@ def _people(session: Session, project: int) -> tuple[PersonPace, ...]:
         .group_by(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name)
         .order_by(func.sum(StoredWorkDay.num_answers).desc(), StoredPerson.id)
     ).all()
+    settling = settling_hours(session, project, StoredSettlingTime.person_id)
     return tuple(
         PersonPace(
             person=person,
@@ -232,7 +252,7 @@ def _people(session: Session, project: int) -> tuple[PersonPace, ...]:
             answers=int(answers),
             days=days,
             answers_a_day=float(answers) / days,
-            hours=float(seconds) / 3600,
+            hours=float(seconds) / 3600 + settling.get(person, 0.0),
             last_at=last * DAY,
         )
         for person, pseudonym, name, answers, days, seconds, last in rows

@@ -5,7 +5,7 @@ far items climbed, and the versions of the guidelines that answers were given un
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from steelyard.workbench.figures.label_coincidences import AnswerSample
 from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
 from steelyard.workbench.pipeline.discards import DiscardCounts
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
+from steelyard.workbench.pipeline.settling_times import settling_hours
 from steelyard.workbench.storage.figure_tables import StoredGateResult
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -32,6 +33,7 @@ from steelyard.workbench.storage.tables import (
     StoredPerson,
     StoredProject,
     StoredReview,
+    StoredSettlingTime,
     StoredTask,
 )
 
@@ -57,12 +59,13 @@ class PaperCategory(Record, frozen=True, kw_only=True, omit_defaults=False):
 class PaperLayer(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A layer of review. ``drawn``: the share of a batch that it checks; ``reviewed``: reviews that it made.
 
-    ``people`` reviewed or settled something. ``passed_on``: the share of rounds of items at the gate that came to it
-    because those before it could not settle them; ``settled_tasks``: tasks that it decided.
+    ``people`` reviewed or settled something, in ``hours`` of active time. ``passed_on``: the share of rounds of items
+    at the gate that came to it because those before it could not settle them; ``settled_tasks``: tasks that it decided.
     """
 
     name: Layer
     people: int
+    hours: float
     drawn: float
     reviewed: int
     rejected: Estimate
@@ -104,7 +107,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     ``aligned`` is the share of the gates that the annotators settled. ``people_a_task``: the fewest and the most people
     that a task with all its answers has; null without one.
     ``seconds`` are quartiles of the active time of an answer, null where none has a time; ``tasks`` are those with an
-    answer, gold tasks excepted.
+    answer, gold tasks excepted. ``hours``: all active time, that of ``alignment_hours`` and of the layers included.
     """
 
     project: str
@@ -118,6 +121,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     first_day: float | None
     last_day: float | None
     hours: float
+    alignment_hours: float
     pace: Estimate
     seconds: tuple[float, float, float] | None
     people_a_task: tuple[int, int] | None
@@ -157,6 +161,8 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
     seconds = _seconds_by_person(session, project.id)
     every = np.concatenate(list(seconds.values())) if seconds else np.empty(0)
     climb = _climb(session, project.id, progress.rounds.compared)
+    settling = settling_hours(session, project.id, StoredSettlingTime.stage)
+    days = [day.at for day in progress.days if day.answers]
     return PaperFigures(
         project=project.name,
         version=version("steelyard"),
@@ -166,9 +172,10 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         items=progress.items,
         answers=progress.answers,
         tasks=_num_answered_tasks(session, project.id),
-        first_day=progress.days[0].at if progress.days else None,
-        last_day=progress.days[-1].at if progress.days else None,
+        first_day=min(days, default=None),
+        last_day=max(days, default=None),
         hours=sum(day.hours for day in progress.days),
+        alignment_hours=settling.get(_ALIGNED, 0.0),
         pace=progress.pace,
         seconds=_quartiles(every),
         people_a_task=_people_a_task(session, project.id),
@@ -182,7 +189,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         alpha_sample=agreement.alpha_sample,
         discards=progress.discards,
         gold=quality.gold,
-        layers=_layers(session, project, agreement, climb),
+        layers=_layers(session, project, agreement, climb, settling),
         categories=_categories(progress, agreement),
         people=_people(progress, agreement, quality, seconds),
         guidelines=_guidelines(session, project.id),
@@ -281,6 +288,7 @@ def _layers(
     project: StoredProject,
     agreement: AgreementFigures,
     climb: _SettlingCounts,
+    hours: Mapping[str, float],
 ) -> tuple[PaperLayer, ...]:
     rules = settings_of(project).rules
     checked: dict[Layer, float] = {
@@ -297,6 +305,7 @@ def _layers(
         PaperLayer(
             name=layer,
             people=len(people[layer]),
+            hours=hours.get(layer, 0.0),
             drawn=checked[layer],
             reviewed=rejected[layer].n if layer in rejected else 0,
             rejected=rejected.get(layer, Estimate(None, None, None, 0)),

@@ -104,6 +104,9 @@ def _sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]
         low, median, high = (f"{seconds:,.0f}" for seconds in figures.seconds)
         pace, hours = _estimate(figures.pace, "{:,.1f}"), f"{figures.hours:,.1f}"
         yield "time", {"median": median, "low": low, "high": high, "pace": pace, "hours": hours}
+        layers = sum(layer.hours for layer in figures.layers)
+        if figures.alignment_hours or layers:
+            yield "settling time", {"aligned": f"{figures.alignment_hours:,.1f}", "layers": f"{layers:,.1f}"}
     if figures.guidelines:
         latest = _date(max(version.at for version in figures.guidelines))
         yield "guidelines", {"number": str(len(figures.guidelines)), "date": latest}
@@ -187,13 +190,15 @@ def _categories(figures: PaperFigures, language: str) -> TextTable:
 
 
 def _layers(figures: PaperFigures, language: str) -> TextTable:
-    heads = ("layer", "people", "drawn", "reviewed", "rejected", "passed on", "settled tasks")
+    heads = ("layer", "people", "hours", "drawn", "reviewed", "rejected", "passed on", "settled tasks")
     words = _words(language)
-    aligned = (words["layer alignment"], str(len(figures.people)), *[DASH] * 4, _count(figures.aligned_tasks))
+    people, hours = str(len(figures.people)), f"{figures.alignment_hours:,.1f}"
+    aligned = (words["layer alignment"], people, hours, *[DASH] * 4, _count(figures.aligned_tasks))
     rows = tuple(
         (
             words[f"layer {layer.name}"],
             str(layer.people),
+            f"{layer.hours:,.1f}",
             _setting(layer.drawn),
             _count(layer.reviewed),
             _share_cell(layer.rejected),

@@ -28,6 +28,7 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.settling_times import count_settling
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
@@ -38,6 +39,8 @@ from steelyard.workbench.views.settling_forms import EnteredForm, answer_of_ques
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]
 Text = Annotated[str, Form()]
+Seconds = Annotated[float, Form(ge=0, allow_inf_nan=False)]
+"""The active time since the page was opened, or since the form before."""
 
 
 async def _sent_form(request: Request) -> EnteredForm:
@@ -64,37 +67,39 @@ def align_item_page(request: Request, visitor: Aligner, item: int) -> Response:
 
 
 @router.post("/align/{item}/remarks")
-def remark(request: Request, visitor: Aligner, item: int, text: Text) -> Response:
+def remark(request: Request, visitor: Aligner, item: int, text: Text, *, seconds: Seconds = 0.0) -> Response:
     """Keep a remark."""
     now = time.time()
 
-    def keep(session: Session, tasks: list[TaskEvidence]) -> None:
+    def keep(session: Session, _: list[TaskEvidence], spent: float) -> None:
         add_remark(session, lock_item(session, item), text, person=visitor.person, at=now)
 
-    return _changed(request, visitor, item, keep)
+    return _changed(request, visitor, item, keep, seconds=seconds, at=now)
 
 
 @router.post("/align/{item}/tasks/{task}")
-def proposal(request: Request, visitor: Aligner, item: int, task: int, form: SentForm) -> Response:
+def proposal(
+    request: Request, visitor: Aligner, item: int, task: int, form: SentForm, *, seconds: Seconds = 0.0
+) -> Response:
     """Store a proposal; the task is settled if the other person's latest one agrees."""
     now = time.time()
 
-    def store(session: Session, tasks: list[TaskEvidence]) -> None:
+    def store(session: Session, tasks: list[TaskEvidence], spent: float) -> None:
         answer = entered_answer(session, tasks, task, form)
-        propose(session, item, task, answer, person=visitor.person, at=now)
+        propose(session, item, task, answer, person=visitor.person, at=now, seconds=spent)
 
-    return _changed(request, visitor, item, store)
+    return _changed(request, visitor, item, store, seconds=seconds, at=now)
 
 
 @router.post("/align/{item}/unresolved")
-def unresolved(request: Request, visitor: Aligner, item: int, reason: Text) -> Response:
+def unresolved(request: Request, visitor: Aligner, item: int, reason: Text, *, seconds: Seconds = 0.0) -> Response:
     """Pass an item on to delivery, with the reason why it cannot be settled."""
     now = time.time()
 
-    def climb(session: Session, tasks: list[TaskEvidence]) -> None:
+    def climb(session: Session, _: list[TaskEvidence], spent: float) -> None:
         pass_on(session, item, reason, state="aligning", person=visitor.person, at=now)
 
-    return _changed(request, visitor, item, climb)
+    return _changed(request, visitor, item, climb, seconds=seconds, at=now)
 
 
 def entered_answer(session: Session, tasks: list[TaskEvidence], task: int, form: EnteredForm) -> TaskAnswer:
@@ -112,13 +117,23 @@ def entered_answer(session: Session, tasks: list[TaskEvidence], task: int, form:
 
 
 def _changed(
-    request: Request, visitor: Visitor, item: int, work: Callable[[Session, list[TaskEvidence]], None]
+    request: Request,
+    visitor: Visitor,
+    item: int,
+    work: Callable[[Session, list[TaskEvidence], float], None],
+    *,
+    seconds: float,
+    at: float,
 ) -> Response:
     """Run ``work`` on the visitor's tasks of an item and show the item again, or the queue once it has moved on.
 
     404 for an item that was never the visitor's to align, 409 for one that has moved on since. What else cannot be done
-    is said on the item's page.
+    is said on the item's page. ``seconds``: the active time that the page reports, which counts in any case.
     """
+
+    def count(session: Session) -> float:
+        stored = session.get_one(StoredItem, item)
+        return count_settling(session, stored, stage="alignment", person=visitor.person, reported=seconds, at=at)
 
     def run(session: Session) -> None:
         tasks = tasks_to_align(session, item, visitor.person)
@@ -126,11 +141,12 @@ def _changed(
             if has_moved_on(session, item, visitor.person):
                 raise TransitionRefused("the item is no longer in alignment")
             raise HTTPException(404)
-        work(session, tasks)
+        work(session, tasks, count(session))
 
     try:
         _database(request).write(run)
     except ConfigError as error:
+        _database(request).write(count)
         refusal = refusal_text(error, language_of(request, visitor))
         return _item_page(request, visitor, item, refusal=refusal, status=400)
     except TransitionRefused:

@@ -32,7 +32,8 @@ from steelyard.workbench.pipeline.reviewing import (
     item_for,
     items_to_review,
 )
-from steelyard.workbench.routes.align import SentForm, entered_answer
+from steelyard.workbench.pipeline.settling_times import count_settling
+from steelyard.workbench.routes.align import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
@@ -99,51 +100,54 @@ def decision(
     *,
     verdict: Decision,
     reason: Text = "",
+    seconds: Seconds = 0.0,
     restores: Annotated[bool, Form()] = False,
     round_shown: Annotated[int | None, Form(alias="round")] = None,
 ) -> Response:
     """Accept an item, or send it back with a reason: the round of it that the page showed, no other."""
     now, layer = time.time(), _layer(visitor)
 
-    def work(session: Session, stored: StoredItem) -> None:
+    def work(session: Session, stored: StoredItem, _: float) -> None:
         chosen = Verdict(verdict == "accept", reason.strip(), restores, round_shown)
         decide(session, stored.id, chosen, layer=layer, person=visitor.person, at=now)
 
-    return _changed(request, visitor, item, work)
+    return _changed(request, visitor, item, work, seconds=seconds, at=now)
 
 
 @router.post("/review/{item}/remarks")
-def remark(request: Request, visitor: Reviewer, item: int, text: Text) -> Response:
+def remark(request: Request, visitor: Reviewer, item: int, text: Text, *, seconds: Seconds = 0.0) -> Response:
     """Keep a remark."""
     now = time.time()
 
-    def work(session: Session, stored: StoredItem) -> None:
+    def work(session: Session, stored: StoredItem, _: float) -> None:
         add_remark(session, stored, text, person=visitor.person, at=now)
 
-    return _changed(request, visitor, item, work)
+    return _changed(request, visitor, item, work, seconds=seconds, at=now)
 
 
 @router.post("/review/{item}/tasks/{task}")
-def settlement(request: Request, visitor: Reviewer, item: int, task: int, form: SentForm) -> Response:
+def settlement(
+    request: Request, visitor: Reviewer, item: int, task: int, form: SentForm, *, seconds: Seconds = 0.0
+) -> Response:
     """Settle a task of an item that waits for the layer."""
     now, layer = time.time(), _layer(visitor)
 
-    def work(session: Session, stored: StoredItem) -> None:
+    def work(session: Session, stored: StoredItem, spent: float) -> None:
         answer = entered_answer(session, evidence_of(session, [stored])[stored.id], task, form)
-        settle(session, stored.id, task, answer, layer=layer, person=visitor.person, at=now)
+        settle(session, stored.id, task, answer, layer=layer, person=visitor.person, at=now, seconds=spent)
 
-    return _changed(request, visitor, item, work)
+    return _changed(request, visitor, item, work, seconds=seconds, at=now)
 
 
 @router.post("/review/{item}/unresolved")
-def unresolved(request: Request, visitor: Escalator, item: int, reason: Text) -> Response:
+def unresolved(request: Request, visitor: Escalator, item: int, reason: Text, *, seconds: Seconds = 0.0) -> Response:
     """Pass an item on to the next layer."""
     now, state = time.time(), _WAITS_WITH[_layer(visitor)]
 
-    def work(session: Session, stored: StoredItem) -> None:
+    def work(session: Session, stored: StoredItem, _: float) -> None:
         pass_on(session, stored.id, reason, state=state, person=visitor.person, at=now)
 
-    return _changed(request, visitor, item, work)
+    return _changed(request, visitor, item, work, seconds=seconds, at=now)
 
 
 @router.post("/review/projects/{project}/batches")
@@ -178,23 +182,37 @@ def _states(visitor: Visitor) -> tuple[str, str]:
     return STATE_OF[layer], _WAITS_WITH[layer]
 
 
-def _changed(request: Request, visitor: Visitor, item: int, work: Callable[[Session, StoredItem], None]) -> Response:
+def _changed(
+    request: Request,
+    visitor: Visitor,
+    item: int,
+    work: Callable[[Session, StoredItem, float], None],
+    *,
+    seconds: float,
+    at: float,
+) -> Response:
     """Run ``work`` on an item of the layer's queues and show it again, or the queues once it has moved on.
 
     404 for an item that never was in either queue, 409 for one that has left it since. A form that lacks something is
-    said on the item's page.
+    said on the item's page. ``seconds``: the active time that the page reports, which counts in any case.
     """
+
+    def count(session: Session, stored: StoredItem) -> float:
+        layer, person = _layer(visitor), visitor.person
+        return count_settling(session, stored, stage=layer, person=person, reported=seconds, at=at)
 
     def run(session: Session) -> None:
         if _item_of(session, visitor, item) is None:
             if has_left(session, item, visitor.person, _states(visitor)):
                 raise TransitionRefused("the item has left the queue")
             raise HTTPException(404)
-        work(session, lock_item(session, item))
+        locked = lock_item(session, item)
+        work(session, locked, count(session, locked))
 
     try:
         _database(request).write(run)
     except ConfigError as error:
+        _database(request).write(lambda session: count(session, session.get_one(StoredItem, item)))
         refusal = refusal_text(error, language_of(request, visitor))
         return _item_page(request, visitor, item, refusal=refusal, status=400)
     with _database(request).reading() as session:

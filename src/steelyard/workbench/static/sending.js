@@ -1,10 +1,16 @@
 // Forms of alignment and review, sent so that nothing that was entered is lost: while the workbench is slow or away, after
 // a session that ended while somebody typed, and on a second click. Without this script the browser sends them itself.
 
+import { makeClock } from "./annotate/clock.js";
+
 const LONGEST_WAIT_MS = 30000, MAY_PASS = [502, 503, 504, 507];
 
 const note = document.querySelector("#sending");
 let isSending = false;
+const clock = makeClock(() => performance.now(), () => document.visibilityState === "visible");
+for (const sign of ["pointermove", "keydown", "wheel", "scroll", "touchstart"]) addEventListener(sign, clock.touch, { passive: true, capture: true });
+setInterval(clock.tick, 1000);
+document.addEventListener("visibilitychange", clock.tick);
 
 const say = (text) => {
   note.querySelector("span").textContent = text;
@@ -16,6 +22,8 @@ const say = (text) => {
 const fieldsOf = (form, button) => {
   const fields = new URLSearchParams(new FormData(form));
   if (button?.name) fields.append(button.name, button.value);
+  clock.tick();
+  fields.set("seconds", clock.counted().toFixed(1));
   return fields;
 };
 
@@ -39,6 +47,8 @@ const sent = async (form, button) => {
 const show = async (reply) => {
   if (new URL(reply.url).pathname === "/login") return say(note.dataset.loggedOut);
   if (MAY_PASS.includes(reply.status)) return say(note.dataset.away);
+  // The workbench has counted it, also with a form that it refused.
+  clock.take();
   if (reply.ok) { location.assign(reply.url); return true; }
   const text = await reply.text();
   const problem = new DOMParser().parseFromString(text, "text/html").querySelector(".alert[role=alert]");

@@ -254,6 +254,26 @@ class StoredRemark(WorkbenchTable):
     at: Mapped[float]
 
 
+class StoredSettlingTime(WorkbenchTable):
+    """The active time that a person spent on an item until a form was sent: in alignment, settlement or review.
+
+    ``stage``: ``alignment``, or the layer.
+    """
+
+    __tablename__ = "settling_times"
+    __table_args__ = (
+        Index("ix_settling_times_person", "person_id", "at"),
+        Index("ix_settling_times_project", "project_id", "stage", "seconds"),
+    )
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"))
+    stage: Mapped[str] = mapped_column(String(20))
+    seconds: Mapped[float]
+    at: Mapped[float]
+
+
 class StoredReview(WorkbenchTable):
     """A layer's decision on an item: ``accepted`` or ``rejected`` with its reason; null while it is to be made."""
 
