@@ -1,5 +1,6 @@
 """Hypothesis strategies for cases, and short builders for tests that write their data by hand."""
 
+import msgspec
 from hypothesis import strategies as st
 
 from steelyard.core.types import Case, Judgment, Message, Prompt, Response
@@ -34,8 +35,8 @@ def judgment(short, judge="j", kind="human", **fields):
 
 
 @st.composite
-def cases(draw, min_responses=2, max_responses=12, min_judgments=0, max_judgments=40, id="p"):
-    """Draw a case with random judgments, with ties, nones, repeats and contradictions."""
+def cases(draw, min_responses=2, max_responses=12, min_judgments=0, max_judgments=40, id="p", repeats=True):
+    """Draw a case with random judgments, with ties, nones and contradictions, and with repeats of judgments or not."""
     ids = [f"r{index}" for index in range(draw(st.integers(min_responses, max_responses)))]
     two = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True)
     one = st.builds(
@@ -47,8 +48,29 @@ def cases(draw, min_responses=2, max_responses=12, min_judgments=0, max_judgment
         st.sampled_from(["ann", "bob"]),
         st.sampled_from(["human", "llm"]),
     )
+    unique_by = None if repeats else _content
+    judgments = st.lists(one, min_size=min_judgments, max_size=max_judgments, unique_by=unique_by)
     return Case(
         prompt=prompt(id),
         responses=tuple(Response(id=name, text=draw(texts)) for name in ids),
-        judgments=tuple(draw(st.lists(one, min_size=min_judgments, max_size=max_judgments))),
+        judgments=tuple(draw(judgments)),
     )
+
+
+def _content(one):
+    better = {"left": one.left, "right": one.right}.get(one.verdict, one.verdict)
+    return one.judge, one.kind, frozenset((one.left, one.right)), better
+
+
+@st.composite
+def with_repeats(draw, **limits):
+    """Draw a case, and it with some of its judgments once more at the end, in some left and right exchanged."""
+    one = draw(cases(repeats=False, **limits))
+    turned = {"left": "right", "right": "left", "tie": "tie", "none": "none"}
+    again = [
+        msgspec.structs.replace(own, left=own.right, right=own.left, verdict=turned[own.verdict])
+        if draw(st.booleans())
+        else own
+        for own in draw(st.lists(st.sampled_from(one.judgments), max_size=5) if one.judgments else st.just([]))
+    ]
+    return one, msgspec.structs.replace(one, judgments=(*one.judgments, *again))

@@ -12,13 +12,13 @@ SIGN = {True: ">", False: "<"}
 
 
 def judged(name, *, llm=("a>b",), human=(), texts=("aaaa", "bb", "c"), language="zh"):
-    """Return a case whose responses have these lengths, which are their scores by the model `longer`."""
+    """Return a case whose responses have these lengths, their scores by the model `longer`; samples of the LLM vote."""
     return Case(
         prompt=prompt(name, f"问题 {name}?", language=language),
         responses=tuple(Response(id=letter, text=text) for letter, text in zip("abc", texts, strict=False)),
         judgments=(
             *(judgment(short, judge=f"person {place}") for place, short in enumerate(human)),
-            *(judgment(short, judge="gpt", kind="llm") for short in llm),
+            *(judgment(short, judge="gpt", kind="llm", id=str(place)) for place, short in enumerate(llm)),
         ),
     )
 

@@ -11,7 +11,7 @@ from steelyard.curation.data_checks import (
     labelled_pairs,
     measure_lengths,
 )
-from strategies import case
+from strategies import case, judgment
 
 
 def with_texts(one, *texts, authors=()):
@@ -28,8 +28,9 @@ def scores_of(one, *values):
 
 
 def test_disputed_labels_by_hand():
-    """Labels a > b > c; scores 0, 2 and 1: a > b and a > c are disputed, b > c is not."""
-    one = case(responses="abc", ranking=(("a",), ("b",), ("c",)), judgments=["a>b", "b>a", "a>b", "a=b", "a>c"])
+    """Labels a > b > c; scores 0, 2 and 1: a > b and a > c are disputed, b > c is not. A repeated row is one vote."""
+    votes = ["a>b", "b>a", "a>b", judgment("a>b", judge="k"), "a=b", "a>c"]
+    one = case(responses="abc", ranking=(("a",), ("b",), ("c",)), judgments=votes)
     other = case(id="q", responses="ab", ranking=(("a",), ("b",)))
     cases = [one, other]
     pairs = labelled_pairs(cases, None)

@@ -106,7 +106,7 @@ def test_what_debiasing_removed_does_not_come_back():
 
 
 def test_weights_become_listed_pairs_and_nothing_goes():
-    one = case("p", "abc", llm("a>b", "a>b", "b>a", "a=c", "b?c"))
+    one = case("p", "abc", (*llm("a>b"), *llm("a>b", judge="other"), *llm("b>a", "a=c", "b?c")))
     batch = with_margins((one,), (scores_of(one, 1.0, 0.0, None),), SUPERVISED)
     found = supervise_cases(batch, SupervisionRule(policy="weight"))
     belief = 1 / (1 + math.exp(-1))
@@ -117,8 +117,8 @@ def test_weights_become_listed_pairs_and_nothing_goes():
 
 
 def test_verdicts_are_held_against_the_majority_of_people():
-    votes = ("a>b", "a>b", "b>a", "a>c", "c>a", "b=c")
-    first = case("p", "abcd", (*map(judgment, votes), *llm("b<a", "b>a", "a>c", "c>b", "c>d", "a=b")))
+    people = [judgment("a>b", judge="k"), *map(judgment, ("a>b", "b>a", "a>c", "c>a", "b=c"))]
+    first = case("p", "abcd", (*people, *llm("b<a", "b>a", "a>c", "c>b", "c>d", "a=b")))
     without = case("q", "ab", llm("a>b"))
     batch = with_margins(
         (without, first), (scores_of(without, 0, 1), scores_of(first, 4.0, 3.0, 1.0, None)), SUPERVISED
@@ -141,7 +141,7 @@ RULES = st.builds(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(cases(), min_size=1, max_size=4), RULES, st.randoms())
+@given(st.lists(cases(repeats=False), min_size=1, max_size=4), RULES, st.randoms())
 def test_what_comes_in_is_kept_or_dropped_and_what_is_kept_is_ranked(given_cases, rule, random):
     numbered = [
         msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, id=str(place)))
@@ -232,3 +232,15 @@ def test_everything_is_counted_once():
     assert cut.noted["strict judgments with an unscored end"] == 1
     # a=b merges both, so that a>b and b>a are inside a tie; nothing else is in a cycle.
     assert cut.dropped == {"inside a tie": 2}
+
+
+def test_a_repeated_judgment_goes_with_the_first_and_is_counted_apart():
+    one = case("p", "ab", llm("a>b", "a>b", "b>a", "a<b"))
+    batch = with_margins((one,), (scores_of(one, 3.0, 1.0),), SUPERVISED)
+    found = supervise_cases(batch, SupervisionRule())
+    assert shown(found.cases[0]) == ["a>b", "a>b"]
+    assert [row.rule for row in found.dropped] == ["disagrees"]
+    noted = counted([batch], SupervisionRule()).counts().noted
+    assert (noted["judgments that repeat an identical one"], noted.get("judgments not supervised", 0)) == (2, 0)
+    (weighed,) = supervise_cases(batch, SupervisionRule(policy="weight")).cases[0].pairs[:1]
+    assert weighed.weight == pytest.approx(1 / (1 + math.exp(-2)))

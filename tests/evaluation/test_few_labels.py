@@ -214,10 +214,11 @@ def test_win_rates_take_the_ranking_then_the_pairs_then_the_vote_of_the_judgment
     listed = replace(case, ranking=None, pairs=(Pair(better="b", worse="a"),))
     assert list(credits_of(listed)) == [("weak", "strong", 2)]
 
-    def vote(left, right, verdict):
-        return Judgment(left=left, right=right, verdict=verdict, judge="j", kind="human")
+    def vote(left, right, verdict, judge="j"):
+        return Judgment(left=left, right=right, verdict=verdict, judge=judge, kind="human")
 
-    votes = (vote("a", "b", "left"), vote("b", "a", "right"), vote("b", "a", "left"), vote("a", "b", "none"))
+    again = vote("b", "a", "left", "k")  # a repeated row is one vote
+    votes = (vote("a", "b", "left"), vote("b", "a", "right", "i"), again, again, vote("a", "b", "none"))
     assert list(credits_of(replace(case, ranking=None, judgments=votes))) == [("strong", "weak", 2)]
     even = replace(case, ranking=None, judgments=votes[1:3])
     assert list(credits_of(even)) == [("strong", "weak", 1)]

@@ -63,7 +63,7 @@ def test_a_pair_written_in_the_other_order_is_the_same_pair():
 
 
 def test_people_s_label_is_the_vote_then_the_ranking_then_the_pairs():
-    assert people_labels(case(0, judgment("left"), judgment("left"), judgment("right"))) == {("a", "b"): 0}
+    assert people_labels(case(0, judgment("left"), judgment("left", judge="ann"), judgment("right"))) == {("a", "b"): 0}
     assert people_labels(case(0, judgment("left"), judgment("right"))) == {("a", "b"): 2}
     assert people_labels(case(0, llm("left"), ranking=(("b",), ("a",)))) == {("a", "b"): 1}
     texts = ("1", "2", "3")
@@ -96,7 +96,7 @@ def test_biases_and_flips_by_hand():
             judgment("left"),
             llm("left", shown=("a", "b")),
             llm("right", shown=("a", "b")),
-            llm("left", shown=("a", "b")),
+            llm("left", shown=("a", "b"), meta={"seconds": 2}),
         ),
     ]
     card = only(judge_cards(cases, cases))
@@ -144,6 +144,22 @@ def test_categories_and_languages_have_values_where_there_are_several():
     assert only(judge_cards(cases[::2], cases)).by_category == {}
 
 
+def test_spellings_of_a_category_and_of_a_language_are_one_row():
+    cases = [
+        case(
+            index,
+            judgment("left"),
+            llm("left" if index % 4 else "right"),
+            category=("Chat", "chat ", "code", "Chat")[index % 4],
+            language=("zh", "zho_Hans", "en", "zh")[index % 4],
+        )
+        for index in range(40)
+    ]
+    card = only(judge_cards(cases, cases))
+    assert {name: part.num_pairs for name, part in card.by_category.items()} == {"Chat": 30, "code": 10}
+    assert {name: part.num_pairs for name, part in card.by_language.items()} == {"en": 10, "zh": 30}
+
+
 def test_other_people_s_cases_are_joined_by_id_and_language():
     judged = [case(index, llm("left")) for index in range(10)]
     people = [case(index, ranking=(("a",), ("b",))) for index in range(5)]
@@ -171,3 +187,17 @@ def test_prompts_of_one_text_are_one_unit():
 def test_verdicts_in_unknown_orders_are_no_repeats():
     cases = [case(index, judgment("left"), llm("left"), llm("right")) for index in range(3)]
     assert only(judge_cards(cases, cases)).repeat_flips.n == 0
+
+
+def test_a_repeated_row_is_one_vote_and_a_reply_of_the_judge():
+    ann, bob, cem = judgment("left", judge="ann"), judgment("right", judge="bob"), judgment("right", judge="cem")
+    assert people_labels(case(0, ann, ann, ann, bob, cem)) == {("a", "b"): 1}
+    # Three replies left, one right: as rows of one judge without ids they are one vote each, and tie.
+    again = [llm("left", shown=("a", "b"))] * 3
+    cases = [case(index, ann, *again, llm("right", shown=("a", "b"))) for index in range(4)]
+    card = only(judge_cards(cases, cases))
+    assert card.people.agreement.value == 0.0
+    # Repeats that agree stay in the share of pairs whose repeats differ: half of them, not all.
+    steady = [case(index, ann, *again) for index in range(4, 8)]
+    card = only(judge_cards([*cases, *steady], [*cases, *steady]))
+    assert (card.repeat_flips.value, card.repeat_flips.n) == (0.5, 8)

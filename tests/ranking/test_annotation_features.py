@@ -60,7 +60,7 @@ def test_parallel_prompts_are_drawn_together_and_others_spread():
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(cases(max_responses=5, max_judgments=8), max_size=4), st.data())
+@given(st.lists(cases(max_responses=5, max_judgments=8, repeats=False), max_size=4), st.data())
 def test_places_are_those_that_looking_each_judgment_up_gives(given_cases, data):
     shown_cases = []
     for one in given_cases:

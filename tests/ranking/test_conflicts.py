@@ -85,7 +85,7 @@ def test_ties_alone_conflict_with_nothing():
 
 
 def test_under_a_majority_an_outvoted_judgment_conflicts_with_the_ranking():
-    outvoted = ["a>b", "a>b", "b>a"]  # a over b stays: one of three is not kept
+    outvoted = ["a>b", judgment("a>b", judge="k"), "b>a"]  # a over b stays: one of three is not kept
     split = ["c>d", "d>c"]  # no majority is a tie: neither is kept
     found = reported([case(responses="abcd", judgments=[*outvoted, *split])], aggregate="majority")
     assert shown(found["overall"], "num_conflicting", "num_judgments") == (3, 5)
@@ -139,7 +139,7 @@ def by_networkx(given_cases, group):
 
 
 @settings(deadline=None)
-@given(st.lists(cases(max_responses=6, max_judgments=15), max_size=4))
+@given(st.lists(cases(max_responses=6, max_judgments=15, repeats=False), max_size=4))
 def test_the_report_agrees_with_networkx_and_plain_loops(drawn):
     found = reported(drawn)
     groups = {

@@ -19,7 +19,7 @@ from steelyard.ranking.judge_quality import (
 from steelyard.ranking.judgment_table import judgment_table
 from steelyard.ranking.resolution import resolve_table
 from steelyard.statistics.unit_bootstrap import Tally
-from strategies import case, cases, judgment
+from strategies import case, cases, judgment, with_repeats
 
 WIDTHS = JudgeQualityCounts(RATER_WIDTH, GRAPH_WIDTH, 9, AUTHOR_WIDTH)
 
@@ -160,7 +160,7 @@ def length_column(one, other):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(cases(max_responses=5, max_judgments=12), min_size=1, max_size=4), st.data())
+@given(st.lists(cases(max_responses=5, max_judgments=12, repeats=False), min_size=1, max_size=4), st.data())
 def test_lengths_and_places_are_what_one_judgment_after_another_adds(given_cases, data):
     changed_cases = []
     for index, one in enumerate(given_cases):
@@ -187,3 +187,10 @@ def test_lengths_and_places_are_what_one_judgment_after_another_adds(given_cases
     assert {group: sums[LENGTH:] for group, sums in found.items()} == {
         group: sums[LENGTH:] for group, sums in expected.items()
     }
+
+
+@settings(deadline=None, max_examples=60)
+@given(with_repeats(max_responses=5, max_judgments=15), st.sampled_from(["none", "majority"]))
+def test_repeated_judgments_change_no_figure_of_a_judge(drawn, aggregate):
+    once, again = (summed([one], aggregate=aggregate) for one in drawn)
+    assert again == once

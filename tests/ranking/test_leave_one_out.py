@@ -57,7 +57,7 @@ def test_a_vote_of_the_others_decides():
 
 @pytest.mark.parametrize("aggregate", ["none", "majority"])
 @settings(deadline=None, max_examples=60)
-@given(st.lists(cases(max_responses=5, max_judgments=12), min_size=1, max_size=3))
+@given(st.lists(cases(max_responses=5, max_judgments=12, repeats=False), min_size=1, max_size=3))
 def test_the_others_ranking_is_that_of_the_file_without_the_judge(aggregate, given_cases):
     """Taken judge by judge and case by case from the cases themselves, with that judge's judgments left out."""
     expected = []

@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 from resolved_cases import resolve_cases
 from steelyard.core.checks import check_case
 from steelyard.core.types import Judgment, Pair
-from steelyard.ranking.judgment_table import Only
+from steelyard.ranking.conflicts import conflict_tables
+from steelyard.ranking.judgment_table import Only, distinct_judgments, first_identical
 from steelyard.ranking.resolution import ResolveCounts
-from strategies import case, cases, judgment
+from strategies import case, cases, judgment, with_repeats
 
 
 def resolved(one, **choices):
@@ -90,3 +91,35 @@ def test_a_ranking_made_into_judgments_gives_the_same_ranking(drawn):
     ]
     (twice,), _ = resolve_cases([msgspec.structs.replace(once, judgments=tuple(verdicts), ranking=None)])
     assert twice.ranking == (once.ranking if verdicts else None)
+
+
+@settings(deadline=None)
+@given(with_repeats(max_responses=5), st.sampled_from(["none", "majority"]))
+def test_repeated_judgments_change_no_ranking_conflict_or_standing(drawn, aggregate):
+    once, again = (resolve_cases([one], aggregate=aggregate)[1] for one in drawn)
+    assert again.rankings == once.rankings
+    assert again.counts == once.counts._replace(repeated=len(drawn[1].judgments) - len(drawn[0].judgments))
+    assert msgspec.json.encode(conflict_tables(again.sums)) == msgspec.json.encode(conflict_tables(once.sums))
+    kept = [resolution.graphs.full.is_kept.tolist() for resolution in (once, again)]
+    assert kept[0] == kept[1]
+
+
+def test_what_makes_two_judgments_identical():
+    base = {"judge": "甲", "id": None, "task": "t", "batch": "b", "meta": {"说明": "好", "秒": 3}}
+    first = judgment("a>b", **base)
+    same = [judgment("b<a", **base), judgment("a>b", **(base | {"meta": {"秒": 3, "说明": "好"}}))]
+    changes = [{"id": "1"}, {"task": "u"}, {"batch": "c"}, {"meta": None}, {"judge": "乙"}, {"kind": "llm"},
+               {"shown": ("a", "b")}, {"shown": ("b", "a")}, {"reason": "短"}]  # fmt: skip
+    others = [judgment("a>b", **(base | change)) for change in changes]
+    others += [judgment(short, **base) for short in ("a<b", "a=b", "a?b", "a>c")]
+    unknown = [judgment("a>b", judge="unknown")] * 3  # a file without names may hold three people
+    judgments = [first, *others, *same, *unknown]
+    num = len(judgments)
+    assert first_identical(judgments) == [*range(num - 5), 0, 0, num - 3, num - 2, num - 1]
+    assert distinct_judgments(judgments) == [first, *others, *unknown]
+
+
+def test_of_a_repeated_judgment_that_is_not_admitted_nothing_is_counted():
+    one = case(judgments=["a>b", judgment("b>a", kind="llm"), judgment("b>a", kind="llm")])
+    assert resolved(one, only=Only(kind=("human",)))[1].repeated == 0
+    assert resolved(one, only=Only(kind=("llm",)))[1].repeated == 1

@@ -1,10 +1,11 @@
 import networkx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from steelyard.ranking.judgment_table import Only
 from steelyard.report.case_analysis import Arrow, analyze_case, graph_edges, num_conflicting, response_label
-from strategies import case, cases, judgment
+from strategies import case, cases, judgment, with_repeats
 
 
 def graph_of(one):
@@ -25,7 +26,17 @@ def test_labels_go_on_after_z():
 
 
 def test_arrows_count_kinds_by_pair_and_outcome():
-    one = case(judgments=["a>b", judgment("b<a", kind="llm"), "b>a", "c=d", judgment("d=c", kind="llm"), "a?c", "c?a"])
+    one = case(
+        judgments=[
+            "a>b",
+            judgment("b<a", kind="llm"),
+            "b>a",
+            "c=d",
+            judgment("d=c", kind="llm"),
+            "a?c",
+            judgment("c?a", id="2"),
+        ]
+    )
     assert analyze_case(one).arrows == (
         Arrow("a", "b", ">", {"human": 1, "llm": 1}, True),
         Arrow("b", "a", ">", {"human": 1}, True),
@@ -69,14 +80,16 @@ def test_only_admitted_judgments_count():
 
 
 def test_under_a_majority_the_outvoted_conflict_without_a_cycle():
-    analysis = analyze_case(case(judgments=["a>b", "a>b", "b>a"]), aggregate="majority")
+    analysis = analyze_case(case(judgments=["a>b", judgment("a>b", judge="k"), "b>a"]), aggregate="majority")
     assert analysis.tiers == (("a",), ("b",))
     assert analysis.conflicting == (False, False, True)
     assert analysis.cycles == ()
 
 
 def test_under_a_majority_a_circle_of_votes_is_a_cycle():
-    (cycle,) = analyze_case(case(judgments=["a>b", "a>b", "b>a", "b>c", "c>a"]), aggregate="majority").cycles
+    (cycle,) = analyze_case(
+        case(judgments=["a>b", judgment("a>b", judge="k"), "b>a", "b>c", "c>a"]), aggregate="majority"
+    ).cycles
     assert cycle.circle == ("a", "b", "c", "a")
     assert cycle.judgments == (0, 1, 2, 3, 4)
 
@@ -89,7 +102,7 @@ def test_without_evidence_the_given_ranking_counts_only_where_nothing_was_judged
     assert analysis.tier_of("c") is None
 
 
-@given(cases(max_responses=7))
+@given(cases(max_responses=7, repeats=False))
 def test_cycles_are_the_components_of_the_graph_that_hold_a_strict_judgment(one):
     analysis, graph = analyze_case(one), graph_of(one)
     components = [set(found) for found in networkx.strongly_connected_components(graph)]
@@ -114,7 +127,7 @@ def test_cycles_are_the_components_of_the_graph_that_hold_a_strict_judgment(one)
 
 
 def test_judgments_on_a_pair_are_counted_whichever_way_they_were_written():
-    (edge,) = graph_edges(case(judgments=["a>b", "b>a", "b<a", "a=b", "b?a"]).judgments)
+    (edge,) = graph_edges(case(judgments=["a>b", "b>a", judgment("b<a", judge="k"), "a=b", "b?a"]).judgments)
     assert (edge.first, edge.second) == ("a", "b")
     assert (edge.num_first, edge.num_second, edge.num_ties, edge.num_none) == (2, 1, 1, 1)
     assert edge.is_in_cycle
@@ -133,7 +146,7 @@ def test_a_tie_alone_closes_a_cycle_without_a_strict_judgment():
     assert num_conflicting(edges) == 0
 
 
-@given(cases(max_responses=7, max_judgments=20))
+@given(cases(max_responses=7, max_judgments=20, repeats=False))
 def test_conflicts_are_those_inside_a_strongly_connected_component(one):
     graph = networkx.DiGraph()
     for verdict in one.judgments:
@@ -149,3 +162,13 @@ def test_conflicts_are_those_inside_a_strongly_connected_component(one):
     edges = graph_edges(one.judgments)
     assert num_conflicting(edges) == expected
     assert sum(edge.num_first + edge.num_second + edge.num_ties + edge.num_none for edge in edges) == len(one.judgments)
+
+
+@settings(deadline=None)
+@given(with_repeats(max_responses=5, max_judgments=15), st.sampled_from(["none", "majority"]))
+def test_a_case_page_shows_repeated_judgments_once(drawn, aggregate):
+    once, again = (analyze_case(one, aggregate=aggregate) for one in drawn)
+    shown = ("tiers", "arrows", "cycles", "num_conflicting", "labels", "ranking")
+    assert [getattr(again, name) for name in shown] == [getattr(once, name) for name in shown]
+    assert again.num_repeated == len(drawn[1].judgments) - len(drawn[0].judgments)
+    assert graph_edges(drawn[1].judgments) == graph_edges(drawn[0].judgments)

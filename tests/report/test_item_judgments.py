@@ -67,7 +67,7 @@ def test_several_cycles_are_numbered():
 
 
 def test_the_outvoted_are_told():
-    one = analyze_case(case(judgments=["a>b", "a>b", "b>a"]), aggregate="majority")
+    one = analyze_case(case(judgments=["a>b", judgment("a>b", judge="k"), "b>a"]), aggregate="majority")
     assert texts(cycle_lines(one, 80)) == ["1 judgment in conflict without a cycle: outvoted, or tied by the vote"]
 
 
@@ -207,3 +207,11 @@ def test_every_outcome_of_a_pair_has_a_line_that_fits(one, width):
     assert len(marked) == len({(a.first, a.second) for a in analysis.arrows if a.is_conflicting})
     columns = [plain(line) for line in lines if plain(line).startswith("tier ")]
     assert len(lines) == len(analysis.arrows) + 2 * len(columns)
+
+
+def test_repeated_judgments_are_counted_in_a_line_of_their_own():
+    one = case(judgments=["a>b", "a>b", "b<a", judgment("b>a", kind="llm")])
+    lines = texts(judgment_lines(analyze_case(one, only=Only(kind=("human",))), 80))
+    assert "2 judgments repeat an identical one: each counts once" in lines
+    assert "1 other judgment not counted by this rule" in lines
+    assert not any("identical" in line for line in texts(judgment_lines(analyze_case(case(judgments=["a>b"])), 80)))

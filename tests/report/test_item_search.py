@@ -6,7 +6,7 @@ from steelyard.core.types import Message, Response
 from steelyard.io.cases import write_cases
 from steelyard.report.case_sources import CaseFile, Rule
 from steelyard.report.item_list import ItemFilter, find_item, list_items, nearest_ids
-from strategies import case
+from strategies import case, judgment
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_search_looks_at_ids_and_texts(files, wanted, ids):
 
 
 def test_the_rule_decides_what_is_in_conflict(tmp_path):
-    write_cases(tmp_path / "f.jsonl", [case("p", judgments=["a>b", "a>b", "b>a"])])
+    write_cases(tmp_path / "f.jsonl", [case("p", judgments=["a>b", judgment("a>b", judge="k"), "b>a"])])
     files = [CaseFile(tmp_path / "f.jsonl", "given")]
     assert list_items(files, ItemFilter(), Rule()).rows[0].conflicts == 3
     assert list_items(files, ItemFilter(), Rule(aggregate="majority")).rows[0].conflicts == 1

@@ -112,6 +112,26 @@ def test_a_majority_is_asked_for_by_the_setting(tmp_path):
     assert run.summary.conflicts.overall.num_conflicting == 1
 
 
+@pytest.mark.parametrize(
+    ("again", "ranking", "repeated"),
+    [
+        (("a>b", {}), (("b",), ("a",)), 2),
+        (("b<a", {}), (("b",), ("a",)), 2),
+        (("a>b", {"meta": {"说明": TEXT}}), (("a", "b"),), 1),
+        (("a>b", {"task": "second"}), (("a", "b"),), 1),
+    ],
+)
+def test_identical_judgments_of_one_judge_vote_once(tmp_path, again, ranking, repeated):
+    short, fields = again
+    rows = [judgment("a>b", judge="甲")] + [judgment(short, judge="甲", **fields)] * 2
+    votes = [*rows, judgment("b>a", judge="乙"), judgment("b>a", judge="丙")]
+    write_cases(tmp_path / "c.jsonl", [case(responses="ab", judgments=votes)])
+    run = resolve(tmp_path / "c.jsonl", tmp_path / "voted", Config(aggregate="majority"))
+    assert next(read_cases(tmp_path / "voted" / "cases.jsonl")).ranking == ranking
+    assert run.counts.noted["judgments that repeat an identical one"] == repeated
+    assert run.summary.conflicts.overall.num_judgments == 5 - repeated
+
+
 def test_many_batches_in_processes_give_what_one_process_gives(tmp_path):
     shorts = ["a>b", "b>c", "c>a", "d=e", "a<d", "b?e", "c>e", "d>b"]
     many = [

@@ -20,7 +20,7 @@ from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Judgment, Ranking
-from steelyard.ranking.judgment_table import standing
+from steelyard.ranking.judgment_table import distinct_judgments, standing
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 
@@ -112,7 +112,7 @@ def _order(case: Case, shown: Sequence[str]) -> Ranking:
         if sorted(each for tier in tiers for each in tier) == sorted(shown):
             return tuple(tier for tier in tiers if tier)
     votes: defaultdict[frozenset[str], defaultdict[str, list[Judgment]]] = defaultdict(lambda: defaultdict(list))
-    for each in compress(case.judgments, standing(case.judgments)):
+    for each in distinct_judgments(tuple(compress(case.judgments, standing(case.judgments)))):
         if {each.left, each.right} <= set(shown) and each.verdict != "none":
             better = {"left": each.left, "right": each.right}.get(each.verdict, "")
             votes[frozenset((each.left, each.right))][better].append(each)

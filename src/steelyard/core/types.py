@@ -14,6 +14,8 @@ Kind = Literal["human", "llm", "model"]
 JsonObject = dict[str, Any]
 """A JSON object whose keys are defined elsewhere: by a server, a file format, the settings of a plug-in."""
 Meta = JsonObject
+UNKNOWN_JUDGE = "unknown"
+"""The judge or rater where a file names none: not known to be one person."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):

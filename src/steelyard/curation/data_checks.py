@@ -15,6 +15,7 @@ from steelyard.core.numerics import Floats, Integers
 from steelyard.core.text import normal_form, num_characters, prompt_text, response_text
 from steelyard.core.types import Case, Record, Response, Scores
 from steelyard.prompts.near_duplicates import Links, near_duplicates
+from steelyard.ranking.judgment_table import distinct_judgments
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import number_units, share_of
@@ -213,7 +214,7 @@ def _strict_votes(case: Case) -> Counter[tuple[str, str]]:
     """Return how many strict judgments prefer the first response to the second."""
     return Counter(
         (judgment.left, judgment.right) if judgment.verdict == "left" else (judgment.right, judgment.left)
-        for judgment in case.judgments
+        for judgment in distinct_judgments(case.judgments)
         if judgment.verdict in ("left", "right")
     )
 

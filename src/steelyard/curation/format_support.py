@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from steelyard.core.types import Case, Judgment, Rating
+from steelyard.core.types import UNKNOWN_JUDGE, Case, Judgment, Rating
 from steelyard.ranking.pairs import num_beyond_listed, pairs_of
 
 AS_READ = "as_read"
@@ -43,8 +43,6 @@ PARTS: Mapping[str, str | None] = {
 """Every part, in the order of the table, with the part that it belongs to: it is lost together with that."""
 
 _PAIRWISE = "system turns", "earlier turns", "prompt meta", "rankings", "listed pairs"
-UNKNOWN = "unknown"
-"""The judge or rater where a format names none."""
 
 
 def carrying(*parts: str) -> frozenset[str]:
@@ -113,10 +111,10 @@ def _present(case: Case) -> Mapping[str, int]:
         "weights": sum(pair.weight not in (None, 1) for pair in pairs),
         "margins": sum(pair.margin not in (None, 0) for pair in pairs),
         "judgments": len(case.judgments),
-        "judges": sum((judgment.judge, judgment.kind) != (UNKNOWN, "human") for judgment in case.judgments),
+        "judges": sum((judgment.judge, judgment.kind) != (UNKNOWN_JUDGE, "human") for judgment in case.judgments),
         "judgment details": sum(map(_has_details, case.judgments)),
         "ratings": len(case.ratings),
-        "raters": sum((rating.rater, rating.kind) != (UNKNOWN, "human") for rating in case.ratings),
+        "raters": sum((rating.rater, rating.kind) != (UNKNOWN_JUDGE, "human") for rating in case.ratings),
         "rating details": sum(map(_has_details, case.ratings)),
         "case meta": bool(case.meta.keys() - _FORM),
     }

@@ -13,11 +13,13 @@ from steelyard.core.types import Case, Counts, Judgment, Kind, Pair, Record, Sco
 from steelyard.curation.supervision import KEPT, RULES, SupervisionRule, agree, cut_cycles, margins_of, pair_weights
 from steelyard.ranking.judgment_table import (
     NONE,
+    REPEATED,
     TIE,
     JudgmentTable,
     Only,
     Verdicts,
     edges_of,
+    first_identical,
     judgment_table,
     majority,
 )
@@ -126,10 +128,11 @@ def supervise_cases(batch: ScoredBatch, rule: SupervisionRule) -> Supervised:
 
 
 def _kept_judgments(case: Case, codes: Sequence[int], only: Only) -> tuple[Judgment, ...]:
-    # Codes are those of the admitted judgments, in order; the others stay and consume none.
+    # Codes are those of the judgments that count, in order; the others stay and consume none. A repeated judgment
+    # goes with its first occurrence: it would bring a dropped verdict back.
     code = iter(codes)
-    admitted = zip(case.judgments, only.admits(case.judgments), strict=True)
-    return tuple(judgment for judgment, counts in admitted if not counts or next(code) == KEPT)
+    stays = [not counts or next(code) == KEPT for counts in only.votes(case.judgments)]
+    return tuple(compress(case.judgments, (stays[first] for first in first_identical(case.judgments))))
 
 
 def compare_with_people(batch: ScoredBatch) -> AgreementWithPeople:
@@ -193,7 +196,7 @@ def _pairs(case: Case, supported: Sequence[Pair]) -> tuple[Pair, ...]:
 def _dropped(case: Case, batch: ScoredBatch, place: slice, codes: Sequence[int], only: Only) -> list[DroppedJudgment]:
     if not any(codes):
         return []
-    admitted = list(compress(case.judgments, only.admits(case.judgments)))
+    admitted = list(compress(case.judgments, only.votes(case.judgments)))
     scores = batch.scores[int(batch.table.verdicts.graph[place.start])].scores
     return [
         DroppedJudgment(
@@ -236,13 +239,16 @@ class SupervisionCounter:
         self.num_prompts += int((num_judgments > 0).sum())
         self.num_prompts_kept += len(np.unique(verdicts.graph[strict_kept]))
         self._by_rule.update({RULES[code]: number for code, number in enumerate(np.bincount(supervised.rule).tolist())})
+        num_repeated = sum(outline.num_repeated for outline in batch.table.cases)
+        num_given = sum(len(case.judgments) for case in batch.cases)
         num_unscored = int(np.isnan(batch.margin[strict_kept]).sum()) if self.rule.policy != "agree" else 0
         self._warnings.update(
             {
                 "cases": num_cases,
                 "cases without a supervised judgment": int((num_judgments == 0).sum()),
                 "cases left without a judgment": int(((num_judgments > 0) & (num_kept == 0)).sum()),
-                "judgments not supervised": sum(len(case.judgments) for case in batch.cases) - len(verdicts.graph),
+                "judgments not supervised": num_given - num_repeated - len(verdicts.graph),
+                REPEATED: num_repeated,
                 "pairs listed before, without a kept verdict": sum(
                     len(case.pairs or ()) - len(now.pairs or ())
                     for case, now in zip(batch.cases, supervised.cases, strict=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from steelyard.core.numerics import Integers
 from steelyard.core.types import Case
+from steelyard.ranking.judgment_table import distinct_judgments
 
 MOST_AUTHORS = 200
 """Authors beyond these, in the order of their first case, have no win rate."""
@@ -86,7 +87,7 @@ def _pairs_of(case: Case) -> Iterator[_Credit]:
         yield from ((pair.better, pair.worse, 2) for pair in case.pairs)
     else:
         votes: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
-        for judgment in case.judgments:
+        for judgment in distinct_judgments(case.judgments):
             if judgment.verdict != "none":
                 is_turned = judgment.left > judgment.right
                 credit = _VOTES[judgment.verdict]

@@ -10,20 +10,22 @@ worth less; `evaluate` reports the correlation of each value.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.errors import EvidenceError
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, ratio
-from steelyard.core.text import num_characters
+from steelyard.core.text import common_spellings, name_form, num_characters
 from steelyard.core.types import Case, Judgment, Record
 from steelyard.io.cases import read_cases
 from steelyard.ranking.judge_reliability import agreement_shares, kappa_of
+from steelyard.ranking.judgment_table import distinct_judgments
 from steelyard.statistics.agreement import FIRST, NUM_CELLS, NUM_LABELS, SECOND, TIED
-from steelyard.statistics.groups import prompt_names
+from steelyard.statistics.groups import PromptUnits
 from steelyard.statistics.intervals import CORRELATION, Estimate, interval, one_sample
 from steelyard.statistics.unit_bootstrap import (
     MOST_UNITS,
@@ -132,7 +134,8 @@ def people_labels(case: Case) -> dict[_Pair, int]:
 
     From the judgments of people; without any from the ranking, and without one from the listed pairs.
     """
-    judgments = [judgment for judgment in case.judgments if judgment.kind == "human" and judgment.verdict != "none"]
+    distinct = distinct_judgments(case.judgments)
+    judgments = [judgment for judgment in distinct if judgment.kind == "human" and judgment.verdict != "none"]
     if judgments:
         votes = _votes(judgments)
         return {pair: _plurality(counts) for pair, counts in votes.items()}
@@ -154,13 +157,13 @@ class _CardCounter:
 
     def __init__(self) -> None:
         self._tally = Tally(_WIDTH, rest=lambda _: ("rest",))
-        self._units: dict[str, int] = {}
+        self._units = PromptUnits()
         self._judges: dict[str, Counter[str]] = defaultdict(Counter)
-        self._num_prompts = self._num_pairs = self._num_units = 0
+        self._num_prompts = self._num_pairs = 0
 
     def add(self, case: Case, people: Mapping[_Pair, int]) -> None:
         """Count the judges' labels of one case."""
-        unit = self._unit(case)
+        unit = self._units.unit(case.prompt) % MOST_UNITS
         self._num_prompts += 1
         self._num_pairs += len(people)
         lengths = {response.id: num_characters(response) for response in case.responses}
@@ -169,13 +172,14 @@ class _CardCounter:
             if judgment.kind != "human":
                 by_judge[judgment.judge].append(judgment)
         for judge, judgments in by_judge.items():
-            votes = _votes(judgment for judgment in judgments if judgment.verdict != "none")
+            votes = _votes(each for each in distinct_judgments(judgments) if each.verdict != "none")
             compared = {_ordered(judgment.left, judgment.right) for judgment in judgments}
             self._judges[judge]["unlabelled"] += len((compared & people.keys()) - votes.keys())
             sums = np.zeros(_WIDTH)
             for pair, counts in votes.items():
                 if pair in people:
                     sums += _pair_columns(people[pair], _plurality(counts), lengths[pair[0]] - lengths[pair[1]])
+            # Identical replies stay: without them, repeats that agree would be missing from the share that flips.
             for showings in _showings(judgments).values():
                 sums += _showing_columns(showings)
             if sums[:NUM_CELLS].any():
@@ -191,18 +195,6 @@ class _CardCounter:
             num_pairs=self._num_pairs,
             cards=tuple(sorted(cards, key=lambda card: (-(card.people.correlation.value or 0.0), card.judge))),
         )
-
-    def _unit(self, case: Case) -> int:
-        """Return the unit of a case: prompts of one id or one text are drawn together."""
-        names = prompt_names(case)
-        known = next((self._units[name] for name in names if name in self._units), None)
-        if known is None:
-            unit, self._num_units = self._num_units % MOST_UNITS, self._num_units + 1
-        else:
-            unit = known
-        for name in names:
-            self._units.setdefault(name, unit)
-        return unit
 
     def _add(self, judge: str, case: Case, unit: int, sums: Floats) -> None:
         category = case.prompt.category[0] if case.prompt.category else "uncategorised"
@@ -310,15 +302,19 @@ def _card(judge: str, counts: Counter[str], draws: Draws) -> JudgeCard:
         longer_than_people=longer if totals.point[_UNEQUAL] else nothing,
         order_flips=share(_ORDER, _BOTH_ORDERS),
         repeat_flips=share(_REPEAT, _REPEATED),
-        by_category=_each("category", judge, draws),
-        by_language=_each("language", judge, draws),
+        by_category=_each("category", judge, draws, name_form),
+        by_language=_each("language", judge, draws, language_key),
     )
 
 
-def _each(word: str, judge: str, draws: Draws) -> dict[str, PeopleAgreement]:
+def _each(word: str, judge: str, draws: Draws, identity: Callable[[str], str]) -> dict[str, PeopleAgreement]:
     """Return the agreement in each category or language in which people labelled a pair; empty for a single one."""
-    groups = sorted(group for group in draws.groups if group[:2] == (word, judge))
-    parts = {group[2]: draws.totals([group]) for group in groups}
+    groups = [group for group in draws.groups if group[:2] == (word, judge)]
+    spelling = common_spellings({group[2]: int(draws.point([group]).sum()) for group in groups}, identity)
+    parts = {
+        name: draws.totals([group for group in groups if spelling[group[2]] == name])
+        for name in sorted(set(spelling.values()))
+    }
     used = {name: totals for name, totals in parts.items() if totals.point[:NUM_CELLS].any()}
     return {name: _agreement(totals) for name, totals in used.items()} if len(used) > 1 else {}
 

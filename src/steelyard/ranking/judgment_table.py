@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.numerics import Integers
-from steelyard.core.types import Case, Judgment, Kind, Ranking
+from steelyard.core.types import UNKNOWN_JUDGE, Case, Judgment, Kind, Ranking
 from steelyard.statistics.agreement import count_labels, orient_labels, vote
 from steelyard.statistics.groups import UNCATEGORISED
 
@@ -24,8 +24,11 @@ Aggregate = Literal["none", "majority"]
 
 LEFT, RIGHT, TIE, NONE = range(4)
 _CODES = {"left": LEFT, "right": RIGHT, "tie": TIE, "none": NONE}
+REVERSED = {"left": "right", "right": "left", "tie": "tie", "none": "none"}
 
 NO_LANGUAGE = "unspecified"
+REPEATED = "judgments that repeat an identical one"
+"""The name in ``run.json`` of the judgments that `first_identical` leaves out."""
 
 
 class Only(Config, frozen=True):
@@ -46,7 +49,7 @@ class Only(Config, frozen=True):
         return not (self.kind or self.judge or self.batch or self.evidence)
 
     def admits(self, judgments: Sequence[Judgment]) -> list[bool]:
-        """Return for each judgment of a case whether it counts."""
+        """Return for each judgment of a case whether every key admits it."""
         stands = standing(judgments) if self.evidence else [True] * len(judgments)
         return [
             counts
@@ -56,8 +59,47 @@ class Only(Config, frozen=True):
             for judgment, counts in zip(judgments, stands, strict=True)
         ]
 
+    def votes(self, judgments: Sequence[Judgment]) -> list[bool]:
+        """Return for each judgment of a case whether it counts: it is admitted, and the first of identical ones."""
+        first = enumerate(first_identical(judgments))
+        return [admitted and place == at for admitted, (place, at) in zip(self.admits(judgments), first, strict=True)]
+
 
 EVERYTHING = Only()
+
+
+def first_identical(judgments: Sequence[Judgment]) -> Sequence[int]:
+    """Return for each judgment of a case the position of the first that is identical to it, its own for most.
+
+    Identical judgments are equal in every field, left and right exchanged or not: a row that a file repeats adds no
+    vote. Another id, order shown, reason or entry of ``meta`` makes another judgment, such as a model's second
+    sample. Judgments of `UNKNOWN_JUDGE` may be those of several people: they are never identical.
+    """
+    sorted_ends = [each.left < each.right for each in judgments]
+    pairs = {
+        (each.judge, each.left, each.right) if is_sorted else (each.judge, each.right, each.left)
+        for each, is_sorted in zip(judgments, sorted_ends, strict=True)
+    }
+    if len(pairs) == len(judgments):
+        return range(len(judgments))  # most cases: no judge has two verdicts on a pair
+    first: dict[bytes, int] = {}
+    return [
+        position
+        if each.judge == UNKNOWN_JUDGE
+        else first.setdefault(msgspec.json.encode(each if is_sorted else _exchanged(each), order="sorted"), position)
+        for position, (each, is_sorted) in enumerate(zip(judgments, sorted_ends, strict=True))
+    ]
+
+
+def _exchanged(judgment: Judgment) -> Judgment:
+    return msgspec.structs.replace(
+        judgment, left=judgment.right, right=judgment.left, verdict=REVERSED[judgment.verdict]
+    )
+
+
+def distinct_judgments(judgments: Sequence[Judgment]) -> Sequence[Judgment]:
+    """Return the judgments of a case, each of several identical ones once."""
+    return [judgments[at] for position, at in enumerate(first_identical(judgments)) if position == at]
 
 
 def standing(judgments: Sequence[Judgment]) -> list[bool]:
@@ -175,10 +217,14 @@ class CaseOutline(NamedTuple):
     has_pairs: bool
     num_overruled: int
     """The judgments that count although their task was settled later."""
+    num_repeated: int
+    """The judgments that do not count because an identical one does."""
 
 
 class JudgmentTable(NamedTuple):
-    """The admitted judgments of a sequence of cases; ``verdicts.graph`` is the case's position in the sequence.
+    """The admitted judgments of a sequence of cases, each of several identical ones once (`first_identical`).
+
+    ``verdicts.graph`` is the case's position in the sequence.
 
     ``judge`` and ``kind`` give for each judgment a position in ``judges`` and ``kinds``; ``num_responses`` has an entry
     a case.
@@ -239,7 +285,8 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     judges, kinds = NameNumbers(), NameNumbers()
     for case in cases:
         admitted = case.judgments if only.admits_all else tuple(compress(case.judgments, only.admits(case.judgments)))
-        outline = _outline(case, admitted)
+        num_admitted, admitted = len(admitted), distinct_judgments(admitted)
+        outline = _outline(case, admitted, num_admitted - len(admitted))
         outlines.append(outline)
         position = dict(zip(outline.responses, range(len(outline.responses)), strict=True))
         counts.append(len(admitted))
@@ -258,7 +305,7 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     return JudgmentTable(tuple(outlines), verdicts, judge_code, kind_code, judge_names, kind_names, num_responses)
 
 
-def _outline(case: Case, admitted: Sequence[Judgment]) -> CaseOutline:
+def _outline(case: Case, admitted: Sequence[Judgment], num_repeated: int) -> CaseOutline:
     return CaseOutline(
         tuple([response.id for response in case.responses]),
         case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
@@ -267,6 +314,7 @@ def _outline(case: Case, admitted: Sequence[Judgment]) -> CaseOutline:
         case.ranking,
         case.pairs is not None,
         standing(admitted).count(False) if any(judgment.meta for judgment in admitted) else 0,
+        num_repeated,
     )
 
 

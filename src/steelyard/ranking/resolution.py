@@ -21,6 +21,7 @@ from steelyard.ranking.judge_reliability import PanelReliability
 from steelyard.ranking.judge_summary import AgreementSummary, JudgeSummary
 from steelyard.ranking.judgment_table import (
     NONE,
+    REPEATED,
     Aggregate,
     JudgmentTable,
     edges_of,
@@ -50,7 +51,7 @@ class ResolveSummary(Record, frozen=True, kw_only=True):
 
 
 class ResolveCounts(NamedTuple):
-    """Counts of cases by what happened to them; the last two count responses and pairs.
+    """Counts of cases, judgments, responses and pairs by what happened to them.
 
     A case that is in none of the first three counts got a new ranking. ``unchanged``: no judgment counted, the file's
     ranking is kept. ``without_evidence``: no judgment counted, and the file has no ranking. ``unreadable``: all its
@@ -59,6 +60,7 @@ class ResolveCounts(NamedTuple):
     responses that a majority vote made a tie because no option had the most votes. ``overruled``: judgments of first
     answers to tasks that people aligned or settled later. ``several_judges``: pairs of responses with several judges;
     ``ordered_by_majority``: the pairs that a majority would order, both 0 where verdicts are combined already.
+    ``repeated``: judgments that do not count because an identical one of the same judge does.
     """
 
     unchanged: int = 0
@@ -70,6 +72,7 @@ class ResolveCounts(NamedTuple):
     overruled: int = 0
     several_judges: int = 0
     ordered_by_majority: int = 0
+    repeated: int = 0
 
     def warnings(self) -> dict[str, int]:
         """Return the counts under the names of ``run.json``. Two are included even if 0."""
@@ -79,6 +82,7 @@ class ResolveCounts(NamedTuple):
             "pairs kept": self.pairs_kept,
             "pairs tied by an even vote": self.split_votes,
             "first answers beside aligned ones": self.overruled,
+            REPEATED: self.repeated,
         }
         always = {"given": self.unchanged, "unranked_responses": self.unranked_responses}
         return always | {name: number for name, number in rare.items() if number}
@@ -137,6 +141,7 @@ def _count(table: JudgmentTable, new: Sequence[Ranking | None], has_evidence: Se
         without_evidence=num_without,
         unreadable=len(new) - len(old) - len(ranked),
         overruled=sum(case.num_overruled for case in table.cases),
+        repeated=sum(case.num_repeated for case in table.cases),
         pairs_kept=sum(case.has_pairs for case, _ in ranked),
         unranked_responses=sum(len(case.responses) - sum(map(len, ranking)) for case, ranking in ranked),
     )

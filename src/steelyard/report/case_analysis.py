@@ -9,11 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.types import Case, Judgment, Ranking
-from steelyard.ranking.judgment_table import EVERYTHING, Aggregate, JudgmentTable, Only, edges_of, judgment_table
+from steelyard.ranking.judgment_table import (
+    EVERYTHING,
+    REVERSED,
+    Aggregate,
+    JudgmentTable,
+    Only,
+    distinct_judgments,
+    edges_of,
+    first_identical,
+    judgment_table,
+)
 from steelyard.ranking.resolution import resolve_table
 
 _NUM_LETTERS = 26
-_REVERSED = {"left": "right", "right": "left", "tie": "tie", "none": "none"}
 
 
 class Arrow(NamedTuple):
@@ -63,6 +72,12 @@ class CaseAnalysis(NamedTuple):
         return sum(self.conflicting)
 
     @property
+    def num_repeated(self) -> int:
+        """The number of judgments that do not count because an identical one does."""
+        first = enumerate(first_identical(self.case.judgments))
+        return sum(self.admitted[at] for position, at in first if position != at)
+
+    @property
     def ranking(self) -> Ranking | None:
         """The tiers of the judgments, or the ranking of the file without any."""
         return self.tiers if self.tiers is not None else self.case.ranking
@@ -74,7 +89,7 @@ class CaseAnalysis(NamedTuple):
 
 def analyze_case(case: Case, *, only: Only = EVERYTHING, aggregate: Aggregate = "none") -> CaseAnalysis:
     """Analyse a case, its judgments taken as `resolve` takes them. The case must have been checked."""
-    admitted = tuple(only.admits(case.judgments))
+    admitted = tuple(only.votes(case.judgments))
     table = judgment_table((case,), only)
     resolution = resolve_table(table, aggregate)
     contradicts = iter((table.verdicts.is_strict & ~resolution.graphs.full.is_kept).tolist())
@@ -200,17 +215,17 @@ class PairEdge(NamedTuple):
         return self.num_first + self.num_second if self.is_in_cycle else 0
 
 
-def graph_edges(judgments: Iterable[Judgment]) -> tuple[PairEdge, ...]:
+def graph_edges(judgments: Sequence[Judgment]) -> tuple[PairEdge, ...]:
     """Return an edge for each judged pair, in order of first mention.
 
-    A tie is an arrow both ways; an unreadable judgment is none.
+    A tie is an arrow both ways; an unreadable judgment is none. Of identical judgments the first counts.
     """
     verdicts: dict[tuple[str, str], list[str]] = {}
     arrows: set[tuple[str, str]] = set()
-    for judgment in judgments:
+    for judgment in distinct_judgments(judgments):
         pair, opposite = (judgment.left, judgment.right), (judgment.right, judgment.left)
         if opposite in verdicts:
-            verdicts[opposite].append(_REVERSED[judgment.verdict])
+            verdicts[opposite].append(REVERSED[judgment.verdict])
         else:
             verdicts.setdefault(pair, []).append(judgment.verdict)
         if judgment.verdict in ("left", "tie"):

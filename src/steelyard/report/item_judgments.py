@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from steelyard.core.text import number_of
+from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Judgment, Ranking, Scores
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.terminal_text import (
@@ -63,7 +63,10 @@ def judgment_lines(analysis: CaseAnalysis, width: int) -> list[Line]:
         *legend(analysis, width),
         *draw_graph(analysis, width),
     ]
-    left_out = len(judgments) - sum(analysis.admitted)
+    if repeated := analysis.num_repeated:
+        counted = f"{number_of(repeated, 'judgment')} {verb_for(repeated, 'repeats', 'repeat')} an identical one"
+        lines += text_lines(f"{counted}: each counts once", width, style="quiet")
+    left_out = len(judgments) - sum(analysis.admitted) - repeated
     if left_out:
         lines += text_lines(f"{number_of(left_out, 'other judgment')} not counted by this rule", width, style="quiet")
     for judgment in judgments:

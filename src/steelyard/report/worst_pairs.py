@@ -18,6 +18,7 @@ from steelyard.evaluation.failures import (
 from steelyard.evaluation.items import ScoredItem, read_items
 from steelyard.evaluation.tables import percent, spread
 from steelyard.io.terminal_text import INDENT, Line, Style, heading, joined_lines, text_lines, visible_line
+from steelyard.ranking.judgment_table import distinct_judgments
 from steelyard.report.case_sources import Target
 from steelyard.report.item_list import language_name
 
@@ -84,7 +85,7 @@ def label_evidence(case: Case, better: str, worse: str) -> tuple[str, ...]:
     """Return why one response is the better one: judgments of the pair with their reasons, ratings, or the tiers."""
     lines: list[str] = []
     signs = {"left": ">", "right": "<", "tie": "=", "none": "?"}
-    for judgment in case.judgments:
+    for judgment in distinct_judgments(case.judgments):
         if {judgment.left, judgment.right} == {better, worse}:
             sides = "better {} worse" if judgment.left == better else "worse {} better"
             reason = f": {judgment.reason}" if judgment.reason else ""

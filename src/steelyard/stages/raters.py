@@ -13,7 +13,7 @@ from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.ranking.judgment_table import EVERYTHING, Only
+from steelyard.ranking.judgment_table import EVERYTHING, REPEATED, Only
 from steelyard.report.rater_table import raters_as_markdown
 
 
@@ -39,9 +39,13 @@ def raters(
 
     def write(result: Result) -> None:
         data = list(track(read_case_files(files), "raters (cases read)"))
-        summary = summarise_raters(data, config.only.admits, where=str(files[0]))
+        summary = summarise_raters(data, config.only.votes, where=str(files[0]))
         write_text(result.path("raters.md"), raters_as_markdown(summary))
-        result.counts = Counts(num_in=len(data), num_used=len(data))
+        repeated = sum(
+            sum(config.only.admits(case.judgments)) - sum(config.only.votes(case.judgments)) for case in data
+        )
+        noted = {REPEATED: repeated} if repeated else {}
+        result.counts = Counts(num_in=len(data), num_used=len(data), noted=noted)
         result.summary = summary
 
     inputs = case_roles(files)

@@ -21,7 +21,7 @@ import numpy as np
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.text import common_spellings, conversation_form, name_form
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Prompt
 from steelyard.statistics.intervals import Evidence
 
 UNCATEGORISED = "uncategorised"
@@ -163,11 +163,32 @@ def prompt_names(case: Case) -> tuple[str, ...]:
 
     Prompts without text have their ids alone.
     """
-    text = conversation_form(case.prompt.messages)
+    return _names(case.prompt)
+
+
+def _names(prompt: Prompt) -> tuple[str, ...]:
+    text = conversation_form(prompt.messages)
     if not text:
-        return (case.prompt.id,)
+        return (prompt.id,)
     # A separator that no id begins with keeps the two kinds of names apart. A digest takes little memory.
-    return case.prompt.id, f"\x1f{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+    return prompt.id, f"\x1f{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+
+
+class PromptUnits:
+    """Numbers units one by one, from 0: prompts that share one of their `prompt_names` are one unit."""
+
+    def __init__(self) -> None:
+        self._unit: dict[str, int] = {}
+        self._num_units = 0
+
+    def unit(self, prompt: Prompt) -> int:
+        """Return the unit of a prompt."""
+        names = _names(prompt)
+        unit = next((self._unit[name] for name in names if name in self._unit), self._num_units)
+        self._num_units = max(self._num_units, unit + 1)
+        for name in names:
+            self._unit.setdefault(name, unit)
+        return unit
 
 
 def units_of(names: Sequence[Sequence[str]]) -> list[str]:

@@ -86,6 +86,14 @@ def test_reports_pairs_with_even_votes(here):
     assert "an even vote" not in called("--force").stdout
 
 
+def test_reports_identical_judgments_that_vote_once(here):
+    judgments = [judgment("a>b"), judgment("a>b"), judgment("a>b"), judgment("b>a", judge="k")]
+    write_cases(here / "cases.jsonl", [case(judgments=judgments)])
+    line = "2 judgments repeat an identical judgment of the same judge: each counts once"
+    assert line in " ".join(called("--aggregate", "majority").stdout.split())
+    assert line in " ".join(called("--force").stdout.split())
+
+
 def test_the_judge_that_stands_out_is_named_with_its_change(here):
     write_cases(here / "cases.jsonl", panel_cases(200, (0.9, 0.9, 0.9), seed=3, late={1: 0.1}, batches=10))
     lines = called().stdout.splitlines()

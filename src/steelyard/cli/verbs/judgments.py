@@ -144,6 +144,8 @@ JUDGE = StageVerb(
 
 
 def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
+    from steelyard.ranking.judgment_table import REPEATED
+
     conflicts, noted = run.summary.conflicts, run.counts.noted
     overall = conflicts.overall
     if overall.num_judgments:
@@ -167,6 +169,11 @@ def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
         yield (
             f"{number_of(ties, 'pair')} of responses {verb_for(ties, 'has', 'have')} no verdict with the most "
             "votes: an even vote is a tie"
+        )
+    if repeated := noted.get(REPEATED):
+        yield (
+            f"{number_of(repeated, 'judgment')} {verb_for(repeated, 'repeats', 'repeat')} an identical judgment of the "
+            "same judge: each counts once"
         )
     if run.summary.share_ordered_by_majority is not None:
         share = f"{run.summary.share_ordered_by_majority:.1%}"

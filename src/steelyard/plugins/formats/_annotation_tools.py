@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
-from steelyard.curation.format_support import UNKNOWN, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
+from steelyard.curation.format_support import count_lost
 from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta, with_each
 from steelyard.plugins.formats._turns import (
     answer_text,
@@ -235,7 +235,7 @@ def without_tasks(case: Case) -> Case:
 
 def without_people(case: Case) -> Case:
     """Return the case without the names of the people who judged, for formats whose judges are people."""
-    return with_each(case, judgment=lambda item: replace(item, judge=UNKNOWN) if item.kind == "human" else item)
+    return with_each(case, judgment=lambda item: replace(item, judge=UNKNOWN_JUDGE) if item.kind == "human" else item)
 
 
 def _rankings(judgments: Sequence[Judgment]) -> list[tuple[tuple[str, ...], ...]]:

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Prompt, Rating, Response
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Prompt, Rating, Response
 from steelyard.curation.evidence_rows import ranking_by_mean, text_id
-from steelyard.curation.format_support import UNKNOWN, carrying, carrying_pairs, count_lost
+from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
 from steelyard.plugins.formats._pairs import NOT_SEPARABLE, pair_rows
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, other_meta
 from steelyard.plugins.formats._table_values import AnswerCell, RowValues, TableColumns, Turns, holds_list, list_cell
@@ -101,7 +101,7 @@ class TableFormat(NamedTuple):
             left=responses[0].id,
             right=responses[1].id,
             verdict=values.verdict or "none",
-            judge=values.judge or UNKNOWN,
+            judge=values.judge or UNKNOWN_JUDGE,
             kind=self.columns.judge_kind,
             batch=values.batch,
             reason=_NO_LABEL if values.verdict is None else None,
@@ -110,7 +110,7 @@ class TableFormat(NamedTuple):
 
     def _rating(self, response: str, value: float, values: RowValues) -> Rating:
         meta = None if values.time in (None, "") else {_TIME: values.time}
-        rater = values.judge or UNKNOWN
+        rater = values.judge or UNKNOWN_JUDGE
         return Rating(
             response=response,
             rater=rater,
@@ -185,8 +185,8 @@ class TableFormat(NamedTuple):
 
     def _uncarried(self, judgment: Judgment) -> Judgment:
         """Return the judgment without what a row holds of it, so that the rest is counted."""
-        has_judge = judgment.kind == self.columns.judge_kind and (self.columns.judge or judgment.judge == UNKNOWN)
-        judge = {"judge": UNKNOWN, "kind": "human"} if has_judge else {}
+        has_judge = judgment.kind == self.columns.judge_kind and (self.columns.judge or judgment.judge == UNKNOWN_JUDGE)
+        judge = {"judge": UNKNOWN_JUDGE, "kind": "human"} if has_judge else {}
         batch = None if self.columns.batch else judgment.batch
         reason = None if judgment.verdict == "none" and judgment.reason == _NO_LABEL else judgment.reason
         return replace(judgment, **judge, batch=batch, reason=reason)
@@ -199,7 +199,7 @@ class TableFormat(NamedTuple):
         carried = [rating for rating in case.ratings if (rating.dimension, rating.range) == (scale, None)]
         others = tuple(rating for rating in case.ratings if rating not in carried)
         for rating in carried:
-            has_rater = rating.kind == self.columns.judge_kind and (self.columns.judge or rating.rater == UNKNOWN)
+            has_rater = rating.kind == self.columns.judge_kind and (self.columns.judge or rating.rater == UNKNOWN_JUDGE)
             dropped["raters"] += not has_rater
             left = {key for key in rating.meta or {} if key != _TIME or not self.columns.time}
             dropped["rating details"] += bool(rating.id or rating.task or rating.spans or left)
@@ -248,7 +248,7 @@ class TableFormat(NamedTuple):
             {self.columns.prompt[0]: text_or_list(turns, "user")} if self.columns.prompt else {}
         )
         row |= self._answer_cells(values.answers, turns, is_list=is_list)
-        judge = None if values.judge == UNKNOWN else values.judge
+        judge = None if values.judge == UNKNOWN_JUDGE else values.judge
         cells = ((self.columns.judge, judge), (self.columns.time, values.time), (self.columns.batch, values.batch))
         row |= {key: value for key, value in cells if key is not None}
         row |= self.columns.fields.cells(prompt, Row(_NOWHERE, {}))
@@ -317,7 +317,7 @@ class TableFormat(NamedTuple):
             )
             for answer in values.answers
         ]
-        judge = values.judge if self.columns.judge and values.judge != UNKNOWN else None
+        judge = values.judge if self.columns.judge and values.judge != UNKNOWN_JUDGE else None
         return again == RowValues(
             prompt=values.prompt,
             fields=fields,

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Judgment, Kind, Rating, Response, Verdict
-from steelyard.curation.format_support import UNKNOWN, carrying
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Rating, Response, Verdict
+from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
     RankingSource,
@@ -81,7 +81,7 @@ def _argilla_evidence(
                 where = place._replace(path=f"{key}.{question}")
                 raise RecordError("an answer without a value", where=where, allowed='{"value": …, …}')
             author = answer.get("user_id" if kind == "human" else "agent")
-            value, judge = answer["value"], UNKNOWN if author is None else str(author)
+            value, judge = answer["value"], UNKNOWN_JUDGE if author is None else str(author)
             response = _question_response(question, names)
             if _is_ranking(value) and {item["value"] for item in value} <= set(names):
                 tiers = tiers_of({item["value"]: item["rank"] for item in value})
@@ -241,7 +241,7 @@ def _source(key: str, annotation: Any, where: Place) -> RankingSource:
     who = annotation.get("completed_by" if kind == "human" else "model_version")
     if isinstance(who, dict):
         who = who.get("email", who.get("id"))
-    return RankingSource(UNKNOWN if who is None else str(who), kind)
+    return RankingSource(UNKNOWN_JUDGE if who is None else str(who), kind)
 
 
 def _results(source: RankingSource, annotation: JsonObject, names: Sequence[str], where: Place) -> Iterator[ToolResult]:

@@ -25,8 +25,8 @@ from msgspec.structs import replace
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Response
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Response
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
     RankingSource,
@@ -124,7 +124,7 @@ def _ranking_judgments(rows: Iterable[Row], names: Sequence[str], warnings: Coun
                 problem, where = (f"a ranking {order!r} that is not of the answers", row.at(f"labels.{schema}"))
                 allowed = f"an order of {', '.join(names)}, such as B,D=A,C"
                 raise RecordError(problem, where=where, allowed=allowed)
-            judge = UNKNOWN if user is None else str(user)
+            judge = UNKNOWN_JUDGE if user is None else str(user)
             yield from judgments_of(RankedTiers(RankingSource(judge, "human", schema), tiers))
 
 
@@ -263,7 +263,7 @@ def _judgments(row: Row, names: Sequence[str], warnings: Counter[str]) -> Iterat
         problem = f"unknown answer {answer!r}" if answer not in _ANSWERS else "an accepted id that is not an option's"
         raise RecordError(problem, where=row.place, allowed=f"answer: {', '.join(_ANSWERS)}; accept: ids of options")
     judges = [str(row.value[key]) for key in ("_session_id", "_annotator_id") if row.value.get(key) is not None]
-    judge: JsonObject = {"judge": (*judges, UNKNOWN)[0], "kind": "human"}
+    judge: JsonObject = {"judge": (*judges, UNKNOWN_JUDGE)[0], "kind": "human"}
     others = [name for name in names if name not in accepted]
     if answer == "accept" and accepted and others:
         yield from (
@@ -293,7 +293,7 @@ def _answers(case: Case) -> Iterator[JsonObject]:
         by_judge[judgment.judge].append(judgment)
     names = [response.id for response in case.responses]
     for judge, judgments in by_judge.items():
-        who = {} if judge == UNKNOWN else {"_session_id": judge}
+        who = {} if judge == UNKNOWN_JUDGE else {"_session_id": judge}
         pairs = _ordered_pairs(judgments)
         whole = {"accept": list(dict.fromkeys(better for better, _ in pairs)), "answer": "accept", **who}
         read_pairs = _ordered_pairs(_judged_again([whole], names) or ())

@@ -7,8 +7,8 @@ from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Kind, Message
-from steelyard.curation.format_support import UNKNOWN, carrying, carrying_pairs, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Kind, Message
+from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
     NOT_SEPARABLE,
@@ -27,7 +27,7 @@ from steelyard.plugins.formats._turns import answer_of, answer_text, conversatio
 class RlhFlowConfig(Config, frozen=True):
     """Who gave the scores: a name, and ``human``, ``llm`` or ``model``."""
 
-    rater: str = UNKNOWN
+    rater: str = UNKNOWN_JUDGE
     """The name of the rater of the scores."""
     rater_kind: Kind = "human"
     """The kind of that rater: human, llm or model."""

@@ -29,8 +29,8 @@ from steelyard.annotation.derived_judgments import NEITHER_IS_BETTER
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response, Verdict
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response, Verdict
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._languages import language_code, language_name
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
@@ -76,7 +76,7 @@ class PreferenceVerdicts(NamedTuple):
 
 _KIND_2 = "helpsteer2"
 _SCALES = tuple(
-    RatingScale(name, (0, 4), UNKNOWN, "human")
+    RatingScale(name, (0, 4), UNKNOWN_JUDGE, "human")
     for name in ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 )
 _NEITHER = ("complexity", "verbosity")
@@ -298,7 +298,14 @@ def _judgment(
     meta = {_STRENGTH: strength} | (other or {})
     left, right = sides
     return Judgment(
-        left=left, right=right, verdict=verdict, judge=UNKNOWN, kind="human", batch=batch, reason=reason, meta=meta
+        left=left,
+        right=right,
+        verdict=verdict,
+        judge=UNKNOWN_JUDGE,
+        kind="human",
+        batch=batch,
+        reason=reason,
+        meta=meta,
     )
 
 

@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Judgment, Message, Response, Verdict
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Message, Response, Verdict
 from steelyard.curation.evidence_rows import text_id
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present, verdict_from, with_each
 from steelyard.plugins.formats._turns import answer_text, conversation_of
 
@@ -84,7 +84,7 @@ def _preference(row: Row, names: Sequence[str]) -> Judgment:
         left=names[0],
         right=names[1],
         verdict=verdict,
-        judge=annotator or (UNKNOWN if index is None else str(index)),
+        judge=annotator or (UNKNOWN_JUDGE if index is None else str(index)),
         kind="human" if annotator is None else "llm",
         reason="no preference" if verdict == "none" else None,
         meta=meta or None,
@@ -127,7 +127,7 @@ def _judgment_fields(judgment: Judgment, form: JsonObject, dropped: Counter[str]
     dropped["judges' kinds"] += judgment.kind == "model"
     if judgment.kind != "human":
         row["annotator"] = judgment.judge
-    elif judgment.judge != UNKNOWN:
+    elif judgment.judge != UNKNOWN_JUDGE:
         is_index = form.get("number", False) and judgment.judge.lstrip("-").isdecimal()
         row["annotator_index"] = int(judgment.judge) if is_index else judgment.judge
     details = {key: value for key, value in meta.items() if key in (*_COSTS, "annotator_index") and key not in row}
@@ -236,14 +236,14 @@ def _without_known_judge(judgment: Judgment) -> Judgment:
     """Return the judgment without a judge that a column names: only other judges are dropped."""
     is_known = judgment.judge in _ANNOTATORS if judgment.kind == "human" else judgment.judge in _MODELS.values()
     has_column = is_known and judgment.kind != "model"
-    return replace(judgment, judge=UNKNOWN, kind="human", reason=None) if has_column else judgment
+    return replace(judgment, judge=UNKNOWN_JUDGE, kind="human", reason=None) if has_column else judgment
 
 
 def _compared(case: Case, form: JsonObject, dropped: Counter[str]) -> Any:
     authors = [response.author for response in case.responses]
     if not any(authors):
         return form.get("cmp_key")
-    key = _BETWEEN.join(author or UNKNOWN for author in authors)
+    key = _BETWEEN.join(author or UNKNOWN_JUDGE for author in authors)
     dropped["authors that cmp_key cannot hold"] += list(_authors(key)) != authors
     return key
 

@@ -28,8 +28,8 @@ from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Rating, Response
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._pairs import plain_texts
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
@@ -52,7 +52,7 @@ _DIMENSION = "step"
 _RANGE = (0, 1)
 _TURNS = ("prompt", "completion")
 _LABEL_KEYS = (*_TURNS, "label")
-_LABEL_SCALE = RatingScale("label", (0, 1), UNKNOWN, "human")
+_LABEL_SCALE = RatingScale("label", (0, 1), UNKNOWN_JUDGE, "human")
 
 
 def _parse_steps(reader: CaseReader) -> Case:
@@ -82,7 +82,7 @@ def _step_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[
     dropped["answers without a label for each step"] += len(steps) - len(written)
     dropped["cases cut into a row for each answer"] += len(written) > 1
     for rating in taken:
-        dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN, "human")
+        dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN_JUDGE, "human")
         dropped["rating details"] += any((rating.id, rating.task, rating.meta))
     for response in written:
         pairs = [(_step(response, rating), rating.value == 1) for rating in steps[response.id]]
@@ -174,8 +174,8 @@ def _ratings(response: str, steps: Sequence[str], labels: Sequence[bool]) -> tup
         span = (start, start + len(step), _DIMENSION, None)
         ratings.append(
             Rating(
-                response=response, rater=UNKNOWN, kind="human", dimension=_DIMENSION, value=float(label), range=_RANGE,
-                spans=(span,),
+                response=response, rater=UNKNOWN_JUDGE, kind="human", dimension=_DIMENSION, value=float(label),
+                range=_RANGE, spans=(span,),
             )
         )  # fmt: skip
         start += len(step) + len(_BETWEEN)
@@ -217,7 +217,7 @@ _PKU_KEYS = (
     "prompt", *_SIDES, "prompt_source", *_VERDICTS,
     *(key.format(side) for key in (*_LABELS.values(), _SEVERITY, _AUTHOR) for side in _SIDES),
 )  # fmt: skip
-_SEVERITY_SCALE = RatingScale("severity_level", (0, 3), UNKNOWN, "human")
+_SEVERITY_SCALE = RatingScale("severity_level", (0, 3), UNKNOWN_JUDGE, "human")
 
 
 def _parse_verdicts(reader: CaseReader) -> Case:
@@ -277,7 +277,7 @@ def _judgments(row: Row) -> Iterator[Judgment]:
             left=_SIDES[0],
             right=_SIDES[1],
             verdict="right" if chosen else "left",
-            judge=UNKNOWN,
+            judge=UNKNOWN_JUDGE,
             kind="human",
             meta={"dimension": dimension} if is_dual else None,
         )

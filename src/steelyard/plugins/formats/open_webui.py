@@ -22,9 +22,9 @@ from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.text import is_blank, response_text
-from steelyard.core.types import Case, JsonObject, Judgment, Message, Rating, Response, Verdict
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Message, Rating, Response, Verdict
 from steelyard.curation.evidence_rows import text_id
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._rows import (
     CaseReader,
     RatingScale,
@@ -68,7 +68,11 @@ def _parse(reader: CaseReader) -> Case:
     verdict = None if isinstance(data.get("rating"), bool) else _VERDICTS.get(str(data.get("rating")))
     warnings["feedback without a vote"] += verdict is None
     first, *others = (response.id for response in responses)
-    judge, comment, time = row.optional_text("user_id") or UNKNOWN, data.get("comment"), row.value.get("created_at")
+    judge, comment, time = (
+        row.optional_text("user_id") or UNKNOWN_JUDGE,
+        data.get("comment"),
+        row.value.get("created_at"),
+    )
     details = None if time is None else {"time": time}
     judgments: list[Judgment] = []
     ratings: list[Rating] = []
@@ -167,7 +171,7 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
     rest = replace(thumbs.rest, responses=tuple(answers[:2]) if votes else case.responses)
     count_lost(with_each(rest, judgment=lambda item: _uncarried(item, form)), dropped, _OPEN_WEBUI.supports)
     if answers and not votes:
-        votes = [_Vote(UNKNOWN, answers[0].id, tuple(response.id for response in answers[1:]))]
+        votes = [_Vote(UNKNOWN_JUDGE, answers[0].id, tuple(response.id for response in answers[1:]))]
     for vote in votes:
         yield _row(case, vote, form, dropped)
 
@@ -188,7 +192,7 @@ def _votes(judgments: Sequence[Judgment], dropped: Counter[str]) -> Iterator[_Vo
 
 def _uncarried(judgment: Judgment, form: JsonObject) -> Judgment:
     """Return the judgment without what a row holds of it: a person's id, and the details in the form of its row."""
-    without_judge = replace(judgment, judge=UNKNOWN) if judgment.kind == "human" else judgment
+    without_judge = replace(judgment, judge=UNKNOWN_JUDGE) if judgment.kind == "human" else judgment
     return replace(without_judge, reason=None, meta=None) if "data" in form else without_judge
 
 
@@ -213,7 +217,7 @@ def _row(case: Case, vote: _Vote, form: JsonObject, dropped: Counter[str]) -> Js
     chat = {"history": {"messages": tree, "currentId": vote.answer}} | (
         {"params": {"system": system}} if system else {}
     )
-    fields = {"id": form.get("id"), "user_id": None if vote.judge == UNKNOWN else vote.judge}
+    fields = {"id": form.get("id"), "user_id": None if vote.judge == UNKNOWN_JUDGE else vote.judge}
     return present(fields) | {
         "type": "rating",
         "data": data | rating,

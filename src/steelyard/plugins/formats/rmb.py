@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Rating, Response
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Rating, Response
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._languages import LANGUAGE_CODE
 from steelyard.plugins.formats._pairs import sides_of
 from steelyard.plugins.formats._rows import (
@@ -79,7 +79,7 @@ def _parse(reader: CaseReader) -> Case:
         ),
         responses=responses,
         ratings=tuple(
-            Rating(response=rated.id, rater=UNKNOWN, kind="llm", dimension=DIMENSION, value=float(value["score"]))
+            Rating(response=rated.id, rater=UNKNOWN_JUDGE, kind="llm", dimension=DIMENSION, value=float(value["score"]))
             for rated, (_, value) in zip(responses, answers, strict=True)
             if _is_scored(value)
         ),
@@ -168,7 +168,7 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
 
 def _without_unnamed_rater(rating: Rating) -> Rating:
     """Return the rating without the rater that a bare score implies: only other raters are dropped."""
-    return replace(rating, kind="human") if (rating.rater, rating.kind) == (UNKNOWN, "llm") else rating
+    return replace(rating, kind="human") if (rating.rater, rating.kind) == (UNKNOWN_JUDGE, "llm") else rating
 
 
 def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:

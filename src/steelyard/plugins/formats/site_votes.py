@@ -27,10 +27,10 @@ from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Judgment, Kind, Rating, Response
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Rating, Response
 from steelyard.curation.column_names import LABELS, label_word
 from steelyard.curation.evidence_rows import text_id
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, language_name
 from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
 from steelyard.plugins.formats._rows import (
@@ -126,7 +126,9 @@ def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
         raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
     meta = {"winner": winner} if _WINNERS[verdict] != winner else None
     left, right = names
-    return Judgment(left=left, right=right, verdict=verdict, judge=judge or UNKNOWN, kind=_kind_of(judge), meta=meta)
+    return Judgment(
+        left=left, right=right, verdict=verdict, judge=judge or UNKNOWN_JUDGE, kind=_kind_of(judge), meta=meta
+    )
 
 
 def _kind_of(judge: str | None) -> Kind:
@@ -152,7 +154,7 @@ def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator
     dropped["judgments beyond one per row"] += len(case.judgments) - 1
     # The row names the judge: only a kind that its name does not tell is dropped.
     is_told = judgment.kind == _kind_of(judgment.judge)
-    unnamed = replace(judgment, judge=UNKNOWN, kind="human") if is_told else judgment
+    unnamed = replace(judgment, judge=UNKNOWN_JUDGE, kind="human") if is_told else judgment
     rest = with_each(case, judgment=lambda vote: unnamed if vote is judgment else vote)
     count_lost(rest, dropped, _CHATBOT_ARENA.supports)
     verdict = verdict_from(case.responses[0].id, judgment)
@@ -162,7 +164,7 @@ def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator
         form.get("id_key", "question_id"): form.get("id", case.prompt.id),
         **dict(zip(_MODELS, (response.author for response in case.responses), strict=True)),
         "winner": exact_winner if LABELS.get(label_word(exact_winner)) == verdict else _WINNERS[verdict],
-        form.get("judge_key", "judge"): None if judgment.judge == UNKNOWN else judgment.judge,
+        form.get("judge_key", "judge"): None if judgment.judge == UNKNOWN_JUDGE else judgment.judge,
         **written_turns(parts, _SIDES, form.get("blocks")),
         "language": read_language if is_same else language_name(case.prompt.language),
     }

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Rating, Response
-from steelyard.curation.format_support import UNKNOWN, carrying, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Rating, Response
+from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     CaseReader,
@@ -287,7 +287,7 @@ def _generation_keys(row: JsonObject) -> tuple[str, ...]:
 
 def _scale(fields: JsonObject) -> RatingScale:
     judges = [fields[key] for key in _JUDGES if isinstance(fields.get(key), str)]
-    return RatingScale("rating", (1, 5), judges[0] if judges else UNKNOWN, "llm")
+    return RatingScale("rating", (1, 5), judges[0] if judges else UNKNOWN_JUDGE, "llm")
 
 
 def _generations(row: Row, keys: Sequence[str]) -> list[Generation]:

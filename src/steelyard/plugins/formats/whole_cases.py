@@ -18,8 +18,8 @@ from steelyard.core.checks import check_case
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Judgment, Message, Prompt, Response, Verdict
-from steelyard.curation.format_support import PARTS, UNKNOWN, carrying, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Message, Prompt, Response, Verdict
+from steelyard.curation.format_support import PARTS, carrying, count_lost
 from steelyard.io.cases import decode_case
 from steelyard.plugins.formats._pairs import rank_of, tiers_of
 from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta, present
@@ -110,7 +110,7 @@ def _judgment(row: Row, item: Any) -> Judgment:
     verdict = VERDICTS[preference]
     meta = other if item[2] == PREFERENCES[verdict] else {**other, "preference": item[2]}
     return Judgment(
-        left=str(item[0]), right=str(item[1]), verdict=verdict, judge=UNKNOWN, kind="human", meta=meta or None
+        left=str(item[0]), right=str(item[1]), verdict=verdict, judge=UNKNOWN_JUDGE, kind="human", meta=meta or None
     )
 
 

@@ -19,6 +19,7 @@ from steelyard.core.text import number_of, response_text
 from steelyard.core.types import Case, Judgment, Scores
 from steelyard.io.cases import checked_line, placed_lines, read_placed_cases
 from steelyard.io.run_folder import file_hash
+from steelyard.ranking.judgment_table import distinct_judgments
 
 CaseKey = tuple[str, str]
 """Prompt id and language of a case, as an item has them: the language is empty where there is none."""
@@ -120,7 +121,7 @@ def _judged(path: Path, cases: Mapping[CaseKey, Case], *, is_complete: bool) -> 
         known = _known(key, cases, languages, place)
         _check_same_responses(case, known, place)
         seen.add(key)
-        for judgment in case.judgments:
+        for judgment in distinct_judgments(case.judgments):
             if judgment.kind != "human" and judgment.verdict != "none":
                 judgments[judgment.judge].setdefault(key, []).append(judgment)
     _check_complete(path, seen, cases, is_complete=is_complete)

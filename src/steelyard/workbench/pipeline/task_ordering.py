@@ -19,6 +19,7 @@ from steelyard.annotation.task_priority import NUM_DECILES, consensus, deciles, 
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Floats, Integers, derived_seeds
 from steelyard.core.types import Case, Record
+from steelyard.ranking.judgment_table import distinct_judgments
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.projects import case_of, item_name, settings_of
 from steelyard.workbench.pipeline.queue_sources import CaseKey, CommitteeMember, ComparedPair, key_of, verdict_counts
@@ -308,7 +309,7 @@ def _labels(session: Session, project: StoredProject) -> tuple[list[ComparedPair
             cases[key_of(case)] = case
     pairs, labels = list[ComparedPair](), list[float]()
     for key, case in cases.items():
-        by_people = [each for each in case.judgments if each.kind == "human"]
+        by_people = [each for each in distinct_judgments(case.judgments) if each.kind == "human"]
         for first, second in sorted({tuple(sorted((each.left, each.right))) for each in by_people}):
             pair = ComparedPair(key, first, second)
             won, lost, _ = verdict_counts(by_people, pair)
