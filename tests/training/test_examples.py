@@ -104,6 +104,20 @@ def test_ties_are_there_where_the_loss_reads_them():
     assert (tied.num_pairs, tied.noted["ties"]) == (2, 1)
 
 
+def test_equal_tiers_are_ties_where_the_ranking_is_all_there_is():
+    tiers = (("c", "a", "d"), ("b",))
+    ranked = case(responses="abcd", ranking=tiers)
+    found = make([ranked], loss="davidson")
+    assert [pair[:2] for pair in found.examples[0].ties] == [(0, 2), (0, 3), (2, 3)]
+    assert (found.num_pairs, found.noted["ties"]) == (3, 3)
+    assert make([ranked]).examples[0].ties == ()
+    # With judgments a tier may be a cycle or pairs that nobody compared; with listed pairs the others were left out.
+    judged = case(responses="abcd", judgments=("a>b", "c>b", "d>b"), ranking=tiers)
+    listed = case(responses="abcd", ranking=tiers, pairs=(Pair(better="a", worse="b"),))
+    assert [make([one], loss="davidson").noted["ties"] for one in (judged, listed)] == [0, 0]
+    assert "ties" not in make([judged]).noted
+
+
 def test_a_prompt_with_a_tie_alone_teaches_the_losses_that_read_ties_and_no_other():
     both = [case(judgments=("a=b",)), case(id="q", ranking=(("a",), ("b",)))]
     assert make(both).dropped == {"no comparable pair": 1}

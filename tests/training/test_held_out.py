@@ -105,3 +105,17 @@ def test_a_held_out_prompt_that_is_written_in_another_way_is_refused(trained, he
 
 def test_prompts_without_text_are_not_in_the_training_data():
     check_disjoint([case(text="")], [case(id="q", text="")], where="h.jsonl")
+
+
+def test_repeats_of_a_prompt_under_new_ids_narrow_no_interval():
+    right = np.random.default_rng(3).random(30) < 0.7
+    once = [
+        Example(((0,), (1,)), (IndexedPair(0, 1),), prompt_names=(f"p{number}", f"text {number}"))
+        for number in range(len(right))
+    ]
+    rewards = [np.array([1.0, 0.0]) if each else np.array([0.0, 1.0]) for each in right]
+    again = [example._replace(prompt_names=(f"again {at}", example.prompt_names[1])) for at, example in enumerate(once)]
+    alone, doubled = measure(rewards, once), measure([*rewards, *rewards], [*once, *again])
+    assert doubled.accuracy == alone.accuracy
+    assert doubled.interval == pytest.approx(alone.interval)
+    assert doubled.num_prompts == 2 * alone.num_prompts

@@ -8,6 +8,7 @@ from steelyard.core.types import Case, Pair
 
 PairChoice = Literal["tiers", "reachable", "judged", "listed"]
 UNLISTED = "pairs that curation left out, added by the choice of pairs"
+TIES = "ties"
 """The name under which consumers count pairs that are not among a case's listed pairs."""
 
 

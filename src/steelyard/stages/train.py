@@ -14,7 +14,7 @@ from steelyard.io.cases import read_cases
 from steelyard.io.progress import log, log_detail
 from steelyard.io.run_folder import Result, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
-from steelyard.ranking.pairs import UNLISTED
+from steelyard.ranking.pairs import TIES, UNLISTED
 from steelyard.training.config import Config, TrainingSummary, check_settings, with_defaults
 
 if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
@@ -203,7 +203,7 @@ def _rendering_of(config: Config, tokenizer: Any, *, model: str) -> "Rendering":
 
 
 def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, where: Path) -> None:
-    """Log, before training, rows that could be one case, and pairs that curation left out."""
+    """Log, before training, rows that could be one case, a loss without its ties, and pairs that curation left out."""
     num_rows, num_prompts = num_rows_apart(cases)
     if num_rows:
         examples.noted["rows of one prompt that are cases of their own"] += num_rows
@@ -211,6 +211,11 @@ def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, w
             f"{num_rows:,} of {number_of(len(cases), 'case')} {verb_for(num_rows, 'is', 'are')} rows of only "
             f"{number_of(num_prompts, 'prompt')}; as one case a prompt they "
             f"train several times faster: steelyard convert {where} joined.jsonl --rows joined"
+        )
+    if examples.noted.get(TIES) == 0:
+        log(
+            f"0 ties among {number_of(examples.num_pairs, 'pair')}: loss={config.loss} learns the strength of ties "
+            "from nothing; bradley-terry is for pairs alone"
         )
     if added := examples.noted[UNLISTED]:
         log(

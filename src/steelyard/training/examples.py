@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import combinations, islice
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
@@ -12,8 +12,8 @@ from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength
 from steelyard.networks.conversation import Rendering, encode, render
-from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
-from steelyard.statistics.groups import UNCATEGORISED
+from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
+from steelyard.statistics.groups import UNCATEGORISED, prompt_names
 from steelyard.training.config import LengthSummary
 from steelyard.training.losses import LOSSES
 
@@ -27,7 +27,7 @@ class Example(NamedTuple):
     """One prompt: token ids by response, and pairs whose ends are positions among these.
 
     ``ties`` are pairs that were judged equal, where the loss reads them. ``name``, ``category`` and ``language``
-    identify the case.
+    identify the case; examples that share one of ``prompt_names`` are one prompt to intervals.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -36,6 +36,7 @@ class Example(NamedTuple):
     name: str = ""
     category: str = ""
     language: str | None = None
+    prompt_names: tuple[str, ...] = ()
 
 
 class LengthCounter:
@@ -195,7 +196,7 @@ def make_examples(
         unequal = evidence.where(lambda pair, rows=rows: rows[pair.better] != rows[pair.worse])
         noted["pairs of equal tokens"] += len(evidence.pairs) - len(unequal.pairs)
         example = _example(case, unequal, rows)
-        noted["ties"] += len(example.ties)
+        noted[TIES] += len(example.ties)
         if example.pairs or example.ties:
             examples.append(example)
         elif has_evidence and over:
@@ -206,7 +207,10 @@ def make_examples(
         _refuse_length(too_long, rendering, where)
     if not any(example.pairs for example in examples):
         _refuse_nothing(num_in, too_long, rendering, where)
-    return Examples(tuple(examples), num_in, dropped, +noted, length)
+    num_ties, noted = noted[TIES], +noted
+    if LOSSES[loss].reads_ties:
+        noted[TIES] = num_ties  # also 0: the loss then learns its parameter from nothing
+    return Examples(tuple(examples), num_in, dropped, noted, length)
 
 
 class _Evidence(NamedTuple):
@@ -239,6 +243,7 @@ def _example(case: Case, evidence: _Evidence, rows: Mapping[int, tuple[int, ...]
         name=case.prompt.id,
         category=case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
         language=case.prompt.language,
+        prompt_names=prompt_names(case),
     )
 
 
@@ -274,9 +279,13 @@ def ties_of(case: Case, ordered: Sequence[IndexedPair]) -> tuple[IndexedPair, ..
 
     A tie needs a verdict ``tie`` on these two responses and no verdict that prefers one of them. It must not be among
     the ``ordered`` pairs, and both responses must be in one tier where the case has a ranking. Responses of one tier
-    that nobody compared, or that are in a cycle, are not ties: nobody judged them equal.
+    that nobody compared, or that are in a cycle, are not ties: nobody judged them equal. Without judgments or listed
+    pairs the ranking is all there is, and every two responses of a tier are a tie.
     """
     position = {response.id: index for index, response in enumerate(case.responses)}
+    if not case.judgments and case.pairs is None:
+        tiers = (sorted(map(position.__getitem__, tier)) for tier in case.ranking or ())
+        return tuple(IndexedPair(*ends) for tier in tiers for ends in combinations(tier, 2))
     tier = {name: number for number, tier in enumerate(case.ranking or ()) for name in tier}
     tied: dict[tuple[int, int], bool] = {}
     for judgment in case.judgments:

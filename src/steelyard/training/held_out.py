@@ -11,7 +11,7 @@ import torch
 
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.languages import language_key
-from steelyard.core.numerics import Booleans, Floats
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.text import common_spellings, conversation_form, name_form, number_of, verb_for
 from steelyard.core.types import Case
 from steelyard.io.progress import log
@@ -22,6 +22,7 @@ from steelyard.networks.devices import device_memory, fits
 from steelyard.networks.reward_network import AnswerReference, PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Scorer
 from steelyard.networks.settings import RewardReference, RewardScale
+from steelyard.statistics.groups import units_of
 from steelyard.statistics.intervals import score_interval
 from steelyard.statistics.linearised import group_ratios
 from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
@@ -34,16 +35,18 @@ _NUM_ROUNDED = 8
 def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOutAccuracy:
     """Measure the rewards of each example's rows (`rewards_of`) against its pairs; a tied reward is wrong."""
     statistics = prompt_statistics_of(rewards, examples)
+    names = [example.prompt_names or (f"{number}",) for number, example in enumerate(examples)]
+    unit = np.unique(units_of(names), return_inverse=True)[1]
 
     def by(labels: Sequence[str | None], identity: Callable[[str], str]) -> dict[str, GroupAccuracy]:
         spelling = common_spellings(filter(None, labels), identity)
         common = [spelling.get(label or "") for label in labels]
         return {
-            name: _accuracy(statistics, np.array([label == name for label in common]))
+            name: _accuracy(statistics, unit, np.array([label == name for label in common]))
             for name in sorted(set(spelling.values()))
         }
 
-    of_all = _accuracy(statistics, np.ones(len(examples), np.bool_))
+    of_all = _accuracy(statistics, unit, np.ones(len(examples), np.bool_))
     return HeldOutAccuracy(
         **msgspec.structs.asdict(of_all),
         by_category=by([example.category for example in examples], name_form),
@@ -67,16 +70,16 @@ def prompt_statistics_of(scores: Sequence[Floats], examples: Sequence[Example]) 
     return prompt_statistics(prompt, better, worse, len(examples))
 
 
-def _accuracy(statistics: PromptStatistics, chosen: Booleans) -> GroupAccuracy:
+def _accuracy(statistics: PromptStatistics, unit: Integers, chosen: Booleans) -> GroupAccuracy:
     num_prompts = int(chosen.sum())
     correct, pairs = statistics.num_correct[chosen].astype(np.float64), statistics.num_pairs[chosen].astype(np.float64)
-    (ratio,) = group_ratios(np.zeros(num_prompts, np.int64), np.arange(num_prompts), correct, pairs, 1)
+    (ratio,) = group_ratios(np.zeros(num_prompts, np.int64), unit[chosen], correct, pairs, 1)
     return GroupAccuracy(
         accuracy=ratio.value,
         exact_match=float(exact_matches(statistics)[chosen].mean()),
         num_pairs=int(pairs.sum()),
         num_prompts=num_prompts,
-        interval=score_interval(ratio.value, ratio.variance, ratio.evidence) if num_prompts > 1 else None,
+        interval=score_interval(ratio.value, ratio.variance, ratio.evidence) if ratio.num_units > 1 else None,
     )
 
 

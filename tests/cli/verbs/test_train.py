@@ -45,3 +45,18 @@ def test_misspelt_setting_is_a_user_error(tmp_path):
     result = invoke(tmp_path / "c.jsonl", "--model", "m", "--out", tmp_path / "out", "--set", "epoch=1")
     assert isinstance(result.exception, ConfigError)
     assert "did you mean 'epochs'" in str(result.exception)
+
+
+def test_a_loss_of_ties_says_how_many_it_reads(tmp_path):
+    base = tiny.save_base(tmp_path / "base")
+    cases = [case(f"p{number}", "abc", ranking=(("a", "c"), ("b",))) for number in range(3)]
+    write_cases(tmp_path / "tied.jsonl", cases)
+    write_cases(tmp_path / "strict.jsonl", [case("p", "ab", ranking=(("a",), ("b",)))])
+    words = ("--model", base, "--loss", "davidson", "--epochs", 1, "--out")
+    tied = invoke(tmp_path / "tied.jsonl", *words, tmp_path / "tied")
+    assert "3 ties beside these pairs" in tied.stdout
+    assert "0 ties among" not in tied.output
+    strict = invoke(tmp_path / "strict.jsonl", *words, tmp_path / "strict")
+    assert "0 ties among 1 pair: loss=davidson learns the strength of ties from nothing" in strict.output
+    run = json.loads((tmp_path / "strict" / "run.json").read_text(encoding="utf-8"))
+    assert run["counts"]["noted"] == {"ties": 0}

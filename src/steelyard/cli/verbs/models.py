@@ -18,6 +18,7 @@ from steelyard.cli.verb import StageVerb
 from steelyard.cli.verbs.evaluation import EVALUATE
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
+from steelyard.ranking.pairs import TIES
 
 if TYPE_CHECKING:
     from steelyard.evaluation.coverage import ScoreSummary
@@ -45,6 +46,8 @@ def _train_lines(run: "Run[TrainingSummary]", out: Path) -> Iterator[str]:
             f"that is {summary.share_of_pairs_kept:.1%} of the data's {number_of(length.num_pairs, 'pair')}, and "
             f"{summary.num_prompts / max(length.num_prompts, 1):.1%} of its {number_of(length.num_prompts, 'prompt')}"
         )
+    if ties := run.counts.noted.get(TIES):
+        yield f"{number_of(ties, 'tie')} beside these pairs: equal verdicts, or equal tiers of cases without judgments"
     yield f"final loss {summary.final_loss:.4f} after {number_of(summary.num_steps, 'step')}"
     cases = Path(run.inputs["cases"].path)
     test = cases.with_name("test.jsonl")
