@@ -135,3 +135,34 @@ def test_every_pair_is_measured_in_order():
     assert found.is_matched.tolist() == [False, False, True]
     np.testing.assert_array_equal(found.margin, [3.0, np.nan, np.nan])
     assert len(set(found.priority.tolist())) == 3
+
+
+def test_spellings_of_a_group_are_balanced_together_and_named_by_the_most_frequent():
+    spelled = [("zh", "Code"), ("zh-CN", "code"), ("zho_Hans", "Code"), ("zh", "Code"), ("zh-TW", "code")]
+    cases = [
+        msgspec.structs.replace(
+            judged(f"p{number}", llm=()),
+            prompt=case(f"p{number}", language=language, category=(category,)).prompt,
+            ranking=(("a",), ("b",)),
+        )
+        for number, (language, category) in enumerate(spelled)
+    ]
+    survey = survey_pairs([(one, None) for one in cases], Config(within="both"), num_characters)
+    assert survey.groups == (("Code", "zh"), ("code", "zh-TW"))
+    assert survey.group.tolist() == [0, 0, 0, 0, 1]
+    authors = Config(by="author", within="category")
+    written = [
+        msgspec.structs.replace(
+            one,
+            responses=tuple(msgspec.structs.replace(each, author=each.id.upper()) for each in one.responses),
+        )
+        for one in cases
+    ]
+    assert survey_pairs([(one, None) for one in written], authors, num_characters).groups == (("Code", "A", "B"),)
+
+
+def test_repeats_of_a_prompt_under_new_ids_are_one_prompt():
+    texts = ("Wie heißt sie?", "wie  heißt sie?\u200b", "Anders")
+    cases = [case(f"p{number}", "ab", text=text, ranking=(("a",), ("b",))) for number, text in enumerate(texts)]
+    survey = survey_pairs([(one, None) for one in cases], Config(), num_characters)
+    assert survey.prompt.tolist() == [0, 0, 1]

@@ -132,7 +132,7 @@ def test_outcomes_orders_and_places_by_hand():
             (both("left", "unreadable"), None),
         ]
     ):
-        counter.add(prompt(str(number), language=language), {"m": Answer(verdicts=(one,))})
+        counter.add(prompt(str(number), f"{number}?", language=language), {"m": Answer(verdicts=(one,))})
     found = msgspec.to_builtins(counter.summaries(seed=0))["m"]
     assert found["outcomes"] == {"left": 1, "tie": 2, "unreadable": 1}
     assert found["by_language"] == {"he": {"tie": 1}, "unknown": {"unreadable": 1}, "zh": {"left": 1, "tie": 1}}
@@ -146,10 +146,24 @@ def test_outcomes_orders_and_places_by_hand():
 def test_a_judge_that_always_says_the_first_is_seen_at_once():
     counter = VerdictCounter()
     for number in range(20):
-        counter.add(prompt(str(number)), {"m": Answer(verdicts=(both("left", "right"),))})
+        counter.add(prompt(str(number), f"{number}?"), {"m": Answer(verdicts=(both("left", "right"),))})
     found = msgspec.to_builtins(counter.summaries(seed=0))["m"]
     assert found["first_preferred"] == reference_estimate(1.0, 20, 40)
     assert found["inconsistent"] == reference_estimate(1.0, 20, 20)
+
+
+def test_repeats_of_a_prompt_are_one_unit_and_spellings_of_a_language_one_row():
+    once, again = VerdictCounter(), VerdictCounter()
+    for number in range(30):
+        answers = {"m": Answer(verdicts=(both("left", "right" if number % 3 else "left"),))}
+        once.add(prompt(str(number), f"问题 {number}", language="zh"), answers)
+        again.add(prompt(str(number), f"问题 {number}", language="zh"), answers)
+        again.add(prompt(f"again {number}", f"问题{number} \u200b", language="zh-CN"), answers)
+    alone, doubled = (msgspec.to_builtins(counter.summaries(seed=0))["m"] for counter in (once, again))
+    assert doubled["by_language"] == {"zh": {"left": 20, "tie": 40}}
+    assert [doubled["inconsistent"][end] for end in ("low", "high")] == pytest.approx(
+        [alone["inconsistent"][end] for end in ("low", "high")]
+    )
 
 
 def test_ratings_are_told_by_value_and_missing_ones_by_reason():

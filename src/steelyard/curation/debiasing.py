@@ -6,6 +6,7 @@ the larger group a random part stays, as large as the smaller group. Pairs with 
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Literal, NamedTuple, TypeVar
 
@@ -13,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import Booleans, Integers
-from steelyard.core.text import num_markdown_marks
+from steelyard.core.text import name_form, num_markdown_marks
 from steelyard.core.types import Case, Record, Response, Scores
 from steelyard.ranking.judgment_table import NO_LANGUAGE
 from steelyard.ranking.pairs import IndexedPair, PairChoice, num_beyond_listed, pairs_of
-from steelyard.statistics.groups import UNCATEGORISED
+from steelyard.statistics.groups import UNCATEGORISED, PromptUnits
 from steelyard.statistics.intervals import Estimate
 
 Within = Literal["overall", "category", "language", "both"]
@@ -138,22 +140,32 @@ def survey_pairs(cases: Iterable[tuple[Case, Scores | None]], config: Config, le
     side, matched, longer = array("b"), array("b"), array("b")
     group, prompt, per_case = array("q"), array("q"), array("q")
     priorities, margin = array("Q"), array("d")
-    groups: dict[tuple[str, ...], int] = {}
-    prompts: dict[str, int] = {}
+    numbers: dict[tuple[str, ...], int] = {}
+    number_of_spelling: dict[tuple[str, ...], int] = {}
+    spellings: Counter[tuple[str, ...]] = Counter()
+    prompts = PromptUnits()
     num_unlisted = 0
     for case, scores in cases:
         pairs = pairs_of(case, config.pairs)
         lengths = [length(response) for response in case.responses]
+        unit = prompts.unit(case.prompt) if pairs else -1
         per_case.append(len(pairs))
         num_unlisted += num_beyond_listed(case, pairs)
         for pair, pair_side in zip(pairs, _sides(case, pairs, lengths, config), strict=True):
             side.append(pair_side.side)
-            group.append(groups.setdefault(pair_side.group, len(groups)))
+            spellings[pair_side.group] += 1
+            if pair_side.group not in number_of_spelling:
+                identity = _identity(pair_side.group, config.within)
+                number_of_spelling[pair_side.group] = numbers.setdefault(identity, len(numbers))
+            group.append(number_of_spelling[pair_side.group])
             priorities.append(priority(case, pair, seed=config.seed))
-            prompt.append(prompts.setdefault(case.prompt.id, len(prompts)))
+            prompt.append(unit)
             matched.append(is_matched(pair, lengths, config.tolerance))
             longer.append(lengths[pair.better] > lengths[pair.worse])
             margin.append(_margin(case, pair, scores))
+    groups = dict[int, tuple[str, ...]]()
+    for spelling, _ in spellings.most_common():
+        groups.setdefault(number_of_spelling[spelling], spelling)
     return PairSurvey(
         side=np.array(side, np.int64),
         group=np.array(group, np.int64),
@@ -162,7 +174,7 @@ def survey_pairs(cases: Iterable[tuple[Case, Scores | None]], config: Config, le
         is_matched=np.array(matched, bool),
         is_longer=np.array(longer, bool),
         margin=np.array(margin, np.float64),
-        groups=tuple(groups),
+        groups=tuple(groups[number] for number in range(len(groups))),
         pairs_of_case=np.array(per_case, np.int64),
         num_unlisted=num_unlisted,
     )
@@ -219,6 +231,13 @@ def group_of(case: Case, within: Within) -> tuple[str, ...]:
     language = case.prompt.language or NO_LANGUAGE
     names = {"overall": (), "category": (category,), "language": (language,), "both": (category, language)}
     return names[within]
+
+
+def _identity(group: tuple[str, ...], within: Within) -> tuple[str, ...]:
+    """Return the group with its category and language in the one form of all their spellings; authors stay."""
+    category, language = (name_form,), (language_key,)
+    forms = {"overall": (), "category": category, "language": language, "both": (*category, *language)}[within]
+    return (*(form(name) for form, name in zip(forms, group, strict=False)), *group[len(forms) :])
 
 
 def priority(case: Case, pair: IndexedPair, *, seed: int) -> int:

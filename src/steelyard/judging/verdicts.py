@@ -10,8 +10,11 @@ import msgspec
 import numpy as np
 
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome, PairVerdict, ResponseRating, Showing
+from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats
+from steelyard.core.text import common_spellings
 from steelyard.core.types import Prompt, Record
+from steelyard.statistics.groups import PromptUnits
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Group, Tally, estimate_shares
 
@@ -222,13 +225,13 @@ class VerdictCounter:
         self._languages: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._ratings: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._tally = Tally(width=2)
-        self._units: dict[str, int] = {}
+        self._units = PromptUnits()
         self._repeated: set[str] = set()
 
     def add(self, prompt: Prompt, answers: Mapping[str, Answer]) -> None:
-        """Count every judge's answer to one comparison. Prompts of one id are resampled together."""
+        """Count every judge's answer to one comparison. Prompts of one id or text are resampled together."""
         # Numbered in turn, so that units beyond the bound share a row as evenly as possible.
-        unit = self._units.setdefault(prompt.id, len(self._units) % MOST_UNITS)
+        unit = self._units.unit(prompt) % MOST_UNITS
         for name, answer in answers.items():
             outcomes = Counter(verdict.outcome for verdict in answer.verdicts)
             outcomes.update(rating.outcome for rating in answer.ratings if rating.outcome is not None)
@@ -248,6 +251,7 @@ class VerdictCounter:
     def summaries(self, *, seed: int, num_resamples: int = 1000) -> dict[str, VerdictSummary]:
         """Return the counts and shares of every judge, with intervals over prompts."""
         draws = self._tally.draw(seed=seed, num_resamples=num_resamples)
+        by_language = self._by_language()
 
         def share(group: Group) -> Estimate:
             return estimate_shares(draws.table([group]), lambda sums: (sums[..., 0], sums[..., 1]))[0]
@@ -257,7 +261,7 @@ class VerdictCounter:
                 outcomes=_in_order(outcomes),
                 by_language={
                     language: _in_order(counts)
-                    for (judge, language), counts in sorted(self._languages.items())
+                    for (judge, language), counts in sorted(by_language.items())
                     if judge == name
                 },
                 inconsistent=share((_INCONSISTENT, name)),
@@ -267,6 +271,17 @@ class VerdictCounter:
             )
             for name, outcomes in self._outcomes.items()
         }
+
+    def _by_language(self) -> dict[tuple[str, str], Counter[str]]:
+        """Return the outcomes of each judge in each language; several spellings of a language are one."""
+        sizes: Counter[str] = Counter()
+        for (_, language), counts in self._languages.items():
+            sizes[language] += counts.total()
+        spelling = common_spellings(sizes, language_key)
+        merged: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for (judge, language), counts in self._languages.items():
+            merged[judge, spelling[language]].update(counts)
+        return merged
 
     def _tally_share(self, group: Group, unit: int, hits: int, number: int) -> None:
         amount: Floats = np.array([hits, number], dtype=np.float64)
