@@ -183,7 +183,7 @@ DEFECTS = {
     b'{"a": "b\tc"}': "a control character",
     b'{"a": 1}{"a": 2}': "a second object after the first",
     b'{"a": 1}\r{"a": 2}': "a second object after the first",
-    b'{"a": 1},': "text after the end of the object",
+    b'{"a": 1},': "a comma after the object",
 }
 
 
@@ -329,3 +329,8 @@ def test_a_cell_of_turns_is_a_list_and_any_other_a_text(tmp_path, cell, value):
 )
 def test_a_list_is_json_or_printed_by_python_or_numpy(text, value):
     assert decode_list(text) == value
+
+
+def test_a_csv_may_have_tabs_where_its_header_has_no_comma(tmp_path):
+    content = 'prompt\tchosen\n"a, b"\tc\n'
+    assert delimited_rows(tmp_path / "t.csv", content) == [(2, {"prompt": "a, b", "chosen": "c"})]

@@ -1,7 +1,10 @@
 import json
+import shlex
+import sys
 
 import pytest
 
+from steelyard.cli.main import main
 from steelyard.core.errors import (
     ConfigError,
     EvidenceError,
@@ -444,3 +447,35 @@ def test_the_name_of_the_data_set_is_carried_by_every_stage_and_united_by_merge(
     cached.mkdir(parents=True)
     convert(file(cached / "rows.jsonl", *rows), tmp_path / "d.jsonl")
     assert record(tmp_path / "d.jsonl").datasets == ("owner/some-set",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdicts"),
+    [
+        ([{"вопрос": "q", "Ответ А": "a", "Ответ Б": "b", "Кто лучше": "Б"}], ["right"]),
+        ([{"问题": "q", "左": "a", "右": "b", "结果": "左边更好"}], ["left"]),
+        ([{"question": "q", "answer1": "a", "answer2": "b", "chosen_by_us": "answer2"}], ["right"]),
+        ([{"prompt": "q", "first": "a", "second": "b", "winner": "两个都好"}], ["tie"]),
+    ],
+)
+def test_votes_under_names_in_other_languages_are_read(tmp_path, rows, verdicts):
+    write_rows(tmp_path / "votes.jsonl", rows)
+    convert(tmp_path / "votes.jsonl", tmp_path / "cases.jsonl")
+    cases = list(read_cases(tmp_path / "cases.jsonl"))
+    assert [each.verdict for one in cases for each in one.judgments] == verdicts
+
+
+@pytest.mark.parametrize(("ends", "sides"), [("ab", "right left"), ("12", "right left"), ("01", "left right")])
+def test_the_printed_command_for_labels_of_0_and_1_works(tmp_path, monkeypatch, ends, sides):
+    names = [f"answer_{end}" for end in ends]
+    rows = [{"question": "q", **dict(zip(names, "xy", strict=True)), "label": value, "user": "p"} for value in (0, 1)]
+    write_rows(tmp_path / "votes.jsonl", rows)
+    with pytest.raises(KindError) as caught:
+        convert(tmp_path / "votes.jsonl", tmp_path / "cases.jsonl")
+    monkeypatch.setattr(sys, "argv", shlex.split(str(caught.value.do).rpartition("perhaps so: ")[2]))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    (one,) = read_cases(tmp_path / "cases.jsonl")
+    assert [each.verdict for each in one.judgments] == sides.split()
+    assert {each.judge for each in one.judgments} == {"p"}

@@ -39,6 +39,7 @@ def convert(
     settings: Mapping[str, Any] = ...,
     prompt_column: str | Sequence[str] = "prompt",
     system_column: str | None = None,
+    history_column: str | None = None,
     chosen_column: str | None = None,
     rejected_column: str | None = None,
     first_column: str | None = None,

@@ -5,42 +5,18 @@ conversion holds and the user can name instead.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from steelyard.core.types import JsonObject, Verdict
+from steelyard.core.types import JsonObject
+from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side
 
-_WORDS: Mapping[Verdict, str] = {
-    "left": (
-        "1 a left first model_a model_1 response_a response_1 answer_a answer_1 output_a output_1 assistant_a "
-        "assistant_1 option_a option_1 a>b b<a 1>2 2<1 a_is_better left_is_better first_is_better "
-        "左 左边 左侧 左邊 第一 第一个 前者 甲 左がいい 왼쪽 izquierda gauche links слева أيسر الأول पहला"
-    ),
-    "right": (
-        "2 b right second model_b model_2 response_b response_2 answer_b answer_2 output_b output_2 assistant_b "
-        "assistant_2 option_b option_2 b>a a<b 2>1 1<2 b_is_better right_is_better second_is_better "
-        "右 右边 右侧 右邊 第二 第二个 后者 乙 右がいい 오른쪽 derecha droite rechts справа أيمن الثاني दूसरा"
-    ),
-    "tie": (
-        "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
-        "tie_(inconsistent) both_good both_equal bothgood about_the_same equally_good equally_bad no_preference "
-        "平局 平 平手 相同 一样 一樣 差不多 "
-        "引き分け 同じ 무승부 같음 empate igual égalité égal unentschieden gleich ничья равны تعادل متساو बराबर"
-    ),
-}
-LABELS: Mapping[str, Verdict] = {word: verdict for verdict, words in _WORDS.items() for word in words.split()}
-"""Labels of verdicts, in lower case with ``_`` for spaces. Zero is none of them: its meaning differs between sets."""
-_PHRASE = re.compile(
-    r"(?:the_)?(?:(?:model|response|answer|assistant|option|output|candidate|system|text|reply)[_-]?)?"
-    r"(a|b|1|2|left|right|first|second)(?:_(?:one|response|answer|model))?(?:_is)?"
-    r"(?:_(?:slightly|somewhat|much|clearly|significantly|far))*(?:_(?:better|best|wins?|won|preferred))?"
-)
-"""A label in words, in lower case with ``_`` for spaces, such as ``response_a_is_much_better``."""
 _PROMPTS = (
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
     "pergunta", "domanda", "вопрос", "سؤال", "प्रश्न", "問題", "質問", "질문", "问题", "提示", "提示词", "指令",
-    "题目", "user_message", "user_query", "user", "human", "context", "request", "task", "post",
+    "题目", "题干", "提问", "السؤال",
+    "user_message", "user_query", "user", "human", "context", "request", "task", "post",
 )  # fmt: skip
 _CONVERSATIONS = ("messages", "conversation", "dialogue", "dialog", "history")
 """Names of prompts that are turns."""
@@ -52,6 +28,7 @@ _OF_ROWS = re.compile(
 _LONG_NAME = 24
 _EXTRA = ("instruction", "input")
 """The two columns that are one prompt together, after Alpaca."""
+_HISTORIES = ("history", "chat_history", "previous_turns", "历史", "对话历史")
 _SYSTEMS = ("system", "system_prompt", "system_message")
 _PAIRS = (
     ("chosen", "rejected"), ("good", "bad"), ("better", "worse"), ("preferred", "rejected"),
@@ -64,21 +41,22 @@ _PAIRS = (
 )  # fmt: skip
 _ANSWERS = (
     "answer", "response", "output", "completion", "reply", "generation", "text", "candidate", "assistant", "回答",
-    "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "उत्तर", "답변",
-    "回复",
+    "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "الجواب", "الإجابة",
+    "उत्तर", "답변", "回复",
 )  # fmt: skip
 LISTS = ("responses", "completions", "outputs", "candidates", "generations", "samples", "replies")
 _LABELS = (
     "winner", "preference", "preferred", "label", "labels", "choice", "verdict", "vote", "better", "comparison",
     "judgment", "judgement", "decision", "selected", "human_preference", "更好", "胜者", "偏好", "标签", "结果",
-    "besser", "mejor", "melhor", "meilleur", "migliore", "лучше", "الأفضل", "बेहतर", "良い",
+    "besser", "mejor", "melhor", "meilleur", "migliore", "лучше",
+    "кто лучше", "лучший ответ", "победитель", "الأفضل", "gold", "बेहतर", "良い",
 )  # fmt: skip
 _SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade")
 _RATINGS = (*_SCORES, "rank")
 _JUDGES = (
     "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "user",
     "user_id", "username", "rater", "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "who",
-    "wer", "标注员", "标注人", "标注者", "评审", "anotador", "annotateur", "аннотатор",
+    "wer", "标注员", "标注人", "标注者", "评审", "anotador", "annotateur", "аннотатор", "разметчик", "эксперт",
 )  # fmt: skip
 _TIMES = ("time", "timestamp", "tstamp", "created_at", "submitted_at")
 _BATCHES = ("batch", "batch_id")
@@ -87,7 +65,12 @@ _LANGUAGES, _CATEGORIES, _IDS = ("language", "lang"), ("category",), ("prompt_id
 _ENDS = (
     ("a", "b", "c", "d", "e", "f", "g", "h"),
     tuple("123456789"),
+    tuple("0123456789"),
     ("left", "right"),
+    ("first", "second"),
+    tuple("абвг"),
+    tuple("أبج"),
+    ("左", "右"),
     tuple("一二三四五"),
     ("甲", "乙"),
 )
@@ -138,13 +121,6 @@ def may_hold_prompt(row: JsonObject, sides: Collection[str]) -> bool:
     )
 
 
-def label_word(label: str) -> str:
-    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength and words around it."""
-    word = label.strip().casefold().removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<")
-    phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
-    return phrase[1] if phrase else word.replace(" ", "_")
-
-
 class ColumnGuess:
     """The columns of a table: those that the settings name, and those that its names and first rows tell.
 
@@ -173,13 +149,25 @@ class ColumnGuess:
         return "prompt_column" in self.settings
 
     def suggest(self) -> None:
-        """Add the columns that names and cells make likely, for a command that the user checks."""
+        """Add the columns that names and cells make likely, for a command that the user checks.
+
+        Labels of 0 and 1 get a meaning: as the columns are numbered, else 1 for the first answer.
+        """
         if not self._has_answers():
             self._add_answers(is_sure=False)
         self._add_prompt()
         if "response_column" in self.settings:
-            self._add("rating_column", _SCORES, lambda value: isinstance(value, str | int | float | list))
-        if "prompt_column" not in self.settings and (texts := self._free(_is_text)):
+            self._add("rating_column", (*_SCORES, "quality"), lambda value: isinstance(value, str | int | float | list))
+        if label := self.settings.get("label_column"):
+            values = {str(row.get(label)) for row in self._rows}
+            if "0" in values and values <= {"0", "1"}:
+                from_zero = str(self.settings["first_column"]).endswith("0")
+                self.settings["labels"] = {"0": "left", "1": "right"} if from_zero else {"1": "left", "0": "right"}
+        if "label_column" in self.settings or "rating_column" in self.settings:
+            self._add("judge_column", _JUDGES, _is_name)
+        texts = [name for name in self._free(_is_text) if not _OF_ROWS.search(name.casefold())]
+        texts = [name for name in texts if name.casefold() not in (*_JUDGES, *_TIMES, *_LABELS, *_AUTHORS)]
+        if "prompt_column" not in self.settings and texts:
             self.settings["prompt_column"] = max(texts, key=self._mean_length)
         if "prompt_column" not in self.settings and "response_column" in self.settings:
             self.settings["prompt_column"] = self.settings.pop("response_column")
@@ -203,7 +191,7 @@ class ColumnGuess:
         groups = [
             group
             for stem, group in self._groups().items()
-            if free.issuperset(group) and (stem in _ANSWERS or not is_sure)
+            if free.issuperset(group) and (stem in ("", *_ANSWERS) or not is_sure)
         ]
         pair = next((group for group in groups if len(group) == 2), None)
         if pair is not None and (label := self._label(pair, is_sure=is_sure)):
@@ -249,16 +237,20 @@ class ColumnGuess:
             is_known = all(
                 label_word(str(cell)) in known
                 or str(cell).strip().casefold() in known
+                or named_side(str(cell), pair)
                 or any(row.get(model) == cell for row in self._rows for model in models)
                 for cell in cells
             )
             if name not in pair and (is_known or not is_sure):
                 return name
-        if is_sure:
-            return None
-        values = {name: {str(row.get(name)) for row in self._rows} for name in self._free(_is_label)}
-        few = {name: cells for name, cells in values.items() if name not in pair and 1 < len(cells) <= _MOST_LABELS}
-        return min(few, key=lambda name: len(few[name]), default=None)
+        # Cells that are the names of both columns are labels, whatever theirs is.
+        labels = [name for name in self._free(_is_label) if name not in pair]
+        cells = {name: {str(row.get(name) or "").strip() for row in self._rows} - {""} for name in labels}
+        certain = next((name for name, values in cells.items() if values and values <= {*pair}), None)
+        if is_sure or certain:
+            return certain
+        few = {name: values for name, values in cells.items() if 1 < len(values) <= _MOST_LABELS}
+        return max(few, key=lambda name: sum(choice_of(value, pair) is not None for value in few[name]), default=None)
 
     def _add_prompt(self) -> None:
         prompt = self.settings.get("prompt_column")
@@ -275,6 +267,7 @@ class ColumnGuess:
         has_labels = "label_column" in self.settings
         is_alone = "response_column" in self.settings and "rating_column" not in self.settings
         self._add("system_column", _SYSTEMS, _is_text)
+        self._add("history_column", _HISTORIES, _is_history)
         if is_alone:
             self._add("reference_column", _REFERENCES, _is_text)
         if has_labels or "rating_column" in self.settings:
@@ -310,7 +303,8 @@ class ColumnGuess:
                     stem = word.removesuffix(last)
                     names = [self._by_word.get(f"{stem}{end}{last.removeprefix(ends[0])}") for end in ends]
                     number = names.index(None) if None in names else len(names)
-                    if stem != word and stem and number > 1:
+                    # Names of nothing but the end are columns of answers where they are two words.
+                    if stem != word and number > 1 and (stem or not last.isascii() or len(last) > 1):
                         groups.setdefault(stem.rstrip(" _-"), [name for name in names[:number] if name])
         return groups
 
@@ -352,6 +346,12 @@ def _is_answer(value: Any) -> bool:
     """Return whether a cell can be a text, or turns."""
     items = [value] if isinstance(value, dict) else value
     return isinstance(value, str) or (isinstance(items, list) and bool(items) and all(_is_turn(item) for item in items))
+
+
+def _is_history(value: Any) -> bool:
+    """Return whether a cell is earlier exchanges: pairs of texts, or turns."""
+    items = value if isinstance(value, list) else [None]
+    return all(_is_turn(item) or (isinstance(item, list) and len(item) == 2) for item in items)
 
 
 def _is_open(value: Any) -> bool:

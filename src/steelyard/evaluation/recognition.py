@@ -97,6 +97,8 @@ def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject) -> st
     for key, value in guess.settings.items():
         for name in ([value] if isinstance(value, str) else value) if key.endswith("_column") else ():
             words += [f"--{key.replace('_', '-')}", name]
+    labels = guess.settings.get("labels") if "labels" not in settings else None
+    words += [word for label, side in (labels or {}).items() for word in ("--set", f"labels.{label}={side}")]
     return f"name the columns, perhaps so: {shlex.join(words)}" if len(words) > _NUM_WORDS else _NAME_COLUMNS
 
 

@@ -148,6 +148,8 @@ def _defects(content: bytes, message: str) -> Iterator[_Defect]:
     if "trailing comma" in message:
         yield _Defect("a comma before the closing bracket", position, do="remove the comma")
     if "trailing characters" in message:
+        if content[position - 1 :].strip() == b",":
+            yield _Defect("a comma after the object", position, do="remove the comma at the end of each line")
         is_further = content[position - 1 :].lstrip(b", \t\r\n")[:1] in (b"{", b"[")
         problem = "a second object after the first" if is_further else "text after the end of the object"
         yield _Defect(problem, position, do="write one object a line, with a line feed after each")

@@ -1,9 +1,9 @@
 """Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, a saved dataset, or text.
 
-Files may be compressed (`open_unpacked`). A CSV file is quoted as in RFC 4180, with commas, or with semicolons where
-its header has those alone. A cell of turns is a list. `_TsvQuotes` decides whether the quotation marks of a TSV file
-enclose its cells. A ``.json`` file may also be one object around a list of rows, whose other texts and numbers belong
-to each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each line.
+Files may be compressed (`open_unpacked`). A CSV file is quoted as in RFC 4180, with commas, or with semicolons or
+tabs where its header has those alone. A cell of turns is a list. `_TsvQuotes` decides whether the quotation marks of a
+TSV file enclose its cells. A ``.json`` file may also be one object around a list of rows, whose other texts and
+numbers belong to each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each line.
 """
 
 import csv
@@ -217,8 +217,8 @@ def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
     lines = _text_lines(path)
     first = next(lines, "")
     delimiter = _DELIMITERS[data_suffix(path)]
-    if delimiter == "," and "," not in first and ";" in first:
-        delimiter = ";"
+    if delimiter == "," and "," not in first:
+        delimiter = next((other for other in ";\t" if other in first), delimiter)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     number = 1
     try:

@@ -86,3 +86,21 @@ def test_a_case_from_elsewhere_is_read_again_as_it_was():
 def test_what_is_wrong_is_named(change, found):
     with pytest.raises(RecordError, match=rf"^f\.jsonl:1.*{found}"):
         read("argilla", {**ROW, **change})
+
+
+def test_a_label_that_names_one_of_two_answers_is_a_judgment():
+    choices = [{"value": value, "user_id": user} for user, value in (("u", "response-1"), ("v", "Tie"), ("w", "2"))]
+    row = {
+        "id": "1",
+        "fields": {"prompt": "q", "response-0": "a", "response-1": "b"},
+        "suggestions": {"best": {"value": "A", "agent": "m"}},
+        "responses": {"best": choices},
+    }
+    (one,), warnings = read("argilla", row)
+    assert sorted((said.judge, said.left, said.verdict, said.kind) for said in one.judgments) == [
+        ("m", "response-0", "left", "llm"),
+        ("u", "response-0", "right", "human"),
+        ("v", "response-0", "tie", "human"),
+    ]
+    assert warnings == {"answers that are neither rankings nor ratings of a response": 1}
+    assert write("argilla", one)[0] == [row]

@@ -248,3 +248,31 @@ def test_one_id_for_two_prompts_of_labels_is_refused():
     rows = [{"prompt": text, "a": "x", "b": "y", "winner": "1", "nr": "1"} for text in ("p", "q")]
     with pytest.raises(RecordError, match=r"^f:2: id '1' is already used at f:1\n  allowed: one id for one prompt"):
         read(rows, {**VOTES, "id_column": "nr"})
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [["before", "so"]],
+        json.dumps([["before", "so"]]),
+        [{"role": "user", "content": "before"}, {"role": "assistant", "content": "so"}],
+    ],
+)
+def test_earlier_turns_stand_before_the_prompt_and_come_back(history):
+    settings = PAIRS | {"history_column": "history", "system_column": "system"}
+    rows = [
+        {"system": "s", "history": history, "question": "q", "good": "a", "bad": "b"},
+        {"system": None, "history": [], "question": "r", "good": "a", "bad": "b"},
+    ]
+    long, short = read(rows, settings)
+    assert [turn.content for turn in long.prompt.messages] == ["s", "before", "so", "q"]
+    assert [turn.role for turn in long.prompt.messages] == ["system", "user", "assistant", "user"]
+    assert [turn.content for turn in short.prompt.messages] == ["r"]
+    assert written([long, short], settings)[0] == rows
+
+
+@pytest.mark.parametrize("history", ["before", [["q"]], [["q", 1]], {"q": "a"}])
+def test_a_history_of_another_form_is_refused_with_its_line(history):
+    rows = [{"history": history, "question": "q", "good": "a", "bad": "b"}]
+    with pytest.raises(RecordError, match=r"^f:1 at history"):
+        read(rows, PAIRS | {"history_column": "history"})

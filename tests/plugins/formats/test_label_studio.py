@@ -92,3 +92,13 @@ def test_ids_with_commas_are_ranked():
 def test_what_is_wrong_is_named(row, found):
     with pytest.raises(RecordError, match=rf"^f\.jsonl:1.*{found}"):
         read("label_studio", row)
+
+
+def test_a_choice_that_names_one_of_two_answers_is_a_judgment():
+    named, number = result("choices", {"choices": ["answer2"]}), result("choices", {"choices": ["1"]})
+    (one,), warnings = read("label_studio", task(named, number))
+    assert [(said.left, said.verdict, said.right, said.judge) for said in one.judgments] == [
+        ("answer1", "right", "answer2", "5")
+    ]
+    assert warnings == {"results that are neither comparisons nor ratings of a response": 1}
+    assert write("label_studio", one)[0] == [task(named, number)]

@@ -68,3 +68,16 @@ def test_a_case_from_elsewhere_is_read_again_as_it_was():
 def test_what_is_wrong_is_named(broken, found):
     with pytest.raises(RecordError, match=rf"^f\.jsonl:1.*{found}"):
         read("potato", broken)
+
+
+def test_texts_under_any_name_are_the_answers_of_a_selection():
+    item = {"id": "i", "question": "q", "text": ["甲", "乙"]}
+    rows = [row("") | {"item": item, "labels": {"s": {"selection": name}}} for name in ("A", "b", "Both good", "no")]
+    (one,), warnings = read("potato", *rows)
+    assert [response.text for response in one.responses] == ["甲", "乙"]
+    assert [(said.left, said.verdict, said.right) for said in one.judgments] == [
+        ("A", "left", "B"),
+        ("B", "left", "A"),
+        ("A", "tie", "B"),
+    ]
+    assert warnings == {"labels that are not rankings": 1}

@@ -95,7 +95,8 @@ def named_item(
         responses = read_items(data[item_key], text_key, place._replace(path=item_key))
         others = {name: value for name, value in data.items() if name not in (prompt_key, item_key)}
         return NamedItem(prompt_key, messages, responses, others, item_key, text_key)
-    text_lists = [name for name, value in data.items() if has_items and is_answer_name(name) and _are_texts(value)]
+    text_lists = [name for name, value in data.items() if has_items and name != prompt_key and _are_texts(value)]
+    text_lists.sort(key=is_answer_name, reverse=True)
     if text_lists:
         letters = zip(_LETTERS, data[text_lists[0]], strict=False)
         responses = tuple(Response(id=letter, text=text) for letter, text in letters)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import JsonObject, Prompt, Verdict
-from steelyard.curation.column_names import LABELS, label_word
+from steelyard.curation.verdict_labels import LABELS, label_word, named_side
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
 from steelyard.plugins.formats._pairs import parse_number
 
@@ -165,8 +165,7 @@ class LabelColumns(NamedTuple):
         # Tables with empty cells hold whole numbers as 1.0.
         word = label_word(text)
         folded: dict[str, Verdict] = {name.casefold(): verdict for name, verdict in self.words.items()}
-        columns: dict[str, Verdict] = dict(zip((name.casefold() for name in self.answers), _SIDES, strict=False))
-        return folded.get(text.casefold()) or columns.get(text.casefold()) or LABELS.get(word)
+        return folded.get(text.casefold()) or named_side(text, self.answers) or LABELS.get(word)
 
     def cells(self, verdict: Verdict | None, row: JsonObject) -> JsonObject:
         """Return the cells of a verdict beside the other cells of its row."""

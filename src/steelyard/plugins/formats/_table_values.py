@@ -45,6 +45,7 @@ class TableColumns(NamedTuple):
     shape: Shape
     prompt: tuple[str, ...]
     system: str | None
+    history: str | None
     answers: tuple[str, ...]
     labels: LabelColumns | None
     ratings: tuple[str, ...]
@@ -63,7 +64,7 @@ class TableColumns(NamedTuple):
     def keys(self) -> tuple[str, ...]:
         """Return all columns."""
         labels = self.labels.names() if self.labels else ()
-        others = (self.system, self.judge, self.time, self.batch)
+        others = (self.system, self.history, self.judge, self.time, self.batch)
         return (
             *self.prompt,
             *self.answers,
@@ -115,9 +116,9 @@ class TableColumns(NamedTuple):
             (value,) = decoded_turns([row.value.get(first)])
             if self.shape == "labelled pairs" and self._exchanges(row) is not None:
                 value = (text_list(value) or [""])[0]
-            return (*self._system(row), *turns_of(value, row.place, first, role="user"))
+            return (*self._before(row), *turns_of(value, row.place, first, role="user"))
         texts = [row.text(key, default="") for key in self.prompt]
-        return (*self._system(row), Message(role="user", content="\n\n".join(filter(None, texts))))
+        return (*self._before(row), Message(role="user", content="\n\n".join(filter(None, texts))))
 
     def _exchanges(self, row: Row) -> list[list[JsonObject]] | None:
         """Return both answers with the later questions between their turns, where all cells are lists of texts.
@@ -137,6 +138,17 @@ class TableColumns(NamedTuple):
             ][1:]
             for texts in answers
         ]
+
+    def _before(self, row: Row) -> Turns:
+        """Return the turns before the prompt: the system's and the earlier ones."""
+        value = decoded_list(row.value.get(self.history)) if self.history else None
+        if self.history is None or not value:
+            return self._system(row)
+        turns: list[Any] = []
+        for item in value if isinstance(value, list) else [None]:
+            pair = zip(("user", "assistant"), item, strict=False) if isinstance(item, list) and len(item) == 2 else None
+            turns += [item] if pair is None else [{"role": role, "content": text} for role, text in pair]
+        return (*self._system(row), *turns_of(turns, row.place, self.history, role="user"))
 
     def _system(self, row: Row) -> Turns:
         text = row.optional_text(self.system) if self.system else None

@@ -19,7 +19,7 @@ from steelyard.curation.format_support import carrying, carrying_pairs, count_lo
 from steelyard.plugins.formats._pairs import NOT_SEPARABLE, pair_rows
 from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, other_meta
 from steelyard.plugins.formats._table_values import AnswerCell, RowValues, TableColumns, Turns, holds_list, list_cell
-from steelyard.plugins.formats._turns import answer_turns, text_or_list
+from steelyard.plugins.formats._turns import answer_turns, as_turns, text_or_list
 
 _NOWHERE = Place("the row to write")
 _TIME, _LABEL = "time", "label"
@@ -244,6 +244,9 @@ class TableFormat(NamedTuple):
             has_system = bool(turns) and turns[0].role == "system"
             row[self.columns.system] = turns[0].content if has_system else None
             turns = turns[has_system:]
+        if self.columns.history:
+            row[self.columns.history] = as_turns(turns[:-1]) or None
+            turns = turns[-1:]
         row |= dict.fromkeys(self.columns.prompt, "") | (
             {self.columns.prompt[0]: text_or_list(turns, "user")} if self.columns.prompt else {}
         )

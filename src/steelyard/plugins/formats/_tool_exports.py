@@ -16,6 +16,7 @@ from typing import Any
 
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject
+from steelyard.io.json_text import decode_list
 
 NOT_SUBMITTED = "responses that were not submitted"
 _RECORD = ("id", "external_id", "status", "_server_id", "inserted_at", "updated_at", "metadata", "vectors")
@@ -138,7 +139,10 @@ def task_of(row: Row) -> object:
 
 def _results(row: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """Yield the name of each control with each of its results."""
-    for name, value in row.items():
+    for name, cell in row.items():
+        # In CSV a result is JSON text.
+        is_text = isinstance(cell, str) and cell.startswith(("{", "[")) and any(f'"{key}"' in cell for key in _RESULTS)
+        value = decode_list(f"[{cell}]" if cell.startswith("{") else cell) if is_text else cell
         for result in value if isinstance(value, list) else [value]:
             if isinstance(result, dict) and _RESULTS.keys() & result.keys():
                 yield name, result

@@ -27,6 +27,7 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Response
 from steelyard.curation.format_support import carrying, count_lost
+from steelyard.curation.verdict_labels import choice_of
 from steelyard.plugins.formats._annotation_tools import (
     RankedTiers,
     RankingSource,
@@ -147,7 +148,8 @@ def _order_of_two(fields: JsonObject, names: Sequence[str]) -> str | None:
     """Return the order of a selection (A, B or tie), or of a scale whose negative values prefer the first answer."""
     scale = fields.get("scale_value")
     number = parse_number(str(scale)) if isinstance(scale, str | int | float) else None
-    better = {"A": -1, "B": 1, "tie": 0}.get(str(fields.get("selection")), number)
+    chosen = choice_of(str(fields.get("selection")), names[: len(_SIDES)])
+    better = number if chosen is None else {"left": -1, "right": 1}.get(chosen, 0)
     if better is None or len(names) < len(_SIDES):
         return None
     first, second = names[:2]

@@ -31,6 +31,8 @@ class Config(BaseConfig, frozen=True):
     """The column of the prompt. It can be repeated: several are one prompt, with blank lines between them."""
     system_column: str | None = None
     """The column of a system prompt."""
+    history_column: str | None = None
+    """The column of earlier turns: a list of turns, or of pairs of a question and its answer."""
     chosen_column: str | None = None
     """Pairs: the column of the better answer."""
     rejected_column: str | None = None
@@ -102,6 +104,7 @@ def table_of(config: Config) -> TableColumns:
         shape="labelled pairs" if shape == "pairs" and config.judge_column else shape,
         prompt=table_names(config.prompt_column),
         system=config.system_column,
+        history=config.history_column,
         answers=answers,
         labels=labels if shape == "labelled pairs" else None,
         ratings=ratings,

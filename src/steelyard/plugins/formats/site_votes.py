@@ -28,9 +28,9 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Rating, Response
-from steelyard.curation.column_names import LABELS, label_word
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import carrying, count_lost
+from steelyard.curation.verdict_labels import LABELS, label_word
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, language_name
 from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
 from steelyard.plugins.formats._rows import (

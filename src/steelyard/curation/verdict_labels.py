@@ -1,0 +1,70 @@
+"""Labels of verdicts on two answers, in words of many languages, and by the names of the answers."""
+
+import os.path
+import re
+from collections.abc import Mapping, Sequence
+
+from steelyard.core.types import Verdict
+
+_WORDS: Mapping[Verdict, str] = {
+    "left": (
+        "1 a left first model_a model_1 response_a response_1 answer_a answer_1 output_a output_1 assistant_a "
+        "assistant_1 option_a option_1 a>b b<a 1>2 2<1 a_is_better left_is_better first_is_better "
+        "左 左边更好 左边 左侧 左邊 第一 第一个 前者 前者更好 甲 左がいい 왼쪽 "
+        "izquierda gauche links слева أيسر الأول पहला"
+    ),
+    "right": (
+        "2 b right second model_b model_2 response_b response_2 answer_b answer_2 output_b output_2 assistant_b "
+        "assistant_2 option_b option_2 b>a a<b 2>1 1<2 b_is_better right_is_better second_is_better "
+        "右 右边更好 右边 右侧 右邊 第二 第二个 后者 后者更好 乙 右がいい 오른쪽 "
+        "derecha droite rechts справа أيمن الثاني दूसरा"
+    ),
+    "tie": (
+        "tie equal same tied draw both neither a=b b=a 1=2 tie_(bothbad) tie_(both_bad) bothbad both_bad "
+        "tie_(inconsistent) 1.5 a==b both_are_good both_are_bad equally neutral both_good both_equal bothgood "
+        "about_the_same equally_good equally_bad no_preference "
+        "平局 平 平手 打平 持平 相同 相等 一样 一樣 一样好 一样差 差不多 不分上下 难分高下 "
+        "都好 都不好 都差 两个都好 两个都不好 两者都好 两者都差 两者相当 "
+        "引き分け 同じ 両方良い 両方悪い 무승부 비김 같음 "
+        "empate igual égalité égal unentschieden gleich ничья равны تعادل متساو बराबर"
+    ),
+}
+LABELS: Mapping[str, Verdict] = {word: verdict for verdict, words in _WORDS.items() for word in words.split()}
+"""Labels of verdicts, in lower case with ``_`` for spaces. Zero is none of them: its meaning differs between sets."""
+_PHRASE = re.compile(
+    r"(?:the_)?(?:(?:model|response|answer|assistant|option|output|candidate|system|text|reply)[_-]?)?"
+    r"(a|b|1|2|left|right|first|second)(?:_(?:one|response|answer|model))?(?:_is)?"
+    r"(?:_(?:slightly|somewhat|much|clearly|significantly|far))*(?:_(?:better|best|wins?|won|preferred))?"
+)
+"""A label in words, in lower case with ``_`` for spaces, such as ``response_a_is_much_better``."""
+
+
+def label_word(label: str) -> str:
+    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength and words around it."""
+    word = label.strip().casefold().removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<")
+    phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
+    return phrase[1] if phrase else word.replace(" ", "_")
+
+
+def choice_of(label: str, names: Sequence[str]) -> Verdict | None:
+    """Return the verdict of a label on two answers of these names; null for a number, which may be a rating."""
+    words = None if label.strip().isdecimal() else LABELS.get(label_word(label))
+    return (named_side(label, names) or words) if len(names) == 2 else None
+
+
+def named_side(label: str, names: Sequence[str]) -> Verdict | None:
+    """Return the side whose name is the label, or ends in it where the two names differ: ``А`` of ``Ответ А``.
+
+    Digits at the end are no label: 0 and 1 have other meanings in many sets.
+    """
+    word, folded = label.strip().casefold(), [name.strip().casefold() for name in names]
+    if len(folded) != 2 or folded[0] == folded[1]:
+        return None
+    ends = folded
+    for step in (1, -1):  # without the beginning that both share, then without the end
+        shared = len(os.path.commonprefix([name[::step] for name in ends]))  # noqa: RUF071  characters are intended
+        ends = [name[::step][shared:][::step] for name in ends]
+    for pair in (folded, ends):
+        if word in pair and not (pair is ends and word.isdecimal()):
+            return ("left", "right")[pair.index(word)]
+    return None
