@@ -334,3 +334,17 @@ def test_a_list_is_json_or_printed_by_python_or_numpy(text, value):
 def test_a_csv_may_have_tabs_where_its_header_has_no_comma(tmp_path):
     content = 'prompt\tchosen\n"a, b"\tc\n'
     assert delimited_rows(tmp_path / "t.csv", content) == [(2, {"prompt": "a, b", "chosen": "c"})]
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ('{"data": [{"a": 1}, {"a": 2}], "version": "1"}', [{"version": "1", "a": 1}, {"version": "1", "a": 2}]),
+        ('{"id": 1, "data": {"q": "x"}, "annotations": []}', [{"id": 1, "data": {"q": "x"}, "annotations": []}]),
+        ('{"conversations": [{"from": "human"}], "id": 1}', [{"conversations": [{"from": "human"}], "id": 1}]),
+        ('{"data": [1]}\n{"data": [2]}', [{"data": [1]}, {"data": [2]}]),
+    ],
+)
+def test_a_json_file_of_one_line_may_hold_a_list_of_rows(tmp_path, content, rows):
+    (tmp_path / "w.json").write_text(content, encoding="utf-8")
+    assert [row.value for row in read_rows(tmp_path / "w.json")] == rows

@@ -465,10 +465,18 @@ def test_votes_under_names_in_other_languages_are_read(tmp_path, rows, verdicts)
     assert [each.verdict for one in cases for each in one.judgments] == verdicts
 
 
-@pytest.mark.parametrize(("ends", "sides"), [("ab", "right left"), ("12", "right left"), ("01", "left right")])
-def test_the_printed_command_for_labels_of_0_and_1_works(tmp_path, monkeypatch, ends, sides):
+@pytest.mark.parametrize(
+    ("ends", "values", "sides"),
+    [
+        ("ab", (0, 1), "right left"),
+        ("12", (0, 1), "right left"),
+        ("01", (0, 1), "left right"),
+        ("ab", (-1, 2, 0, 1), "left right tie right"),
+    ],
+)
+def test_the_printed_command_for_labels_in_numbers_works(tmp_path, monkeypatch, ends, values, sides):
     names = [f"answer_{end}" for end in ends]
-    rows = [{"question": "q", **dict(zip(names, "xy", strict=True)), "label": value, "user": "p"} for value in (0, 1)]
+    rows = [{"question": "q", **dict(zip(names, "xy", strict=True)), "label": value, "user": "p"} for value in values]
     write_rows(tmp_path / "votes.jsonl", rows)
     with pytest.raises(KindError) as caught:
         convert(tmp_path / "votes.jsonl", tmp_path / "cases.jsonl")

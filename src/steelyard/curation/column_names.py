@@ -151,7 +151,8 @@ class ColumnGuess:
     def suggest(self) -> None:
         """Add the columns that names and cells make likely, for a command that the user checks.
 
-        Labels of 0 and 1 get a meaning: as the columns are numbered, else 1 for the first answer.
+        Labels of 0 and 1 get a meaning: as the columns are numbered, else 1 for the first answer. So do numbers on both
+        sides of 0: those below for the first answer.
         """
         if not self._has_answers():
             self._add_answers(is_sure=False)
@@ -163,6 +164,10 @@ class ColumnGuess:
             if "0" in values and values <= {"0", "1"}:
                 from_zero = str(self.settings["first_column"]).endswith("0")
                 self.settings["labels"] = {"0": "left", "1": "right"} if from_zero else {"1": "left", "0": "right"}
+            elif any(re.fullmatch(r"-\d+", value) for value in values):
+                signs = ((value, -1 if value.startswith("-") else value != "0") for value in sorted(values))
+                sides = {-1: "left", False: "tie", True: "right"}
+                self.settings["labels"] = {value: sides[sign] for value, sign in signs if re.fullmatch(r"-?\d+", value)}
         if "label_column" in self.settings or "rating_column" in self.settings:
             self._add("judge_column", _JUDGES, _is_name)
         texts = [name for name in self._free(_is_text) if not _OF_ROWS.search(name.casefold())]

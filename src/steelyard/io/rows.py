@@ -10,7 +10,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -28,6 +28,7 @@ from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
 
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _TEXT_SUFFIX = ".txt"
+_ROW_LISTS = ("data", "rows", "items", "examples", "records", "instances")
 _MARK = '"'
 _ROLES = {"role", "from"}
 """The keys of a turn's sender."""
@@ -58,7 +59,7 @@ def read_rows(path: Path, *, quotes: Quotes | None = None, warnings: Counter[str
     elif suffix == _TEXT_SUFFIX and not _begins_with_object(path):
         for place, line in read_lines(path):
             yield Row(place, {"prompt": check_utf8(line, place).rstrip("\r\n")})
-    elif suffix == ".json" and not _begins_with_object(path):
+    elif suffix == ".json" and (not _begins_with_object(path) or _is_wrapped(path)):
         yield from _wrapped_rows(path)
     else:
         for place, line in read_lines(path):
@@ -111,6 +112,19 @@ def _begins_with_object(path: Path) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # A cut line is broken inside; the first line of an indented object is one bracket and at most one field.
         return line.count(b'":') > 1
+
+
+def _is_wrapped(path: Path) -> bool:
+    """Return whether a file is one line: an object with a list of rows under a usual name, and texts around it."""
+    (_, line), *others = islice(read_lines(path), 2)
+    if others:
+        return False
+    try:
+        fields = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    lists = [key for key, value in fields.items() if not isinstance(value, str | int | float | None)]
+    return len(lists) == 1 and lists[0] in _ROW_LISTS and isinstance(fields[lists[0]], list)
 
 
 def _wrapped_rows(path: Path) -> Iterator[Row]:

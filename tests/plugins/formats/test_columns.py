@@ -276,3 +276,13 @@ def test_a_history_of_another_form_is_refused_with_its_line(history):
     rows = [{"history": history, "question": "q", "good": "a", "bad": "b"}]
     with pytest.raises(RecordError, match=r"^f:1 at history"):
         read(rows, PAIRS | {"history_column": "history"})
+
+
+def test_numbers_have_the_meanings_of_the_user_alone():
+    settings = VOTES | {"labels": {"-1": "left"}}
+    row = {"prompt": "q", "a": "x", "b": "y"}
+    assert read([row | {"winner": -1}], settings)[0].judgments[0].verdict == "left"
+    with pytest.raises(RecordError, match="unknown label 1"):
+        read([row | {"winner": 1}], settings)
+    with pytest.raises(RecordError, match=r"--set labels\.-2=left --set labels\.0=tie --set labels\.2=right"):
+        read([row | {"winner": "-2"}], VOTES)

@@ -165,7 +165,10 @@ class LabelColumns(NamedTuple):
         # Tables with empty cells hold whole numbers as 1.0.
         word = label_word(text)
         folded: dict[str, Verdict] = {name.casefold(): verdict for name, verdict in self.words.items()}
-        return folded.get(text.casefold()) or named_side(text, self.answers) or LABELS.get(word)
+        # Where numbers have the user's meanings, 1 and 2 have no others: 1 is the second answer beside -1.
+        is_number = parse_number(text) is not None and any(parse_number(name) is not None for name in self.words)
+        usual = None if is_number else LABELS.get(word)
+        return folded.get(text.casefold()) or named_side(text, self.answers) or usual
 
     def cells(self, verdict: Verdict | None, row: JsonObject) -> JsonObject:
         """Return the cells of a verdict beside the other cells of its row."""
@@ -192,6 +195,12 @@ class LabelColumns(NamedTuple):
             do = (
                 "say what 0 and 1 mean, for 0 is the second answer in some tables, the first or a tie in others: "
                 "--set labels.1=left --set labels.0=right"
+            )
+        number = parse_number(shown) if known and shown else None
+        if number is not None and number < 0:
+            do = (
+                "say what the scale means, each number of it, such as: "
+                f"{known} --set labels.0=tie --set labels.{-number:g}=right"
             )
         return RecordError(
             f"unknown label {value!r}",
