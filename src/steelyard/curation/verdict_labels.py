@@ -1,8 +1,8 @@
 """Labels of verdicts on two answers, in words of many languages, and by the names of the answers."""
 
-import os.path
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from steelyard.core.types import Verdict
 
@@ -55,15 +55,16 @@ def choice_of(label: str, names: Sequence[str]) -> Verdict | None:
 def named_side(label: str, names: Sequence[str]) -> Verdict | None:
     """Return the side whose name is the label, or ends in it where the two names differ: ``А`` of ``Ответ А``.
 
-    Digits at the end are no label: 0 and 1 have other meanings in many sets.
+    Digits at the end do not count: 0 and 1 have other meanings in many sets.
     """
     word, folded = label.strip().casefold(), [name.strip().casefold() for name in names]
     if len(folded) != 2 or folded[0] == folded[1]:
         return None
     ends = folded
     for step in (1, -1):  # without the beginning that both share, then without the end
-        shared = len(os.path.commonprefix([name[::step] for name in ends]))  # noqa: RUF071  characters are intended
-        ends = [name[::step][shared:][::step] for name in ends]
+        turned = [name[::step] for name in ends]
+        shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(*turned, strict=False))])
+        ends = [name[shared:][::step] for name in turned]
     for pair in (folded, ends):
         if word in pair and not (pair is ends and word.isdecimal()):
             return ("left", "right")[pair.index(word)]
