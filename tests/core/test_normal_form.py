@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.core.text import common_spellings, conversation_form, name_form, normal_form
+from steelyard.core.text import common_spellings, conversation_form, is_same_text, name_form, normal_form
 from steelyard.core.types import Message
 
 
@@ -95,6 +95,34 @@ def test_the_form_of_a_form_is_itself_in_all_but_its_case(text):
 def test_long_texts_of_marks_take_linear_time(unit):
     # Quadratic time of these would be hours.
     assert isinstance(normal_form("a" + unit * 300_000 + "中"), str)
+
+
+_PIECES = (
+    "a", "A", "é", "e\u0301", "i", "İ", "ı", "\u0307", "ß", "SS", "ﬁ", "fi", "Ｂ", "b", " ", "\n", "\n    ", "\t",
+    "\u3000",
+    "\u200b", "\u200d", "\ufe0f", "\x00", "ガ", "ｶﾞ", "か", "\u3099", "用", " 用 ", "إ", "ا", "ـ", "\u064e", "क़",
+    "क\u093c",
+    "`", "```\n", "$", "\\(", "\\)", "\u0301" * 40, "각", "\u1100\u1161\u11a8", "σ", "ς", "Σ", "한", "\u2028",
+    "—", "-",
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(_PIECES), st.sampled_from(_PIECES), st.booleans()), min_size=1, max_size=150),
+    st.sampled_from(("", "NFC", "NFD", "upper", "blank", "unseen")),
+)
+def test_the_ends_of_texts_decide_as_their_whole_forms_do(pieces, change):
+    first = "".join(piece for piece, _, _ in pieces)
+    second = "".join(other if is_other else piece for piece, other, is_other in pieces)
+    changes = {
+        "NFC": lambda text: unicodedata.normalize("NFC", text),
+        "NFD": lambda text: unicodedata.normalize("NFD", text),
+        "upper": str.upper,
+        "blank": lambda text: text.replace(" ", "  "),
+        "unseen": "\u200b".join,
+    }
+    for other in (second, changes.get(change, str)(first)):
+        assert is_same_text(first, other) == (normal_form(first) == normal_form(other))
 
 
 def test_the_form_of_a_conversation_has_its_roles():

@@ -277,13 +277,15 @@ class Bench(Protocol):
     """A benchmark: how results on cases with rankings combine into its published headline.
 
     ``source_format`` names the format of its raw files, or is null. ``counts_halves``: its published scores of judges
-    count a tie or a failure as half a point. ``left_out`` counts, by cell, the prompts without a comparable pair.
+    count a tie or a failure as half a point. ``counts_unwinnable``: its published arithmetic counts pairs of equal
+    texts as others. ``left_out`` counts, by cell, the prompts without a comparable pair.
     ``pair_columns`` computes ``columns`` from the correctness of each case's pairs, keyed by better and worse response;
     it is null where a score for each response is needed.
     """
 
     source_format: str | None
     counts_halves: bool
+    counts_unwinnable: bool
     pair_columns: Callable[[Sequence[Case], Sequence[Mapping[tuple[str, str], bool]]], Any] | None
 
     def subset_of(self, file_name: str) -> str | None:

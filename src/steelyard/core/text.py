@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from math import floor, log10
 
 from steelyard.core.names import UNSEEN
@@ -70,8 +70,9 @@ _VARIANTS = str.maketrans(
 _MOST_MARKS = 30
 """Combining marks in a row that count (Unicode, Stream-Safe Text Format): sorting more takes quadratic time."""
 _TAB = 8
-
-
+_END, _DECISIVE = 64, 16
+"""The characters at each end of two texts that are folded before whole texts, and those of them that are compared."""
+_MOST_ENDS = 256
 _FILLERS = "\u2800\u3164\u115f\u1160\uffa0"
 """Letters without a visible form: the blank of Braille and the fillers of Hangul."""
 
@@ -125,6 +126,27 @@ def normal_form(text: str) -> str:
         end = exact.end()
     parts.append(_prose_form(text[end:]))
     return unicodedata.normalize("NFC", _outline("".join(parts)))
+
+
+def is_same_text(first: str, second: str) -> bool:
+    """Return whether two texts have one normal form; most differ in their first or last words, which takes less time.
+
+    Characters at the inner end of a slice may be halves of what the text has there, so they do not decide.
+    """
+    for piece, outer in ((slice(_END), slice(_DECISIVE)), (slice(-_END, None), slice(-_DECISIVE, None))):
+        letters = _letters(first[piece]), _letters(second[piece])
+        if min(map(len, letters)) >= 2 * _DECISIVE and letters[0][outer] != letters[1][outer]:
+            return False
+    return first == second or normal_form(first) == normal_form(second)
+
+
+@lru_cache(_MOST_ENDS)
+def _letters(text: str) -> str:
+    """Return a text as `normal_form` folds it, without white space and without a difference of case."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _long_runs().sub(lambda run: run[0][:_MOST_MARKS], text))
+    letters = "".join(text.translate(_PROSE_FOLDS).split()).replace("i\u0307", "i")
+    return unicodedata.normalize("NFC", letters)
 
 
 def conversation_form(turns: Iterable[Message]) -> str:

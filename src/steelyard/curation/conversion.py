@@ -22,14 +22,15 @@ _PICTURE_BLOCKS = ("image", "image_url", "input_image", "video", "video_url", "a
 
 
 def count_pictures(rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Row]:
-    """Yield the rows; those with images, films or sound are counted, as their answers cannot be judged by text alone.
-
-    They are known by their keys, by marks in texts, and by content blocks.
-    """
+    """Yield the rows; those with images, films or sound are counted, as text alone cannot judge their answers."""
     for row in rows:
-        has_picture = any(row.value.get(key) for key in _PICTURE_KEYS) or any(map(_shows_picture, row.value.values()))
-        warnings["rows with images, read as text alone"] += has_picture
+        warnings["rows with images, read as text alone"] += has_picture(row.value)
         yield row
+
+
+def has_picture(values: Mapping[str, object]) -> bool:
+    """Return whether values come with images, films or sound: by their keys, marks in texts, or content blocks."""
+    return any(values.get(key) for key in _PICTURE_KEYS) or any(map(_shows_picture, values.values()))
 
 
 def count_blanks(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[Case]:

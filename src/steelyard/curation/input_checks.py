@@ -1,73 +1,104 @@
-"""Checks of cases before a number: pairs that no model can win, repeated prompts, and prompts with pictures."""
+"""Checks of cases before a number: unwinnable pairs, hollow answers, repeated prompts, pictures, and languages."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
+from typing import Literal, NamedTuple
 
-from steelyard.core.text import conversation_form, normal_form, prompt_text, response_text
-from steelyard.core.types import Case, InputFinding, Response
+import numpy as np
+
+from steelyard.core.languages import language_key
+from steelyard.core.numerics import Booleans
+from steelyard.core.text import common_spellings, is_blank, is_same_text, prompt_text, response_text
+from steelyard.core.types import Case, InputFinding
+from steelyard.curation.conversion import has_picture
 
 _MOST_EXAMPLES = 3
-_PICTURE = "<image>"
-_PICTURE_KEYS = ("image", "images", "videos")
+
+
+class CasePair(NamedTuple):
+    """A pair of one of several cases: the position of the case, and those of both responses within it."""
+
+    case: int
+    better: int
+    worse: int
+
+
+def are_unwinnable(cases: Sequence[Case], pairs: Sequence[CasePair]) -> Booleans:
+    """Return whether no model can win each pair, as its texts are equal or both empty; shape (pair,)."""
+    texts = ([response_text(cases[pair.case].responses[place]) for place in pair[1:]] for pair in pairs)
+    return np.fromiter((is_same_text(*both) for both in texts), np.bool_, len(pairs))
 
 
 class InputChecks:
     """Counts of the properties of cases that a reader of numbers on them should know; the counts of batches add up.
 
-    A pair is unwinnable where both texts have one normal form, or none: its responses differ in nothing that a reader
-    sees. ``pairs`` are triples: the position of the case, those of the better and of the worse response within it.
+    ``pairs`` can be won, ``unwinnable`` ones cannot; ``names`` are the `prompt_names` of the cases.
     """
 
-    def __init__(self, cases: Sequence[Case] = (), pairs: Iterable[tuple[int, int, int]] = ()) -> None:
-        self.num_cases, self.num_pairs = len(cases), 0
-        self._prompts = [_digest(case) for case in cases]
-        self._unwinnable: list[str] = []
-        self._pictured = [case.prompt.id for case in cases if _has_picture(case)]
-        forms: dict[tuple[int, int], str] = {}
-        for number, better, worse in pairs:
-            self.num_pairs += 1
-            sides = [
-                forms.setdefault((number, place), _form(cases[number].responses[place])) for place in (better, worse)
-            ]
-            if sides[0] == sides[1]:
-                self._unwinnable.append(cases[number].prompt.id)
+    def __init__(
+        self,
+        cases: Sequence[Case] = (),
+        pairs: Collection[CasePair] = (),
+        unwinnable: Collection[CasePair] = (),
+        names: Sequence[tuple[str, ...]] = (),
+    ) -> None:
+        self.num_cases, self.num_pairs = len(cases), len(pairs) + len(unwinnable)
+        self._without_language = [case.prompt.id for case in cases if not case.prompt.language]
+        self._languages = Counter(case.prompt.language for case in cases if case.prompt.language)
+        self._prompts = [_digest(case, names_of) for case, names_of in zip(cases, names, strict=True)]
+        better = dict.fromkeys(pair[:2] for pair in pairs)
+        self._named = {
+            "unwinnable_pairs": [cases[pair.case].prompt.id for pair in unwinnable],
+            "hollow_answers": [
+                cases[case].prompt.id for case, place in better if is_blank(response_text(cases[case].responses[place]))
+            ],
+            "pictures": [case.prompt.id for case in cases if _has_picture(case)],
+        }
 
     def join(self, other: "InputChecks") -> None:
         """Add the counts of another batch."""
         self.num_cases += other.num_cases
         self.num_pairs += other.num_pairs
+        self._without_language += other._without_language
+        self._languages += other._languages
         self._prompts += other._prompts
-        self._unwinnable += other._unwinnable
-        self._pictured += other._pictured
+        for check, names in other._named.items():
+            self._named[check] += names
 
-    def findings(self) -> tuple[InputFinding, ...]:
-        """Return a finding for each property that occurs."""
-        prompts = [digest for digest in self._prompts if digest]
+    def findings(self, unwinnable: Literal["left out", "counted"]) -> tuple[InputFinding, ...]:
+        """Return a finding for each property that occurs; ``unwinnable`` is what became of the unwinnable pairs.
+
+        Prompts without a language are a finding where others have one.
+        """
+        suffix = "" if unwinnable == "left out" else f"_{unwinnable}"
         numbers = {
-            "unwinnable_pairs": (len(self._unwinnable), self.num_pairs, self._unwinnable),
-            "repeated_prompts": (len(prompts) - len(set(prompts)), len(prompts), []),
-            "pictures": (len(self._pictured), self.num_cases, self._pictured),
+            f"unwinnable_pairs{suffix}": (self._named["unwinnable_pairs"], self.num_pairs),
+            "hollow_answers": (self._named["hollow_answers"], self.num_pairs),
+            "pictures": (self._named["pictures"], self.num_cases),
+            "no_language": (self._without_language if self._languages else [], self.num_cases),
         }
-        return tuple(
-            InputFinding(check=check, count=count, total=total, examples=tuple(dict.fromkeys(names))[:_MOST_EXAMPLES])
-            for check, (count, total, names) in numbers.items()
-            if count
-        )
+        findings = [_finding(check, len(names), total, names) for check, (names, total) in numbers.items()]
+        prompts = [digest for digest in self._prompts if digest]
+        findings.append(_finding("repeated_prompts", len(prompts) - len(set(prompts)), len(prompts)))
+        common = common_spellings(self._languages, language_key)
+        others = [name for name in self._languages if common[name] != name]
+        spellings = [spelling for name in others for spelling in (common[name], name)]
+        num_others = sum(self._languages[name] for name in others)
+        findings.append(_finding("language_spellings", num_others, self.num_cases, spellings))
+        return tuple(finding for finding in findings if finding.count)
 
 
-def _form(response: Response) -> str:
-    return normal_form(response_text(response))
+def _finding(check: str, count: int, total: int, names: Sequence[str] = ()) -> InputFinding:
+    return InputFinding(check=check, count=count, total=total, examples=tuple(dict.fromkeys(names))[:_MOST_EXAMPLES])
 
 
-def _digest(case: Case) -> bytes:
-    """Return a digest of the prompt's identity in its language; empty for a prompt without text."""
-    form = conversation_form(case.prompt.messages)
-    if not form:
-        return b""
-    key = f"{case.prompt.language or ''}\x1f{form}"
-    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def _digest(case: Case, names: Sequence[str]) -> bytes:
+    """Return a digest of the prompt's text in its language; empty for a prompt without text."""
+    key = f"{language_key(case.prompt.language or '')}{names[-1]}"
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() if len(names) > 1 else b""
 
 
 def _has_picture(case: Case) -> bool:
-    metas = (case.meta, case.prompt.meta or {})
-    return _PICTURE in prompt_text(case) or any(meta.get(key) for meta in metas for key in _PICTURE_KEYS)
+    texts = {"prompt": prompt_text(case)}
+    return any(map(has_picture, (texts, case.meta, case.prompt.meta or {})))

@@ -24,6 +24,7 @@ from steelyard.evaluation.columns import (
     BenchColumns,
     ScoreColumns,
     bench_columns,
+    case_pairs,
     join_bench,
     join_scores,
     score_columns,
@@ -53,7 +54,13 @@ class Source(NamedTuple):
 
     def columns(self, cases: Sequence[Case]) -> BenchColumns:
         """Return the columns of a batch."""
-        return bench_columns(cases, self.config.pairs, self.config.exact_rule, self.bench.resample_ids)
+        return bench_columns(
+            cases,
+            self.config.pairs,
+            self.config.exact_rule,
+            self.bench.resample_ids,
+            counts_unwinnable=self.config.counts_unwinnable(self.bench),
+        )
 
     def check(self) -> None:
         """Raise the errors that would otherwise end the evaluation only after the model has scored all cases.
@@ -61,14 +68,16 @@ class Source(NamedTuple):
         These are EvidenceError if no case has a comparable pair, and errors of the baselines, which may read files
         and train when they score their first case.
         """
-        num_cases = 0
+        num_cases = num_unwinnable = 0
         for batch in _batched(self.cases, lambda case: case):
             num_cases += len(batch)
-            if len(self.columns(batch).prompt):
+            columns = self.columns(batch)
+            num_unwinnable += columns.unwinnable.shape[1]
+            if len(columns.prompt):
                 for name, model in self.baselines.items():
                     _scores_of(model, batch[:1], name)
                 return
-        check_comparable(num_pairs=0, num_cases=num_cases)
+        check_comparable(num_pairs=0, num_cases=num_cases, num_unwinnable=num_unwinnable)
 
 
 class BatchResult(NamedTuple):
@@ -104,16 +113,12 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
         matched_ratio=source.config.matched_ratio,
     )
     baselines = {name: _scores_of(model, cases, name) for name, model in source.baselines.items()}
-    pairs = zip(
-        columns.prompt,
-        columns.better - columns.start[columns.prompt],
-        columns.worse - columns.start[columns.prompt],
-        strict=True,
-    )
+    unwinnable = case_pairs(columns.unwinnable, columns.start)
+    counted = dict.fromkeys(case_pairs(np.stack([columns.prompt, columns.better, columns.worse]), columns.start))
+    winnable = [pair for pair in counted if pair not in set(unwinnable)] if unwinnable else counted
     return BatchResult(
         columns, score_columns(lines), headline, baselines, HashCoverage(lines),
-        InputChecks(cases, ((int(case), int(better), int(worse)) for case, better, worse in pairs)),
-        _encoded(lines), _encoded(rows),
+        InputChecks(cases, winnable, unwinnable, columns.names), _encoded(lines), _encoded(rows),
     )  # fmt: skip
 
 
@@ -165,8 +170,9 @@ def join_parts(
             refuse_unscored(columns, scores)
         bench_pairs = lay_out_pairs(columns, source.config.exact_rule)
     add_units(items_path, bench_pairs)
-    # Those of the judge's labels are on the same prompts.
-    result.findings += checks.findings() if not prefix else ()
+    if not prefix:  # those of the judge's labels are on the same prompts
+        is_counted = source.config.counts_unwinnable(source.bench)
+        result.findings += checks.findings("counted" if is_counted else "left out")
     headline = HeadlineColumns(
         *(np.concatenate(side) for side in zip(*(part.headline for part in stripped), strict=True))
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers
-from steelyard.core.text import number_of
+from steelyard.core.text import number_of, verb_for
 from steelyard.evaluation.columns import UNRANKED, BenchColumns
 from steelyard.statistics.bootstrap import Items
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of, units_of
@@ -41,15 +41,24 @@ class BenchPairs(NamedTuple):
 
 def lay_out_pairs(columns: BenchColumns, rule: ExactRule) -> BenchPairs:
     """Return the comparable pairs of a whole bench. Raises EvidenceError for a bench without any."""
-    check_comparable(num_pairs=len(columns.prompt), num_cases=len(columns.start))
+    check_comparable(
+        num_pairs=len(columns.prompt), num_cases=len(columns.start), num_unwinnable=columns.unwinnable.shape[1]
+    )
     units = units_of(columns.names)
     included = zip(columns.cells, units, columns.included.tolist(), strict=True)
     layout = layout_of([Label(unit, cell) for cell, unit, is_in in included if is_in])
     return BenchPairs(columns, layout, tuple(units), rule)
 
 
-def check_comparable(*, num_pairs: int, num_cases: int) -> None:
-    """Raise EvidenceError for a bench without any comparable pair."""
+def check_comparable(*, num_pairs: int, num_cases: int, num_unwinnable: int = 0) -> None:
+    """Raise EvidenceError for a bench without any comparable pair, or with pairs of equal texts only."""
+    if num_unwinnable and not num_pairs:
+        verb = verb_for(num_unwinnable, "has two equal texts", "have two equal texts each")
+        raise EvidenceError(
+            f"{number_of(num_unwinnable, 'pair')} {verb}, and no other pair is comparable: no model can win these",
+            allowed="pairs of two different texts",
+            do="look for the step that made the two answers of a prompt the same",
+        )
     if not num_pairs:
         raise EvidenceError(
             f"none of {number_of(num_cases, 'case')} has a comparable pair",

@@ -13,6 +13,7 @@ import numpy as np
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Prompt, Response, Scores
+from steelyard.curation.input_checks import CasePair, are_unwinnable
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.groups import Cell, cell_of, common_cells
 from steelyard.statistics.pair_counts import ExactRule
@@ -48,6 +49,8 @@ class BenchColumns(NamedTuple):
     """The cases with judgments, without texts, by position."""
     num_unlisted: int
     """The number of pairs that the choice adds to those that the cases list."""
+    unwinnable: Integers
+    """Case, better and worse response of each pair of equal texts, which no model can win; shape (3, pair)."""
 
     @property
     def case_of(self) -> Integers:
@@ -95,11 +98,14 @@ def bench_columns(
     choice: PairChoice | None,
     rule: ExactRule,
     resample_ids: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
+    *,
+    counts_unwinnable: bool = False,
 ) -> BenchColumns:
     """Return the columns of one batch of cases.
 
-    A case without a comparable pair is excluded.
-    Differs from: the published CHEEMS code (rule ``cheems``), which includes it if it has a ranking.
+    A case without a comparable pair is excluded. Pairs of equal texts are none, and a text that a ranking has in two
+    tiers has the better one, unless the arithmetic of a published benchmark ``counts_unwinnable`` pairs.
+    Differs from: the published CHEEMS code (rule ``cheems``), which includes a case if it has a ranking.
     """
     sizes = [len(case.responses) for case in cases]
     start = np.cumsum([0, *sizes])[:-1]
@@ -111,6 +117,12 @@ def bench_columns(
         pairs = pairs[:, ~np.isin(pairs[0], listed)]
         pairs = np.concatenate([pairs, *chosen], axis=1)
         pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
+    is_unwinnable = are_unwinnable(cases, case_pairs(pairs, start))
+    unwinnable, tier = pairs[:, is_unwinnable], tiers[0]
+    if not counts_unwinnable:
+        pairs = pairs[:, ~is_unwinnable]
+        lower = unwinnable[2][tier[unwinnable[2]] > tier[unwinnable[1]]]
+        tier[lower] = UNRANKED
     prompt, better, worse = pairs
     included = np.bincount(prompt, minlength=len(cases)) > 0
     if rule == "cheems":
@@ -126,12 +138,19 @@ def bench_columns(
         prompt=prompt,
         better=better,
         worse=worse,
-        tier=tiers[0],
+        tier=tier,
         length=np.array(lengths, np.int64),
         ratings=_ratings(cases, start, sum(sizes)),
         judged={index: _without_texts(case) for index, case in enumerate(cases) if case.judgments},
         num_unlisted=sum(num_beyond_listed(case, pairs_of(case, choice)) for case in cases if choice and case.pairs),
+        unwinnable=unwinnable,
     )
+
+
+def case_pairs(pairs: Integers, start: Integers) -> list[CasePair]:
+    """Return pairs of responses of the whole bench, shape (3, pair), by their positions within each case."""
+    first = start[pairs[0]]
+    return [CasePair(*pair) for pair in np.stack([pairs[0], pairs[1] - first, pairs[2] - first], axis=1).tolist()]
 
 
 def score_columns(lines: Iterable[Scores]) -> ScoreColumns:
@@ -174,6 +193,16 @@ def join_bench(parts: Sequence[BenchColumns]) -> BenchColumns:
             for index, case in part.judged.items()
         },
         num_unlisted=sum(part.num_unlisted for part in parts),
+        unwinnable=np.concatenate(
+            [
+                np.zeros((3, 0), np.int64),
+                *(
+                    part.unwinnable + np.array([[case], [response], [response]])
+                    for part, case, response in zip(parts, cases, responses, strict=False)
+                ),
+            ],
+            axis=1,
+        ),
     )
 
 

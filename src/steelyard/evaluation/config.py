@@ -9,6 +9,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError
+from steelyard.core.protocols import Bench
 from steelyard.core.types import Meta
 from steelyard.evaluation.measure import MATCHED_RATIO
 from steelyard.plugins.reward_models import ModelChoice, choose_kind
@@ -61,6 +62,10 @@ class Config(BaseConfig, frozen=True):
     def exact_rule(self) -> ExactRule:
         """The rule for exact match."""
         return self.metric_compat or "strict"
+
+    def counts_unwinnable(self, bench: Bench) -> bool:
+        """Return whether pairs of equal texts count as others, as published arithmetic or code has it."""
+        return bench.counts_unwinnable or self.metric_compat is not None
 
 
 def check_settings(config: Config) -> None:

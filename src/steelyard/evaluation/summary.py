@@ -88,8 +88,9 @@ class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
 
     ``bench``, ``model``, ``protocol`` and ``self_test`` are absent from an evaluation in memory. A reward model has
     ``coverage``, and if scores are missing ``unscored``, ``bounds`` (unscored pairs wrong, and right) and
-    ``over_scored_pairs``. A judge has ``outcomes`` and ``judges``. ``prediction_powered``: with human labels of few and
-    a judge's of many prompts, the values from both; all others are from the human labels alone.
+    ``over_scored_pairs``. ``num_left_out`` counts the pairs of equal texts, which no model can win and no value counts.
+    A judge has ``outcomes`` and ``judges``. ``prediction_powered``: with human labels of few and a judge's of many
+    prompts, the values from both; all others are from the human labels alone.
     """
 
     bench: str = ""
@@ -99,6 +100,7 @@ class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
     metric: str
     pairs: PairChoice | None
     tied: TiedPairs
+    num_left_out: int = 0
     coverage: Coverage | None = None
     outcomes: PairOutcomes | None = None
     judges: dict[str, VerdictSummary] | None = None
@@ -153,6 +155,12 @@ class Evaluation(NamedTuple):
         """The model's values of the two responses of each pair."""
         return values_of(self.bench_pairs.columns, self.scores.score) if self.judged is None else self.judged.values
 
+    @property
+    def num_left_out(self) -> int:
+        """The number of pairs of equal texts, which no measure counts unless a published benchmark does."""
+        is_counted = self.config.counts_unwinnable(self.bench)
+        return 0 if is_counted else self.bench_pairs.columns.unwinnable.shape[1]
+
 
 def headline_columns(
     bench: Any, cases: Sequence[Case], lines: Sequence[Scores], columns: BenchColumns, judged: Judged | None = None
@@ -205,13 +213,14 @@ def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
         metric=config.metric_compat or "steelyard",
         pairs=config.pairs,
         tied=TiedPairs(num_pairs=num_tied, share=num_tied / num_pairs),
+        num_left_out=evaluation.num_left_out,
         weights=category_weights(bench_pairs, statistics),
         measures=MeasureSummaries(**{name: future.result() for name, future in measures_by_name.items()}),
         **parts,
     )
 
 
-def below_chance(summary: EvaluationSummary) -> tuple[InputFinding, ...]:
+def below_chance(summary: EvaluationSummary, model: str) -> tuple[InputFinding, ...]:
     """Return a finding if far more pairs are in the opposite order than in the right one: lower may be better."""
     accuracy, num_pairs = summary.accuracy_micro, summary.accuracy_micro.n
     if accuracy.value is None or accuracy.high is None or summary.outcomes is not None:
@@ -221,7 +230,7 @@ def below_chance(summary: EvaluationSummary) -> tuple[InputFinding, ...]:
     num_reversed = num_pairs - num_right - num_open
     if accuracy.high >= CHANCE or num_reversed < _FAR * num_right:
         return ()
-    return (InputFinding(check="below_chance", count=num_reversed, total=num_pairs),)
+    return (InputFinding(check="below_chance", count=num_reversed, total=num_pairs, details={"model": model}),)
 
 
 def is_withheld(statistics: PromptStatistics) -> bool:

@@ -116,7 +116,7 @@ def evaluate(
         forget_lines(result)
         summary = summarise(evaluated.evaluation)
         names = evaluated.model._asdict()
-        result.findings += below_chance(summary)
+        result.findings += below_chance(summary, evaluated.model.model)
         result.summary = replace(summary, bench=config.bench_kind, prediction_powered=powered, **names)
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap | noted)
@@ -316,6 +316,10 @@ def _is_ranked_by_judges(file: Path) -> bool:
 def _counts(evaluation: Evaluation, noted: dict[str, int]) -> Counts:
     columns = evaluation.bench_pairs.columns
     num_cases, num_used = len(columns.start), int(columns.included.sum())
+    is_unwinnable = np.bincount(columns.unwinnable[0], minlength=num_cases) > 0
+    num_unwinnable = int((is_unwinnable & ~columns.included).sum())
+    dropped = {"only pairs of equal texts": num_unwinnable, "no comparable pair": num_cases - num_used - num_unwinnable}
+    left_out = {"pairs of equal texts, left out": evaluation.num_left_out} if evaluation.num_left_out else {}
     unlisted = {UNLISTED: columns.num_unlisted} if columns.num_unlisted else {}
     # Of a model that is asked, the outcomes of the pairs say what was read.
     is_scored = evaluation.judged is None
@@ -323,6 +327,6 @@ def _counts(evaluation: Evaluation, noted: dict[str, int]) -> Counts:
     return Counts(
         num_in=num_cases,
         num_used=num_used,
-        dropped={"no comparable pair": num_cases - num_used} if num_used < num_cases else {},
-        noted={**noted, "pairs": len(columns.prompt), **unlisted, **coverage},
+        dropped={reason: number for reason, number in dropped.items() if number},
+        noted={**noted, "pairs": len(columns.prompt), **left_out, **unlisted, **coverage},
     )

@@ -91,6 +91,7 @@ class Benchmark(NamedTuple):
     summarise: Callable[..., JsonObject]
     source_format: str | None = None
     counts_halves: bool = False
+    counts_unwinnable: bool = True
     subset_of: Callable[[str], str | None] = lambda file_name: None
     normalize: Callable[[Case, str], Case] = lambda case, file_name: case
     resample_ids: Callable[[Case], tuple[str, ...]] = prompt_names
@@ -142,6 +143,7 @@ _CASES = Benchmark(
     _categories,
     lambda totals, left_out=NONE_LEFT_OUT: mean_accuracy(totals),
     lambda totals, left_out=NONE_LEFT_OUT: {"headline": mean_accuracy(totals).name},
+    counts_unwinnable=False,
 )
 
 
