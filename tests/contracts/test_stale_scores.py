@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,31 @@ def test_scores_of_other_tools_are_used_and_said(verb):
     assert "24 of 24 prompts do not say which texts were scored" in ended.stdout
     own = run(COMMANDS[verb].format(cases="cases.jsonl", scores="scored/scores.jsonl") + " --force")
     assert "do not say" not in own.stdout
+
+
+def test_old_scores_are_known_by_the_files_that_their_record_names():
+    lines = [json.loads(line) for line in Path("scored/scores.jsonl").read_text(encoding="utf-8").splitlines()]
+    write("scored/scores.jsonl", [{**line, "hashes": {}} for line in lines])
+    record = json.loads(Path("scored/run.json").read_text(encoding="utf-8"))
+    record["outputs"]["scores.jsonl"] = sha256(Path("scored/scores.jsonl").read_bytes()).hexdigest()
+    Path("scored/run.json").write_text(json.dumps(record), encoding="utf-8")
+    for verb in ("evaluate", "audit", "debias", "supervise"):
+        same = run(COMMANDS[verb].format(cases="cases.jsonl", scores="scored/scores.jsonl") + " --force")
+        assert "(scores.jsonl)" not in same.stdout
+        other = run(COMMANDS[verb].format(cases="changed.jsonl", scores="scored/scores.jsonl") + " --force")
+        assert "check (scores.jsonl): the scores of 24 of 24 prompts" in other.stdout
+        assert "files with another content" in other.stdout
+    record["outputs"]["scores.jsonl"] = "0" * 64  # the file was changed after its record
+    Path("scored/run.json").write_text(json.dumps(record), encoding="utf-8")
+    ended = run(COMMANDS["audit"].format(cases="cases.jsonl", scores="scored/scores.jsonl") + " --force")
+    assert "do not say which texts were scored" in ended.stdout
+
+
+def test_a_judge_and_a_calibration_say_that_scores_have_no_hashes():
+    lines = [json.loads(line) for line in Path("scored/scores.jsonl").read_text(encoding="utf-8").splitlines()]
+    write("foreign.jsonl", [{key: line[key] for key in ("prompt", "language", "scores")} for line in lines])
+    Path("replies.jsonl").write_text('{"text": "[[A]]"}\n' * 200, encoding="utf-8")
+    words = (
+        COMMANDS["judge"].format(cases="cases.jsonl", scores="foreign.jsonl").replace("max_margin=1", "max_margin=99")
+    )
+    assert "check (foreign.jsonl): the scores of 24 of 24 prompts do not say" in run(words).stdout

@@ -9,9 +9,8 @@ from torch.nn.functional import softplus
 
 import training_examples
 from steelyard.core.types import Case
-from steelyard.ranking.pairs import IndexedPair, pairs_of
+from steelyard.ranking.pairs import IndexedPair, pairs_of, ties_of
 from steelyard.training.config import Config, check_settings
-from steelyard.training.examples import ties_of
 from steelyard.training.losses import LOSSES as TABLE
 from steelyard.training.losses import (
     Loss,

@@ -82,10 +82,15 @@ class MarginSurvey(NamedTuple):
     ``num_scores`` and ``num_unscored`` count responses. Margins are NaN where the supervisor has no score.
     """
 
+    prompt: Integers
     margins: Floats
     labelled: LabelledVerdicts
     num_scores: int
     num_unscored: int
+
+    def agreement(self, seed: int) -> Estimate:
+        """Return the share of the scored verdicts that prefer the response with the greater score."""
+        return share_of(self.prompt, ~np.isnan(self.margins), self.margins > 0, seed=seed)
 
 
 class ThresholdRow(Record, frozen=True):
@@ -100,12 +105,15 @@ class ThresholdRow(Record, frozen=True):
 def survey_margins(batches: Iterable[ScoredBatch], *, human_ties: HumanTies) -> MarginSurvey:
     """Collect the margins of a file in one pass. A prompt is its id: parallel items of several languages are one."""
     margins: list[Floats] = []
+    every_prompt: list[str] = []
     prompts: list[str] = []
     labelled_margins: list[Floats] = []
     is_right: list[Booleans] = []
     num_scores = num_unscored = 0
     for batch in batches:
-        margins.append(batch.margin[batch.table.verdicts.is_strict])
+        is_strict = batch.table.verdicts.is_strict
+        margins.append(batch.margin[is_strict])
+        every_prompt += [batch.cases[graph].prompt.id for graph in batch.table.verdicts.graph[is_strict].tolist()]
         agreement = compare_with_people(batch)
         counts = ~agreement.is_tied if human_ties == "leave_out" else np.ones(len(agreement.graph), bool)
         prompts += [batch.cases[graph].prompt.id for graph in agreement.graph[counts].tolist()]
@@ -116,7 +124,7 @@ def survey_margins(batches: Iterable[ScoredBatch], *, human_ties: HumanTies) -> 
     labelled = LabelledVerdicts(
         number_units(prompts), np.concatenate([[], *labelled_margins]), np.concatenate([[], *is_right]).astype(bool)
     )
-    return MarginSurvey(np.concatenate([[], *margins]), labelled, num_scores, num_unscored)
+    return MarginSurvey(number_units(every_prompt), np.concatenate([[], *margins]), labelled, num_scores, num_unscored)
 
 
 def calibrate_threshold(

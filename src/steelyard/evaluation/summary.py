@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, InputFinding, JsonObject, Meta, Record, Scores, prepare_records
+from steelyard.curation.input_checks import below_chance
 from steelyard.evaluation.bench_pairs import (
     BenchPairs,
     PairValues,
@@ -59,11 +60,6 @@ else:
         frozen=True,
         kw_only=True,
     )
-
-
-CHANCE = 0.5
-_FAR = 1.5
-"""Pairs in the opposite order for each right one, from which the direction of the scores is in doubt."""
 
 
 class TiedPairs(Record, frozen=True, kw_only=True):
@@ -220,17 +216,14 @@ def _summarise(evaluation: Evaluation, pool: Executor) -> EvaluationSummary:
     )
 
 
-def below_chance(summary: EvaluationSummary, model: str) -> tuple[InputFinding, ...]:
-    """Return a finding if far more pairs are in the opposite order than in the right one: lower may be better."""
-    accuracy, num_pairs = summary.accuracy_micro, summary.accuracy_micro.n
-    if accuracy.value is None or accuracy.high is None or summary.outcomes is not None:
+def reversed_scores(summary: EvaluationSummary, model: str) -> tuple[InputFinding, ...]:
+    """Return a finding if the scores are far below chance. The verdicts of a judge have no direction to reverse."""
+    if summary.outcomes is not None:
         return ()
-    num_right = round(accuracy.value * num_pairs)
     num_open = summary.tied.num_pairs + (summary.unscored.num_pairs if summary.unscored else 0)
-    num_reversed = num_pairs - num_right - num_open
-    if accuracy.high >= CHANCE or num_reversed < _FAR * num_right:
-        return ()
-    return (InputFinding(check="below_chance", count=num_reversed, total=num_pairs, details={"model": model}),)
+    accuracy = summary.accuracy_micro
+    num_right = round((accuracy.value or 0) * accuracy.n)
+    return below_chance(accuracy, accuracy.n - num_right - num_open, model=model)
 
 
 def is_withheld(statistics: PromptStatistics) -> bool:

@@ -9,10 +9,13 @@ from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError, choices
 from steelyard.core.text import number_of, verb_for
-from steelyard.core.types import Case, InputFinding, Prompt, Response, Scores
+from steelyard.core.types import Case, Input, InputFinding, Prompt, Response, Scores
 from steelyard.io.cases import checked_line, placed_lines
+from steelyard.io.run_folder import run_beside
 
 _Key = tuple[str, str | None]
+_ROLES = ("cases", "bench", "calibration_cases", "judged")
+"""The inputs of a run whose texts are scored."""
 
 
 class ScoredCase(NamedTuple):
@@ -40,11 +43,22 @@ class HashCoverage:
         self.num_lines += other.num_lines
         self.num_without += other.num_without
 
-    def findings(self) -> tuple[InputFinding, ...]:
-        """Return a finding if some lines have no hashes, so that scores of other texts would go unseen."""
+    def findings(self, scores: Input, cases: Sequence[Input]) -> tuple[InputFinding, ...]:
+        """Return a finding if some lines have no hashes, so that scores of other texts would go unseen.
+
+        The record beside the scores, if it is theirs, names the files that were scored: there is none for equal files.
+        """
         if not self.num_without:
             return ()
-        return (InputFinding(check="scores_without_hashes", count=self.num_without, total=self.num_lines),)
+        run = run_beside(Path(scores.path))
+        inputs = run.inputs if run is not None and scores.sha256 in run.outputs.values() else {}
+        scored = {file.sha256 for role, file in inputs.items() if role.split(".")[0] in _ROLES}
+        is_comparable = bool(scored and cases)
+        if is_comparable and all(file.sha256 in scored for file in cases):
+            return ()
+        check = "scores_of_other_files" if is_comparable else "scores_without_hashes"
+        details = {"file": Path(scores.path).name}
+        return (InputFinding(check=check, count=self.num_without, total=self.num_lines, details=details),)
 
 
 class JoinedScores:

@@ -3,7 +3,7 @@
 Nothing here sends, writes or remembers: a run that continues plans the same, and so do a forecast and a pilot.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -16,10 +16,10 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.protocols import Chat
-from steelyard.core.types import Meta
+from steelyard.core.types import Input, InputFinding, Meta
 from steelyard.io.cases import FileCases, read_cases
 from steelyard.io.lines import read_toml
-from steelyard.io.scored_cases import JoinedScores
+from steelyard.io.scored_cases import HashCoverage, JoinedScores
 from steelyard.judging.pair_plans import PairChoice, PairPlan
 from steelyard.judging.panel import PanelChoice, PanelMember, choose_panel
 from steelyard.judging.planning import JudgeTask, PlannedCase, plan_case
@@ -102,6 +102,12 @@ class JudgingPlan(NamedTuple):
         if self.scores is None:
             return map(planned, read_cases(self.cases))
         return (planned(case, scores=line.scores) for case, line in JoinedScores(FileCases(self.cases), self.scores))
+
+    def hash_findings(self, inputs: Mapping[str, Input]) -> tuple[InputFinding, ...]:
+        """Return a finding if the scores do not say which texts were scored."""
+        assert self.scores is not None, "a plan by scores"
+        coverage = HashCoverage(line.scores for line in JoinedScores(FileCases(self.cases), self.scores))
+        return coverage.findings(inputs["scores"], [inputs["cases"]])
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield the comparisons of all cases."""

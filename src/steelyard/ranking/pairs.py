@@ -1,6 +1,7 @@
 """The pairs of a case for training or testing, by the consumer's choice."""
 
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 from steelyard.core.errors import EvidenceError
@@ -49,6 +50,31 @@ def pairs_of(case: Case, choice: PairChoice | None = None) -> tuple[IndexedPair,
         raise EvidenceError(f"case {case.prompt.id!r} has no judgments", do="say --set pairs=tiers")
     allowed = _reachable(case, position) if chosen == "reachable" else _judged(case, position)
     return tuple(pair for pair in across if (pair.better, pair.worse) in allowed)
+
+
+def ties_of(case: Case, ordered: Iterable[IndexedPair]) -> tuple[IndexedPair, ...]:
+    """Return the pairs that were judged equal, each once, by the positions of their responses.
+
+    A tie needs a verdict ``tie`` on these two responses and no verdict that prefers one of them. It must not be among
+    the ``ordered`` pairs, and both responses must be in one tier where the case has a ranking. Responses of one tier
+    that nobody compared, or that are in a cycle, are not ties: nobody judged them equal. Without judgments or listed
+    pairs the ranking is all there is, and every two responses of a tier are a tie.
+    """
+    position = {response.id: index for index, response in enumerate(case.responses)}
+    if not case.judgments and case.pairs is None:
+        tiers = (sorted(map(position.__getitem__, tier)) for tier in case.ranking or ())
+        return tuple(IndexedPair(*ends) for tier in tiers for ends in combinations(tier, 2))
+    tier = {name: number for number, tier in enumerate(case.ranking or ()) for name in tier}
+    tied: dict[tuple[int, int], bool] = {}
+    for judgment in case.judgments:
+        if judgment.verdict == "none" or judgment.left == judgment.right:
+            continue
+        if case.ranking is not None and tier.get(judgment.left, -1) != tier.get(judgment.right, -2):
+            continue
+        first, second = sorted((position[judgment.left], position[judgment.right]))
+        tied[first, second] = tied.get((first, second), True) and judgment.verdict == "tie"
+    taken = {(min(pair[:2]), max(pair[:2])) for pair in ordered}
+    return tuple(IndexedPair(*ends) for ends in sorted(tied) if tied[ends] and ends not in taken)
 
 
 def listed_pairs(case: Case, pairs: Iterable[IndexedPair]) -> tuple[Pair, ...]:

@@ -31,5 +31,7 @@ def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
 
 
 def _values(finding: InputFinding, name: str, comma: str) -> Mapping[str, str]:
+    file = finding.details.get("file")
+    name = name if file is None else f"{name} ({file})"
     numbers = {"count": count(finding.count), "total": count(finding.total)}
     return {"name": name, **numbers, "examples": comma.join(map(repr, finding.examples)), **finding.details}

@@ -5,6 +5,7 @@ without its fold, so that no label is judged by a model that has read it.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -28,12 +29,13 @@ from steelyard.curation.data_checks import (
     labelled_pairs,
     measure_lengths,
 )
+from steelyard.curation.input_checks import below_chance, check_cases
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
 from steelyard.ranking.judgment_table import EVERYTHING, NONE, Only, judgment_table
-from steelyard.ranking.pairs import PairChoice
+from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.ranking.resolution import resolve_table
 from steelyard.report.case_analysis import analyze_case
 from steelyard.statistics.steepness import fit_steepness
@@ -73,8 +75,13 @@ def audit(
         data = tuple(read_cases(cases))
         pairs = labelled_pairs(data, config.pairs)
         joined = None if scores is None else JoinedScores(data, scores)
+        result.findings = check_cases(data, partial(pairs_of, choice=config.pairs))
         summary, why, rows = _disputed(data, pairs, config, scores or cases, joined)
-        result.findings = joined.coverage.findings() if joined else ()
+        if joined is not None:
+            inputs = result.request.inputs
+            result.findings += joined.coverage.findings(inputs["scores"], [inputs["cases"]])
+            if summary is not None:
+                result.findings += below_chance(summary.accuracy, summary.num_disputed, model=summary.model)
         with atomic_write(result.path(SUSPECTS_FILE)) as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
         num_conflicted, conflicted = _conflicted(data, config.only)

@@ -48,6 +48,8 @@ def compare(
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}
 
     def write(result: Result) -> None:
+        findings = [finding for model in evaluations.evaluated for finding in model.run.findings]
+        result.findings = tuple(finding for place, finding in enumerate(findings) if finding not in findings[:place])
         result.summary = compare_models(evaluations, num_resamples=config.num_resamples, seed=config.seed)
         result.counts = Counts(
             num_in=len(runs), num_used=len(runs), noted={"prompts": len(evaluations.evaluated[0].statistics)}

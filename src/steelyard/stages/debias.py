@@ -3,6 +3,7 @@
 The file is read twice: once to measure its pairs, once to write those that stay.
 """
 
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from steelyard.curation.debiasing import (
     count_sides,
     survey_pairs,
 )
+from steelyard.curation.input_checks import below_chance, check_cases
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import FileCases, encode_case, read_cases
 from steelyard.io.lines import check_readable
@@ -63,8 +65,17 @@ def debias(
         stays = _choose_pairs(survey, config, where=str(cases))
         num_without = _write(result, cases, config, stays)
         result.counts = count_pairs(survey, stays, num_without)
-        result.findings = joined.coverage.findings() if joined else ()
         result.summary = summarize(survey, stays, config, with_scores=scores is not None)
+        result.findings = check_cases(
+            read_cases(cases),
+            partial(pairs_of, choice=config.pairs),
+            needs_language=config.within in ("language", "both"),
+        )
+        if scores is not None and joined is not None:
+            inputs = result.request.inputs
+            result.findings += joined.coverage.findings(inputs["scores"], [inputs["cases"]])
+            accuracy = share_of(survey.prompt, ~np.isnan(survey.margin), survey.margin > 0, seed=config.seed)
+            result.findings += below_chance(accuracy, int((survey.margin < 0).sum()), model=scores.name)
 
     return run_stage(out, "debias", Run[DebiasSummary], write, config=settings, inputs=inputs, force=force)
 

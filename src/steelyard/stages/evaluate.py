@@ -15,7 +15,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import JudgeModel
-from steelyard.core.types import Counts, Meta, Run
+from steelyard.core.types import Counts, InputFinding, Meta, Run
 from steelyard.evaluation.batches import (
     BatchResult,
     Source,
@@ -31,7 +31,7 @@ from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PoweredSummary
-from steelyard.evaluation.summary import Evaluation, EvaluationSummary, below_chance, coverage_counter, summarise
+from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, reversed_scores, summarise
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
 from steelyard.io.run_folder import Result, file_hash, run_beside, run_stage
@@ -116,7 +116,7 @@ def evaluate(
         forget_lines(result)
         summary = summarise(evaluated.evaluation)
         names = evaluated.model._asdict()
-        result.findings += below_chance(summary, evaluated.model.model)
+        result.findings += reversed_scores(summary, evaluated.model.model)
         result.summary = replace(summary, bench=config.bench_kind, prediction_powered=powered, **names)
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap | noted)
@@ -200,7 +200,7 @@ def _with_scores(
         joined = JoinedScores(source.cases, scores)
         evaluation = join_parts(source, result, evaluate_scored(source, track(joined, "evaluating")))
         coverage = joined.coverage
-    result.findings += coverage.findings()
+    result.findings += _hash_findings(coverage, result)
     self_test = SelfTestSummary(state="not applicable", why="the scores were made elsewhere")
     return _Evaluated(evaluation, _Model(scores.stem, None, self_test))
 
@@ -300,8 +300,14 @@ def _with_few_labels(
         scored = map(ScoredCase, source.cases, lines)
         model = _Model(choice.name, built.protocol(), self_test)
     few = evaluate_few_labels(source, people, scored, result, labels=labels, width=config.width)
-    result.findings += joined.coverage.findings() if joined else ()
+    result.findings += _hash_findings(joined.coverage, result) if joined else ()
     return _Evaluated(few.evaluation, model), few.powered
+
+
+def _hash_findings(coverage: HashCoverage, result: Result) -> tuple[InputFinding, ...]:
+    inputs = result.request.inputs
+    scored = "judged" if any(role.startswith("judged.") for role in inputs) else "bench"
+    return coverage.findings(inputs["scores"], [file for role, file in inputs.items() if role.split(".")[0] == scored])
 
 
 def _is_ranked_by_judges(file: Path) -> bool:

@@ -199,6 +199,8 @@ def _run(judging: _Judging) -> Run[JudgingSummary]:
         with judging.opened(result) as (panel, ledger):
             outcome = ask_all(plan, panel, ledger, judging.rules, result.folder)
             summary = write_judged(plan, panel, ledger, outcome, cases=judged, unreadable=unreadable)
+        if plan.scores is not None:
+            result.findings = plan.hash_findings(result.request.inputs)
         result.counts = outcome.case_counts(summary.judges[summary.judge].outcomes)
         if calibrate is not None:
             seed, num_resamples = plan.config.seed, plan.config.num_resamples

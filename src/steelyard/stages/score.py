@@ -11,6 +11,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.protocols import RewardModel
 from steelyard.core.types import Counts, Meta, Run, Scores
+from steelyard.curation.input_checks import check_cases
 from steelyard.evaluation.coverage import CoverageCounter, ScoreSummary, UnscoredResponses
 from steelyard.evaluation.model_self_tests import self_tested
 from steelyard.io.cases import read_case_files
@@ -105,6 +106,7 @@ def _write(result: Result, scorer: RewardModel, name: str, files: Sequence[Path]
     noted = {"responses": coverage.num_responses, **coverage.notes()}
     noted |= {f"unscored: {reason}": number for reason, number in reasons.items()}
     result.counts = Counts(num_in=len(read), num_used=len(read), noted=noted)
+    result.findings = check_cases(read, lambda case: (), reads_ties=True)
     result.summary = ScoreSummary(
         model=name,
         protocol=scorer.protocol(),

@@ -24,6 +24,7 @@ from steelyard.curation.calibration import (
     rows_by_threshold,
     survey_margins,
 )
+from steelyard.curation.input_checks import below_chance, check_cases, judged_pairs
 from steelyard.curation.supervised import (
     ScoredBatch,
     SupervisionCounter,
@@ -154,17 +155,33 @@ def _run(
     assert files.scores is not None
     joined = JoinedScores(FileCases(cases), files.scores)
     survey = survey_margins(_with_margins(joined, config.only), human_ties=config.human_ties)
-    result.findings = joined.coverage.findings()
+    inputs = result.request.inputs
+    result.findings = check_cases(
+        read_cases(cases),
+        judged_pairs,
+        needs_language=not config.any_language and _knows_languages(supervisor),
+        reads_ties=True,
+    )
+    if "scores" in inputs:
+        result.findings += joined.coverage.findings(inputs["scores"], [inputs["cases"]])
     check_judged(survey, where=str(cases))
+    num_reversed = int((survey.margins < 0).sum())
+    result.findings += below_chance(survey.agreement(config.seed), num_reversed, model=supervisor.name)
     if config.policy == "agree":
         hint = f"; the scores are in {files.scores}, for --scores and another --out" if choice else ""
         check_some_kept(survey, config.min_margin or 0.0, where=str(cases), do=f"take a smaller threshold{hint}")
-    threshold = _threshold(survey, config, files)
+    threshold = _threshold(survey, config, files, result)
     rule = config.rule(threshold.min_margin)
     counter = _write(_with_margins(joined, config.only), rule, result)
     result.counts = counter.counts()
     result.summary = _summarize(config, supervisor, counter, survey, threshold)
     forget_lines(result)
+
+
+def _knows_languages(supervisor: Supervisor) -> bool:
+    """Return whether the languages of all training prompts are known, so that others are refused."""
+    training = supervisor.prompts()
+    return training is not None and bool(training.languages) and "" not in training.languages
 
 
 def _score(
@@ -198,13 +215,16 @@ def _score(
     return supervisor, files
 
 
-def _threshold(survey: MarginSurvey, config: Config, files: Files) -> _Threshold:
+def _threshold(survey: MarginSurvey, config: Config, files: Files, result: Result) -> _Threshold:
     if files.calibration_cases is None:
         return _Threshold(config.min_margin or 0.0, None, None)
     assert files.calibration_scores is not None
     assert config.min_precision is not None
     joined = JoinedScores(FileCases(files.calibration_cases), files.calibration_scores)
     held_out = survey_margins(_with_margins(joined, config.only), human_ties=config.human_ties)
+    inputs = result.request.inputs
+    if "calibration_scores" in inputs:
+        result.findings += joined.coverage.findings(inputs["calibration_scores"], [inputs["calibration_cases"]])
     calibration = calibrate_threshold(
         survey,
         held_out,

@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.core.text import number_of, verb_for
-from steelyard.core.types import Case, Run
+from steelyard.core.types import Case, InputFinding, Run
+from steelyard.curation.input_checks import check_cases
 from steelyard.curation.joining import num_rows_apart
 from steelyard.io.cases import read_cases
 from steelyard.io.progress import log, log_detail
 from steelyard.io.run_folder import Result, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
-from steelyard.ranking.pairs import TIES, UNLISTED
+from steelyard.ranking.pairs import TIES, UNLISTED, pairs_of
 from steelyard.training.config import Config, TrainingSummary, check_settings, with_defaults
 
 if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
@@ -80,9 +82,9 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     from steelyard.networks.reward_network import PolicyNetwork
     from steelyard.training.callbacks import run_callbacks
     from steelyard.training.checkpoints import load_checkpoint, remove_checkpoint
-    from steelyard.training.diagnostics import first_tokens
+    from steelyard.training.diagnostics import first_tokens, step_findings
     from steelyard.training.export import export
-    from steelyard.training.held_out import store_reference
+    from steelyard.training.held_out import held_out_findings, store_reference
     from steelyard.training.trainer import Trainer
 
     examples, held_out = inputs.train.examples, inputs.held_out.examples if inputs.held_out else ()
@@ -115,6 +117,8 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
         trainer.run(callbacks, start=checkpoint)
     trainer.keep_best()
     export(trainer, inputs, result)
+    findings = (*inputs.findings, *step_findings(trainer.plan, examples, config.reduction))
+    result.findings = (*findings, *held_out_findings(result.summary.held_out))
     remove_checkpoint(result.folder, world=world)
     if world.is_first:
         write_trained_on(result.path(TRAINED_ON_FILE), read_cases(inputs.cases), base=Path(inputs.model))
@@ -185,8 +189,30 @@ def read_inputs(
         held_out_file=None if held_out is None else held_out.name,
         reference=reference_set,
         fingerprint=fingerprint,
+        findings=_findings(train_cases, held_out_cases, held_out, train_examples, config),
         starts=answer_starts(every_case, tokenizer, rendering) if config.kind == "implicit" else {},
     )
+
+
+def _findings(
+    train_cases: Sequence[Case],
+    held_out_cases: Sequence[Case],
+    held_out: Path | None,
+    examples: "Examples",
+    config: Config,
+) -> tuple[InputFinding, ...]:
+    """Return the findings of the cases, those of the held-out ones with the name of their file."""
+    from steelyard.training.losses import LOSSES
+
+    reads_ties = LOSSES[config.loss].reads_ties
+    check = partial(check_cases, pairs=partial(pairs_of, choice=config.pairs))
+    findings = list(check(train_cases, reads_ties=reads_ties))
+    if reads_ties and not any(example.ties for example in examples.examples):
+        findings.append(InputFinding(check="no_ties", count=0, total=examples.num_pairs, details={"loss": config.loss}))
+    if held_out is not None:
+        others = check(held_out_cases, reads_ties=True)
+        findings += (replace(finding, details={**finding.details, "file": held_out.name}) for finding in others)
+    return tuple(findings)
 
 
 def _rendering_of(config: Config, tokenizer: Any, *, model: str) -> "Rendering":

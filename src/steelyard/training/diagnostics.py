@@ -3,7 +3,7 @@
 A training that fails these would run for hours and learn nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
 from typing import Any, NamedTuple
@@ -13,11 +13,12 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from steelyard.core.errors import ModelError
+from steelyard.core.types import InputFinding
 from steelyard.networks.devices import LOCAL
 from steelyard.networks.packing import num_shared_tokens
 from steelyard.networks.reward_network import PolicyNetwork
 from steelyard.networks.scorer import Scorer
-from steelyard.training.batching import Step, pairs_in, rows_of, slots_by_prompt
+from steelyard.training.batching import PlannedStep, Step, pairs_in, rows_of, slots_by_prompt
 from steelyard.training.examples import Example
 from steelyard.training.losses import PairBatch, Reduction, bradley_terry_loss
 
@@ -33,6 +34,10 @@ STEPS_JUDGED = 10
 _LEARNED = 0.98
 """A loss below this share of what equal scores cost has learned something. A rate that is too low ends at 0.97."""
 _NUM_NAMED = 3
+_FEWEST_PAIRS = 4
+_MOST_OF_A_STEP = 0.5
+_LARGE_MARGIN = 10.0
+"""Rewards differ by so much only where the model is certain: 10 is a probability of 0.99995."""
 
 
 class Preflight(NamedTuple):
@@ -92,6 +97,39 @@ def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, ha
         )
     behind = rewards[pairs.worse] - rewards[pairs.better] + pairs.margin
     return float((softplus(behind) * pairs.weight).sum() / pairs.weight.sum())
+
+
+def step_findings(
+    plan: Sequence[PlannedStep], examples: Sequence[Example], reduction: Reduction
+) -> Iterator[InputFinding]:
+    """Yield a finding for steps of which one pair has most of the loss at equal scores, and one for large margins."""
+    every = [(example.name, pair) for example in examples for pair in example.pairs]
+    large = [(name, pair.margin) for name, pair in every if pair.margin > _LARGE_MARGIN]
+    if large:
+        details = {"limit": f"{_LARGE_MARGIN:g}", "largest": f"{max(margin for _, margin in large):g}"}
+        named = tuple(dict.fromkeys(name for name, _ in large))[:_NUM_NAMED]
+        yield InputFinding(check="large_margins", count=len(large), total=len(every), details=details, examples=named)
+    if len({(pair.weight, pair.margin) for _, pair in every}) < 2:
+        return
+    heavy = [name for step in plan if (name := _heaviest(step.slots, examples, reduction))]
+    if heavy:
+        named = tuple(dict.fromkeys(heavy))[:_NUM_NAMED]
+        yield InputFinding(check="heavy_pairs", count=len(heavy), total=len(plan), examples=named)
+
+
+def _heaviest(slots: Step, examples: Sequence[Example], reduction: Reduction) -> str:
+    """Return the prompt of the pair that has most of a step's loss at equal scores; empty where none has."""
+    pairs = pairs_in(slots, examples)
+    if pairs is None or len(pairs.weight) < _FEWEST_PAIRS:
+        return ""
+    weight = pairs.weight.double()
+    if reduction == "prompt":
+        weight = weight / weight.new_zeros(int(pairs.prompt.max()) + 1).index_add(0, pairs.prompt, weight)[pairs.prompt]
+    cost = weight * softplus(pairs.margin.double())
+    place = int(cost.argmax())
+    if cost[place] <= _MOST_OF_A_STEP * cost.sum():
+        return ""
+    return examples[slots[int(pairs.better[place])].prompt].name
 
 
 def first_tokens(example: Example, tokenizer: Any) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from itertools import islice
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength
 from steelyard.networks.conversation import Rendering, encode, render
-from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
+from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of, ties_of
 from steelyard.statistics.groups import UNCATEGORISED, prompt_names
 from steelyard.training.config import LengthSummary
 from steelyard.training.losses import LOSSES
@@ -272,31 +272,6 @@ def _refuse_nothing(num_in: int, too_long: list[str], rendering: Rendering, wher
         problem += f" without an answer over {number_of(rendering.max_length, 'token')} ({over})"
         do = "raise --max-length, or say --over-length left"
     raise EvidenceError(problem, where=where, do=do)
-
-
-def ties_of(case: Case, ordered: Sequence[IndexedPair]) -> tuple[IndexedPair, ...]:
-    """Return the pairs that were judged equal, each once, by the positions of their responses.
-
-    A tie needs a verdict ``tie`` on these two responses and no verdict that prefers one of them. It must not be among
-    the ``ordered`` pairs, and both responses must be in one tier where the case has a ranking. Responses of one tier
-    that nobody compared, or that are in a cycle, are not ties: nobody judged them equal. Without judgments or listed
-    pairs the ranking is all there is, and every two responses of a tier are a tie.
-    """
-    position = {response.id: index for index, response in enumerate(case.responses)}
-    if not case.judgments and case.pairs is None:
-        tiers = (sorted(map(position.__getitem__, tier)) for tier in case.ranking or ())
-        return tuple(IndexedPair(*ends) for tier in tiers for ends in combinations(tier, 2))
-    tier = {name: number for number, tier in enumerate(case.ranking or ()) for name in tier}
-    tied: dict[tuple[int, int], bool] = {}
-    for judgment in case.judgments:
-        if judgment.verdict == "none" or judgment.left == judgment.right:
-            continue
-        if case.ranking is not None and tier.get(judgment.left, -1) != tier.get(judgment.right, -2):
-            continue
-        first, second = sorted((position[judgment.left], position[judgment.right]))
-        tied[first, second] = tied.get((first, second), True) and judgment.verdict == "tie"
-    taken = {(min(pair[:2]), max(pair[:2])) for pair in ordered}
-    return tuple(IndexedPair(*ends) for ends in sorted(tied) if tied[ends] and ends not in taken)
 
 
 def check_template(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -> None:

@@ -18,7 +18,7 @@ import msgspec
 import torch
 
 from steelyard.core.numerics import Floats
-from steelyard.core.types import Counts, JsonObject
+from steelyard.core.types import Counts, InputFinding, JsonObject
 from steelyard.io.atomic import atomic_write, move_into_place, write_text
 from steelyard.io.progress import log_detail
 from steelyard.io.run_folder import Result, installed_versions
@@ -62,6 +62,7 @@ class TrainingInputs(NamedTuple):
 
     ``data_hash`` is that of the file of cases. ``fingerprint`` identifies the backbone before training, the base of an
     adapter; the first process alone has it. ``starts`` has the start of the answer in each of a policy's rows.
+    ``findings`` are those of the cases.
     """
 
     model: str
@@ -76,6 +77,7 @@ class TrainingInputs(NamedTuple):
     reference: ReferenceSet
     fingerprint: str
     starts: dict[tuple[int, ...], int]
+    findings: tuple[InputFinding, ...] = ()
 
 
 class _Measured(NamedTuple):

@@ -13,7 +13,8 @@ from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.text import common_spellings, conversation_form, name_form, number_of, verb_for
-from steelyard.core.types import Case
+from steelyard.core.types import Case, InputFinding
+from steelyard.curation.input_checks import is_far_below
 from steelyard.io.progress import log
 from steelyard.io.run_folder import file_hash
 from steelyard.networks.answer_tokens import AnswerTokens
@@ -81,6 +82,16 @@ def _accuracy(statistics: PromptStatistics, unit: Integers, chosen: Booleans) ->
         num_prompts=num_prompts,
         interval=score_interval(ratio.value, ratio.variance, ratio.evidence) if ratio.num_units > 1 else None,
     )
+
+
+def held_out_findings(held_out: HeldOutAccuracy | None) -> tuple[InputFinding, ...]:
+    """Return a finding if the trained model is far below chance; a tied reward, which is rare, counts as reversed."""
+    if held_out is None or held_out.interval is None:
+        return ()
+    accuracy, total = held_out.accuracy, held_out.num_pairs
+    if not is_far_below(accuracy, held_out.interval[1], 1 - accuracy):
+        return ()
+    return (InputFinding(check="held_out_below_chance", count=total - round(accuracy * total), total=total),)
 
 
 def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:

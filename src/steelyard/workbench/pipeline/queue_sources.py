@@ -16,10 +16,13 @@ from steelyard.annotation.task_priority import MemberProbabilities, probabilitie
 from steelyard.core.errors import ConfigError, EvidenceError, Place, RecordError, choices
 from steelyard.core.numerics import Floats
 from steelyard.core.text import number_of, response_text
-from steelyard.core.types import Case, Judgment, Scores
+from steelyard.core.types import Case, Input, Judgment, Scores
 from steelyard.io.cases import checked_line, placed_lines, read_placed_cases
+from steelyard.io.progress import log
 from steelyard.io.run_folder import file_hash
+from steelyard.io.scored_cases import HashCoverage
 from steelyard.ranking.judgment_table import distinct_judgments
+from steelyard.report.findings import finding_lines
 
 CaseKey = tuple[str, str]
 """Prompt id and language of a case, as an item has them: the language is empty where there is none."""
@@ -91,6 +94,7 @@ def _scored(path: Path, cases: Mapping[CaseKey, Case], *, is_complete: bool) -> 
     languages = _languages(cases)
     scores: dict[CaseKey, dict[str, float | None]] = {}
     lines: dict[CaseKey, Place] = {}
+    coverage = HashCoverage()
     for place, line in placed_lines(path, Scores):
         key = (line.prompt, line.language or "")
         if line.language is None and len(languages.get(line.prompt, ())) == 1:
@@ -100,6 +104,7 @@ def _scored(path: Path, cases: Mapping[CaseKey, Case], *, is_complete: bool) -> 
             raise RecordError(f"prompt id {line.prompt!r} has its scores at {lines[key]} already", where=place)
         lines[key] = place
         scores[key] = checked_line(case, line, place).scores
+        coverage.add(line)
     _check_complete(path, scores.keys(), cases, is_complete=is_complete)
     if not any(score is not None for of_case in scores.values() for score in of_case.values()):
         raise EvidenceError("has no score", where=str(path), do="let a model score the cases: steelyard score")
@@ -108,7 +113,10 @@ def _scored(path: Path, cases: Mapping[CaseKey, Case], *, is_complete: bool) -> 
         margins = [_margin(scores.get(pair.key, {}), pair) for pair in pairs]
         return probabilities_of_margins(np.array(margins, np.float64), label)
 
-    return CommitteeMember(_model_name(path), str(path), file_hash(path), probabilities)
+    file = Input(path=str(path), sha256=file_hash(path))
+    for sentence in finding_lines(coverage.findings(file, ())):
+        log(sentence)
+    return CommitteeMember(_model_name(path), file.path, file.sha256, probabilities)
 
 
 def _judged(path: Path, cases: Mapping[CaseKey, Case], *, is_complete: bool) -> list[CommitteeMember]:
