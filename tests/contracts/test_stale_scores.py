@@ -79,7 +79,7 @@ def test_old_scores_are_known_by_the_files_that_their_record_names():
     assert "do not say which texts were scored" in ended.stdout
 
 
-def test_a_judge_and_a_calibration_say_that_scores_have_no_hashes():
+def test_a_judge_says_that_scores_have_no_hashes():
     lines = [json.loads(line) for line in Path("scored/scores.jsonl").read_text(encoding="utf-8").splitlines()]
     write("foreign.jsonl", [{key: line[key] for key in ("prompt", "language", "scores")} for line in lines])
     Path("replies.jsonl").write_text('{"text": "[[A]]"}\n' * 200, encoding="utf-8")

@@ -185,7 +185,7 @@ def test_a_survey_takes_what_people_judged_too_and_one_id_for_one_prompt():
 
 def some(margin, right):
     labelled = LabelledVerdicts(np.arange(len(right)), np.array(margin, float)[: len(right)], np.array(right, bool))
-    return MarginSurvey(np.array(margin, float), labelled, len(margin) * 2, 0)
+    return MarginSurvey(np.arange(len(margin)), np.array(margin, float), labelled, len(margin) * 2, 0)
 
 
 def test_rows_by_threshold_count_by_hand():

@@ -37,6 +37,13 @@ def order_by(database, project, path, *, random_share=0.25):
     return plan
 
 
+def test_scores_without_hashes_are_used_and_said(database, tmp_path, capsys):
+    project, _ = make_project(database, 3)
+    order_by(database, project, tmp_path / "model.jsonl")
+    words = " ".join(capsys.readouterr().err.split())
+    assert "check (model.jsonl): the scores of 3 of 3 prompts do not say which texts were scored" in words
+
+
 def test_a_queue_is_counted_by_decile_and_by_chance(database, tmp_path):
     project, people = make_project(database, 20)
     with database.reading() as session:

@@ -102,7 +102,7 @@ def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, ha
 def step_findings(
     plan: Sequence[PlannedStep], examples: Sequence[Example], reduction: Reduction
 ) -> Iterator[InputFinding]:
-    """Yield a finding for steps of which one pair has most of the loss at equal scores, and one for large margins."""
+    """Yield a finding if one pair has most of the loss of a step at equal scores, and one for large margins."""
     every = [(example.name, pair) for example in examples for pair in example.pairs]
     large = [(name, pair.margin) for name, pair in every if pair.margin > _LARGE_MARGIN]
     if large:
