@@ -72,7 +72,7 @@ _MOST_MARKS = 30
 _TAB = 8
 _END, _DECISIVE = 64, 16
 """The characters at each end of two texts that are folded before whole texts, and those of them that are compared."""
-_MOST_ENDS = 256
+_MOST_TEXTS = 64
 _FILLERS = "\u2800\u3164\u115f\u1160\uffa0"
 """Letters without a visible form: the blank of Braille and the fillers of Hangul."""
 
@@ -117,8 +117,7 @@ def normal_form(text: str) -> str:
     characters, Arabic and Hebrew vowel signs, nuktas, and the variants of alef, yeh, kaf, quotation marks and dashes.
     Code and formulas keep their case. Lines keep their relative indentation, as ``\n`` and tabs where it changes.
     """
-    text = _long_runs().sub(lambda run: run[0][:_MOST_MARKS], text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = unicodedata.normalize("NFC", text)
+    text = _composed(text.replace("\r\n", "\n").replace("\r", "\n"))
     parts: list[str] = []
     end = 0
     for exact in _EXACT.finditer(text):
@@ -137,15 +136,23 @@ def is_same_text(first: str, second: str) -> bool:
         letters = _letters(first[piece]), _letters(second[piece])
         if min(map(len, letters)) >= 2 * _DECISIVE and letters[0][outer] != letters[1][outer]:
             return False
-    return first == second or normal_form(first) == normal_form(second)
+    return first == second or _cached_form(first) == _cached_form(second)
 
 
-@lru_cache(_MOST_ENDS)
+_cached_form = lru_cache(_MOST_TEXTS)(normal_form)  # the responses of a case are in several pairs
+
+
+def _composed(text: str) -> str:
+    """Return the composed form of a text, without combining marks that are too many."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _long_runs().sub(lambda run: run[0][:_MOST_MARKS], text))
+
+
+@lru_cache(_MOST_TEXTS)
 def _letters(text: str) -> str:
     """Return a text as `normal_form` folds it, without white space and without a difference of case."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", _long_runs().sub(lambda run: run[0][:_MOST_MARKS], text))
-    letters = "".join(text.translate(_PROSE_FOLDS).split()).replace("i\u0307", "i")
+    letters = "".join(_composed(text).translate(_PROSE_FOLDS).split()).replace("i\u0307", "i")
     return unicodedata.normalize("NFC", letters)
 
 
