@@ -107,14 +107,14 @@ def step_findings(
     large = [(name, pair.margin) for name, pair in every if pair.margin > _LARGE_MARGIN]
     if large:
         details = {"limit": f"{_LARGE_MARGIN:g}", "largest": f"{max(margin for _, margin in large):g}"}
-        named = tuple(dict.fromkeys(name for name, _ in large))[:_NUM_NAMED]
-        yield InputFinding(check="large_margins", count=len(large), total=len(every), details=details, examples=named)
+        prompts = tuple(dict.fromkeys(name for name, _ in large))[:_NUM_NAMED]
+        yield InputFinding(check="large_margins", count=len(large), total=len(every), details=details, examples=prompts)
     if len({(pair.weight, pair.margin) for _, pair in every}) < 2:
         return
     heavy = [name for step in plan if (name := _heaviest(step.slots, examples, reduction))]
     if heavy:
-        named = tuple(dict.fromkeys(heavy))[:_NUM_NAMED]
-        yield InputFinding(check="heavy_pairs", count=len(heavy), total=len(plan), examples=named)
+        prompts = tuple(dict.fromkeys(heavy))[:_NUM_NAMED]
+        yield InputFinding(check="heavy_pairs", count=len(heavy), total=len(plan), examples=prompts)
 
 
 def _heaviest(slots: Step, examples: Sequence[Example], reduction: Reduction) -> str:
