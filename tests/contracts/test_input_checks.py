@@ -68,6 +68,11 @@ def summary():
     return json.loads(Path("out/run.json").read_text(encoding="utf-8"))["summary"]
 
 
+def test_tied_scores_are_not_reversed_ones():
+    write([(f"tied {index}", f"Same {index}") for index in range(10, 40)])
+    assert checks() == ({}, [])
+
+
 def test_pairs_of_equal_or_invisible_texts_are_named_and_change_no_number():
     mixed = [*SOUND, *CODE, ("short", "the longer answer is worse")]
     write(mixed)

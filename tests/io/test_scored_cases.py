@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import with_hashes
 from steelyard.core.errors import FileError, RecordError
-from steelyard.core.types import Message, Scores
+from steelyard.core.types import Input, Message, Scores
 from steelyard.io.scored_cases import JoinedScores
 from strategies import case
 
@@ -125,6 +125,7 @@ def test_lines_without_hashes_are_counted(tmp_path):
     own = [msgspec.to_builtins(scored(one)) for one in CASES]
     (tmp_path / "scores.jsonl").write_text("\n".join(map(json.dumps, [*own[:2], GOOD[0]])))
     joined = JoinedScores(CASES, tmp_path / "scores.jsonl")
+    scores = Input(path=str(tmp_path / "scores.jsonl"), sha256="0" * 64)
     for _ in range(2):
         list(joined)
-        assert [(each.count, each.total) for each in joined.coverage.findings()] == [(1, 3)]
+        assert [(each.count, each.total) for each in joined.coverage.findings(scores, ())] == [(1, 3)]

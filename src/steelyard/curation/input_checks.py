@@ -156,7 +156,7 @@ def below_chance(accuracy: Estimate, num_reversed: int, *, model: str) -> tuple[
 
 def is_far_below(accuracy: float, high: float | None, reversed_share: float) -> bool:
     """Return whether an accuracy with the upper bound ``high`` is far below chance."""
-    return high is not None and high < _CHANCE and reversed_share >= _FAR * accuracy
+    return high is not None and high < _CHANCE and reversed_share > _FAR * accuracy
 
 
 def _finding(check: str, count: int, total: int, names: Sequence[str] = ()) -> InputFinding:

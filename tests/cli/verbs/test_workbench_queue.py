@@ -47,7 +47,7 @@ def stored(tmp_path, table):
 def test_an_import_orders_its_items(run, files, tmp_path):
     path, scores = files
     result = run("import", path, "--project", "p", "--scores", scores, "--random-share", 0.25)
-    assert result.output.startswith("20 items with 20 tasks in project p.\n  ordered by model; ")
+    assert result.stdout.startswith("20 items with 20 tasks in project p.\n  ordered by model; ")
     places = stored(tmp_path, StoredQueuePlace)
     assert sorted(place.place for place in places) == list(range(1, 21))
     prompts = {item.id: item.prompt for item in stored(tmp_path, StoredItem)}
@@ -73,7 +73,7 @@ def test_a_dry_run_shows_the_order_and_stores_nothing(run, files, tmp_path):
     assert "p: would order 20 items by model." in shown.output
     assert "model: 60 pairs, no labels" in shown.output
     assert stored(tmp_path, StoredQueuePlace) == []
-    record = json.loads(run("queue", "--project", "p", "--scores", scores, "--random-share", 0, "--json").output)
+    record = json.loads(run("queue", "--project", "p", "--scores", scores, "--random-share", 0, "--json").stdout)
     assert record["num_ordered"] == 20
     assert [item["prompt"] for item in record["items"][:3]] == ["q19", "q18", "q17"]
     assert [each["num_items"] for each in record["deciles"]] == [2] * 10
