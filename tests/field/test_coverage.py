@@ -114,7 +114,7 @@ def right_pairs(setting, share, pairs, rng, size):
 
 
 def drawn_columns(setting, pairs, columns, num_resamples, seed):
-    """The mean over categories, or over pairs, of each column: of the prompts and of every resample; and its evidence.
+    """The mean over categories, or over pairs, of each column, of the prompts and of every resample; their evidence.
 
     These are the calls of `aggregation.estimate`, and of `standings.HeadlineBootstrap`, for many columns at once.
     """
@@ -129,7 +129,10 @@ def drawn_columns(setting, pairs, columns, num_resamples, seed):
     own = macro(totals.resampled[:, :, :2], groups, Share(1, 0))
     resampled = means(totals.resampled)
     assert np.allclose(own, resampled[0])
-    return means(totals.point), resampled, totals.evidence(groups.members, denominator=0)
+    evidence = [
+        totals.evidence(groups.members, denominator=0, numerator=column) for column in range(1, columns.shape[1] + 1)
+    ]
+    return means(totals.point), resampled, evidence
 
 
 def coverage(setting, num_replications, seed=0):
@@ -141,8 +144,8 @@ def coverage(setting, num_replications, seed=0):
         pairs = pairs_by_prompt(setting, rng)
         right = right_pairs(setting, share, pairs, rng, AT_A_TIME)
         values, drawn, evidence = drawn_columns(setting, pairs, right, NUM_RESAMPLES, start)
-        for value, own in zip(values.tolist(), drawn, strict=True):
-            found = interval(value, own, 1, evidence)
+        for value, own, effective in zip(values.tolist(), drawn, evidence, strict=True):
+            found = interval(value, own, 1, effective)
             hits += found.low - 1e-12 <= setting.truth(share) <= found.high + 1e-12
             width += found.high - found.low
     return hits / num_replications, width / num_replications
@@ -167,7 +170,7 @@ def family_error(setting, num_replications, seed=0):
         for place in range(AT_A_TIME):
             discordance = np.zeros((NUM_MODELS, NUM_MODELS))
             discordance[tuple(np.transpose(two))] = apart[:, place]
-            models = Headlines(values[place::AT_A_TIME], drawn[place::AT_A_TIME].T, discordance, evidence)
+            models = Headlines(values[place::AT_A_TIME], drawn[place::AT_A_TIME].T, discordance, evidence[0])
             found = [models.minus(one, other, 1) for one, other in two]
             errors += min(holm([one.p for one in found])) < 0.05
             hits += sum(one.estimate.low <= 0 <= one.estimate.high for one in found)

@@ -19,9 +19,12 @@ from steelyard.statistics.aggregation import (
     Share,
     all_cells,
     by_category,
+    estimate,
     estimate_macro,
+    evidence_of_formula,
     group_cells,
     macro,
+    mean_accuracy,
     mean_over_groups,
     means,
     shares,
@@ -204,3 +207,36 @@ def test_a_pair_of_prompts_is_resampled_without_loss_of_variance():
     totals = totals_of(rows, 4000)
     drawn = macro(totals.resampled, by_category(totals.cells), ACCURACY)
     assert drawn.var() == pytest.approx(0.25 / 50, rel=0.1)
+
+
+def accuracy_of(right, pairs=28):
+    """The accuracy of prompts of one category, of which each has so many right pairs."""
+    columns = np.stack([np.full(len(right), pairs), right, np.ones(len(right), int), right == pairs], axis=1)
+    layout = layout_of([Label(f"p{place}", Cell("c")) for place in range(len(right))])
+    totals = resample(Items(layout, columns.astype(np.int64), 4000), seed=0)
+    return estimate_macro(totals, all_cells(totals.cells), ACCURACY)
+
+
+def test_wrong_pairs_of_many_prompts_show_that_pairs_are_independent():
+    # 6 of 560 pairs are wrong: of 6 prompts one each, or all of one prompt.
+    apart = accuracy_of(np.where(np.arange(20) < 6, 27, 28))
+    together = accuracy_of(np.where(np.arange(20) < 1, 22, 28))
+    assert apart.value == together.value
+    # Wilson's interval of 6 wrong of 560 pairs.
+    assert (apart.low, apart.high) == pytest.approx((0.977, 0.995), abs=0.006)
+    assert together.low < 0.91
+
+
+def test_a_headline_of_right_pairs_has_the_interval_of_accuracy():
+    random = np.random.default_rng(0)
+    pairs = random.integers(1, 29, 40)
+    right = random.binomial(pairs, 0.9)
+    columns = np.stack([pairs, right, np.ones_like(pairs), right == pairs], axis=1)
+    layout = layout_of([Label(f"p{place}", Cell("ab"[place % 2])) for place in range(40)])
+    totals = resample(Items(layout, columns, 1000), seed=0)
+    categories = by_category(totals.cells)
+    accuracy = estimate_macro(totals, categories, ACCURACY)
+    headline = mean_accuracy(totals)
+    found = estimate(totals, headline.formula, headline.n)
+    assert (found.low, found.high) == pytest.approx((accuracy.low, accuracy.high))
+    assert evidence_of_formula(totals, lambda sums: macro(sums, categories, EXACT_MATCH)).events is None

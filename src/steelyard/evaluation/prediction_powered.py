@@ -153,7 +153,8 @@ class _Estimator(NamedTuple):
             lambda sums: macro(sums, groups, share), judged=lambda sums: macro(sums, shared, share)
         )
         members = groups.chosen(below > 0).members
-        sample = HumanSample(below.sum(), self.drawn.human.evidence(members, denominator=share.denominator))
+        evidence = self.drawn.human.evidence(members, denominator=share.denominator, numerator=share.numerator)
+        sample = HumanSample(below.sum(), evidence)
         return self._finished(powered_estimate(sources, sample))
 
     def each(self, groups: Groups) -> dict[str, PoweredEstimate]:

@@ -109,7 +109,7 @@ def estimate_difference(totals: Totals, formula: Callable[[Floats], Floats], n: 
 def estimate_macro(totals: Totals, groups: Groups, share: Share) -> Estimate:
     """Return the plain mean of a measure over groups; n is the sum of the groups' denominators."""
     below = (groups.members @ totals.point)[..., share.denominator]
-    evidence = totals.evidence(groups.members[below > 0], denominator=share.denominator)
+    evidence = totals.evidence(groups.members[below > 0], denominator=share.denominator, numerator=share.numerator)
     return estimate(totals, lambda sums: macro(sums, groups, share), below.sum(), evidence=evidence)
 
 
@@ -138,28 +138,30 @@ def means(totals: Totals) -> JsonObject:
     }
 
 
-def evidence_of_formula(
-    totals: Totals, formula: Callable[[Floats], Floats], *, denominator: int | None = PAIRS
-) -> Evidence:
+def evidence_of_formula(totals: Totals, formula: Callable[[Floats], Floats]) -> Evidence:
     """Return the effective sample of a formula, by a numerical test of what it depends on.
 
-    A formula depends on a stratum, or on the column ``denominator``, if its value changes with these sums. The column
-    then weights the units.
+    A formula depends on a stratum, or on a column, if its value changes with these sums. Pairs then weight the units,
+    and right pairs are their successes if no other column matters.
     """
     # The shifts are random, so that they do not cancel in a quotient, and seeded, so that the answer is the same in
     # every run. Adding 1 to all sums keeps denominators above 0.
     units, num_strata = totals.units, len(totals.units.sizes)
-    changed = np.repeat(totals.point[None] + 1.0, num_strata + 2, axis=0)
+    changed = np.repeat(totals.point[None] + 1.0, num_strata + 4, axis=0)
     shifts = generator(0, "what a formula depends on").uniform(1, 2, totals.point.shape)
     for index in range(num_strata):
         cells = units.cell[units.stratum[units.row] == index]
         changed[index, cells] += shifts[cells]
-    if denominator is not None:
-        changed[num_strata, :, denominator] += shifts[:, denominator]
+    others = [column for column in range(totals.point.shape[1]) if column not in ACCURACY]
+    for index, columns in enumerate(([PAIRS], [CORRECT], others), num_strata):
+        changed[index][:, columns] += shifts[:, columns]
     values = np.asarray(formula(changed))
-    is_used = values[:-1] != values[-1]
-    weight = denominator if is_used[-1] else None
-    return totals.evidence(used=is_used[:-1], denominator=weight)
+    *is_used, of_pairs, of_right, of_others = (values[:-1] != values[-1]).tolist()
+    return totals.evidence(
+        used=np.array(is_used, bool),
+        denominator=PAIRS if of_pairs else None,
+        numerator=CORRECT if of_pairs and of_right and not of_others else None,
+    )
 
 
 Formula = Callable[[Floats], Floats]

@@ -129,12 +129,18 @@ class Totals(NamedTuple):
         return self._replace(point=self.point[:, columns], resampled=self.resampled[..., columns], units=units)
 
     def evidence(
-        self, members: Floats | None = None, *, used: Booleans | None = None, denominator: int | None = None
+        self,
+        members: Floats | None = None,
+        *,
+        used: Booleans | None = None,
+        denominator: int | None = None,
+        numerator: int | None = None,
     ) -> Evidence:
         """Return the effective sample of the plain mean over groups of cells, ``members`` (group, cell).
 
         Without members: of the mean over the strata, or over those that are ``used``, shape (stratum,).
         ``denominator``: the column that weights a unit in its group; None: all units that count anything are equal.
+        ``numerator``: the column of successes, if the ratios are shares.
         """
         units = self.units
         if members is None:
@@ -145,7 +151,8 @@ class Totals(NamedTuple):
             # A cell belongs to one group at most.
             group = np.arange(1, len(members) + 1) @ (members[:, units.cell] > 0) - 1
         weight = (units.columns != 0).any(axis=1) if denominator is None else units.columns[:, denominator]
-        weights = UnitWeights(units.row, group, weight.astype(np.float64), units.stratum, units.number)
+        successes = None if numerator is None else units.columns[:, numerator].astype(np.float64)
+        weights = UnitWeights(units.row, group, weight.astype(np.float64), units.stratum, units.number, successes)
         return evidence_of_groups(weights, units.sizes, self.num_sources)
 
 

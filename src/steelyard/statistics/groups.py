@@ -111,6 +111,7 @@ class UnitWeights(NamedTuple):
     """What each kind of unit adds to the denominators of groups: ``unit``, ``group``, ``weight`` of shape (entry,).
 
     ``stratum`` and ``number`` have shape (unit,): the stratum of a kind, and how many units of the stratum are of it.
+    ``successes``: what it adds to the numerators of shares, of shape (entry,); None for other ratios.
     """
 
     unit: Integers
@@ -118,6 +119,7 @@ class UnitWeights(NamedTuple):
     weight: Floats
     stratum: Integers
     number: Integers
+    successes: Floats | None = None
 
 
 def evidence_of_groups(units: UnitWeights, sizes: Floats, num_sources: int) -> Evidence:
@@ -127,7 +129,8 @@ def evidence_of_groups(units: UnitWeights, sizes: Floats, num_sources: int) -> E
     square of its share of a group's denominator, so that a prompt of many pairs counts for more (Kish, 1965). Degrees
     of freedom are those of a sum of squares with unequal variances, and combine over strata as in Satterthwaite (1946).
     Units that dominate a group draw its ratio to themselves: the inflation corrects the variance for it (the leverage
-    of Bell and McCaffrey, 2002).
+    of Bell and McCaffrey, 2002). A prompt counts as an event by its part of the measured variance, which such a unit
+    hardly has; unequal parts make events fewer, as all of them may be of the smallest.
     """
     used = (units.group >= 0) & (units.weight > 0)
     if not used.any():
@@ -150,12 +153,25 @@ def evidence_of_groups(units: UnitWeights, sizes: Floats, num_sources: int) -> E
     # Draws from the pool have (m - 1) / m of its variance; Rao and Wu's correction covers the other strata only.
     shortfall = single / (num_sources - 1) if num_sources > 1 else 0.0
     remaining = np.where(number > 1, (1 - 2 * third / second + second) / (1 - 1 / np.maximum(number, 2)), 1.0)
+    # Of a stratum of two units one is drawn: the resampled ratio is that of a unit, whatever the weights.
+    largest = np.zeros(num_groups)
+    np.maximum.at(largest, group, sizes[units.stratum[unit]])
+    remaining = np.where((number == 2) & (largest[np.unique(group)] == 2), 0.5 / second, remaining)
     leverage = total / max(float(second @ remaining), _LEAST_REMAINING * total)
     effective = len(number) ** 2 / total
     # A group of one prompt has no degree of freedom, however many units of the pool replace it.
     freedom = min(total**2 / float(lost.sum() + single**2 / max(1, num_sources - 1)), max(effective - 1, 1.0))
     concentration = float(second.max() / second.mean())
-    return Evidence(effective, freedom, leverage * (total + shortfall) / total, concentration)
+    evidence = Evidence(effective, freedom, leverage * (total + shortfall) / total, concentration)
+    if units.successes is None:
+        return evidence
+    successes = np.bincount(
+        units.group[used] * num_units + units.unit[used], units.successes[used], num_groups * num_units
+    )[place]
+    measured = count * (share * np.where(share < 1, 1 - share, 1)) ** 2
+    most = (freedom + 1) * float((1 / number).sum() / second.sum()) / float(measured.sum())
+    events = (most * float(measured[has].sum()) for has in (successes > 0, successes < table[place]))
+    return evidence._replace(events=tuple(events))
 
 
 def prompt_names(case: Case) -> tuple[str, ...]:

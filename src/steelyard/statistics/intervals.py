@@ -14,7 +14,9 @@ This module holds every method and every refusal. When to use which:
 - `Estimate.transformed`, for an increasing function of one of these: a probability from the interval of its logit.
 
 The effective number of prompts follows from the variance (Korn and Graubard, 1998). A handful of wrong prompts barely
-determines that variance, so `_PRIOR` of a prompt whose pairs are all wrong together is added.
+determines that variance, so `_PRIOR` of a prompt whose pairs are all wrong together is added. Where the prompts with a
+wrong pair are known, their number says how well it is determined, and the prior is added to the standard error: wrong
+pairs in many prompts are evidence that the pairs of a prompt are independent.
 """
 
 from collections.abc import Callable
@@ -70,12 +72,14 @@ class Evidence(NamedTuple):
     ``units``: the number of prompts of equal weight that carry as much information (Kish, 1965). ``freedom``: the
     degrees of freedom of the variance (Satterthwaite, 1946). ``inflation``: the variance of the mean over that of its
     resamples. ``concentration``: by how much the variance is larger if all rare outcomes are in the smallest group.
+    ``events``: how many prompts with a success, and how many with a failure, determine the variance of a share.
     """
 
     units: float
     freedom: float
     inflation: float = 1.0
     concentration: float = 1.0
+    events: tuple[float, float] | None = None
 
 
 class Estimate(Record, frozen=True):
@@ -228,9 +232,10 @@ def score_interval(value: float, variance: float, evidence: Evidence, *, num_int
     """
     value = min(max(value, 0.0), 1.0)
     binomial = value * (1 - value)
-    t = student(evidence.freedom, num_intervals)
+    effect, freedom = _effect_and_freedom(variance, value, evidence)
+    t = student(freedom, num_intervals)
     # a = t² / n_effective. The two ends are the roots of (value - p)² = a p (1 - p).
-    a = t * t * _design_effect(variance, binomial, min(value, 1 - value), evidence) / max(evidence.units, _NOTHING)
+    a = t * t * effect / max(evidence.units, _NOTHING)
     middle = (value + a / 2) / (1 + a)
     half_width = sqrt(a * binomial + a * a / 4) / (1 + a)
     return max(0.0, middle - half_width), min(1.0, middle + half_width)
@@ -362,6 +367,18 @@ def _p_value(value: float, error: float, evidence: Evidence) -> float:
     if value == 0:
         return 1.0
     return float(min(1.0, 2 * stdtr(max(evidence.freedom, 1.0), -abs(value) / error)))
+
+
+def _effect_and_freedom(variance: float, value: float, evidence: Evidence) -> tuple[float, float]:
+    """Return the design effect of a share, shrunk for few prompts with the rarer outcome, and its freedom."""
+    binomial = value * (1 - value)
+    if evidence.events is None or variance <= _NOTHING or binomial <= _NOTHING:
+        return _design_effect(variance, binomial, min(value, 1 - value), evidence), evidence.freedom
+    events = max(evidence.events[value >= 0.5], _NOTHING)
+    prior = _PRIOR / (events + _PRIOR)
+    error = (1 - prior) * sqrt(variance * evidence.units / binomial) + prior * sqrt(evidence.concentration)
+    # The prior adds degrees of freedom in the same proportion.
+    return error**2, evidence.freedom + (evidence.freedom + 1) * _PRIOR / events
 
 
 def _design_effect(variance: float, binomial: float, rarer: float, evidence: Evidence, prior: float = _PRIOR) -> float:

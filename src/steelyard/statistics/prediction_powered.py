@@ -198,7 +198,9 @@ def powered_estimate(sources: LabelSources, sample: HumanSample, scale: Scale = 
         value = max(value, scale.low)
     if scale.high is not None:
         value = min(value, scale.high)
-    estimate = interval_of(value, powered.drawn.resampled, sample.n, sample.evidence, scale)
+    # What determines the variance of residuals are the judge's errors, not the errors by human labels.
+    evidence = sample.evidence._replace(events=None) if powered.weight else sample.evidence
+    estimate = interval_of(value, powered.drawn.resampled, sample.n, evidence, scale)
     return _narrower(_record(sources, powered, estimate, alone))
 
 
