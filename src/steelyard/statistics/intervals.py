@@ -10,7 +10,6 @@ This module holds every method and every refusal. When to use which:
 - `difference`, for two means on the same prompts: the score interval of paired outcomes (Tango, 1998), whose test of
   "no difference" is McNemar's. Interval and p-value agree: p < 0.05 exactly if the interval excludes 0.
 - `quantile_interval`, for a quantile of values: the score interval of the share below it (Woodruff, 1952).
-- `distance_interval`, for a sum of absolute distances, which noise only makes larger: the triangle inequality.
 - `Estimate.transformed`, for an increasing function of one of these: a probability from the interval of its logit.
 
 The effective number of prompts follows from the variance (Korn and Graubard, 1998). A handful of wrong prompts barely
@@ -32,7 +31,6 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
 from steelyard.core.types import JsonObject, Record
 
-_LEVEL = 0.95
 _TAIL = 0.975
 _PRIOR = 0.5
 """Prompts, all of whose pairs are wrong together, that are added to the evidence on the variance."""
@@ -46,10 +44,9 @@ _LARGEST_ERROR = 1.5
 """The largest standard error of a positive value, relative to the value, that an interval is formed from."""
 _FEWEST_BEYOND = 5
 """The expected number of prompts on either side of a quantile that its interval needs."""
-_EQUAL_DISTANCES = 1e-6
-"""Resamples of a sum of distances that differ by less are equal up to rounding."""
 
-_ALL_EQUAL = "all resamples are equal"
+ALL_EQUAL = "all resamples are equal"
+"""The reason for having no interval where a value varies in no resample."""
 
 
 class Scale(NamedTuple):
@@ -210,7 +207,7 @@ def _refusal(value: float, error: float, scale: Scale) -> str | None:
     """Return why a value without an upper bound has no interval; None if it has one."""
     rounding = _ROUNDING if scale.low is None else _LOG_ROUNDING
     if error <= rounding * max(1.0, abs(value)) or (scale.low is not None and value <= scale.low):
-        return _ALL_EQUAL
+        return ALL_EQUAL
     # A mean of positive values has a relative error of about 1 even if one prompt has all of it. Only a quotient whose
     # denominator is near 0 in some resamples exceeds that, and its variance is that of these few resamples.
     return "the resamples differ too much" if scale.low is not None and error > _LARGEST_ERROR * value else None
@@ -322,26 +319,6 @@ def quantile_interval(ordered: Floats, quantile: float, shares_below: Floats, ev
     if low == high:
         return value.without_interval("the values around it are equal")
     return replace(value, low=low, high=high, method="woodruff")
-
-
-def distance_interval(gaps: Floats, resampled: Floats, n: float, evidence: Evidence, *, fewest: int) -> Estimate:
-    """Return the sum of absolute gaps, between 0 and 1; ``gaps`` has shape (gap,), ``resampled`` (resample, gap).
-
-    By the triangle inequality the sum differs from the true one by at most the summed errors of the gaps. The 95%
-    quantile of that bound over the resamples is the half-width. It is conservative where the true gaps are near 0,
-    because noise makes every distance larger there.
-    """
-    value = float(np.abs(gaps).sum())
-    bare = Estimate(None if isnan(value) else value, None, None, int(n))
-    if bare.value is None:
-        return bare
-    if evidence.units < fewest:
-        return bare.without_interval(needs_prompts(fewest))
-    half_width = float(np.nanquantile(np.abs(resampled - gaps).sum(axis=-1), _LEVEL) * sqrt(evidence.inflation))
-    if half_width < _EQUAL_DISTANCES:
-        return bare.without_interval(_ALL_EQUAL)
-    low, high = max(0.0, value - half_width), min(1.0, value + half_width)
-    return replace(bare, low=low, high=high, method="triangle inequality")
 
 
 def student(freedom: float, num_intervals: int = 1) -> float:

@@ -6,9 +6,11 @@ the larger of the two probabilities, sigmoid(|d|). It is calibrated if a share c
 """
 
 from collections.abc import Iterator
+from math import isnan, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.numerics import Floats, Integers, generator, ratio, sigmoid, softplus
 from steelyard.core.types import Record
@@ -28,7 +30,16 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import Spec, colour_of, framed, value_tips
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
-from steelyard.statistics.intervals import POSITIVE, SHARE, Estimate, Evidence, Scale, distance_interval, interval
+from steelyard.statistics.intervals import (
+    ALL_EQUAL,
+    POSITIVE,
+    SHARE,
+    Estimate,
+    Evidence,
+    Scale,
+    interval,
+    needs_prompts,
+)
 from steelyard.statistics.prompt_means import estimate_ratio
 from steelyard.statistics.steepness import Steepness, fit_steepness
 
@@ -69,6 +80,10 @@ _BRIER_OF_FITTED = SHARE._replace(fewest=_FEWEST_CALIBRATED)
 _MOST_WITHOUT_TEMPERATURE = 0.025
 """The share of resamples above which the upper end of the temperature is infinite."""
 _LOSS = POSITIVE._replace(fewest=_FEWEST_CALIBRATED)
+
+
+_EQUAL_DISTANCES = 1e-6
+"""Resamples of a sum of distances that differ by less are equal up to rounding."""
 
 
 class Margins(NamedTuple):
@@ -184,7 +199,27 @@ def _reliability_curve(blocks: Blocks, margins: Margins) -> tuple[Estimate, tupl
         curve.append(Bin(confidence=float(sums.point[number, 0] / n), accuracy=accuracy))
     gaps, drawn = (ratio(part[..., 0] - part[..., 1], part[..., 2].sum(axis=-1, keepdims=True)) for part in sums)
     evidence, n = _evidence(blocks, margins.prompt), sums.point[:, 2].sum()
-    return distance_interval(gaps, drawn, n, evidence, fewest=_FEWEST_CALIBRATED), tuple(curve)
+    return _distance_interval(gaps, drawn, n, evidence, fewest=_FEWEST_CALIBRATED), tuple(curve)
+
+
+def _distance_interval(gaps: Floats, resampled: Floats, n: float, evidence: Evidence, *, fewest: int) -> Estimate:
+    """Return the sum of absolute gaps, between 0 and 1; ``gaps`` has shape (gap,), ``resampled`` (resample, gap).
+
+    By the triangle inequality the sum differs from the true one by at most the summed errors of the gaps. The 95%
+    quantile of that bound over the resamples is the half-width. It is conservative where the true gaps are near 0,
+    because noise makes every distance larger there.
+    """
+    value = float(np.abs(gaps).sum())
+    bare = Estimate(None if isnan(value) else value, None, None, int(n))
+    if bare.value is None:
+        return bare
+    if evidence.units < fewest:
+        return bare.without_interval(needs_prompts(fewest))
+    half_width = float(np.nanquantile(np.abs(resampled - gaps).sum(axis=-1), 0.95) * sqrt(evidence.inflation))
+    if half_width < _EQUAL_DISTANCES:
+        return bare.without_interval(ALL_EQUAL)
+    low, high = max(0.0, value - half_width), min(1.0, value + half_width)
+    return replace(bare, low=low, high=high, method="triangle inequality")
 
 
 def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
