@@ -7,13 +7,10 @@ written by its template ``chatml``.
 
 import json
 import sys
-from types import SimpleNamespace
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 
 from datasets import load_dataset
-from llamafactory.data.converter import align_dataset
-from llamafactory.data.parser import DatasetAttr
-from llamafactory.data.processor import PairwiseDatasetProcessor
-from llamafactory.data.template import TEMPLATES
 from transformers import AutoTokenizer
 
 TOKENIZER, FILE, FORMATTING = sys.argv[1:]
@@ -24,6 +21,14 @@ COLUMNS = {
 
 
 def main():
+    # Its loader imports torchaudio, whose wheels need the libraries of CUDA; texts need none of it.
+    sys.modules["torchaudio"] = ModuleType("torchaudio")
+    sys.modules["torchaudio"].__spec__ = ModuleSpec("torchaudio", None)
+    from llamafactory.data.converter import align_dataset
+    from llamafactory.data.parser import DatasetAttr
+    from llamafactory.data.processor import PairwiseDatasetProcessor
+    from llamafactory.data.template import TEMPLATES
+
     tokenizer = AutoTokenizer.from_pretrained(TOKENIZER)
     attributes = DatasetAttr("file", FILE, formatting=FORMATTING, ranking=True, chosen="chosen", rejected="rejected")
     for name, column in COLUMNS[FORMATTING].items():
