@@ -70,7 +70,7 @@ def test_without_people_the_precision_is_said_to_be_unknown(tmp_path):
 def lengths(id, better, worse, **fields):
     """A case whose first response is the better one, of these lengths."""
     made = case(id, "ab", ranking=(("a",), ("b",)), **fields)
-    texts = (Response(id="a", text="x" * better), Response(id="b", text="x" * worse))
+    texts = (Response(id="a", text="x" * better), Response(id="b", text="y" * worse))
     return msgspec.structs.replace(made, responses=texts)
 
 
