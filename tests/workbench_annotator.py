@@ -39,6 +39,8 @@ class Annotator:
         self.person = login.person
         with self.database.reading() as session:
             self.owner = f"{public_name(session)}-{self.person}"
+        # The page of the person before still sends a draft when it is left.
+        tab.open("about:blank")
         tab.complaints.clear()
         tab.forget(self.server.origin)
         tab.set_cookie(self.server.origin, "steelyard_workbench", login.cookie)

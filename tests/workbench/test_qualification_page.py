@@ -31,6 +31,7 @@ def test_a_person_learns_and_begins_with_real_tasks(served, browser, language):
 
     project = database.write(make)
     login = Login(database, f"learner {language}", language=language)
+    browser.open("about:blank")
     browser.complaints.clear()
     browser.forget(server.origin)
     browser.set_cookie(server.origin, "steelyard_workbench", login.cookie)

@@ -44,10 +44,12 @@ class Dispute:
         return item.id, task.id
 
     def visit(self, login, page):
-        """Open the page of the item as somebody."""
+        """Open the page of the item as somebody, and read it long enough to be counted."""
+        self.browser.open("about:blank")
         self.browser.complaints.clear()
         self.browser.set_cookie(self.server.origin, "steelyard_workbench", login.cookie)
         self.browser.open(f"{self.server.origin}/{page}/{self.item}")
+        self.browser.value("new Promise((done) => setTimeout(done, 200))")
 
     def enter(self, question, value):
         """Choose or write the entry of a question."""
