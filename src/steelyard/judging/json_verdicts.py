@@ -1,4 +1,4 @@
-"""The JSON objects of a reply, as models write them: with curly quotation marks, or cut off after the verdict."""
+"""The JSON objects of a reply, as models write them: with other quotation marks, or cut off after the verdict."""
 
 import json
 import re
@@ -8,7 +8,10 @@ from steelyard.core.types import JsonObject
 from steelyard.judging.verdict_lines import label_of_line
 
 _JSON_START = re.compile(r'\{\s*"')
-_QUOTATION_MARKS = str.maketrans("“”„‟", '""""')
+_CURLY = str.maketrans("“”„‟", '""""')
+_ANGLED = str.maketrans("“”„‟«»「」『』", '"' * 10)
+_SINGLE = str.maketrans("'‘’", '"""')
+_TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 _WORK_PER_CHARACTER = 20
 """The decoder's work for each character of a reply, beyond which JSON is no longer sought: it bounds the time."""
 _DEEPEST = 50
@@ -27,9 +30,12 @@ class JsonBlock(NamedTuple):
 def json_values(text: str, key: str) -> list[JsonBlock]:
     """Return the objects of the text with the key's values, twice from an object that repeats it.
 
-    Curly quotation marks count where straight ones give nothing. An object without an end counts as far as it goes.
+    Other quotation marks count where straight double ones give nothing, and a comma before the end is none. An object
+    without an end counts as far as it goes.
     """
-    for candidate in (text, text.translate(_QUOTATION_MARKS)):
+    plain = _TRAILING_COMMA.sub(" ", text)
+    # A single mark may be an apostrophe, so these come last.
+    for candidate in (text, plain.translate(_CURLY), plain.translate(_ANGLED), plain.translate(_SINGLE)):
         blocks = _whole_objects(candidate, key) or _cut_object(candidate, key)
         if blocks:
             return blocks
