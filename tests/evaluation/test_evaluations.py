@@ -1,8 +1,10 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from steelyard.core.errors import EvidenceError, FileError, RecordError
+from steelyard.core.types import Response
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.io.cases import write_cases
 from steelyard.stages.evaluate import Config, evaluate
@@ -61,6 +63,31 @@ def test_unlike_evaluations_are_refused(bench, tmp_path):
     turned.write_text("".join(reversed(bench.read_text("utf-8").splitlines(keepends=True))), encoding="utf-8")
     with pytest.raises(EvidenceError, match="the pairs, or their order, differ"):
         read_evaluations([first, evaluated(turned, tmp_path / "4")])
+
+
+def translated(tmp_path, name, texts):
+    """The evaluation of a bench of one prompt for each pair of texts, better first."""
+    cases = []
+    for index, (better, worse) in enumerate(texts):
+        responses = (Response(id="a", text=better), Response(id="b", text=worse))
+        cases.append(replace(case(f"p{index}", ranking=(("a",), ("b",))), responses=responses))
+    write_cases(tmp_path / f"{name}.jsonl", cases)
+    return evaluated(tmp_path / f"{name}.jsonl", tmp_path / name)
+
+
+def test_prompts_with_equal_texts_in_one_evaluation_are_left_out_of_both(tmp_path):
+    native = translated(tmp_path, "native", [("长的", "短"), ("短", "长的"), ("长的", "短"), ("短", "长的")])
+    english = translated(tmp_path, "english", [("longer", "short"), ("short", "longer"), ("x", "x "), ("a", "bc")])
+    for folders in ([native, english], [english, native]):
+        found = read_evaluations(folders)
+        assert [label.prompt for label in found.labels] == ["p0", "p1", "p3"]
+        assert [one.statistics.tolist() for one in found.evaluated] == [[[1, 1, 1, 1], [1, 0, 1, 0], [1, 0, 1, 0]]] * 2
+        assert found.num_unshared == 1
+    # Fewer pairs for another reason are another benchmark.
+    cases = [case(f"p{index}", "abc", ranking=(("a",), ("b", "c"))) for index in range(4)]
+    write_cases(tmp_path / "more.jsonl", cases)
+    with pytest.raises(EvidenceError, match="the pairs, or their order, differ"):
+        read_evaluations([english, evaluated(tmp_path / "more.jsonl", tmp_path / "more")])
 
 
 def test_other_folders_are_named(bench, tmp_path):

@@ -61,13 +61,15 @@ class Evaluated(NamedTuple):
 class EvaluationSet(NamedTuple):
     """Evaluations of the same prompts in the same order, with the labels and the layout of these prompts.
 
-    ``left_out`` counts, by cell, the prompts without a comparable pair.
+    ``left_out`` counts, by cell, the prompts without a comparable pair. ``num_unshared`` counts the prompts that are
+    left out because one evaluation has a pair of equal texts where another has two texts.
     """
 
     evaluated: tuple[Evaluated, ...]
     labels: tuple[Label, ...]
     layout: Layout
     left_out: dict[Cell, int]
+    num_unshared: int = 0
 
 
 def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
@@ -89,8 +91,9 @@ def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSumma
     """
     names = model_names(folders, runs)
     items = [list(read_items(folder, MeasuredItem)) for folder in folders]
-    for index in range(1, len(folders)):
-        _check_prompts(folders, items, index)
+    unshared = {place for index in range(1, len(folders)) for place in _unshared(folders, runs, items, index)}
+    if unshared:
+        items = [[item for place, item in enumerate(each) if place not in unshared] for each in items]
     statistics = [_statistics(folder_items) for folder_items in items]
     measures = [_measures(folder_items) for folder_items in items]
     unscored = [_unscored(folder_items) for folder_items in items]
@@ -100,7 +103,7 @@ def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSumma
     counted = [item for item in items[0] if item.exact_match is not None]
     labels = tuple(Label(item.unit or item.prompt, item.cell) for item in counted)
     left_out = Counter(item.cell for item in items[0] if item.exact_match is None)
-    return EvaluationSet(evaluated, labels, layout_of(labels), dict(left_out))
+    return EvaluationSet(evaluated, labels, layout_of(labels), dict(left_out), len(unshared))
 
 
 def read_evaluation(folder: Path) -> Run[EvaluationSummary]:
@@ -188,13 +191,20 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _check_prompts(folders: Sequence[Path], items: Sequence[Sequence[Item]], index: int) -> None:
-    first, other = (
-        [(item.prompt, item.language, item.num_pairs) for item in side] for side in (items[0], items[index])
-    )
-    if first == other:
-        return
-    absent = sorted({key[0] for key in first} ^ {key[0] for key in other})
+def _unshared(
+    folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]], items: Sequence[Sequence[Item]], index: int
+) -> list[int]:
+    """Return the positions of prompts whose pairs differ from the first evaluation's by pairs of equal texts.
+
+    Raises EvidenceError for other differences.
+    """
+    keys, other_keys = ([item.key for item in items[side]] for side in (0, index))
+    more = [other.num_pairs - first.num_pairs for first, other in zip(items[0], items[index], strict=False)]
+    fewer = sum(max(number, 0) for number in more), sum(max(-number, 0) for number in more)
+    left_out = runs[0].summary.num_left_out, runs[index].summary.num_left_out
+    if keys == other_keys and all(number <= most for number, most in zip(fewer, left_out, strict=True)):
+        return [place for place, number in enumerate(more) if number]
+    absent = sorted({key[0] for key in keys} ^ {key[0] for key in other_keys})
     what = f"only one of them has prompt {absent[0]!r}" if absent else "the pairs, or their order, differ"
     raise EvidenceError(
         f"the prompts are not those of {folders[0]}: {what}",

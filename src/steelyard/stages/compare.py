@@ -51,8 +51,9 @@ def compare(
         findings = [finding for model in evaluations.evaluated for finding in model.run.findings]
         result.findings = tuple(finding for place, finding in enumerate(findings) if finding not in findings[:place])
         result.summary = compare_models(evaluations, num_resamples=config.num_resamples, seed=config.seed)
-        result.counts = Counts(
-            num_in=len(runs), num_used=len(runs), noted={"prompts": len(evaluations.evaluated[0].statistics)}
-        )
+        noted = {"prompts": len(evaluations.evaluated[0].statistics)}
+        if evaluations.num_unshared:
+            noted["prompts with a pair of equal texts in one evaluation only, left out"] = evaluations.num_unshared
+        result.counts = Counts(num_in=len(runs), num_used=len(runs), noted=noted)
 
     return run_stage(out, "compare", Run[ComparisonSummary], write, config=config, inputs=inputs, force=force)
