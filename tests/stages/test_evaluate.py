@@ -1,10 +1,13 @@
 import json
 
+import numpy as np
 import pytest
 from msgspec.structs import asdict
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError, RecordError
 from steelyard.core.types import Case, Response
+from steelyard.evaluation.failures import error_groups, pair_columns
+from steelyard.evaluation.items import ScoredItem, read_items
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import file_hash
@@ -203,3 +206,38 @@ def test_a_model_that_is_taught_learns_from_the_training_cases(tmp_path):
     assert summary.accuracy.value == summary.baselines["ngram"].accuracy.value > 0.5
     with pytest.raises(ConfigError, match="needs training cases"):
         evaluate([path], tmp_path / "untaught", config, model="ngram")
+
+
+@pytest.mark.parametrize("categories", [("chat",), ("chat", "code", "math")])
+def test_the_error_map_has_the_intervals_of_the_accuracy(categories, tmp_path):
+    """Of prompts with 1 to 28 pairs: overall, by category and by language, one share has one interval on a page."""
+    random = np.random.default_rng(5)
+    cases, lines = [], []
+    for index in range(60):
+        letters = "abcdefgh"[: 2 + int(random.integers(7))]
+        one = case(
+            f"p{index}",
+            letters,
+            category=(categories[int(random.integers(len(categories)))],),
+            language=("zh", "ar")[int(random.random() < 0.3)],
+            ranking=tuple((letter,) for letter in letters),
+        )
+        cases.append(one)
+        luck = random.normal(scale=0.5)
+        scores = {letter: (0.7 + luck) * -place + 2 * random.normal() for place, letter in enumerate(letters)}
+        lines.append({"prompt": one.prompt.id, "language": one.prompt.language, "scores": scores})
+    write_cases(tmp_path / "cases.jsonl", cases)
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    run = evaluate([tmp_path / "cases.jsonl"], tmp_path / "out", Config(), scores=tmp_path / "scores.jsonl")
+    errors = error_groups(pair_columns(enumerate(read_items(tmp_path / "out", ScoredItem))))
+    rates = {group.key: group.rate for group in errors.groups} | {(None, None, None): errors.overall}
+    shares = {(None, None, None): run.summary.accuracy_micro}
+    if len(categories) > 1:
+        shares |= {(name, None, None): group.accuracy for name, group in run.summary.by_category.items()}
+    shares |= {(None, None, name): group.accuracy for name, group in run.summary.by_language.items()}
+    assert set(shares) <= set(rates)
+    for key, accuracy in shares.items():
+        rate = rates[key]
+        assert accuracy.value == pytest.approx(1 - rate.value)
+        # 1,000 resamples know a standard error within 2.2%: of a half width of 0.1, 0.005 are two standard errors.
+        assert (accuracy.low, accuracy.high) == pytest.approx((1 - rate.high, 1 - rate.low), abs=0.005)

@@ -5,7 +5,7 @@ from statistics import variance
 import numpy as np
 import pytest
 
-from steelyard.statistics.linearised import RatioSums, design_effects, mean_of_sums
+from steelyard.statistics.linearised import RatioSums, Strata, design_effects, group_ratios, mean_of_sums
 
 ONES = np.ones(12)
 
@@ -49,3 +49,26 @@ def test_a_ratio_of_sums_has_the_interval_of_its_mean():
         mean = mean_of_sums(30, values.sum(), (values**2).sum(), low=0.0, high=1.0, design_effect=effect)
         found = ratio.estimate(design_effect=effect)
         assert (found.low, found.high) == (pytest.approx(mean.low), pytest.approx(mean.high))
+
+
+def test_the_variance_within_strata_and_its_correction_by_hand():
+    """Two strata of two prompts with the shares right 1, 0 and 1, 1: p = 3/4, residuals 1/4, -3/4, 1/4, 1/4."""
+    zeros, ones, unit = np.zeros(4, np.int64), np.ones(4), np.arange(4)
+    values = np.array([1.0, 0.0, 1.0, 1.0])
+    (free,) = group_ratios(zeros, unit, values, ones, 1)
+    assert free.variance == pytest.approx(variance(values) / 4)
+    (within,) = group_ratios(zeros, unit, values, ones, 1, strata=Strata(np.array([0, 0, 1, 1]), np.array([2.0, 2.0])))
+    # The mean of each stratum has the variance 1/4 (1/2 over two prompts) and 0; each has half the weight.
+    assert within.variance == pytest.approx(1 / 4 * 1 / 4)
+
+
+def test_the_variance_of_prompts_of_unequal_size_is_that_of_their_independent_quotients():
+    """Mean of 5,000 draws of five prompts of 1 to 16 pairs in two strata, with standard normal quotients: Σ share²."""
+    random, pairs = np.random.default_rng(3), np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    strata = Strata(np.array([0, 1, 0, 1, 1]), np.array([2.0, 3.0]))
+    num_draws = 5_000
+    group, unit = np.repeat(np.arange(num_draws), 5), np.tile(np.arange(5), num_draws)
+    sizes = np.tile(pairs, num_draws)
+    ratios = group_ratios(group, unit, sizes * random.normal(size=len(sizes)), sizes, num_draws, strata=strata)
+    shares = pairs / pairs.sum()
+    assert np.mean([ratio.variance for ratio in ratios]) == pytest.approx((shares**2).sum(), rel=0.05)

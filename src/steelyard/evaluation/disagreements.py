@@ -69,8 +69,9 @@ def _disagreement(models: Sequence[MarginColumns], pair: tuple[int, int], most: 
     is_left, is_right = first.margin[left] > 0, second.margin[right] > 0
     position = first.positions[first.prompt[left]]
     gain = is_left.astype(np.float64) - is_right
-    unit = prompt_units(first)[first.prompt[left]]
-    (ratio,) = group_ratios(np.zeros(len(left), np.int64), unit, gain, np.ones(len(left)), 1)
+    unit, strata = prompt_units(first)
+    group = np.zeros(len(left), np.int64)
+    (ratio,) = group_ratios(group, unit[first.prompt[left]], gain, np.ones(len(left)), 1, strata=strata)
     tested = difference_of(
         ratio.value, ratio.variance, ratio.denominator, ratio.evidence, discordance=ratio.distance / ratio.denominator
     )

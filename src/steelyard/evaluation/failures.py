@@ -17,9 +17,9 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.measure import MATCHED_RATIO
 from steelyard.ranking.judgment_table import NO_LANGUAGE
-from steelyard.statistics.groups import Cell
+from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.intervals import Estimate, exact_interval, score_interval
-from steelyard.statistics.linearised import GroupRatio, group_ratios
+from steelyard.statistics.linearised import GroupRatio, Strata, group_ratios, units_and_strata
 
 LENGTHS = ("shorter", "equal", "longer")
 """The better response compared with the worse one; ``equal``: the longer has at most 1.1 times the shorter's length."""
@@ -118,6 +118,9 @@ def pair_columns(items: Iterable[tuple[int, ScoredItem]]) -> MarginColumns:
     units: list[str] = []
     known_cells: dict[Cell, Cell] = {}
     for position, item in items:
+        # A prompt without a pair is in no resample of the evaluation either.
+        if not item.num_pairs:
+            continue
         listed: Counter[tuple[str, str]] = Counter()
         for number, pair in enumerate(item_pairs(item)):
             listed[pair.better, pair.worse] += 1
@@ -229,14 +232,15 @@ def error_groups(pairs: MarginColumns) -> ErrorGroups | None:
         return None
     prompt = pairs.prompt[scored]
     wrong = pairs.is_wrong[scored].astype(np.float64)
-    unit = prompt_units(pairs)[prompt]
-    (overall,) = group_ratios(np.zeros(len(prompt), np.int64), unit, wrong, np.ones(len(wrong)), 1)
+    unit_of_prompt, strata = prompt_units(pairs)
+    unit = unit_of_prompt[prompt]
+    (overall,) = group_ratios(np.zeros(len(prompt), np.int64), unit, wrong, np.ones(len(wrong)), 1, strata=strata)
     divided = list(_divided(pairs, scored))
     counted = [
         (key, ratio)
         for keys, group, row in divided
         for key, ratio in zip(
-            keys, group_ratios(group, unit[row], wrong[row], np.ones(len(row)), len(keys)), strict=True
+            keys, group_ratios(group, unit[row], wrong[row], np.ones(len(row)), len(keys), strata=strata), strict=True
         )
     ]
     num_tested = sum(ratio.num_units >= FEWEST_PROMPTS for _, ratio in counted)
@@ -245,9 +249,9 @@ def error_groups(pairs: MarginColumns) -> ErrorGroups | None:
     return ErrorGroups(_rate(overall), tuple(groups), num_tested, int((~scored).sum()))
 
 
-def prompt_units(pairs: MarginColumns) -> Integers:
-    """Return the number of the sampling unit of each prompt."""
-    return _coded(pairs.units)[1]
+def prompt_units(pairs: MarginColumns) -> tuple[Integers, Strata]:
+    """Return the sampling unit of each prompt, and the strata of the units: those of the evaluation's resamples."""
+    return units_and_strata(layout_of([Label(*each) for each in zip(pairs.units, pairs.cells, strict=True)]))
 
 
 Key = tuple[str | None, str | None, str | None]

@@ -247,8 +247,8 @@ def exact_interval(value: float, variance: float, evidence: Evidence, *, num_int
     from scipy.special import betaincinv
 
     value = min(max(value, 0.0), 1.0)
-    number = evidence.units / _design_effect(variance, value * (1 - value), min(value, 1 - value), evidence)
-    number *= (student(1e6, num_intervals) / student(evidence.freedom, num_intervals)) ** 2
+    effect, freedom = _effect_and_freedom(variance, value, evidence)
+    number = evidence.units / effect * (student(1e6, num_intervals) / student(freedom, num_intervals)) ** 2
     tail, events = (1 - _TAIL) / num_intervals, value * number
     low = 0.0 if events <= 0 else float(betaincinv(events, number - events + 1, tail))
     high = 1.0 if events >= number else float(betaincinv(events + 1, number - events, 1 - tail))

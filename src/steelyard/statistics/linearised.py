@@ -1,15 +1,21 @@
 """Ratios of sums over prompts in many groups at once, with the variance of a linearised ratio instead of resamples.
 
-For the ratio p = Σ w / Σ n over the G units of a group, the variance is G / (G - 1) · Σ (w - p n)² / (Σ n)² (Cochran,
-Sampling Techniques, 1977, section 6.4). A report has thousands of groups, for which resampling would be slow.
+The variance of p = Σ w / Σ n over the G units of a group is that of Σ (w - p n) / Σ n, within strata as the bootstrap
+draws them. With one stratum it is G / (G - 1) · Σ (w - p n)² / (Σ n)² (Cochran, Sampling Techniques, 1977, section
+6.4). A report has thousands of groups, for which resampling would be slow.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.numerics import Floats, Integers
+from steelyard.statistics.groups import Layout, UnitWeights, evidence_of_groups
 from steelyard.statistics.intervals import Estimate, Evidence, one_sample, score_interval
+
+_LEAST_REMAINING = 1e-6
+"""The least share of a variance that remains beside a unit that dominates its group."""
 
 
 class GroupRatio(NamedTuple):
@@ -28,29 +34,88 @@ class GroupRatio(NamedTuple):
         return self.numerator / self.denominator
 
 
+class Strata(NamedTuple):
+    """The stratum of each unit, shape (unit,), the units of each stratum, and those of the pool for strata of one."""
+
+    stratum: Integers
+    sizes: Floats
+    num_sources: int = 0
+
+
+def units_and_strata(layout: Layout) -> tuple[Integers, Strata]:
+    """Return the unit of each prompt, numbered stratum after stratum, and the strata of the units."""
+    first = np.cumsum([0, *(stratum.num_units for stratum in layout.strata)])
+    unit = np.empty(len(layout.cell), np.int64)
+    for stratum, start in zip(layout.strata, first[:-1], strict=True):
+        unit[stratum.rows] = start + stratum.unit
+    owner = np.repeat(np.arange(len(layout.strata)), np.diff(first))
+    return unit, Strata(owner, layout.sizes, layout.pool.num_sources)
+
+
 def group_ratios(
-    group: Integers, unit: Integers, numerator: Floats, denominator: Floats, num_groups: int
+    group: Integers,
+    unit: Integers,
+    numerator: Floats,
+    denominator: Floats,
+    num_groups: int,
+    *,
+    strata: Strata | None = None,
 ) -> tuple[GroupRatio, ...]:
     """Return the ratio of each group; every array has shape (row,), and rows of one unit belong together.
 
-    ``distance`` sums the absolute numerators of units. Asserts that every group has a positive denominator.
+    ``strata``: None for one stratum. ``distance`` sums the absolute numerators of units. The evidence is that of a
+    share by resamples (`evidence_of_groups`), so that both have one interval. Asserts positive denominators of groups.
     """
     num_units = int(unit.max(initial=-1)) + 1
     keys, place = np.unique(group.astype(np.int64) * num_units + unit, return_inverse=True)
-    group_of = keys // max(num_units, 1)
-    above, below = (np.bincount(place, column, len(keys)) for column in (numerator, denominator))
-    total, size, square, distance, units = (
-        np.bincount(group_of, column, num_groups)
-        for column in (above, below, below**2, np.abs(above), np.ones(len(keys)))
-    )
+    group_of, unit_of = np.divmod(keys, max(num_units, 1))
+    above, below = (np.bincount(place, column, len(keys)).astype(np.float64) for column in (numerator, denominator))
+    total, size, distance = (np.bincount(group_of, column, num_groups) for column in (above, below, np.abs(above)))
     assert (size > 0).all(), "every group has something to measure"
-    residual = np.bincount(group_of, (above - (total / size)[group_of] * below) ** 2, num_groups)
-    variance = units / np.maximum(units - 1, 1) * residual / size**2
-    columns = zip(total, size, distance, units, variance, size**2 / square, strict=True)
-    return tuple(
-        GroupRatio(float(w), float(n), float(d), int(g), float(v), Evidence(float(effective), float(g) - 1))
-        for w, n, d, g, v, effective in columns
-    )
+    strata = strata or Strata(np.zeros(num_units, np.int64), np.array([float(len(np.unique(unit)))]))
+    stratum = strata.stratum[unit_of]
+    share = below / size[group_of]
+    part = above / size[group_of]
+    variance = _variances(group_of, stratum, share, part, sizes=strata.sizes, num_groups=num_groups)
+    ratios: list[GroupRatio] = []
+    ends = np.searchsorted(group_of, np.arange(num_groups + 1)).tolist()
+    for (start, end), *columns in zip(pairwise(ends), total, size, distance, variance, strict=True):
+        own, row = slice(start, end), np.arange(end - start)
+        among, index = np.unique(stratum[own], return_inverse=True)
+        weights = UnitWeights(row, np.zeros_like(row), below[own], index, np.ones_like(row), above[own])
+        evidence = evidence_of_groups(weights, strata.sizes[among], strata.num_sources)
+        numerator_sum, denominator_sum, distance_sum, spread = map(float, columns)
+        ratios.append(GroupRatio(numerator_sum, denominator_sum, distance_sum, len(row), spread, evidence))
+    return tuple(ratios)
+
+
+def _variances(
+    group: Integers, stratum: Integers, share: Floats, part: Floats, *, sizes: Floats, num_groups: int
+) -> Floats:
+    """Return the variance of the ratio of each group, (group,), corrected for units that draw it to themselves.
+
+    Arrays have shape (unit of a group,): ``share`` is its part of the group's denominator, ``part`` the numerator over
+    the denominator of the group. The correction is the exact one for independent quotients of equal variance.
+    """
+    keys, place = np.unique(group * len(sizes) + stratum, return_inverse=True)
+    group_of, size = keys // len(sizes), sizes[keys % len(sizes)]
+
+    def in_strata(column: Floats) -> Floats:
+        return np.bincount(place, column, len(keys)).astype(np.float64)
+
+    # A stratum of one unit draws from others: differences between strata count as noise.
+    several = size > 1
+    factor = np.where(several, size / np.maximum(size - 1, 1), 1.0)
+    centered = np.where(several, 1 / size, 0.0)
+    residual = part - np.bincount(group, part, num_groups)[group] * share
+    variance = factor * (in_strata(residual**2) - centered * in_strata(residual) ** 2)
+    first, second, third = (in_strata(share**power) for power in (1, 2, 3))
+    whole = np.bincount(group_of, second, num_groups)
+    squares = second - 2 * third + whole[group_of] * second
+    of_sums = second - 2 * first * second + first**2 * whole[group_of]
+    remaining = np.bincount(group_of, factor * (squares - centered * of_sums), num_groups) / whole
+    variance = np.maximum(np.bincount(group_of, variance, num_groups), 0.0)
+    return variance / np.where(remaining > _LEAST_REMAINING, remaining, 1.0)
 
 
 class RatioSums(NamedTuple):
