@@ -80,9 +80,10 @@ def group_ratios(
     ratios: list[GroupRatio] = []
     ends = np.searchsorted(group_of, np.arange(num_groups + 1)).tolist()
     for (start, end), *columns in zip(pairwise(ends), total, size, distance, variance, strict=True):
-        own, row = slice(start, end), np.arange(end - start)
-        among, index = np.unique(stratum[own], return_inverse=True)
-        weights = UnitWeights(row, np.zeros_like(row), below[own], index, np.ones_like(row), above[own])
+        of_group, row = slice(start, end), np.arange(end - start)
+        among, index = np.unique(stratum[of_group], return_inverse=True)
+        sizes, successes = below[of_group], above[of_group]
+        weights = UnitWeights(row, np.zeros_like(row), sizes, index, np.ones_like(row), successes)
         evidence = evidence_of_groups(weights, strata.sizes[among], strata.num_sources)
         numerator_sum, denominator_sum, distance_sum, spread = map(float, columns)
         ratios.append(GroupRatio(numerator_sum, denominator_sum, distance_sum, len(row), spread, evidence))
