@@ -44,5 +44,5 @@ def reliability_of(cases, *, seed=0, batch=1000):
     for start in range(0, len(cases), batch):
         traits = TraitCollector()
         table = judgment_table(cases[start : start + batch], visit=traits.add)
-        collector.add(panel_counts(table, traits.traits(table)))
+        collector.add(panel_counts(table, traits.traits(table)), np.arange(start, start + len(table.cases)))
     return collector.reliability(seed=seed)

@@ -49,14 +49,14 @@ def test_disputed_labels_by_hand():
 def test_pairs_without_judgments_have_no_votes_and_listed_pairs_are_the_labels():
     one = case(responses="ab", pairs=(Pair(better="b", worse="a"),), ranking=(("a",), ("b",)))
     pairs = labelled_pairs([one], None)
-    assert [column.tolist() for column in pairs] == [[0], [1], [0]]
+    assert [column.tolist() for column in pairs] == [[0], [1], [0], [0]]
     _, rows = disputed_pairs([one], pairs, np.array([-1.0]), 1.0, model="m", confidence=0.8)
     assert (rows[0].num_for, rows[0].num_against) == (None, None)
 
 
 def test_without_pairs_there_is_nothing_to_dispute():
     pairs = labelled_pairs([case()], None)
-    assert [len(column) for column in pairs] == [0, 0, 0]
+    assert [len(column) for column in pairs] == [0, 0, 0, 0]
     assert sum(measure_lengths([case()], pairs).better) == 0
 
 

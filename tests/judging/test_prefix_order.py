@@ -24,6 +24,7 @@ from steelyard.judging.prefix_order import (
     store_comparisons,
     stored_comparisons,
 )
+from strategies import prompt
 
 NUM_CASES = 90
 CACHE = 40_000
@@ -134,7 +135,7 @@ def test_a_prompt_without_comparisons_is_not_stored(tmp_path):
 @given(st.lists(st.lists(st.text("ab", max_size=100), max_size=8), max_size=5), st.integers(1, 9))
 def test_each_request_comes_after_the_first_that_begins_like_it(prompts, distance):
     named = [[request(f"{n}-{k}", text) for k, text in enumerate(texts)] for n, texts in enumerate(prompts)]
-    order = ids_in_order([PromptRequests("", own) for own in named], distance=distance)
+    order = ids_in_order([PromptRequests("", own, prompt()) for own in named], distance=distance)
     assert sorted(order) == sorted(one.id for own in named for one in own)
     for own in named:
         for one in own:
@@ -177,7 +178,8 @@ def test_short_runs_compute_hardly_more_than_the_trie(tmp_path, num_cases, num_r
 
 def test_the_first_requests_have_each_opening_that_comes_soon():
     prompts = [
-        PromptRequests(f"opening {n // 3}", [request(f"{n}{k}", f"{n}{k}") for k in range(2)]) for n in range(12)
+        PromptRequests(f"opening {n // 3}", [request(f"{n}{k}", f"{n}{k}") for k in range(2)], prompt())
+        for n in range(12)
     ]
     order = in_prefix_order(prompts, distance=7)
     assert [one.id for one in order.first] == ["00", "30", "60"]  # of prompts 0 to 6
@@ -193,7 +195,7 @@ def test_requests_that_begin_alike_are_apart_while_others_can_come_in_between():
          for x, first in enumerate(answers) for y, second in enumerate(answers) if x != y]
         for n in range(40)
     ]  # fmt: skip
-    order = ids_in_order([PromptRequests("", own) for own in prompts], distance=10)
+    order = ids_in_order([PromptRequests("", own, prompt()) for own in prompts], distance=10)
     place = {name: number for number, name in enumerate(order)}
     for number in map(str, range(30)):
         opening = place[f"{number}01"]  # the first of its prompt

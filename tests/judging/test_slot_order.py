@@ -16,6 +16,7 @@ from steelyard.judging.asking import ask_panel, requests_of
 from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import plan_comparisons
 from steelyard.judging.prefix_order import PromptRequests, SlotOrder, in_prefix_order, requests_by_prompt
+from strategies import prompt
 
 
 def shared(first, second):
@@ -84,7 +85,7 @@ def test_slots_compute_little_twice_and_less_than_in_any_other_order():
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 9), st.randoms(use_true_random=False))
 def test_every_request_is_sent_once_whatever_is_answered_when(sizes, most, rng):
     prompts = [
-        PromptRequests("", [request(f"{number}-{place}", f"{number} {place}") for place in range(size)])
+        PromptRequests("", [request(f"{number}-{place}", f"{number} {place}") for place in range(size)], prompt())
         for number, size in enumerate(sizes)
     ]
     order = SlotOrder(prompts)
@@ -113,8 +114,8 @@ def test_one_slot_gets_the_order_of_the_texts_prompt_by_prompt():
 
 
 def test_the_last_prompt_is_shared_by_free_slots():
-    prompt = PromptRequests("", [request(str(place), f"{place:02}") for place in range(16)])
-    order = SlotOrder([prompt])
+    long = PromptRequests("", [request(str(place), f"{place:02}") for place in range(16)], prompt())
+    order = SlotOrder([long])
     sending = iter(order)
     first = [next(sending).id for _ in range(4)]
     # Halves of what was left: 0, the later half of the others, then half of the largest rest.

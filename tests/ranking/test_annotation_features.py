@@ -1,4 +1,3 @@
-import zlib
 from itertools import chain
 
 import msgspec
@@ -6,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.core.types import Response
-from steelyard.ranking.annotation_features import TraitCollector, unit_of
+from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.judgment_table import Only, judgment_table
-from steelyard.statistics.unit_bootstrap import MOST_UNITS
+from steelyard.statistics.groups import prompt_names
 from strategies import case, cases, judgment, prompt
 
 
@@ -27,7 +26,7 @@ def test_what_is_seen_as_cases_pass():
     traits = collector.traits(judgment_table([first, second], visit=collector.add))
     assert traits.num_shown.tolist() == [3, 0, 0, 2]
     assert (traits.left_place[[0, 3]].tolist(), traits.right_place[[0, 3]].tolist()) == ([2, 0], [1, 1])
-    assert traits.unit.tolist() == [unit_of("一"), unit_of("二")]
+    assert traits.names == (prompt_names(first), prompt_names(second))
     assert traits.length.tolist() == [len("answer a")] * 5
     assert (traits.author.tolist(), traits.authors) == ([-1] * 5, ())
 
@@ -52,11 +51,6 @@ def test_authors_are_numbered_by_name():
     traits = collector.traits(judgment_table([one, two], visit=collector.add))
     assert traits.authors == tuple(sorted(("甲", "乙")))
     assert traits.author.tolist() == [-1, -1, traits.authors.index("乙"), -1, traits.authors.index("甲")]
-
-
-def test_parallel_prompts_are_drawn_together_and_others_spread():
-    assert unit_of("p") == zlib.crc32(b"p") % MOST_UNITS
-    assert len({unit_of(f"prompt {number}") for number in range(500)}) > 400
 
 
 @settings(deadline=None, max_examples=60)

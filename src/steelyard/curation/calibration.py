@@ -31,8 +31,10 @@ from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Record
 from steelyard.curation.supervised import ScoredBatch, compare_with_people
 from steelyard.curation.supervision import HumanTies
+from steelyard.ranking.judgment_table import integers
+from steelyard.statistics.groups import PromptUnits
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.unit_bootstrap import number_units, share_of
+from steelyard.statistics.unit_bootstrap import share_of
 
 _STAKES = np.array([0.9, 0.6, 0.35, 0.18, 0.08])
 _STAKE_WEIGHTS = np.array([0.3, 0.3, 0.25, 0.1, 0.05])
@@ -103,28 +105,35 @@ class ThresholdRow(Record, frozen=True):
 
 
 def survey_margins(batches: Iterable[ScoredBatch], *, human_ties: HumanTies) -> MarginSurvey:
-    """Collect the margins of a file in one pass. A prompt is its id: parallel items of several languages are one."""
+    """Collect the margins of a file in one pass. Prompts of one id or one text are one (`PromptUnits`)."""
+    units = PromptUnits()
     margins: list[Floats] = []
-    every_prompt: list[str] = []
-    prompts: list[str] = []
+    every_prompt: list[Integers] = []
+    prompts: list[Integers] = []
     labelled_margins: list[Floats] = []
     is_right: list[Booleans] = []
     num_scores = num_unscored = 0
     for batch in batches:
+        unit = integers(units.unit(case.prompt) for case in batch.cases)
         is_strict = batch.table.verdicts.is_strict
         margins.append(batch.margin[is_strict])
-        every_prompt += [batch.cases[graph].prompt.id for graph in batch.table.verdicts.graph[is_strict].tolist()]
+        every_prompt.append(unit[batch.table.verdicts.graph[is_strict]])
         agreement = compare_with_people(batch)
         counts = ~agreement.is_tied if human_ties == "leave_out" else np.ones(len(agreement.graph), bool)
-        prompts += [batch.cases[graph].prompt.id for graph in agreement.graph[counts].tolist()]
+        prompts.append(unit[agreement.graph[counts]])
         labelled_margins.append(agreement.margin[counts])
         is_right.append(agreement.is_right[counts])
         num_scores += sum(len(line.scores) for line in batch.scores)
         num_unscored += sum(len(line.unscored) for line in batch.scores)
     labelled = LabelledVerdicts(
-        number_units(prompts), np.concatenate([[], *labelled_margins]), np.concatenate([[], *is_right]).astype(bool)
+        _numbered(prompts), np.concatenate([[], *labelled_margins]), np.concatenate([[], *is_right]).astype(bool)
     )
-    return MarginSurvey(number_units(every_prompt), np.concatenate([[], *margins]), labelled, num_scores, num_unscored)
+    return MarginSurvey(_numbered(every_prompt), np.concatenate([[], *margins]), labelled, num_scores, num_unscored)
+
+
+def _numbered(prompts: Sequence[Integers]) -> Integers:
+    """Return the prompts of all batches, numbered from 0 without a gap."""
+    return np.unique(np.concatenate([integers(()), *prompts]), return_inverse=True)[1]
 
 
 def calibrate_threshold(

@@ -17,6 +17,7 @@ from steelyard.core.types import Case, Record, Response, Scores
 from steelyard.prompts.near_duplicates import Links, near_duplicates
 from steelyard.ranking.judgment_table import distinct_judgments
 from steelyard.ranking.pairs import PairChoice, pairs_of
+from steelyard.statistics.groups import prompt_names, units_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import number_units, share_of
 
@@ -153,17 +154,23 @@ class AuditSummary(Record, frozen=True, kw_only=True):
 
 
 class LabelledPairs(NamedTuple):
-    """Pairs by the position of their case, and of their responses in it; all arrays have shape (pair,)."""
+    """Pairs by the position of their case, and of their responses in it; all arrays have shape (pair,).
+
+    ``unit``: prompts of one id or one text are one (`units_of`).
+    """
 
     case: Integers
     better: Integers
     worse: Integers
+    unit: Integers
 
 
 def labelled_pairs(cases: Sequence[Case], choice: PairChoice | None) -> LabelledPairs:
     """Return the pairs of all cases."""
     rows = [(place, pair.better, pair.worse) for place, case in enumerate(cases) for pair in pairs_of(case, choice)]
-    return LabelledPairs(*np.array(rows, np.int64).reshape(-1, 3).T)
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    unit = number_units(units_of(list(map(prompt_names, cases))))
+    return LabelledPairs(*columns, unit[columns[0]])
 
 
 def label_margins(cases: Sequence[Case], pairs: LabelledPairs, scores: Iterable[Scores]) -> Floats:
@@ -195,13 +202,12 @@ def disputed_pairs(
         )
         for place, at in zip(pairs.case[disputed].tolist(), disputed.tolist(), strict=True)
     )
-    unit = number_units([cases[place].prompt.id for place in pairs.case.tolist()])
     summary = DisputedPairs(
         model=model,
         confidence=confidence,
         num_pairs=len(margin),
         num_unscored=int((~is_scored).sum()),
-        accuracy=share_of(unit, is_scored, margin > 0, seed=0),
+        accuracy=share_of(pairs.unit, is_scored, margin > 0, seed=0),
         steepness=steepness,
         num_disputed=len(rows),
         num_suspects=sum(row.probability <= 1 - confidence for row in rows),
@@ -245,16 +251,16 @@ def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: floa
         for pair in near_duplicates([prompt_text(cases[place]) for place in places], threshold):
             links.join(places[pair.first], places[pair.second])
     groups = sorted((group for group in links.groups() if len(group) > 1), key=lambda group: -len(group))
-    ordered = set(zip(*(column.tolist() for column in pairs), strict=True))
+    ordered = set(zip(*(column.tolist() for column in pairs[:3]), strict=True))
     equal: list[EqualResponses] = []
-    prompts_of: dict[str, set[str]] = defaultdict(set)
-    for place, case in enumerate(cases):
+    units_of_text: dict[str, set[str]] = defaultdict(set)
+    for place, (case, unit) in enumerate(zip(cases, units_of(list(map(prompt_names, cases))), strict=True)):
         by_text: dict[str, list[int]] = defaultdict(list)
         for position, response in enumerate(case.responses):
             text = normal_form(response_text(response))
             by_text[text].append(position)
             if text:
-                prompts_of[text].add(case.prompt.id)
+                units_of_text[text].add(unit)
         equal += [_equal(case, place, positions, ordered) for positions in by_text.values() if len(positions) > 1]
     equal.sort(key=lambda group: not group.is_ordered)
     return Duplicates(
@@ -267,7 +273,7 @@ def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: floa
         num_equal_responses=len(equal),
         num_equal_and_ordered=sum(group.is_ordered for group in equal),
         equal_responses=tuple(equal[:MOST_LISTED]),
-        num_texts_of_several_prompts=sum(len(prompts) > 1 for prompts in prompts_of.values()),
+        num_texts_of_several_prompts=sum(len(units) > 1 for units in units_of_text.values()),
     )
 
 

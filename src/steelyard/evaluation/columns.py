@@ -15,7 +15,7 @@ from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Prompt, Response, Scores
 from steelyard.curation.input_checks import CasePair, are_unwinnable
 from steelyard.ranking.pairs import PairChoice, num_beyond_listed, pairs_of
-from steelyard.statistics.groups import Cell, cell_of, common_cells
+from steelyard.statistics.groups import Cell, cell_of, common_cells, prompt_names
 from steelyard.statistics.pair_counts import ExactRule
 
 UNRANKED = -1
@@ -97,7 +97,7 @@ def bench_columns(
     cases: Sequence[Case],
     choice: PairChoice | None,
     rule: ExactRule,
-    resample_ids: Callable[[Case], tuple[str, ...]] = lambda case: (case.prompt.id,),
+    resample_ids: Callable[[Case], tuple[str, ...]] = prompt_names,
     *,
     counts_unwinnable: bool = False,
 ) -> BenchColumns:

@@ -32,6 +32,7 @@ from steelyard.judging.panel import JudgePanel, PanelJudge
 from steelyard.judging.planning import PlannedCase
 from steelyard.judging.prefix_order import PromptRequests, requests_by_prompt
 from steelyard.judging.token_use import AnyPrice, TokenCounts
+from steelyard.statistics.groups import PromptUnits
 
 _GROUPS = (
     "Latin",
@@ -76,7 +77,7 @@ CountTokens = Callable[[Sequence[Message]], float]
 
 
 class CountedRequest(NamedTuple):
-    """A request with the tokens of its prompt as the server counted them; ``prompt`` is the key of its case."""
+    """A request with the tokens of its prompt as the server counted them; ``prompt`` is the unit of its prompt."""
 
     prompt: str
     messages: Sequence[Message]
@@ -273,8 +274,8 @@ def forecast_requests(
     totals = RequestTotals(
         count_tokens or rates.of, is_new or _new_ids(), is_estimated=is_estimated, has_ends=is_estimated and not rows
     )
-    for place, prompt in enumerate(prompts()):
-        totals.add_prompt(str(place), prompt, known)
+    for unit, prompt in _with_units(prompts()):
+        totals.add_prompt(unit, prompt, known)
     number = totals.num_requests
     prompt_tokens = totals.prompt_range(counted)
     reply_tokens = expected_total(totals.known_replies, number, low=number, high=totals.most_reply)
@@ -297,12 +298,18 @@ def forecast_requests(
     )
 
 
+def _with_units(prompts: Iterable[PromptRequests]) -> Iterator[tuple[str, PromptRequests]]:
+    units = PromptUnits()
+    for prompt in prompts:
+        yield str(units.unit(prompt.prompt)), prompt
+
+
 def _counted(prompts: Iterable[PromptRequests], known: Callable[[str], Reply | None]) -> Iterator[CountedRequest]:
-    for place, prompt in enumerate(prompts):
+    for unit, prompt in _with_units(prompts):
         for request in prompt.requests:
             reply = known(request.id)
             if reply is not None and reply.prompt_tokens is not None:
-                yield CountedRequest(str(place), request.question.messages, reply.prompt_tokens)
+                yield CountedRequest(unit, request.question.messages, reply.prompt_tokens)
 
 
 def _new_ids() -> Callable[[str], bool]:
@@ -330,8 +337,8 @@ class RequestTotals:
         self.known_replies: list[Counted] = []
         self.openings: set[str] = set()
 
-    def add_prompt(self, key: str, prompt: PromptRequests, known: Callable[[str], Reply | None]) -> None:
-        """Add the requests about one prompt that are equal to none before them; ``key`` tells it from other prompts."""
+    def add_prompt(self, unit: str, prompt: PromptRequests, known: Callable[[str], Reply | None]) -> None:
+        """Add the requests about one prompt, of the ``unit``, that are equal to none before them."""
         shared = prompt.shared_shares(is_new=prompt.opening not in self.openings)
         self.openings.add(prompt.opening)
         for request, share in shared:
@@ -344,7 +351,7 @@ class RequestTotals:
                 continue
             self.num_answered += 1
             if reply.reply_tokens is not None:
-                self.known_replies.append(Counted(key, 1.0, reply.reply_tokens))
+                self.known_replies.append(Counted(unit, 1.0, reply.reply_tokens))
 
     def add(self, question: Question) -> float:
         """Add a request that is to be sent, and return the expected tokens of its prompt."""

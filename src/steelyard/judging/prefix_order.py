@@ -75,6 +75,7 @@ class PromptRequests(NamedTuple):
 
     opening: str
     requests: list[Request]
+    prompt: Prompt
 
     def shared_shares(self, *, is_new: bool) -> Iterator[tuple[Request, float]]:
         """Yield each request with the share of its text that begins like one before it.
@@ -96,7 +97,7 @@ def requests_by_prompt(
         of_prompt = list(group)
         requests = [request for comparison in of_prompt for request in requests_of(comparison)]
         opening = _opening(requests[0].question.messages, of_prompt[0].mark) if requests else ""
-        yield PromptRequests(opening, requests)
+        yield PromptRequests(opening, requests, of_prompt[0].prompt)
 
 
 class SendingOrder(NamedTuple):

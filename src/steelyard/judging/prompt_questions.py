@@ -12,7 +12,7 @@ from steelyard.core.comparison import Question, Reply
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import Chat
 from steelyard.core.text import number_of
-from steelyard.core.types import Counts
+from steelyard.core.types import Counts, Prompt
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, as_request, ask_requests
 from steelyard.judging.forecast import Forecast, forecast_requests
@@ -72,7 +72,8 @@ def forecast_questions(chat: PromptChat, questions: Questions, ledger: Ledger | 
 
     def prompts() -> Iterator[PromptRequests]:
         for question in questions():
-            yield PromptRequests(_opening(question), [as_request(question, chat.chat)])
+            request = as_request(question, chat.chat)
+            yield PromptRequests(_opening(question), [request], Prompt(id=request.id, messages=question.messages))
 
     return forecast_requests(chat.name, prompts, (lambda request: None) if ledger is None else ledger.known)
 

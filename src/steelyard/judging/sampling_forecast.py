@@ -26,6 +26,7 @@ from steelyard.responses.plan import (
     planned_samples,
     request_seed,
 )
+from steelyard.statistics.groups import PromptUnits
 
 
 class ModelForecast(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -81,16 +82,16 @@ class _ModelRequests:
         self.prompts: list[CountedRequest] = []
         self.replies: list[Counted] = []
 
-    def add(self, key: str, turns: Iterable[_Turn], known: Iterable[tuple[Request, Reply]]) -> None:
+    def add(self, unit: str, turns: Iterable[_Turn], known: Iterable[tuple[Request, Reply]]) -> None:
         """Add a sample: its answered turns, and those to come. After a reply without a text no turn comes."""
         to_come = list(turns)
         for request, reply in known:
             self.num_answered += 1
             to_come = [] if reply.failure is not None or not (reply.text or "").strip() else to_come[1:]
             if reply.prompt_tokens is not None:
-                self.prompts.append(CountedRequest(key, request.question.messages, reply.prompt_tokens))
+                self.prompts.append(CountedRequest(unit, request.question.messages, reply.prompt_tokens))
             if reply.reply_tokens is not None:
-                self.replies.append(Counted(key, 1.0, reply.reply_tokens))
+                self.replies.append(Counted(unit, 1.0, reply.reply_tokens))
         self.turns += to_come
 
 
@@ -104,16 +105,17 @@ def forecast_sampling(
     Without replies (``so_far``) prompts are counted by their characters, and of answers only the limit is known.
     """
     requests: defaultdict[str, _ModelRequests] = defaultdict(_ModelRequests)
-    num_prompts = 0
-    for place, case in enumerate(cases):
+    units, num_prompts = PromptUnits(), 0
+    for case in cases:
         num_prompts += 1
+        unit = str(units.unit(case.prompt))
         present = _present(case)
         for name, samples in _by_model(choices.plan, case, present, seed=seed).items():
             turns = _turns(choices.plan, name, case.prompt)
             requests[name].num_prompts += 1
             for sample in samples:
                 known = () if so_far is None else so_far.replies(case, sample)
-                requests[name].add(str(place), turns, known)
+                requests[name].add(unit, turns, known)
     models = {model.name: _forecast(choices, model.name, requests[model.name]) for model in choices.plan.models}
     return SamplingForecast(num_prompts, models)
 

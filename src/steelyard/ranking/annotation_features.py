@@ -11,7 +11,6 @@ the name A carries no information; the axis here is the relative excess of the l
 
 import math
 import re
-import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from steelyard.core.numerics import Floats, Integers, ratio
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Judgment, Meta
 from steelyard.ranking.judgment_table import JudgmentTable, NameNumbers, integers
-from steelyard.statistics.unit_bootstrap import MOST_UNITS
+from steelyard.statistics.groups import prompt_names
 
 UNKNOWN = -1
 LENGTH_EDGES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -47,15 +46,14 @@ for _index, _places in enumerate(POSITION_PAIRS):
 class Traits(NamedTuple):
     """Further columns of the cases of a `JudgmentTable`.
 
-    One entry a case: ``unit``, the bootstrap unit of the prompt. One entry a judgment: ``left_place`` and
-    ``right_place``, from 0, in the order shown, and ``num_shown``, 0 where the order is unknown; ``batch``, a position
-    in ``batches`` or -1, and ``time`` in seconds, NaN where the judgment's ``meta`` has none. One entry a response,
-    case after case: ``length`` in code points, and ``author``, a position in ``authors`` or -1. ``keys`` has the prompt
-    id and the language of each case.
+    One entry a case: ``keys``, the prompt id and the language, and ``names``, its `prompt_names`. One entry a judgment:
+    ``left_place`` and ``right_place``, from 0, in the order shown, and ``num_shown``, 0 where the order is unknown;
+    ``batch``, a position in ``batches`` or -1, and ``time`` in seconds, NaN where the judgment's ``meta`` has none. One
+    entry a response, case after case: ``length`` in code points, and ``author``, a position in ``authors`` or -1.
     """
 
     keys: tuple[tuple[str, str | None], ...]
-    unit: Integers
+    names: tuple[tuple[str, ...], ...]
     left_place: Integers
     right_place: Integers
     num_shown: Integers
@@ -72,7 +70,7 @@ class TraitCollector:
 
     def __init__(self) -> None:
         self._keys: list[tuple[str, str | None]] = []
-        self._unit: list[int] = []
+        self._names: list[tuple[str, ...]] = []
         self._batch: list[int] = []
         self._batches = NameNumbers()
         self._time: list[float] = []
@@ -83,9 +81,9 @@ class TraitCollector:
         self._authors = NameNumbers()
 
     def add(self, case: Case, position: dict[str, int], admitted: Sequence[Judgment]) -> None:
-        """Collect the traits of one case. Only numbers are retained."""
+        """Collect the traits of one case. No texts are retained."""
         self._keys.append(case.key)
-        self._unit.append(unit_of(case.prompt.id))
+        self._names.append(prompt_names(case))
         batches = self._batches
         self._batch += [UNKNOWN if each.batch is None else batches[each.batch] for each in admitted]
         self._time += [math.nan if each.meta is None else time_of(each.meta) for each in admitted]
@@ -110,7 +108,7 @@ class TraitCollector:
         names, author[is_known] = self._authors.sorted(author[is_known])
         return Traits(
             keys=tuple(self._keys),
-            unit=integers(self._unit),
+            names=tuple(self._names),
             left_place=np.where(known, left_place, 0),
             right_place=np.where(known, right_place, 0),
             num_shown=np.where(known, num_shown, 0),
@@ -164,12 +162,6 @@ def _place(shown: Integers, num_shown: Integers, response: Integers) -> Integers
     place = np.full(len(num_shown), -1)
     place[owner[at]] = at - start[owner[at]]
     return place
-
-
-def unit_of(prompt: str) -> int:
-    """Return the bootstrap unit of a prompt id. Parallel items of one id share a unit; a few others do by chance."""
-    # A checksum, because `hash` of a string differs between processes.
-    return zlib.crc32(prompt.encode("utf-8", "surrogatepass")) % MOST_UNITS
 
 
 class PreferenceCounts(NamedTuple):

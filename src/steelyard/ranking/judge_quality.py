@@ -118,7 +118,7 @@ def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _OtherVotes:
 
 
 class JudgeQualityCounts(NamedTuple):
-    """The entries of one batch for four tables.
+    """The entries of one batch for four tables. Their units are the positions of the cases in the batch.
 
     ``raters``: groups ("judge", judge, kind). ``graphs``: ("kind", kind) and ("place", category, language).
     ``agreement``: confusions of ("judges", one, other) and ("kinds", one, other), and the coincidences of all judges,
@@ -145,12 +145,8 @@ def judge_quality_counts(
     table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, aggregate: Aggregate
 ) -> JudgeQualityCounts:
     """Return what the batch adds to each table; ``graphs`` and ``traits`` belong to the same judgments."""
-    unit = traits.unit[table.verdicts.graph]
     return JudgeQualityCounts(
-        _raters(table, graphs, traits, unit, aggregate=aggregate),
-        _graphs(table, graphs, unit),
-        _agreement(table, traits),
-        _authors(table, traits, unit),
+        _raters(table, graphs, traits, aggregate), _graphs(table, graphs), _agreement(table), _authors(table, traits)
     )
 
 
@@ -161,9 +157,7 @@ def conflict_states(graphs: RankedGraphs) -> Integers:
     return np.where(verdict == NONE, UNREAD, np.where(verdict == TIE, UNDECIDED, strict))
 
 
-def _raters(
-    table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, unit: Integers, *, aggregate: Aggregate
-) -> Entries:
+def _raters(table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, aggregate: Aggregate) -> Entries:
     num_kinds = max(1, len(table.kinds))
     code = table.judge * num_kinds + table.kind
     codes, rater = distinct_codes(code, len(table.judges) * num_kinds)
@@ -178,7 +172,7 @@ def _raters(
     ]
     column = np.concatenate(columns)
     known = column >= 0
-    part = _EntryPart(groups, np.tile(unit, 5)[known], np.tile(rater, 5)[known], column[known])
+    part = _EntryPart(groups, np.tile(table.verdicts.graph, 5)[known], np.tile(rater, 5)[known], column[known])
     return _concatenate([part], RATER_WIDTH)
 
 
@@ -204,11 +198,12 @@ def _position(table: JudgmentTable, traits: Traits) -> Integers:
     return np.where(known, POSITION + column, UNKNOWN)
 
 
-def _graphs(table: JudgmentTable, graphs: ConflictGraphs, unit: Integers) -> Entries:
+def _graphs(table: JudgmentTable, graphs: ConflictGraphs) -> Entries:
+    unit = table.verdicts.graph
     places = [("place", case.category, case.language) for case in table.cases]
     names = tuple(sorted(set(places)))
     code = {name: index for index, name in enumerate(names)}
-    place = np.array([code[name] for name in places], np.int64)[table.verdicts.graph]
+    place = np.array([code[name] for name in places], np.int64)[unit]
     kinds = [("kind", kind) for kind in table.kinds]
     parts = [
         _EntryPart(kinds, unit, table.kind, conflict_states(graphs.by_kind)),
@@ -241,9 +236,9 @@ def repeated_judgments(table: JudgmentTable) -> RepeatedJudgments:
     return RepeatedJudgments(np.flatnonzero(again), item[again], label[again], items // width**2)
 
 
-def _agreement(table: JudgmentTable, traits: Traits) -> Entries:
-    again, item, label, case = repeated_judgments(table)
-    judge, kind, unit = table.judge[again], table.kind[again], traits.unit[case]
+def _agreement(table: JudgmentTable) -> Entries:
+    again, item, label, unit = repeated_judgments(table)
+    judge, kind = table.judge[again], table.kind[again]
     by_judge = unique_labels(item, judge, label)
     everyone = _coincidences(("alpha",), by_judge, unit)
     parts = [_confusions("judges", table.judges, by_judge, unit), everyone]
@@ -274,7 +269,7 @@ def _coincidences(group: Group, labels: Labels, unit: Integers) -> _EntryPart:
     return _EntryPart((group,) if len(row) else (), units[row], np.zeros(len(row), np.int64), column, sums[row, column])
 
 
-def _authors(table: JudgmentTable, traits: Traits, unit: Integers) -> Entries:
+def _authors(table: JudgmentTable, traits: Traits) -> Entries:
     verdicts, names = table.verdicts, traits.authors
     first = table.first_response[verdicts.graph]
     left, right = (traits.author[first + side] for side in (verdicts.left, verdicts.right))
@@ -283,7 +278,8 @@ def _authors(table: JudgmentTable, traits: Traits, unit: Integers) -> Entries:
     code = np.minimum(left, right) * len(names) + np.maximum(left, right)
     codes, group = distinct_codes(code, len(names) ** 2)
     groups = [("authors", names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
-    return _concatenate([_EntryPart(groups, unit[known], group, orient_labels(left, right, verdict))], AUTHOR_WIDTH)
+    part = _EntryPart(groups, verdicts.graph[known], group, orient_labels(left, right, verdict))
+    return _concatenate([part], AUTHOR_WIDTH)
 
 
 def _concatenate(parts: Sequence[_EntryPart], width: int) -> Entries:
@@ -294,7 +290,7 @@ def _concatenate(parts: Sequence[_EntryPart], width: int) -> Entries:
     amounts = [np.ones(len(part.unit)) if part.amount is None else part.amount for part in parts]
     return Entries(
         tuple(group for part in parts for group in part.groups),
-        np.concatenate([part.unit for part in parts]).astype(np.uint16),
+        np.concatenate([part.unit for part in parts]).astype(np.int32),
         np.concatenate(column).astype(np.int32),
         np.concatenate(amounts) if has_amounts else None,
     )

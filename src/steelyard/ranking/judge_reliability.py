@@ -33,7 +33,14 @@ from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.change_points import change_point
 from steelyard.statistics.intervals import SHARE, Estimate, interval, one_sample, student
 from steelyard.statistics.significance import holm
-from steelyard.statistics.unit_bootstrap import Draws, Tally, UnitSums, agreement_beyond_chance, estimate_shares
+from steelyard.statistics.unit_bootstrap import (
+    MOST_UNITS,
+    Draws,
+    Tally,
+    UnitSums,
+    agreement_beyond_chance,
+    estimate_shares,
+)
 
 MOST_JUDGES = 500
 LEVEL = 0.05
@@ -100,10 +107,11 @@ class PanelCollector:
         self._num_course, self._every = 0, 1
         self._contradictions: dict[str, tuple[Contradiction, ...]] = {}
 
-    def add(self, counts: PanelCounts) -> None:
-        """Add a batch."""
-        self._table.add(counts.entries)
-        self._add_course(counts.course)
+    def add(self, counts: PanelCounts, unit: Integers) -> None:
+        """Add a batch; ``unit`` has shape (case,)."""
+        entries, course = counts.entries, counts.course
+        self._table.add(entries._replace(unit=(unit % MOST_UNITS)[entries.unit]))
+        self._add_course(course._replace(unit=unit[course.unit]))
         for name, new in counts.contradictions.items():
             both = sorted((*self._contradictions.get(name, ()), *new), key=lambda pair: -pair.num_against)
             self._contradictions[name] = tuple(both[:MOST_CONTRADICTIONS])

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from steelyard.core.numerics import Floats
+from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import JsonObject, Record
 from steelyard.ranking.annotation_features import (
     LENGTH_EDGES,
@@ -43,7 +43,15 @@ from steelyard.ranking.judge_quality import (
 from steelyard.statistics import agreement
 from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.unit_bootstrap import Draws, Group, Tally, UnitSums, agreement_beyond_chance, estimate_shares
+from steelyard.statistics.unit_bootstrap import (
+    MOST_UNITS,
+    Draws,
+    Group,
+    Tally,
+    UnitSums,
+    agreement_beyond_chance,
+    estimate_shares,
+)
 
 MOST_PAIRS = 100
 """How many pairs of judges are listed."""
@@ -214,22 +222,22 @@ class QualityTables:
     """
 
     def __init__(self) -> None:
-        self._raters = Tally(RATER_WIDTH, most_groups=MOST_JUDGES, rest=lambda group: ("rest", "", group[-1]))
-        self._graphs = Tally(GRAPH_WIDTH, most_groups=_MOST_GRAPHS, rest=lambda _: ("place", "others", "others"))
-        self._agreement = Tally(NUM_CELLS, most_groups=MOST_PAIRS_OF_JUDGES, rest=lambda _: ("rest",))
-        self._authors = Tally(AUTHOR_WIDTH, most_groups=MOST_PAIRS_OF_AUTHORS, rest=lambda _: ("rest",))
+        self._tables = (
+            Tally(RATER_WIDTH, most_groups=MOST_JUDGES, rest=lambda group: ("rest", "", group[-1])),
+            Tally(GRAPH_WIDTH, most_groups=_MOST_GRAPHS, rest=lambda _: ("place", "others", "others")),
+            Tally(NUM_CELLS, most_groups=MOST_PAIRS_OF_JUDGES, rest=lambda _: ("rest",)),
+            Tally(AUTHOR_WIDTH, most_groups=MOST_PAIRS_OF_AUTHORS, rest=lambda _: ("rest",)),
+        )
 
-    def add(self, counts: JudgeQualityCounts) -> None:
-        """Add a batch."""
-        self._raters.add(counts.raters)
-        self._graphs.add(counts.graphs)
-        self._agreement.add(counts.agreement)
-        self._authors.add(counts.authors)
+    def add(self, counts: JudgeQualityCounts, unit: Integers) -> None:
+        """Add a batch; ``unit`` has shape (case,)."""
+        row = unit % MOST_UNITS
+        for table, entries in zip(self._tables, counts, strict=True):
+            table.add(entries._replace(unit=row[entries.unit]))
 
     def draw(self, *, seed: int) -> QualityDraws:
         """Draw the bootstrap over prompts, the same for all tables."""
-        tables = (self._raters, self._graphs, self._agreement, self._authors)
-        return QualityDraws(*(table.draw(seed=seed) for table in tables))
+        return QualityDraws(*(table.draw(seed=seed) for table in self._tables))
 
 
 def judge_summary(draws: QualityDraws) -> JudgeSummary:

@@ -52,7 +52,10 @@ class CourseEntries(NamedTuple):
 
 
 class PanelCounts(NamedTuple):
-    """What one batch of cases adds: ("judge", name) and ("people", name) of `PANEL_WIDTH`, courses, contradictions."""
+    """What one batch of cases adds: ("judge", name) and ("people", name) of `PANEL_WIDTH`, courses, contradictions.
+
+    Units are the positions of the cases in the batch.
+    """
 
     entries: Entries
     course: CourseEntries
@@ -81,16 +84,15 @@ def panel_counts(table: JudgmentTable, traits: Traits) -> PanelCounts:
     shared = _Shared(Labels(*(column[is_shared] for column in labels)), others[is_shared])
     groups = tuple(("judge", name) for name in table.judges)
     gold = _against_people(table, repeated)
-    unit = traits.unit[repeated.case]
     parts = [
-        _confusions(shared, unit),
+        _confusions(shared, repeated.case),
         *_written(table, traits, repeated, shared),
-        *([] if gold is None else [_confusions(gold, unit, first_group=len(groups))]),
+        *([] if gold is None else [_confusions(gold, repeated.case, first_group=len(groups))]),
     ]
     people: tuple[Group, ...] = () if gold is None else tuple(("people", name) for name in table.judges)
     entries = Entries(
         (*groups, *people),
-        np.concatenate([part.unit for part in parts]).astype(np.uint16),
+        np.concatenate([part.unit for part in parts]).astype(np.int32),
         np.concatenate([part.column for part in parts]).astype(np.int32),
         np.concatenate([part.amount for part in parts]),
     )
@@ -149,7 +151,7 @@ def _written(
 ) -> tuple[_Cells, _Cells]:
     """Return the verdicts on shared pairs as written, and those of a known order shown by first and last place."""
     members, _ = _row_of(shared.labels, repeated.item, table.judge[repeated.at], max(1, len(table.judges)))
-    at, unit = repeated.at[members], traits.unit[repeated.case][repeated.item[members]]
+    at, unit = repeated.at[members], repeated.case[repeated.item[members]]
     first = table.judge[at] * PANEL_WIDTH
     verdicts = table.verdicts
     written = _Cells(unit, first + VERDICTS + verdicts.verdict[at], np.ones(len(at)))
@@ -173,7 +175,7 @@ def _course(table: JudgmentTable, traits: Traits, repeated: RepeatedJudgments, s
         batches=traits.batches,
         judge=codes // num_batches % num_judges,
         batch=codes % num_batches - 1,
-        unit=traits.unit[codes // num_batches // num_judges],
+        unit=codes // num_batches // num_judges,
         time=np.bincount(entry, traits.time[at], len(codes)) / number,
         share=np.bincount(entry, share, len(codes)) / number,
     )

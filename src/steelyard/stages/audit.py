@@ -113,7 +113,7 @@ def _disputed(
     data: Sequence[Case], pairs: LabelledPairs, config: Config, path: Path, joined: JoinedScores | None
 ) -> tuple[DisputedPairs | None, str | None, tuple[DisputedPair, ...]]:
     """Return the labels that the model disputes, or the reason for none; ``path`` is the file of scores or of cases."""
-    num_prompts = len({data[place].prompt.id for place in pairs.case.tolist()})
+    num_prompts = len(np.unique(pairs.unit))
     if num_prompts < _FEWEST_PROMPTS:
         have = verb_for(num_prompts, "has", "have")
         return None, f"{number_of(num_prompts, 'prompt')} {have} an ordered pair, {_FEWEST_PROMPTS} are needed", ()

@@ -39,10 +39,12 @@ from steelyard.ranking.judgment_table import (
     JudgmentTable,
     Only,
     check_admits,
+    integers,
     judgment_table,
 )
 from steelyard.ranking.panel_counts import PanelCounts, panel_counts
 from steelyard.ranking.resolution import ResolveCounts, ResolveSummary, resolve_table
+from steelyard.statistics.groups import PromptUnits
 
 _CASES_A_BATCH = 1024
 _WORTH_PROCESSES_BYTES = 8_000_000
@@ -79,6 +81,7 @@ _DEFAULT = Config()
 class ResolvedBatch(NamedTuple):
     """The result of one batch: the new ends of its lines, a digest of each case's key, and sums that add up.
 
+    ``names`` are the `prompt_names` of its cases, where judges are measured.
     Line i becomes its first ``num_prefix[i]`` bytes and then ``ends[i]``: the texts of a line are not sent back.
     """
 
@@ -87,6 +90,7 @@ class ResolvedBatch(NamedTuple):
     digests: bytes
     sums: GroupedSums
     counts: ResolveCounts
+    names: tuple[tuple[str, ...], ...]
     quality: JudgeQualityCounts | None
     panel: PanelCounts | None
 
@@ -163,7 +167,7 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
             collector.add(columns)
         raters = collector.fit()
     sums, counts, quality, digests = NO_SUMS, ResolveCounts(), QualityTables(), bytearray()
-    panel = PanelCollector()
+    panel, units = PanelCollector(), PromptUnits()
     megabytes = None if is_parquet(path) else max(1, round(path.stat().st_size / 1e6))
     with atomic_write(out) as file, bar("resolve (MB read)", megabytes) as progress:
         pending: deque[LineBatch] = deque()
@@ -172,10 +176,11 @@ def _resolve_file(path: Path, out: Path, config: Config, engine: Engine) -> _Tot
             file.write(_join(lines, resolved))
             digests += resolved.digests
             sums, counts = add_sums(sums, resolved.sums), add_sums(counts, resolved.counts)
+            unit = integers(map(units.of_names, resolved.names))
             if resolved.quality is not None:
-                quality.add(resolved.quality)
+                quality.add(resolved.quality, unit)
             if resolved.panel is not None:
-                panel.add(resolved.panel)
+                panel.add(resolved.panel, unit)
             progress.advance(sum(map(len, lines)) / 1e6)
         if not digests:
             raise EvidenceError("the file holds no cases", where=str(path))
@@ -195,14 +200,14 @@ def resolve_batch(config: Config, raters: RaterFit | None, batch: LineBatch) -> 
     decoded = _decode(config, batch)
     table = decoded.table
     resolution = resolve_table(table, config.vote, raters)
-    quality = panel = None
+    names, quality, panel = (), None, None
     if config.quality:
         traits = decoded.traits.traits(table)
         quality = judge_quality_counts(table, resolution.graphs, traits, config.vote)
-        panel = panel_counts(table, traits)
+        names, panel = traits.names, panel_counts(table, traits)
     ends = tuple(map(line_end, decoded.opened, resolution.rankings))
     num_prefix = tuple([line.num_prefix for line in decoded.opened])
-    return ResolvedBatch(num_prefix, ends, decoded.digests, resolution.sums, resolution.counts, quality, panel)
+    return ResolvedBatch(num_prefix, ends, decoded.digests, resolution.sums, resolution.counts, names, quality, panel)
 
 
 class _DecodedBatch(NamedTuple):

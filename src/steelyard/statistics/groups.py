@@ -199,7 +199,10 @@ class PromptUnits:
 
     def unit(self, prompt: Prompt) -> int:
         """Return the unit of a prompt."""
-        names = _names(prompt)
+        return self.of_names(_names(prompt))
+
+    def of_names(self, names: Sequence[str]) -> int:
+        """Return the unit of the prompt with these `prompt_names`."""
         unit = next((self._unit[name] for name in names if name in self._unit), self._num_units)
         self._num_units = max(self._num_units, unit + 1)
         for name in names:
