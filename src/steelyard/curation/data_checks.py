@@ -168,9 +168,9 @@ class LabelledPairs(NamedTuple):
 def labelled_pairs(cases: Sequence[Case], choice: PairChoice | None) -> LabelledPairs:
     """Return the pairs of all cases."""
     rows = [(place, pair.better, pair.worse) for place, case in enumerate(cases) for pair in pairs_of(case, choice)]
-    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    case, better, worse = np.array(rows, np.int64).reshape(-1, 3).T
     unit = number_units(units_of(list(map(prompt_names, cases))))
-    return LabelledPairs(*columns, unit[columns[0]])
+    return LabelledPairs(case, better, worse, unit[case])
 
 
 def label_margins(cases: Sequence[Case], pairs: LabelledPairs, scores: Iterable[Scores]) -> Floats:
