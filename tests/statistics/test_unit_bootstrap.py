@@ -158,7 +158,7 @@ def test_entries_of_one_unit_are_drawn_together():
     # A hundred units of one entry each give about 0.5 +- 0.1.
     right = np.arange(100) < 50
     whole = selection_shares((~right).astype(int), np.ones((100, 1)), right, seed=0).of(0)
-    assert (whole.low, whole.high) == (pytest.approx(0.0, abs=0.01), pytest.approx(1.0, abs=0.01))
+    assert (whole.low, whole.high) == (pytest.approx(0.0, abs=0.02), pytest.approx(1.0, abs=0.02))
     apart = selection_shares(np.arange(100), np.ones((100, 1)), right, seed=0).of(0)
     assert 0.38 <= apart.low < apart.high <= 0.62
 
@@ -250,5 +250,10 @@ def test_a_sample_of_equal_weights_is_a_plain_one_and_unequal_weights_are_fewer_
     found = weighted_sample(np.array([3.0, 1.0, 1.0, 1.0, 0.0]))
     assert found.units == pytest.approx(3)
     assert found.inflation == pytest.approx(2)
+    # Of the heavy unit and one light unit right, two are events at most: the light one's part is that of four equal.
+    events = weighted_sample(np.array([3.0, 1.0, 1.0, 1.0]), np.array([3.0, 1.0, 0.0, 0.0])).events
+    assert events is not None
+    part = (np.array([3, 1, 1, 1]) / 6 * np.array([3, 5, 5, 5]) / 6) ** 2
+    assert events[0] / events[1] == pytest.approx((part[0] + part[1]) / (part[2] + part[3]))
     fourth = (1 / 16 + 3 / 1296) / (1 / 3) ** 2
     assert found.freedom == pytest.approx(min((9 / 16) / (fourth / 2 + 1 / 16), 2))

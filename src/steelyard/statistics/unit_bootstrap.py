@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from steelyard.core.numerics import Booleans, Floats, Integers, generator, ratio
 from steelyard.statistics.agreement import beyond_chance, linear_effect
-from steelyard.statistics.bootstrap import draw_counts, draw_weights
+from steelyard.statistics.bootstrap import draw_counts, draw_weights, one_group
 from steelyard.statistics.distinct import distinct_rows
+from steelyard.statistics.groups import UnitWeights, evidence_of_groups
 from steelyard.statistics.intervals import SHARE, Estimate, Evidence, difference, interval, one_sample
 
 MOST_UNITS = 2048
@@ -35,7 +36,6 @@ _MOST_CELLS = 2_000_000
 _COLUMNS_AT_A_TIME = 512
 _SELECTION_RESAMPLES = 2000
 _SHARE_RESAMPLES = 1000
-_LEAST = 1e-13
 
 Group = tuple[str, ...]
 
@@ -184,31 +184,38 @@ def _unit_weights(seed: int, num_resamples: int, num_units: int) -> NDArray[np.f
     return weights
 
 
-def weighted_sample(weights: Floats) -> Evidence:
+def weighted_sample(weights: Floats, successes: Floats | None = None) -> Evidence:
     """Return the effective sample of a ratio over units with these denominators, drawn whole with replacement.
 
-    `groups.evidence_of_groups` has the same formulas for strata.
+    ``successes``: the numerators, if the ratio is a share. Both have shape (unit,).
     """
-    shares = weights[weights > 0] / max(float(weights.sum()), _LEAST)
-    if len(shares) < 2:
-        return one_sample(float(len(shares)))
-    second, third, fourth = (float((shares**power).sum()) for power in (2, 3, 4))
-    lost = fourth / second**2 * (1 - 2 / len(shares)) + 1 / len(shares) ** 2
-    remaining = max(1 - 2 * third / second + second, _LEAST)
-    freedom = min((1 - 1 / len(shares)) ** 2 / lost, max(1 / second - 1, 1.0))
-    return Evidence(1 / second, freedom, 1 / remaining)
+    used = np.flatnonzero(weights > 0)
+    if len(used) < 2:
+        return one_sample(float(len(used)))
+    row, number = np.arange(len(used)), float(len(used))
+    units = UnitWeights(
+        row,
+        one_group(len(used)),
+        weights[used],
+        one_group(len(used)),
+        np.ones_like(row),
+        None if successes is None else successes[used],
+    )
+    evidence = evidence_of_groups(units, np.array([number]), 0)
+    # n of n units are drawn here, which has (n - 1) / n of the variance.
+    return evidence._replace(inflation=evidence.inflation * number / (number - 1))
 
 
 def estimate_shares(summed: UnitSums, part: Callable[[Floats], tuple[Floats, Floats]]) -> list[Estimate]:
     """Return several shares; ``part`` maps (…, column) to numerators and denominators, each (…, value).
 
-    The effective sample of each is that of its denominators by unit (`weighted_sample`).
+    The effective sample of each is that of its numerators and denominators by unit (`weighted_sample`).
     """
     denominators = part(summed.point)[1]
     values, drawn = (ratio(*part(sums)) for sums in summed[:2])
-    weights = part(summed.by_unit)[1]
+    successes, weights = part(summed.by_unit)
     return [
-        interval(float(value), drawn[:, place], number, weighted_sample(weights[:, place]), SHARE)
+        interval(float(value), drawn[:, place], number, weighted_sample(weights[:, place], successes[:, place]), SHARE)
         for place, (value, number) in enumerate(zip(values, denominators, strict=True))
     ]
 
@@ -308,7 +315,7 @@ def share_of(unit: Integers, selected: Booleans, right: Booleans, *, seed: int) 
     chunks = draw_counts(random, counts, num_drawn=num_units, num_resamples=_SHARE_RESAMPLES)
     drawn = np.concatenate([chunk @ rows for _, chunk in chunks])
     value = int(num_right.sum()) / int(num_selected.sum())
-    evidence = weighted_sample(num_selected.astype(np.float64))
+    evidence = weighted_sample(num_selected.astype(np.float64), num_right.astype(np.float64))
     return interval(value, ratio(drawn[:, 0], drawn[:, 1]), num_selected.sum(), evidence, SHARE)
 
 
