@@ -38,10 +38,10 @@ def folder(tmp_path_factory):
     (made / "table.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     (made / "blank.jsonl").write_text("\n \n", encoding="utf-8")
     (made / "packed.jsonl").write_bytes(gzip.compress((made / "sim" / "cases.jsonl").read_bytes())[:-9])
-    (made / "wide.jsonl").write_bytes((made / "sim" / "cases.jsonl").read_text("utf-8").encode("utf-16"))
+    (made / "wide.jsonl").write_bytes((made / "sim" / "cases.jsonl").read_text("utf-8").encode("utf-16-le"))
     (made / "array.jsonl").write_text("[" + ",".join([json.dumps(ONE_LINE)] * 2) + "]", encoding="utf-8")
     (made / "deep.jsonl").write_text('{"a": ' + "[" * 10**5 + "]" * 10**5 + "}", encoding="utf-8")
-    (made / "deep.toml").write_bytes(b"\xff\xfea\x00")
+    (made / "deep.toml").write_bytes("seed = 3".encode("utf-16-le"))
     (made / "loop").symlink_to("loop")
     (made / "latin.jsonl").write_bytes(json.dumps(ONE_LINE).encode() + b"\xe9\n")
     return made
@@ -55,12 +55,12 @@ MISTAKES = {
     "resolve latin.jsonl --out out": ["latin.jsonl:1", "UTF-8"],
     "score blank.jsonl --model longer --out out": ["blank.jsonl: the file has blank lines only"],
     "merge sim/cases.jsonl packed.jsonl --out out": ["packed.jsonl: the gzip file is cut off", "do: copy or download"],
-    "split wide.jsonl --out out": ["wide.jsonl: this is UTF-16, not text in UTF-8", "do: convert it: iconv"],
+    "split wide.jsonl --out out": ["wide.jsonl: this is UTF-16LE, not text in UTF-8", "do: convert it: iconv"],
     "split array.jsonl --out out": ["array.jsonl:1: an array where a case should be", "steelyard convert IN OUT"],
     "convert deep.jsonl out.jsonl": ["deep.jsonl:1: lists within lists, too deep to be read"],
     "evaluate --bench deep.jsonl --model longer --out out": ["deep.jsonl:1: lists within lists, too deep"],
-    "run deep.toml": ["deep.toml: this is UTF-16, not text in UTF-8"],
-    "ablate deep.toml --out out": ["deep.toml: this is UTF-16, not text in UTF-8"],
+    "run deep.toml": ["deep.toml: this is UTF-16LE, not text in UTF-8"],
+    "ablate deep.toml --out out": ["deep.toml: this is UTF-16LE, not text in UTF-8"],
     "report loop --out out.html": ["loop: this folder holds no finished run"],
     "leaderboard resolved loop --out out": ["resolved: the folder holds a run of resolve"],
     "report sim/cases.jsonl --out out.html": ["sim/cases.jsonl: this is a file", "do: name the --out folder"],

@@ -75,12 +75,12 @@ def test_the_first_bad_byte_is_named():
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        ("{}".encode("utf-16"), "UTF-16"),
+        ("{\n}".encode("utf-16-le"), "UTF-16LE"),
         (b"PAR1", "Parquet"),
         (b"PK\x03\x04", "a zip archive"),
         (gzip.compress(b"PK\x03\x04", mtime=0), "a zip archive"),
     ],
-    ids=["utf-16", "parquet", "zip", "zip in gzip"],
+    ids=["utf-16 without a mark", "parquet", "zip", "zip in gzip"],
 )
 def test_a_file_that_is_no_text_is_named_for_what_it_is(tmp_path, content, found):
     path = tmp_path / "f.jsonl"

@@ -13,7 +13,7 @@ import pytest
 
 from steelyard.core.errors import FileError, RecordError
 from steelyard.io.json_text import decode_list
-from steelyard.io.rows import QUOTES_AS_TEXT, read_rows, write_rows
+from steelyard.io.rows import QUOTES_AS_TEXT, TextForm, read_rows, write_rows
 
 ROWS = [{"prompt": "你好", "n": 1}, {"prompt": "שלום", "n": 2}]
 
@@ -141,7 +141,6 @@ def test_a_table_of_a_header_alone_is_an_error(tmp_path):
         ("cp949", "\ud55c\uad6d\uc758 \uc218\ub3c4\ub294 \uc5b4\ub514\uc785\ub2c8\uae4c"),
         ("cp1251", "\u041a\u0430\u043a\u0430\u044f \u0441\u0442\u043e\u043b\u0438\u0446\u0430"),
         ("cp1256", "\u0645\u0627 \u0647\u064a \u0639\u0627\u0635\u0645\u0629 \u0645\u0635\u0631"),
-        ("utf-16", "\u6746\u79e4"),
         ("utf-16-le", "\u6746\u79e4"),
     ],
 )
@@ -164,6 +163,54 @@ def test_a_broken_byte_in_utf8_is_no_other_encoding(tmp_path):
     command = (caught.value.do or "").partition(": ")[2]
     subprocess.run(["sh", "-c", command], check=True)
     assert [row.value["a"] for row in read_rows(tmp_path / "r-utf8.jsonl")] == ["杆秤是什么"] * 9 + [""]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("pack", [lambda content: content, gzip.compress])
+def test_a_byte_order_mark_names_the_encoding(tmp_path, encoding, pack):
+    table, lines, array = (tmp_path / name for name in ("t.tsv", "r.jsonl", "r.json"))
+    table.write_bytes(pack("a\tb\r\n杆秤\tقبان\r\n".encode(encoding)))
+    lines.write_bytes(pack('{"a": "杆秤\u2028"}\n\n{"a": "𠀀"}'.encode(encoding)))
+    array.write_bytes(pack('[\n{"a": "杆秤"}]'.encode(encoding)))
+    assert [row.value for row in read_rows(table)] == [{"a": "杆秤", "b": "قبان"}]
+    assert [(row.place.line, row.value["a"]) for row in read_rows(lines)] == [(1, "杆秤\u2028"), (3, "𠀀")]
+    assert [row.value["a"] for row in read_rows(array)] == ["杆秤"]
+
+
+ENCODED = [
+    ("gbk", "杆秤是什么"), ("gb18030", "𠀀杆秤"), ("big5", "桿秤是甚麼"), ("shift_jis", "秤とは何ですか"),
+    ("euc-kr", "저울은 무엇입니까"), ("windows-1256", "ما هو القبان؟"), ("cp1252", "Wägung – naïve"),
+    ("utf-16-le", "秤"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("encoding", "text"), ENCODED)
+def test_text_is_read_from_an_encoding_that_is_named(tmp_path, encoding, text):
+    form = TextForm(encoding=encoding)
+    files = {
+        "t.csv": f'a,b\n"{text}\n{text}",2\n', "t.tsv": f"a\tb\n{text}\t2\n", "r.jsonl": f'{{"a": "{text}"}}\n',
+        "r.json": f'[{{"a": "{text}"}}]', "w.json": f'{{\n"rows": [{{"a": "{text}"}}]}}',
+    }  # fmt: skip
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content.encode(encoding))
+        (row,) = read_rows(tmp_path / name, form)
+        assert row.value["a"] == (f"{text}\n{text}" if name == "t.csv" else text)
+
+
+def test_a_long_file_is_read_from_its_encoding_across_chunks(tmp_path):
+    path, texts = tmp_path / "r.jsonl", [f"{number}" + "秤𠀀" * (number % 7000) for number in range(0, 99000, 997)]
+    path.write_bytes("\n".join(f'{{"a": "{text}"}}' for text in texts).encode("gb18030"))
+    assert [row.value["a"] for row in read_rows(path, TextForm(encoding="gb18030"))] == texts
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "t.csv"])
+def test_bytes_that_the_named_encoding_lacks_are_an_error_with_their_line(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b'{"a": 1}\n' * 9 + '{"a": "杆秤是什么？杆秤是什么？"}\n'.encode("gb18030"))
+    with pytest.raises(FileError, match=rf"{name}:10: this is not utf-8 \(0xb8\)(.|\n)*--set encoding=GB18030"):
+        list(read_rows(path, TextForm(encoding="utf-8")))
+    with pytest.raises(FileError, match=rf"{name}:10: this is not ascii \(0xb8\)(.|\n)*--set encoding=GB18030"):
+        list(read_rows(path, TextForm(encoding="ascii")))
 
 
 DEFECTS = {
@@ -286,8 +333,8 @@ def test_the_marks_of_a_tsv_file_are_decided_by_its_content(tmp_path, content, r
 def test_the_marks_of_a_tsv_file_can_be_set(tmp_path):
     path, warnings = tmp_path / "t.tsv", Counter()
     path.write_text('a\tb\n"x"\t"y ""z"""\n', encoding="utf-8")
-    assert next(read_rows(path, quotes="cells", warnings=warnings)).value == {"a": "x", "b": 'y "z"'}
-    assert next(read_rows(path, quotes="literal", warnings=warnings)).value == {"a": '"x"', "b": '"y ""z"""'}
+    assert next(read_rows(path, TextForm("cells"), warnings=warnings)).value == {"a": "x", "b": 'y "z"'}
+    assert next(read_rows(path, TextForm("literal"), warnings=warnings)).value == {"a": '"x"', "b": '"y ""z"""'}
     assert not warnings
 
 

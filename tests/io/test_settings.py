@@ -20,7 +20,7 @@ def test_settings_are_read_with_the_mark_that_some_editors_leave(tmp_path):
     [
         (b"seed 3", ConfigError, " not valid TOML: Expected '=' after a key"),
         (b'about = "\xe9"', FileError, r"1: byte 10 is not UTF-8 \(0xe9\)"),
-        (b"\xff\xfes\x00", FileError, " this is UTF-16, not text in UTF-8"),
+        ("seed = 3".encode("utf-16-le"), FileError, " this is UTF-16LE, not text in UTF-8"),
         (b"\x1f\x8b\x08", FileError, " the gzip file is cut off"),
     ],
 )

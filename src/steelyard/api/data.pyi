@@ -35,6 +35,7 @@ def convert(
     evidence: Literal["human", "llm", "model"] | None = None,
     ratings_to_judgments: bool = False,
     quotes: Literal["cells", "literal"] | None = None,
+    encoding: str | None = None,
     rows: Literal["joined", "apart"] | None = None,
     settings: Mapping[str, Any] = ...,
     prompt_column: str | Sequence[str] = "prompt",

@@ -11,7 +11,7 @@ from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format, Row
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.column_names import ColumnGuess
-from steelyard.io.rows import Quotes, read_rows
+from steelyard.io.rows import UTF8, TextForm, read_rows
 from steelyard.prompts.taxonomy import read_data
 
 TABLE_KIND = "columns"
@@ -25,13 +25,13 @@ _NAME_COLUMNS = (
 )
 
 
-def recognise(*files: Path, settings: JsonObject | None = None, quotes: Quotes | None = None) -> str:
+def recognise(*files: Path, settings: JsonObject | None = None, form: TextForm = UTF8) -> str:
     """Return the one format that recognises the files' first rows, or that of tables where names tell the columns.
 
-    ``settings`` are those of the format, ``quotes`` that of `read_rows`. Raises KindError where no format does, or
+    ``settings`` are those of the format, ``form`` that of `read_rows`. Raises KindError where no format does, or
     several do.
     """
-    first = _first_rows(files, quotes)
+    first = _first_rows(files, form)
     if not first:
         raise EvidenceError("the file has no rows", where=str(files[0]))
     readers: dict[str, Format] = {kind: build("formats", kind) for kind in kinds("formats")}
@@ -60,17 +60,17 @@ def recognise(*files: Path, settings: JsonObject | None = None, quotes: Quotes |
     raise KindError(problem, where=where, allowed="; ".join(nearest) or "steelyard list formats", do=do)
 
 
-def table_columns(files: Sequence[Path], settings: JsonObject, quotes: Quotes | None = None) -> JsonObject:
+def table_columns(files: Sequence[Path], settings: JsonObject, form: TextForm = UTF8) -> JsonObject:
     """Return the columns of a table that the settings do not name, as its names and first rows tell them."""
     # Settings that contradict each other are refused before the files are read.
     build("formats", TABLE_KIND, settings)
-    guess = ColumnGuess(_first_rows(files, quotes), settings)
+    guess = ColumnGuess(_first_rows(files, form), settings)
     guess.complete()
     return {key: value for key, value in guess.settings.items() if settings.get(key) != value}
 
 
-def _first_rows(files: Sequence[Path], quotes: Quotes | None) -> list[JsonObject]:
-    rows = chain.from_iterable(read_rows(file, quotes=quotes) for file in files)
+def _first_rows(files: Sequence[Path], form: TextForm) -> list[JsonObject]:
+    rows = chain.from_iterable(read_rows(file, form) for file in files)
     return [row.value for row in islice(rows, _ROWS_LOOKED_AT)]
 
 

@@ -7,7 +7,7 @@ import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from steelyard.core.errors import FileError
 
@@ -53,14 +53,14 @@ def compression_of(path: Path) -> Compression | None:
     return next((kind for kind in _KINDS if start.startswith(kind.magic)), None)
 
 
-def open_unpacked(path: Path) -> BinaryIO:
+def open_unpacked(path: Path) -> io.BufferedReader:
     """Open a file for reading its bytes, unpacked as they are read.
 
     Reading raises FileError where an archive is broken, cut off, or unpacks to over 500 times its size.
     """
     kind = compression_of(path)
     if kind is None:
-        return path.open("rb", buffering=_READ_AHEAD_BYTES)
+        return io.BufferedReader(io.FileIO(path), _READ_AHEAD_BYTES)
     return io.BufferedReader(_Unpacked(path, kind), _READ_AHEAD_BYTES)
 
 

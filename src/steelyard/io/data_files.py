@@ -81,9 +81,9 @@ def find_case_files(*paths: Path) -> tuple[Path, ...]:
     return expand_inputs(paths, CASE_SUFFIXES, what="case file", do=do)
 
 
-def case_roles(files: Sequence[Path]) -> dict[str, Path]:
-    """Return case files by their roles in a run's record: ``cases``, or ``cases.1``, ``cases.2`` …"""
-    return {"cases": files[0]} if len(files) == 1 else {f"cases.{number}": path for number, path in enumerate(files, 1)}
+def case_roles(files: Sequence[Path], role: str = "cases") -> dict[str, Path]:
+    """Return files by their roles in a run's record: ``cases``, or ``cases.1``, ``cases.2`` …"""
+    return {role: files[0]} if len(files) == 1 else {f"{role}.{number}": path for number, path in enumerate(files, 1)}
 
 
 def is_pattern(path: Path) -> bool:

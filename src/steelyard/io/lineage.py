@@ -39,9 +39,9 @@ def is_dataset_name(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and not any(part in name for part in ("--", "..")) and not name.endswith(".git")
 
 
-def check_dataset_name(name: str, *, where: str) -> None:
-    """Raise ConfigError for a name that the Hub would refuse."""
-    if not is_dataset_name(name):
+def check_dataset_name(name: str | None, *, where: str) -> None:
+    """Raise ConfigError for a name that the Hub would refuse; null passes."""
+    if name is not None and not is_dataset_name(name):
         allowed = (
             "OWNER/NAME of the Hugging Face Hub, such as allenai/reward-bench, or the name of a canonical data set"
         )

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from steelyard.core.config import parse_toml
 from steelyard.core.errors import FileError, Place
 from steelyard.core.types import JsonObject
-from steelyard.io.compression import compression_of, open_unpacked
-from steelyard.io.encodings import BYTE_ORDER_MARK, check_utf8, conversion_command, wide_encoding
+from steelyard.io.compression import open_unpacked
+from steelyard.io.encodings import BYTE_ORDER_MARK, check_narrow, check_utf8, is_plain_text, open_text
 
 MAX_LINE_BYTES = 64 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
@@ -54,7 +54,7 @@ class LineRange(NamedTuple):
     """Consecutive lines of one file by their place: what a worker is sent where it can read the file itself.
 
     ``number`` is the 1-based number of the first line; ``num_lines`` counts the lines that are not blank. ``content``
-    holds the lines of a compressed file, which cannot be read from its middle.
+    holds the lines of a file that cannot be read from its middle: a compressed one, or one in UTF-16.
     """
 
     file: str
@@ -78,7 +78,7 @@ class LineRange(NamedTuple):
 
 
 class LineRanges:
-    """Cuts a file into ranges of lines from its start, without keeping the lines of a file that is not compressed.
+    """Cuts a file into ranges of lines from its start, without keeping the lines of a plain file.
 
     Raises FileError with the line that is too long, and for a file that is not text.
     """
@@ -87,7 +87,7 @@ class LineRanges:
         check_text(path)
         self._path = path
         self._lines = _raw_lines(path, MAX_LINE_BYTES)
-        self._is_packed = compression_of(path) is not None
+        self._is_plain = is_plain_text(path)
         self._number, self._start = 1, 0
 
     def take(self, num_lines: int, *, max_bytes: float = inf) -> LineRange:
@@ -99,8 +99,8 @@ class LineRanges:
             num_taken += bool(text) and not text.isspace()
             self._number += 1
             self._start += len(line)
-            content += line if self._is_packed else b""
-        packed = bytes(content) if self._is_packed else None
+            content += b"" if self._is_plain else line
+        packed = None if self._is_plain else bytes(content)
         return LineRange(str(self._path), number, start, self._start - start, num_taken, packed)
 
 
@@ -133,8 +133,11 @@ def check_regular(path: Path) -> None:
         raise FileError(f"this is a {kind}, not a file", where=str(path), do=do)
 
 
-def check_text(path: Path) -> None:
-    """Raise FileError for what `check_readable` refuses, and for a file whose content begins like a binary format."""
+def check_text(path: Path, encoding: str | None = None) -> None:
+    """Raise FileError for what `check_readable` refuses, and for a file whose content begins like a binary format.
+
+    ``encoding`` is that of `open_text`, here and below.
+    """
     check_readable(path)
     with open_unpacked(path) as file:
         start = file.read(_START_BYTES)
@@ -146,21 +149,22 @@ def check_text(path: Path) -> None:
     if start[_TAR_MARK] == b"ustar":
         do = f"unpack it: tar xf {quote(str(path))}"
         raise FileError("this is a tar archive, not text in UTF-8", where=str(path), do=do)
-    if (encoding := wide_encoding(start)) is not None:
-        do = f"convert it: {conversion_command(path, encoding)}"
-        raise FileError(f"this is {encoding}, not text in UTF-8", where=str(path), do=do)
+    if encoding is None:
+        check_narrow(start, path)
 
 
-def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[LineBatch]:
+def read_batches(
+    path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_BYTES, encoding: str | None = None
+) -> Iterator[LineBatch]:
     """Yield the non-blank lines in batches of ``size`` lines; a batch of long lines ends earlier, at 8 MiB.
 
     Raises FileError with the line that is too long, and for a file that is not text or has only blank lines.
     """
-    check_text(path)
+    check_text(path, encoding)
     numbers: list[int] = []
     lines: list[bytes] = []
     num_bytes = num_lines = 0
-    for number, line in numbered_lines(path, max_line_bytes):
+    for number, line in numbered_lines(path, max_line_bytes, encoding=encoding):
         if not line or line.isspace():
             continue
         num_lines += 1
@@ -176,9 +180,9 @@ def read_batches(path: Path, *, size: int = 512, max_line_bytes: int = MAX_LINE_
         raise FileError("the file has blank lines only", where=str(path))
 
 
-def read_lines(path: Path) -> Iterator[tuple[Place, bytes]]:
+def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[Place, bytes]]:
     """Yield each line that is not blank with its place. Raises the errors of `read_batches`."""
-    for batch in read_batches(path):
+    for batch in read_batches(path, encoding=encoding):
         yield from batch.placed()
 
 
@@ -189,9 +193,9 @@ def read_toml(path: Path) -> JsonObject:
     return parse_toml(check_utf8(content, Place(str(path))), where=str(path))
 
 
-def read_whole(path: Path) -> bytes:
-    """Return the content of a text file, unpacked, without a byte order mark."""
-    with open_unpacked(path) as file, bounded_memory(str(path)):
+def read_whole(path: Path, encoding: str | None = None) -> bytes:
+    """Return the content of a text file in UTF-8, unpacked, without a byte order mark."""
+    with open_text(path, encoding) as file, bounded_memory(str(path)):
         return file.read().removeprefix(BYTE_ORDER_MARK)
 
 
@@ -228,9 +232,9 @@ def _start(path: Path) -> bytes:
         return file.read(len(_LFS_POINTER))
 
 
-def _raw_lines(path: Path, max_line_bytes: int) -> Iterator[bytes]:
+def _raw_lines(path: Path, max_line_bytes: int, encoding: str | None = None) -> Iterator[bytes]:
     """Yield every line, unchanged. Raises FileError for one that is too long."""
-    with open_unpacked(path) as file:
+    with open_text(path, encoding) as file:
         number = 0
         while line := file.readline(max_line_bytes + 1):
             number += 1
@@ -240,7 +244,9 @@ def _raw_lines(path: Path, max_line_bytes: int) -> Iterator[bytes]:
             yield line
 
 
-def numbered_lines(path: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(
+    path: Path, max_line_bytes: int = MAX_LINE_BYTES, *, encoding: str | None = None
+) -> Iterator[tuple[int, bytes]]:
     """Yield every line with its number, without a byte order mark. Raises FileError for one that is too long."""
-    for number, raw in enumerate(_raw_lines(path, max_line_bytes), 1):
+    for number, raw in enumerate(_raw_lines(path, max_line_bytes, encoding), 1):
         yield number, raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw

@@ -2,8 +2,9 @@
 
 Files may be compressed (`open_unpacked`). A CSV file is quoted as in RFC 4180, with commas, or with semicolons or
 tabs where its header has those alone. A cell of turns is a list. `_TsvQuotes` decides whether the quotation marks of a
-TSV file enclose its cells. A ``.json`` file may also be one object around a list of rows, whose other texts and
-numbers belong to each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each line.
+TSV file enclose its cells, unless `TextForm` does. A ``.json`` file may also be one object around a list of rows, whose
+other texts and numbers belong to each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each
+line.
 """
 
 import csv
@@ -20,8 +21,8 @@ from steelyard.core.errors import FileError, Place, RecordError, listed, repeate
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject
 from steelyard.io.atomic import atomic_write
-from steelyard.io.compression import data_suffix, open_unpacked
-from steelyard.io.encodings import BYTE_ORDER_MARK, check_utf8
+from steelyard.io.compression import data_suffix
+from steelyard.io.encodings import BYTE_ORDER_MARK, check_utf8, open_text
 from steelyard.io.json_text import decode_json, decode_list
 from steelyard.io.lines import check_text, numbered_lines, read_lines, read_whole
 from steelyard.io.tables import is_parquet, is_saved_dataset, read_table
@@ -39,30 +40,44 @@ ROW_SUFFIXES = (".jsonl", ".json", ".parquet", *_DELIMITERS)
 """The endings of files that `read_rows` reads, compressed or not."""
 
 
-def read_rows(path: Path, *, quotes: Quotes | None = None, warnings: Counter[str] | None = None) -> Iterator[Row]:
+class TextForm(NamedTuple):
+    """The form of text files.
+
+    ``quotes`` tells whether marks enclose the cells of a TSV file, or are text; null decides by its content.
+    ``encoding`` is that of `open_text`: null stands for UTF-8, or for that of a byte order mark.
+    """
+
+    quotes: Quotes | None = None
+    encoding: str | None = None
+
+
+UTF8 = TextForm()
+
+
+def read_rows(path: Path, form: TextForm = UTF8, *, warnings: Counter[str] | None = None) -> Iterator[Row]:
     """Yield the rows of a file or saved dataset. A row of a JSON array is placed by its index.
 
-    ``quotes`` tells whether marks enclose the cells of a TSV file, or are text; null decides by its content, and counts
-    doubtful cells in ``warnings``.
+    Cells of a TSV file with doubtful quotation marks are counted in ``warnings``.
     """
     if is_saved_dataset(path) or is_parquet(path):
         for number, row in enumerate(read_table(path), 1):
             yield Row(Place(str(path), number), row)
         return
-    check_text(path)
+    encoding = form.encoding
+    check_text(path, encoding)
     suffix = data_suffix(path)
     if suffix in _DELIMITERS:
-        yield from _delimited_rows(path, quotes, Counter() if warnings is None else warnings)
-    elif is_array(path):
-        for index, row in enumerate(decode_json(read_whole(path), Place(str(path)), list)):
+        yield from _delimited_rows(path, form, Counter() if warnings is None else warnings)
+    elif is_array(path, encoding):
+        for index, row in enumerate(decode_json(read_whole(path, encoding), Place(str(path)), list)):
             yield _checked_row(row, Place(f"{path}[{index}]"))
-    elif suffix == _TEXT_SUFFIX and not _begins_with_object(path):
-        for place, line in read_lines(path):
+    elif suffix == _TEXT_SUFFIX and not _begins_with_object(path, encoding):
+        for place, line in read_lines(path, encoding):
             yield Row(place, {"prompt": check_utf8(line, place).rstrip("\r\n")})
-    elif suffix == ".json" and (not _begins_with_object(path) or _is_wrapped(path)):
-        yield from _wrapped_rows(path)
+    elif suffix == ".json" and (not _begins_with_object(path, encoding) or _is_wrapped(path, encoding)):
+        yield from _wrapped_rows(path, encoding)
     else:
-        for place, line in read_lines(path):
+        for place, line in read_lines(path, encoding):
             yield _checked_row(decode_json(line, place), place)
 
 
@@ -96,15 +111,15 @@ def write_rows(path: Path, rows: Iterable[JsonObject]) -> int:
     return number
 
 
-def is_array(path: Path) -> bool:
+def is_array(path: Path, encoding: str | None = None) -> bool:
     """Return whether the file is one JSON array rather than one object a line."""
-    with open_unpacked(path) as file:
+    with open_text(path, encoding) as file:
         return file.read(64).removeprefix(BYTE_ORDER_MARK).lstrip()[:1] == b"["
 
 
-def _begins_with_object(path: Path) -> bool:
+def _begins_with_object(path: Path, encoding: str | None) -> bool:
     """Return whether the first line is a JSON object, whole or cut off; false for one that goes on in further lines."""
-    _, line = next(read_lines(path))
+    _, line = next(read_lines(path, encoding))
     if not line.lstrip().startswith(b"{"):
         return False
     try:
@@ -114,9 +129,9 @@ def _begins_with_object(path: Path) -> bool:
         return line.count(b'":') > 1
 
 
-def _is_wrapped(path: Path) -> bool:
+def _is_wrapped(path: Path, encoding: str | None) -> bool:
     """Return whether a file is one line: an object with a list of rows under a usual name, and texts around it."""
-    (_, line), *others = islice(read_lines(path), 2)
+    (_, line), *others = islice(read_lines(path, encoding), 2)
     if others:
         return False
     try:
@@ -127,10 +142,10 @@ def _is_wrapped(path: Path) -> bool:
     return len(lists) == 1 and lists[0] in _ROW_LISTS and isinstance(fields[lists[0]], list)
 
 
-def _wrapped_rows(path: Path) -> Iterator[Row]:
+def _wrapped_rows(path: Path, encoding: str | None) -> Iterator[Row]:
     """Yield the rows of the one list in an object over several lines, each with the texts and numbers around it."""
     place = Place(str(path))
-    whole = decode_json(read_whole(path), place)
+    whole = decode_json(read_whole(path, encoding), place)
     fields = whole if isinstance(whole, dict) else {}
     lists = [key for key, value in fields.items() if isinstance(value, list)]
     if len(lists) != 1:
@@ -150,18 +165,18 @@ def _checked_row(row: Any, place: Place) -> Row:
     return Row(place, row)
 
 
-def _delimited_rows(path: Path, quotes: Quotes | None, warnings: Counter[str]) -> Iterator[Row]:
+def _delimited_rows(path: Path, form: TextForm, warnings: Counter[str]) -> Iterator[Row]:
     """Yield the rows of a table, each placed by its first line. A last column whose name begins with # is a remark.
 
     Raises RecordError for a row whose cells do not match the header, FileError for a header with a repeated name.
     """
-    is_literal = False
+    is_literal, encoding = False, form.encoding
     if _DELIMITERS[data_suffix(path)] == "\t":
-        evidence = _tsv_quotes(path)
-        is_literal = quotes == "literal" or (quotes is None and evidence.is_literal())
-        if is_literal and quotes is None and evidence.num_wrapped:
+        evidence = _tsv_quotes(path, encoding)
+        is_literal = form.quotes == "literal" or (form.quotes is None and evidence.is_literal())
+        if is_literal and form.quotes is None and evidence.num_wrapped:
             warnings[QUOTES_AS_TEXT] += evidence.num_wrapped
-    cells = _literal_cells(path) if is_literal else _quoted_cells(path)
+    cells = _literal_cells(path, encoding) if is_literal else _quoted_cells(path, encoding)
     place, names = next(cells, (Place(str(path)), ()))
     if not names:
         raise FileError("the table has no header", where=place, allowed="a first line of names")
@@ -206,8 +221,8 @@ class _TsvQuotes(NamedTuple):
         return self.is_regular and not self.has_quoted_header and (self.num_lone > 0 or not self.num_doubled)
 
 
-def _tsv_quotes(path: Path) -> _TsvQuotes:
-    lines = (line.rstrip(b"\r\n") for _, line in read_lines(path))
+def _tsv_quotes(path: Path, encoding: str | None) -> _TsvQuotes:
+    lines = (line.rstrip(b"\r\n") for _, line in read_lines(path, encoding))
     header = next(lines).split(b"\t")
     num_tabs = len(header) - 1 - header[-1].startswith(b"#")
     is_regular, counts, mark = not any(b"\r" in name for name in header), Counter[str](), _MARK.encode()
@@ -222,13 +237,13 @@ def _tsv_quotes(path: Path) -> _TsvQuotes:
     return _TsvQuotes(is_quoted, is_regular, counts["doubled"], counts["lone"], counts["wrapped"])
 
 
-def _literal_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
-    for place, line in read_lines(path):
+def _literal_cells(path: Path, encoding: str | None) -> Iterator[tuple[Place, Sequence[str]]]:
+    for place, line in read_lines(path, encoding):
         yield place, check_utf8(line, place).removesuffix("\n").removesuffix("\r").split("\t")
 
 
-def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
-    lines = _text_lines(path)
+def _quoted_cells(path: Path, encoding: str | None) -> Iterator[tuple[Place, Sequence[str]]]:
+    lines = _text_lines(path, encoding)
     first = next(lines, "")
     delimiter = _DELIMITERS[data_suffix(path)]
     if delimiter == "," and "," not in first:
@@ -248,8 +263,8 @@ def _quoted_cells(path: Path) -> Iterator[tuple[Place, Sequence[str]]]:
         ) from error
 
 
-def _text_lines(path: Path) -> Iterator[str]:
+def _text_lines(path: Path, encoding: str | None) -> Iterator[str]:
     """Yield every line with its end, which may also be a carriage return alone."""
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, encoding=encoding):
         # Not `splitlines`, which would also end lines at U+2028.
         yield from io.StringIO(check_utf8(line, Place(str(path), number)), newline="")

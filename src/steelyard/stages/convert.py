@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import ConfigError, KindError, OutputError, RecordError, UserError
+from steelyard.core.errors import ConfigError, FileError, KindError, OutputError, RecordError, UserError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
 from steelyard.core.types import Case, Counts, Input, JsonObject, Run
@@ -30,10 +30,11 @@ from steelyard.evaluation.recognition import TABLE_KIND, recognise, table_column
 from steelyard.io.atomic import part_folder, write_once
 from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, write_cases
 from steelyard.io.compression import data_suffix
-from steelyard.io.data_files import expand_inputs
+from steelyard.io.data_files import case_roles, expand_inputs
+from steelyard.io.encodings import EncodingError, check_encoding
 from steelyard.io.lineage import check_dataset_name, record_folder, source_datasets
 from steelyard.io.progress import log, track
-from steelyard.io.rows import ROW_SUFFIXES, Quotes, is_array, read_rows, write_rows
+from steelyard.io.rows import ROW_SUFFIXES, Quotes, TextForm, is_array, read_rows, write_rows
 from steelyard.io.run_folder import (
     Result,
     file_hash,
@@ -42,6 +43,7 @@ from steelyard.io.run_folder import (
     run_stage,
     write_file_record,
 )
+from steelyard.io.tables import is_parquet
 from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
@@ -72,6 +74,8 @@ class Config(BaseConfig, frozen=True):
     """Derive judgments from ratings. Equal ratings give no judgment."""
     quotes: Quotes | None = None
     """Quotation marks of a TSV file: around cells (cells), or text (literal). Default: by its header and its cells."""
+    encoding: str | None = None
+    """The encoding of text files, such as gb18030, big5 or cp1252. Default: UTF-8, or by a byte order mark."""
     rows: Literal["joined", "apart"] | None = None
     """Rows of one prompt: a case (joined), or a case each (apart). Default: joined, for pairs and votes."""
     settings: JsonObject = {}  # noqa: RUF012  msgspec copies the default
@@ -105,8 +109,8 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     An ``out`` with equal content stays unchanged. Raises KindError when the format is not recognised,
     OutputError when ``out`` holds anything else, RecordError for a broken row.
     """
-    if config.dataset_name is not None:
-        check_dataset_name(config.dataset_name, where="dataset_name")
+    check_dataset_name(config.dataset_name, where="dataset_name")
+    check_encoding(config.encoding, where="encoding")
     if out.is_dir():
         raise OutputError("there is a folder of this name", where=str(out), do="name a file")
     # A text file is read where it is named: in a folder it could be a licence or a note.
@@ -117,7 +121,9 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         log(f"{out} is written already: equal input and settings")
         return known
     started, tally = time.monotonic(), ConversionTally()
-    done = _write_once(files, source.name, out, config, tally, force=force)
+    done, is_new = write_once(out, lambda place: _convert(files, source.name, place, config, tally), force=force)
+    if not is_new:
+        log(f"{out} is written already: equal input and settings")
     _write_record(files, out, config, done, tally, seconds=time.monotonic() - started)
     return done
 
@@ -133,8 +139,8 @@ def convert_stage(
     if config.to_kind not in (None, OWN_KIND):
         problem = f"a stage that writes the format {config.to_kind!r}"
         raise ConfigError(problem, where="to_kind", allowed=OWN_KIND, do="leave to_kind away")
-    if config.dataset_name is not None:
-        check_dataset_name(config.dataset_name, where="dataset_name")
+    check_dataset_name(config.dataset_name, where="dataset_name")
+    check_encoding(config.encoding, where="encoding")
     data_files = expand_inputs(files, ROW_SUFFIXES, what="data file", do="check the path and the names")
 
     def write(result: Result) -> None:
@@ -145,18 +151,20 @@ def convert_stage(
         result.summary = _summary(data_files, config, done, tally)
         result.datasets = _datasets(data_files, config)
 
-    roles = _roles(data_files)
-    return run_stage(out, "convert", Run[ConversionSummary], write, config=config, inputs=roles, force=force)
+    inputs = case_roles(data_files, "source")
+    return run_stage(out, "convert", Run[ConversionSummary], write, config=config, inputs=inputs, force=force)
 
 
-def _write_once(
-    files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally, *, force: bool
-) -> Conversion:
-    """Write ``out``; one with equal content stays. Raises OutputError where it holds something else."""
-    done, is_new = write_once(out, lambda place: _convert(files, name, place, config, tally), force=force)
-    if not is_new:
-        log(f"{out} is written already: equal input and settings")
-    return done
+@contextmanager
+def _encoding_as_setting() -> Iterator[None]:
+    """Name the setting ``encoding`` in the error for a file of another encoding: no other verb has it."""
+    try:
+        yield
+    except EncodingError as error:
+        if error.encoding is None:
+            raise
+        do = f"say its encoding, here {error.encoding}, and check the texts: --set encoding={error.encoding}"
+        raise FileError(error.problem, where=error.where, do=do) from error
 
 
 def _recorded(files: Sequence[Path], out: Path, config: Config) -> Conversion | None:
@@ -165,7 +173,7 @@ def _recorded(files: Sequence[Path], out: Path, config: Config) -> Conversion | 
         run = read_run(record_folder(out), Run[ConversionSummary])
     except UserError:
         return None
-    inputs = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in _roles(files).items()}
+    inputs = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in case_roles(files, "source").items()}
     same = (msgspec.to_builtins(config), inputs, installed_versions())
     if (run.config, run.inputs, run.versions) != same or not out.is_file() or run.outputs != {out.name: file_hash(out)}:
         return None
@@ -189,7 +197,9 @@ def _write_record(
     run = Run(
         stage="convert",
         config=msgspec.to_builtins(config),
-        inputs={role: Input(path=str(path), sha256=file_hash(path)) for role, path in _roles(files).items()},
+        inputs={
+            role: Input(path=str(path), sha256=file_hash(path)) for role, path in case_roles(files, "source").items()
+        },
         outputs={out.name: file_hash(out)},
         versions=installed_versions(),
         counts=Counts(num_in=done.num_rows, num_used=done.num_rows, noted=done.noted),
@@ -224,33 +234,31 @@ def _datasets(files: Sequence[Path], config: Config) -> tuple[str, ...]:
     return source_datasets((path, file_hash(path)) for path in files)
 
 
-def _roles(files: Sequence[Path]) -> dict[str, Path]:
-    return (
-        {"source": files[0]} if len(files) == 1 else {f"source.{number}": file for number, file in enumerate(files, 1)}
-    )
-
-
 def _size(path: Path) -> int:
     """Return the bytes of a file, or of the files of a dataset saved to disk."""
     return sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file())
 
 
+@_encoding_as_setting()
 def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally: ConversionTally) -> Conversion:
     is_to_cases = config.to_kind in (None, OWN_KIND)
     read_settings = config.settings if is_to_cases else {}
-    from_kind = config.from_kind or recognise(*files, settings=read_settings, quotes=config.quotes)
-    to_kind = _target(from_kind, files, out, config)
+    form = TextForm(config.quotes, config.encoding)
+    from_kind = config.from_kind or recognise(*files, settings=read_settings, form=form)
+    to_kind = _target(from_kind, files, out, config, form)
     if to_kind == OWN_KIND and out.suffix not in CASE_SUFFIXES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
     warnings: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     taken: Counter[str] = Counter()
     is_read_in = to_kind == OWN_KIND
-    columns = table_columns(files, read_settings, config.quotes) if from_kind == TABLE_KIND else {}
+    columns = table_columns(files, read_settings, form) if from_kind == TABLE_KIND else {}
     reader: Format = build("formats", from_kind, read_settings | columns)
     writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
     with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
-        read = _counted(_read(files, from_kind, reader, warnings, tally, quotes=config.quotes), taken, "rows")
+        is_own = from_kind == OWN_KIND
+        read = _read(files, form, reader=reader, is_own=is_own, warnings=warnings, tally=tally)
+        read = _counted(read, taken, "rows")
         if store is not None:
             read = _joined(track(read, f"reading {name}"), store, reader, warnings)
         elif reader.has_evidence_rows:
@@ -322,32 +330,33 @@ def _write_foreign(out: Path, rows: Iterable[JsonObject]) -> int:
 
 def _read(
     files: Sequence[Path],
-    kind: str,
+    form: TextForm,
+    *,
     reader: Format,
+    is_own: bool,
     warnings: Counter[str],
     tally: ConversionTally,
-    *,
-    quotes: Quotes | None,
 ) -> Iterator[Case]:
-    if kind == OWN_KIND and all(data_suffix(file) in CASE_SUFFIXES and not _is_array(file) for file in files):
+    are_lines = all(data_suffix(file) in CASE_SUFFIXES and not _is_array(file, form) for file in files)
+    if is_own and form.encoding is None and are_lines:
         return read_case_files(files)
-    read = chain.from_iterable(read_rows(file, quotes=quotes, warnings=warnings) for file in files)
+    read = chain.from_iterable(read_rows(file, form, warnings=warnings) for file in files)
     rows = count_pictures(tally.rows(read), warnings)
     return count_blanks(reader.read(rows, warnings), warnings)
 
 
-def _is_array(file: Path) -> bool:
+def _is_array(file: Path, form: TextForm) -> bool:
     """Return whether the input is one JSON array; a dataset saved to disk is none."""
-    return file.is_file() and is_array(file)
+    return file.is_file() and not is_parquet(file) and is_array(file, form.encoding)
 
 
-def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config) -> str:
+def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, form: TextForm) -> str:
     if config.to_kind is not None:
         return config.to_kind
-    is_other = len(files) > 1 or files[0].suffix != out.suffix or _is_array(files[0])
+    is_other = len(files) > 1 or files[0].suffix != out.suffix or _is_array(files[0], form)
     changes_file = is_other and out.suffix in CASE_SUFFIXES
     changes_evidence = config.ratings_to_judgments or config.evidence is not None or config.rows == "joined"
-    if from_kind == OWN_KIND and not changes_file and not changes_evidence:
+    if from_kind == OWN_KIND and not changes_file and not changes_evidence and config.encoding is None:
         raise KindError(
             "no format to write is named for a case file",
             where=str(out),
