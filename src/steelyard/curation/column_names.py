@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from steelyard.core.types import JsonObject
+from steelyard.curation.nested_columns import has_column
 from steelyard.curation.verdict_labels import LABELS, choice_of, label_word, named_side
 
 _PROMPTS = (
@@ -83,13 +84,25 @@ _KNOWN: tuple[JsonObject, ...] = (
     },
     # Arena 55k of LMSYS: lists of turns as JSON text, and a column of 0 and 1 for each vote.
     {
-        "prompt_column": "prompt", "first_column": "response_a", "second_column": "response_b",
+        "prompt_column": ["prompt"], "first_column": "response_a", "second_column": "response_b",
         "label_column": ["winner_model_a", "winner_model_b"], "tie_column": "winner_tie",
         "author_column": ["model_a", "model_b"],
     },
+    # OpenAI's comparisons of summaries (openai/summarize_from_feedback): choice counts from 0.
+    {
+        "prompt_column": ["info.post", "info.article"], "first_column": "summaries.0.text",
+        "second_column": "summaries.1.text", "label_column": "choice", "labels": {"0": "left", "1": "right"},
+        "author_column": ["summaries.0.policy", "summaries.1.policy"], "judge_column": "worker",
+        "batch_column": "batch",
+    },
+    # OpenAI's ratings of one summary each, beside those comparisons.
+    {
+        "prompt_column": ["info.post", "info.article"], "response_column": "summary.text",
+        "rating_column": "summary.axes.overall", "author_column": "summary.policy", "judge_column": "worker",
+    },
     # SHP of Stanford: 1 is the first answer, 0 the second.
     {
-        "prompt_column": "history", "first_column": "human_ref_A", "second_column": "human_ref_B",
+        "prompt_column": ["history"], "first_column": "human_ref_A", "second_column": "human_ref_B",
         "label_column": "labels", "labels": {"1": "left", "0": "right"},
     },
 )  # fmt: skip
@@ -151,8 +164,8 @@ class ColumnGuess:
     def suggest(self) -> None:
         """Add the columns that names and cells make likely, for a command that the user checks.
 
-        Labels of 0 and 1 get a meaning: as the columns are numbered, else 1 for the first answer. So do numbers on both
-        sides of 0: those below for the first answer.
+        Labels of 0 and 1 get a meaning: as the columns are numbered, else 1 for the first answer; beside 2, 0 is a tie.
+        So do numbers on both sides of 0: those below for the first answer.
         """
         if not self._has_answers():
             self._add_answers(is_sure=False)
@@ -164,6 +177,8 @@ class ColumnGuess:
             if "0" in values and values <= {"0", "1"}:
                 from_zero = str(self.settings["first_column"]).endswith("0")
                 self.settings["labels"] = {"0": "left", "1": "right"} if from_zero else {"1": "left", "0": "right"}
+            elif "0" in values and values <= {"0", "1", "2"}:
+                self.settings["labels"] = {"0": "tie", "1": "left", "2": "right"}
             elif any(re.fullmatch(r"-\d+", value) for value in values):
                 signs = ((value, -1 if value.startswith("-") else value != "0") for value in sorted(values))
                 sides = {-1: "left", False: "tie", True: "right"}
@@ -187,7 +202,7 @@ class ColumnGuess:
             self.settings.update(published)
             return
         free = set(self._free(_is_answer))
-        pairs = {*free, *self._free(lambda value: isinstance(value, list))}
+        pairs = set(self._free(lambda value: _is_answer(value) or isinstance(value, list)))
         for better, worse in _PAIRS:
             columns = [self._by_word.get(word) for word in (better, worse)]
             if pairs.issuperset(columns):
@@ -214,13 +229,18 @@ class ColumnGuess:
 
     def _published(self) -> JsonObject | None:
         """Return the settings of the published table that has these columns."""
-        names = set(self._by_word.values())
         for known in _KNOWN:
-            columns = [value for key, value in known.items() if key.endswith("_column")]
-            if names.issuperset(chain.from_iterable([value] if isinstance(value, str) else value for value in columns)):
-                return known
-        is_best_of = names.issuperset(_BEST_OF)
-        return {"response_column": self._groups()["response"], "rating_column": "scores"} if is_best_of else None
+            columns = (value for key, value in known.items() if key.endswith("_column"))
+            wanted, *others = ([value] if isinstance(value, str) else value for value in columns)
+            # Of several columns of prompts, as of posts and of articles, a file may have one.
+            prompts = [name for name in wanted if has_column(self._rows, name)]
+            if bool(prompts) == bool(wanted) and all(
+                has_column(self._rows, name) for name in chain.from_iterable(others)
+            ):
+                return known | {"prompt_column": prompts}
+        if not all(has_column(self._rows, name) for name in _BEST_OF):
+            return None
+        return {"response_column": self._groups()["response"], "rating_column": "scores"}
 
     def _may_hold_evidence(self) -> bool:
         """Return whether a column beside answers could hold a verdict or a rating, by its name or its cells."""

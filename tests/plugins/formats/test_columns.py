@@ -284,5 +284,6 @@ def test_numbers_have_the_meanings_of_the_user_alone():
     assert read([row | {"winner": -1}], settings)[0].judgments[0].verdict == "left"
     with pytest.raises(RecordError, match="unknown label 1"):
         read([row | {"winner": 1}], settings)
-    with pytest.raises(RecordError, match=r"--set labels\.-2=left --set labels\.0=tie --set labels\.2=right"):
+    scale = r"labels\.-2=left --set labels\.-1=left --set labels\.0=tie --set labels\.1=right --set labels\.2=right"
+    with pytest.raises(RecordError, match=scale):
         read([row | {"winner": "-2"}], VOTES)

@@ -28,7 +28,7 @@ def test_a_row_comes_back_as_it_was(row):
 
 
 def test_a_broken_exchange_is_named():
-    with pytest.raises(RecordError, match="f:1 at history: an exchange that is not a pair"):
+    with pytest.raises(RecordError, match="f:1 at history: 'history' is neither pairs"):
         instruction_turns(Row(Place("f", 1), {"instruction": "i", "history": [["q"]]}))
 
 

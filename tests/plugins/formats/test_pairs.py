@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from format_rows import read
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Message, Pair, Response
@@ -143,3 +144,45 @@ def test_what_a_ranking_orders_beyond_the_listed_pairs_is_counted():
     rows = list(pair_rows(case(responses="abc", ranking=ranking, pairs=listed), dropped, IDS))
     assert [(row.better.id, row.worse.id) for row in rows] == [("a", "b"), ("b", "c")]
     assert dropped == {"more than two responses": 1, "ranked pairs that are not listed": 1}
+
+
+EARLIER = [("user", "一"), ("assistant", "二"), ("user", "q")]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [["一", "二"]],
+        '[["一", "二"]]',
+        [{"role": "user", "content": "一"}, {"role": "assistant", "content": "二"}],
+        [{"from": "human", "value": "一"}, {"from": "gpt", "value": "二"}],
+    ],
+)
+@pytest.mark.parametrize("kind", ["trl", "kyara"])
+def test_earlier_turns_beside_a_prompt_are_read(kind, history):
+    row = {"history": history, "prompt": "q", "chosen": "a", "rejected": "b"}
+    (one,), warnings = read(kind, row)
+    assert ([(turn.role, turn.content) for turn in one.prompt.messages], one.prompt.meta) == (EARLIER, None)
+    assert not warnings
+    (one,), _ = read("trl", row | {"system": "s"})
+    assert [turn.role for turn in one.prompt.messages] == ["system", "user", "assistant", "user"]
+
+
+def test_a_history_that_is_a_text_is_counted_and_one_of_another_form_refused():
+    row = {"prompt": "q", "chosen": "a", "rejected": "b"}
+    (one,), warnings = read("trl", row | {"history": "User: hi"})
+    assert (len(one.prompt.messages), one.prompt.meta) == (1, {"history": "User: hi"})
+    assert warnings == {"texts under history, not in the prompt": 1}
+    for empty in (None, "", []):
+        (one,), warnings = read("trl", row | {"history": empty})
+        assert (len(one.prompt.messages), warnings) == (1, {})
+    for broken in ([["q"]], [["q", 1]], {"q": "a"}, [1], 5):
+        with pytest.raises(RecordError, match=r"^f\.jsonl:1 at history: 'history' is neither pairs"):
+            read("trl", row | {"history": broken})
+
+
+def test_whole_conversations_hold_their_earlier_turns_themselves():
+    turns = [{"role": role, "content": content} for role, content in (*EARLIER, ("assistant", "a"))]
+    row = {"prompt": "q", "chosen": turns, "rejected": [*turns[:-1], {"role": "assistant", "content": "b"}]}
+    (one,), _ = read("trl", row | {"history": [["一", "二"]]})
+    assert [(turn.role, turn.content) for turn in one.prompt.messages] == EARLIER

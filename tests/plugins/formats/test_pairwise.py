@@ -180,10 +180,10 @@ def test_a_margin_that_is_no_number_is_refused(margin):
         read("trl", {"prompt": "q", "chosen": "a", "rejected": "b", "margin": margin})
 
 
-def test_rows_of_other_formats_are_not_claimed():
+def test_texts_and_lists_of_texts_are_claimed():
     matches = build("formats", "trl").matches
     assert matches({"chosen": "a", "rejected": "b"})
-    assert not matches({"chosen": ["a", "b"], "rejected": ["c"]})
+    assert matches({"prompt": "p", "chosen": ["a", "b"], "rejected": ["c"]})
 
 
 def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt():
@@ -405,7 +405,7 @@ def test_equal_rows_and_equal_answers_are_counted():
     assert len({response.id for response in one.responses}) == 2
 
 
-@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好"]}, {"reject": 3}])
+@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好", 3]}, {"reject": 3}])
 def test_a_field_of_another_type_is_named_with_its_line(change):
     (key,) = change
     with pytest.raises(RecordError, match=rf"^f\.jsonl:2: the row .*{key}"):
@@ -443,7 +443,7 @@ def test_kyara_equal_rows_and_equal_answers_are_counted():
     assert len({response.id for response in one.responses}) == 2
 
 
-@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好"]}, {"rejected": 3}])
+@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好", 3]}, {"rejected": 3}])
 def test_kyara_a_field_of_another_type_is_named_with_its_line(change):
     (key,) = change
     with pytest.raises(RecordError, match=rf"^f\.jsonl:2: the row .*{key}"):

@@ -81,3 +81,40 @@ def test_texts_under_any_name_are_the_answers_of_a_selection():
         ("A", "tie", "B"),
     ]
     assert warnings == {"labels that are not rankings": 1}
+
+
+OLD_ITEM = {"prompt": "什么是秤？", "responses": ["称重的工具。", "乐器。"]}
+
+
+def old(labels, user="u", **keys):
+    """A row of an older version: the labels of a scheme are keys."""
+    return {"id": 7, "user_id": user, "label_annotations": {"better": labels}, "item": OLD_ITEM, **keys}
+
+
+def test_one_label_of_an_older_version_is_a_selection_and_the_rows_come_back():
+    rows = [
+        old({"Response B": "1", "Response A": ""}, "u", span_annotations=[]),
+        old({"A": True}, "v", span_annotations=[]),
+        old({"tie": "tie"}, "w", span_annotations=[]),
+    ]
+    (one,), warnings = read("potato", *rows)
+    texts = {response.id: response.text for response in one.responses}
+    assert [(said.judge, said.verdict, texts[said.left]) for said in one.judgments] == [
+        ("u", "left", "乐器。"),
+        ("v", "left", "称重的工具。"),
+        ("w", "tie", "称重的工具。"),
+    ]
+    assert (one.prompt.id, warnings) == ("7", {})
+    assert write("potato", one)[0] == rows
+
+
+@pytest.mark.parametrize("labels", [{}, {"A": "1", "B": "1"}, {"fluent": "1"}, {"A": "0"}])
+def test_other_labels_of_an_older_version_are_counted(labels):
+    (one,), warnings = read("potato", old(labels))
+    assert (one.judgments, warnings) == ((), {"labels that are not rankings": 1})
+
+
+def test_rows_of_an_older_version_without_their_item_say_how_to_join_them():
+    shown = {"id": "7", "displayed_text": "<b>A.</b> x", "label_annotations": {}, "behavioral_data": {}}
+    with pytest.raises(RecordError, match=r"^f\.jsonl:1: the row lacks 'item'\n.*\n.*under 'item'.* the id of the row"):
+        read("potato", shown)

@@ -169,3 +169,56 @@ def test_what_people_said_of_chosen_and_rejected_counts(tmp_path):
     assert convert(path, tmp_path / "cases.jsonl").from_kind == "argilla"
     (one,) = read_cases(tmp_path / "cases.jsonl")
     assert [(item.judge, item.left, item.right) for item in one.judgments] == [("u1", "rejected", "chosen")]
+
+
+CHOICE = {"instruction": "什么是秤？", "response-1": "称重的工具。", "response-2": "乐器。"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("choose-best", 2), ("choose-best", "2"), ("preference", 2), ("更好的回答", 2)]
+)
+def test_a_number_in_a_question_for_the_best_response_is_its_place(name, value):
+    responses = [{"user_id": "u1", "value": value, "status": "submitted"}]
+    (one,), warnings = read("argilla", CHOICE | {name: responses, f"{name}-suggestion": None})
+    assert (verdicts(one), warnings) == ([("u1", "human", "response-2")], {})
+    (vote,) = one.judgments
+    assert (vote.right, vote.task) == ("response-1", name)
+
+
+def test_the_best_of_several_is_better_than_each_other_one_and_these_are_not_ordered():
+    fields = {"prompt": "q", "response-3": "c", "response-1": "a", "response-2": "b"}
+    answers = {"user_id": ["u1", "u2", "u3"], "value": [1, 3, 2], "status": ["submitted", "submitted", "discarded"]}
+    (one,), warnings = read("argilla", fields | {"choose-best": answers})
+    assert {(item.left, item.right, item.judge, item.verdict) for item in one.judgments} == {
+        ("response-1", "response-2", "u1", "left"), ("response-1", "response-3", "u1", "left"),
+        ("response-3", "response-1", "u2", "left"), ("response-3", "response-2", "u2", "left"),
+    }  # fmt: skip
+    assert warnings == {"responses that were not submitted": 1}
+    written, dropped = write("argilla", one)
+    assert (read("argilla", *written)[0][0].judgments, dropped) == (one.judgments, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("quality", 2), ("choose-best", 3), ("choose-best", 0), ("choose-best", True)]
+)
+def test_a_number_of_no_response_is_no_choice(name, value):
+    (one,), warnings = read("argilla", CHOICE | {name: [{"user_id": "u1", "value": value, "status": "submitted"}]})
+    assert (one.judgments, one.ratings) == ((), ())
+    assert warnings == {"answers that are neither rankings nor ratings of a response": 1}
+
+
+def test_argilla_1_in_its_own_json_lists_the_values_of_each_person():
+    ranking = [{"value": "response-1", "rank": 2}, {"value": "response-2", "rank": 1}]
+    record = {
+        "fields": CHOICE,
+        "responses": [
+            {"user_id": "u1", "status": "submitted", "values": {"best": {"value": ranking}}},
+            {"user_id": "u2", "status": "draft", "values": {"best": {"value": ranking}}},
+        ],
+        "suggestions": [{"question_name": "best", "value": ranking, "agent": "gpt"}],
+        "metadata": {},
+        "external_id": "r7",
+    }
+    (one,), warnings = read("argilla", record)
+    assert sorted(verdicts(one)) == [("gpt", "llm", "response-2"), ("u1", "human", "response-2")]
+    assert (one.prompt.id, warnings) == ("r7", {"responses that were not submitted": 1})

@@ -21,6 +21,8 @@ _SHORT: Mapping[Verdict, tuple[str, ...]] = {
 }
 _EMPTY = (None, "")
 _NOWHERE = Place("the row to write")
+_MOST_STEPS = 10
+"""The largest number of a scale whose meanings an error proposes."""
 
 
 class PromptColumns(NamedTuple):
@@ -134,10 +136,10 @@ class LabelColumns(NamedTuple):
 
     def read(self, row: Row, warnings: Counter[str]) -> Verdict | None:
         """Return the verdict, null where every cell is empty. Raises RecordError for an unknown label."""
-        if self.tie and _is_true(row, self.tie):
+        if self.tie and is_true(row, self.tie):
             return "tie"
         if len(self.columns) > 1:
-            left, right = (_is_true(row, column) for column in self.columns)
+            left, right = (is_true(row, column) for column in self.columns)
             return "left" if left and not right else "right" if right and not left else "tie" if left else None
         column = next(iter(self.columns))
         value = row.value.get(column)
@@ -184,6 +186,21 @@ class LabelColumns(NamedTuple):
         words, placed = chain(self.words, usual, self.answers), Row(_NOWHERE, row)
         return {column: next(word for word in words if self.verdict_of(word, placed) == verdict), **tie}
 
+    def _scale(self, number: int) -> str:
+        """Return the settings of a scale that reaches to the number: its lower half is for the first answer.
+
+        It begins at the negative number, at 0 or at 1, as those that have a meaning already. Of 0, 1 and 2, 0 is a tie.
+        """
+        numbers = [number, *(value for name in self.words if (value := parse_number(name)) is not None)]
+        high = max(abs(int(value)) for value in numbers)
+        low = -high if min(numbers) < 0 else 0 if 0 in numbers else 1
+        middle = (low + high) / 2
+        sides = {
+            step: "left" if step < middle else "right" if step > middle else "tie" for step in range(low, high + 1)
+        }
+        meanings = {0: "tie", 1: "left", 2: "right"} if (low, high) == (0, 2) else sides
+        return " ".join(f"--set labels.{step}={side}" for step, side in meanings.items())
+
     def _unknown(self, value: Any, row: Row) -> RecordError:
         column = next(iter(self.columns))
         columns = " or ".join(map(repr, self.answers))
@@ -191,17 +208,14 @@ class LabelColumns(NamedTuple):
         shown = str(value) if isinstance(value, str | int | float) else None
         known = f"--set labels.{quote(shown)}=left" if shown and shown.strip() and "." not in shown else None
         do = f"say what it means (left, right, tie or none): {known}" if known else None
+        number = parse_number(shown) if known and shown else None
         if value in (0, "0") and not isinstance(value, bool):
             do = (
                 "say what 0 and 1 mean, for 0 is the second answer in some tables, the first or a tie in others: "
                 "--set labels.1=left --set labels.0=right"
             )
-        number = parse_number(shown) if known and shown else None
-        if number is not None and number < 0:
-            do = (
-                "say what the scale means, each number of it, such as: "
-                f"{known} --set labels.0=tie --set labels.{-number:g}=right"
-            )
+        elif number is not None and number in range(-_MOST_STEPS, _MOST_STEPS + 1):
+            do = f"say what the scale means, each number of it, such as: {self._scale(int(number))}"
         return RecordError(
             f"unknown label {value!r}",
             where=row.at(column),
@@ -210,7 +224,7 @@ class LabelColumns(NamedTuple):
         )
 
 
-def _is_true(row: Row, column: str) -> bool:
+def is_true(row: Row, column: str) -> bool:
     """Return whether a cell is true. Raises RecordError for a cell that is neither true, false nor empty."""
     value = row.value.get(column)
     word = str(value).strip().casefold().removesuffix(".0")

@@ -19,6 +19,7 @@ from steelyard.core.types import Case, JsonObject, Message, Pair, Ranking, Ratin
 from steelyard.curation.column_names import prompt_name
 from steelyard.curation.format_support import count_lost
 from steelyard.curation.uniform_columns import MARGIN
+from steelyard.io.json_text import decode_list
 from steelyard.plugins.formats._languages import prompt_cells, prompt_fields
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
@@ -36,6 +37,7 @@ from steelyard.plugins.formats._turns import (
     answer_turns,
     as_turns,
     decoded_turns,
+    earlier_turns,
     field_turns,
     is_text,
     only_question,
@@ -45,7 +47,7 @@ from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 SIDES = ("chosen", "rejected")
 NOT_SEPARABLE = "prompts inside the answers"
 """The counter of written conversations whose prompt a reader would cut elsewhere."""
-_SYSTEM = "system"
+_SYSTEM, _HISTORY = "system", "history"
 ASSISTANT_MARK = "\n\nAssistant:"
 
 
@@ -262,9 +264,10 @@ class PairFormat(NamedTuple):
     ``keys``, ``turn_keys``, ``null_keys`` and ``required`` are those of `RowFormat`. ``fits`` selects the cases to
     write; ``row_of`` returns null for an unfit pair: the whole case is then counted and not written. ``id_key`` is the
     key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted. A text under ``system`` is a
-    system turn, unless the format has its own rule for this key; it is written there where ``has_system_key``. Texts
-    under ``language`` and ``category`` are the prompt's, under the same condition, and are written again; a category of
-    several tiers is not: a column has values of one type.
+    system turn, unless the format has its own rule for this key; it is written there where ``has_system_key``. Earlier
+    turns under ``history`` beside a text under ``prompt`` are turns of the prompt, and texts under ``language`` and
+    ``category`` are the prompt's, under the same condition. These texts are written again, but a category of several
+    tiers is not: a column has values of one type.
     """
 
     kind: str
@@ -281,6 +284,7 @@ class PairFormat(NamedTuple):
     fits: Callable[[Case], bool] = lambda case: True
     id_key: str | None = None
     required: str | None = None
+    better_keys: tuple[str, ...] = (SIDES[0],)
     worse_keys: tuple[str, ...] = (SIDES[1],)
     has_system_key: bool = False
 
@@ -292,6 +296,7 @@ class PairFormat(NamedTuple):
             turn_keys=self.turn_keys,
             turn_fields=self.turn_fields,
             required=self.required,
+            better_keys=self.better_keys,
             worse_keys=self.worse_keys,
             reads_text=self._reads_text,
         )
@@ -316,6 +321,9 @@ class PairFormat(NamedTuple):
             form["id"] = None if fields["id"] == row_id else row_id
         system = None if _SYSTEM in self.keys else row.value.get(_SYSTEM)
         known = [*self.keys]
+        if history := self._history(row, turns, reader.warnings):
+            turns = turns._replace(prompt=(*history, *turns.prompt))
+            known.append(_HISTORY)
         if isinstance(system, str) and system:
             turns = turns._replace(prompt=(Message(role="system", content=system), *turns.prompt))
             known.append(_SYSTEM)
@@ -334,6 +342,16 @@ class PairFormat(NamedTuple):
             pairs=None if margin is None else (Pair(better=better, worse=worse, margin=float(margin)),),
             meta=as_read(self.kind, **form),
         )
+
+    def _history(self, row: Row, turns: PairTurns, warnings: Counter[str]) -> tuple[Message, ...]:
+        """Return the turns under ``history`` before a prompt that is one text; a text is none, and is counted."""
+        value, prompt = row.value.get(_HISTORY), row.value.get("prompt")
+        is_own_key = _HISTORY in self.keys or "prompt" not in self.keys
+        if is_own_key or not isinstance(prompt, str) or [turn.content for turn in turns.prompt] != [prompt]:
+            return ()
+        is_text = isinstance(value, str) and bool(value.strip()) and decode_list(value) is None
+        warnings["texts under history, not in the prompt"] += is_text
+        return () if is_text else earlier_turns(value, row.place, _HISTORY)
 
     def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> list[JsonObject]:
         """Return a row per pair; none for a case that does not fit, which is counted."""

@@ -6,6 +6,7 @@ number. `as_read` records this form in the case's ``meta``, so that the same for
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -201,11 +202,11 @@ class RowFormat(NamedTuple):
     - ``made_keys``: those among them for which ``rows_of`` always makes a value, such as an id;
     - ``turn_keys``: turns, whose other ``turn_fields`` are counted; ``list_keys``: turns that can also be one text.
 
-    A row with a list of worse answers under one of ``worse_keys`` is read as a row for each of them. Where
-    ``has_evidence_rows``, a row is one judgment, rating or answer, and a conversion joins the rows of one prompt.
-    ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one gets ``~2`` and is
-    counted. ``required`` is the shape that the setting ``texts`` requires of all cases. ``reads_text`` says
-    which further texts the format reads, by their key: a prompt's ``meta`` is not written there.
+    A row with lists of answers under one of ``better_keys`` or of ``worse_keys`` is read as a row for each pair of a
+    better and a worse one. Where ``has_evidence_rows``, a row is one judgment, rating or answer, and a conversion joins
+    the rows of one prompt. ``id_scope`` gives the scope in which the written ``id`` of rows is unique: a repeated one
+    gets ``~2`` and is counted. ``required`` is the shape that the setting ``texts`` requires of all cases.
+    ``reads_text`` says which further texts the format reads, by their key: a prompt's ``meta`` is not written there.
     """
 
     kind: str
@@ -221,6 +222,7 @@ class RowFormat(NamedTuple):
     turn_fields: tuple[str, ...] = ROLE_AND_CONTENT
     list_keys: tuple[str, ...] = ()
     group_key: Callable[[Row], object] | None = None
+    better_keys: tuple[str, ...] = ()
     worse_keys: tuple[str, ...] = ()
     has_evidence_rows: bool = False
     id_scope: Callable[[Prompt], Hashable] | None = None
@@ -230,7 +232,8 @@ class RowFormat(NamedTuple):
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows."""
         ids = PromptIds(warnings)
-        rows = chain.from_iterable(map(self._apart, rows)) if self.worse_keys else rows
+        for keys in (self.better_keys, self.worse_keys):
+            rows = chain.from_iterable(map(partial(_apart, keys=keys), rows)) if keys else rows
         for group in ([row] for row in rows) if self.group_key is None else groups_of(rows, self.group_key):
             row = group[0]
             for key in (*self.turn_keys, *self.list_keys):
@@ -241,15 +244,6 @@ class RowFormat(NamedTuple):
                 "turns": turn_keys(row, self.list_keys),
             }
             yield self.parse(CaseReader(self.kind, self.keys, group, ids, warnings, form))
-
-    def _apart(self, row: Row) -> Iterator[Row]:
-        """Yield a row for each worse answer of a list: texts, or lists of turns."""
-        for key in self.worse_keys:
-            items = row.value.get(key)
-            if isinstance(items, list) and items and all(isinstance(item, str | list) for item in items):
-                yield from (Row(row.place, row.value | {key: item}) for item in items)
-                return
-        yield row
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the rows of the cases. Raises ConfigError at the end where cases lack the required shape."""
@@ -272,6 +266,16 @@ class RowFormat(NamedTuple):
             problem = f"{num_others:,} of {num_cases:,} prompts cannot be written as texts"
             do = "leave texts away: all rows are then lists of turns"
             raise ConfigError(problem, where="texts", allowed=self.required, do=do)
+
+
+def _apart(row: Row, keys: Sequence[str]) -> Iterator[Row]:
+    """Yield a row for each answer of a list under one of the keys: texts, or lists of turns."""
+    for key in keys:
+        items = row.value.get(key)
+        if isinstance(items, list) and items and all(isinstance(item, str | list) for item in items):
+            yield from (Row(row.place, row.value | {key: item}) for item in items)
+            return
+    yield row
 
 
 # Formats of one answer per row: consecutive rows of one question are one case. A field under another key belongs to the

@@ -8,10 +8,11 @@ from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import JsonObject, Kind, Message, Verdict
 from steelyard.curation.column_names import LISTS
+from steelyard.curation.nested_columns import is_nested
 from steelyard.io.json_text import decode_list
 from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns, rating_in
 from steelyard.plugins.formats._pairs import cut_turns, parse_number
-from steelyard.plugins.formats._turns import are_conversations, decoded_turns, turns_of
+from steelyard.plugins.formats._turns import are_conversations, decoded_turns, earlier_turns, turns_of
 
 Shape = Literal["pairs", "labelled pairs", "answers"]
 Turns = tuple[Message, ...]
@@ -59,7 +60,9 @@ class TableColumns(NamedTuple):
     def needed(self) -> tuple[str, ...]:
         """Return the columns that every row must have."""
         labels = self.labels.columns if self.labels else ()
-        return (*self.prompt[:1], *self.answers, *labels, *self.ratings)
+        # Of several fields of an object, as of a post or an article, each row may have another one.
+        prompt = () if len(self.prompt) > 1 and is_nested(self.prompt[0]) else self.prompt[:1]
+        return (*prompt, *self.answers, *labels, *self.ratings)
 
     def keys(self) -> tuple[str, ...]:
         """Return all columns."""
@@ -74,6 +77,10 @@ class TableColumns(NamedTuple):
             *filter(None, others),
             *self.fields.names(),
         )
+
+    def dimension(self) -> str | None:
+        """Return the dimension of the ratings: the name of their first column, without the objects around it."""
+        return self.ratings[0].rpartition(".")[2] if self.ratings else None
 
     def values(self, row: Row, warnings: Counter[str]) -> RowValues:
         """Return the values of a row. Raises RecordError for a cell that cannot be read."""
@@ -141,14 +148,8 @@ class TableColumns(NamedTuple):
 
     def _before(self, row: Row) -> Turns:
         """Return the turns before the prompt: the system's and the earlier ones."""
-        value = decoded_list(row.value.get(self.history)) if self.history else None
-        if self.history is None or not value:
-            return self._system(row)
-        turns: list[Any] = []
-        for item in value if isinstance(value, list) else [None]:
-            pair = zip(("user", "assistant"), item, strict=False) if isinstance(item, list) and len(item) == 2 else None
-            turns += [item] if pair is None else [{"role": role, "content": text} for role, text in pair]
-        return (*self._system(row), *turns_of(turns, row.place, self.history, role="user"))
+        history = earlier_turns(row.value.get(self.history), row.place, self.history) if self.history else ()
+        return (*self._system(row), *history)
 
     def _system(self, row: Row) -> Turns:
         text = row.optional_text(self.system) if self.system else None

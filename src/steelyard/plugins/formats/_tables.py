@@ -53,6 +53,7 @@ class TableFormat(NamedTuple):
             parse=self._case,
             rows_of=lambda case, form, dropped: self._rows(case, form, dropped, supports | ids),
             turn_keys=(*self.columns.prompt, *self.columns.answers),
+            better_keys=self.columns.answers[:1] if self.columns.shape == "pairs" else (),
             worse_keys=self.columns.answers[1:] if self.columns.shape == "pairs" else (),
             has_evidence_rows=self.columns.shape != "pairs",
         )
@@ -115,7 +116,7 @@ class TableFormat(NamedTuple):
             response=response,
             rater=rater,
             kind=self.columns.judge_kind,
-            dimension=self.columns.ratings[0],
+            dimension=self.columns.dimension() or "",
             value=value,
             meta=meta,
         )
@@ -195,7 +196,7 @@ class TableFormat(NamedTuple):
         self, case: Case, form: JsonObject, dropped: Counter[str], supports: frozenset[str]
     ) -> Iterator[tuple[RowValues, Any]]:
         """Yield the values of each rating and of each answer without one; of a list or of several columns, of a row."""
-        scale = self.columns.ratings[0] if self.columns.ratings else None
+        scale = self.columns.dimension()
         carried = [rating for rating in case.ratings if (rating.dimension, rating.range) == (scale, None)]
         others = tuple(rating for rating in case.ratings if rating not in carried)
         for rating in carried:

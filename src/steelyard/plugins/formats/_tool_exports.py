@@ -3,7 +3,7 @@
 Argilla on the Hub: version 2 has the columns ``QUESTION.responses``, ``.responses.users``, ``.responses.status`` and
 ``.suggestion`` with ``.suggestion.agent`` (a ranking is a list of names, best first); version 1 has ``QUESTION`` as
 ``{user_id, value, status}``, as lists or a list, and ``QUESTION-suggestion``. Written from the cards of data sets on
-the Hub. Only submitted responses count.
+the Hub. Only submitted responses count. Records of version 1 in its own JSON list the ``values`` of each person.
 
 Label Studio's JSON_MIN is written from ``convert_to_json_min`` in the repository HumanSignal/label-studio-sdk: the
 task's data with the values of each control under its name, and the annotator. Rows of one task follow each other.
@@ -27,8 +27,8 @@ _ANNOTATION = ("annotator", "annotation_id", "created_at", "updated_at", "lead_t
 
 
 def is_flat_record(row: JsonObject) -> bool:
-    """Return whether the row is a record of Argilla in columns."""
-    return "fields" not in row and bool(_questions(row))
+    """Return whether the row is a record of Argilla in columns, or lists the values of each person."""
+    return bool(_listed_values(row)) if "fields" in row else bool(_questions(row))
 
 
 def argilla_record(rows: Sequence[Row], warnings: Counter[str]) -> Row:
@@ -36,9 +36,11 @@ def argilla_record(rows: Sequence[Row], warnings: Counter[str]) -> Row:
     place, row = rows[0]
     if not is_flat_record(row):
         return rows[0]
-    questions = _questions(row)
+    questions = _listed_values(row) or _questions(row)
     names = {key for key in row if not any(_is_of(key, question) for question in questions)} - {*_RECORD}
-    fields = {key: value for key, value in row.items() if key in names and not key.startswith("metadata.")}
+    fields = row.get("fields") or {
+        key: value for key, value in row.items() if key in names and not key.startswith("metadata.")
+    }
     responses = {question: _submitted(answers, fields, warnings) for question, answers in questions.items()}
     suggestions = {
         question: {"value": _value(value, fields), "score": None, "agent": agent}
@@ -72,6 +74,18 @@ def _questions(row: JsonObject) -> dict[str, list[tuple[Any, Any, Any]]]:
     return questions
 
 
+def _listed_values(row: JsonObject) -> dict[str, list[tuple[Any, Any, Any]]]:
+    """Return the same of a record whose responses are a list, one for each person; empty for another one."""
+    questions: dict[str, list[tuple[Any, Any, Any]]] = {}
+    responses = row.get("responses")
+    for each in responses if isinstance(responses, list) and isinstance(row.get("fields"), dict) else ():
+        values = each.get("values") if isinstance(each, dict) else None
+        for question, answer in values.items() if isinstance(values, dict) else ():
+            value = answer.get("value") if isinstance(answer, dict) else answer
+            questions.setdefault(question, []).append((value, each.get("user_id"), each.get("status")))
+    return questions
+
+
 def _zipped(lists: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
     return list(zip_longest(*(each if isinstance(each, list) else () for each in lists)))
 
@@ -90,6 +104,10 @@ def _submitted(answers: Sequence[tuple[Any, Any, Any]], fields: JsonObject, warn
 
 
 def _suggestion(row: JsonObject, question: str) -> tuple[Any, Any]:
+    listed = row.get("suggestions")
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and each.get("question_name") == question:
+            return each.get("value"), each.get("agent")
     metadata = row.get(f"{question}-{_SUGGESTION}-metadata")
     agent = metadata.get("agent") if isinstance(metadata, dict) else row.get(f"{question}.{_SUGGESTION}.agent")
     return row.get(f"{question}.{_SUGGESTION}", row.get(f"{question}-{_SUGGESTION}")), agent

@@ -39,6 +39,25 @@ def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message,
     return tuple(turn for turn in turns if turn is not None)
 
 
+def earlier_turns(value: Any, place: Place, key: str) -> tuple[Message, ...]:
+    """Read the turns before a prompt: pairs of a question and its answer, or turns, as a list or its JSON text.
+
+    None where there are none. Raises RecordError for anything else.
+    """
+    exchanges = decode_list(value) if isinstance(value, str) else value
+    turns: list[Any] = []
+    for item in exchanges if isinstance(exchanges, list) else () if value in (None, "") else (value,):
+        if isinstance(item, list) and len(item) == 2:
+            turns += ({"role": role, "content": text} for role, text in zip(("user", "assistant"), item, strict=True))
+        else:
+            turns.append(item)
+    if None in map(_turn, turns):
+        problem = f"{key!r} is neither pairs of a question and its answer nor turns"
+        allowed = '[["question", "answer"], …], or [{"role": …, "content": …}, …]'
+        raise RecordError(problem, where=place._replace(path=key), allowed=allowed)
+    return turns_of(turns, place, key, role="user") if turns else ()
+
+
 def _turn(turn: Any) -> Message | None:
     if not isinstance(turn, dict):
         return None

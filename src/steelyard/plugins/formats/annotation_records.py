@@ -3,10 +3,11 @@
 Argilla is written from the record's ``to_dict`` in the repository argilla-io/argilla (version 2): ``responses`` is
 ``{question: [{value, user_id}]}``, ``suggestions`` is ``{question: {value, score, agent}}``. A ranking's value is a
 list of ``{value, rank}``, 1 the best, equal ranks a tie: it becomes judgments on all of its pairs, with the question as
-their task. A number is a rating of the response that its question names (``response2-quality``), or of the only one.
-Other answers (labels, texts) are stored with the row and counted. The prompt and the answers are identified by the
-names of the fields; other fields are stored with the row. Records in columns are read too (`_tool_exports`), as are
-Label Studio's rows of JSON_MIN.
+their task. A number is a rating of the response that its question names (``response2-quality``), or of the only one. In
+a question that asks for the best response (``choose-best``), it is the place of that response, from 1. Other answers
+(labels, texts) are stored with the row and counted. The prompt and the answers are identified by the names of the
+fields; other fields are stored with the row. Records in columns are read too (`_tool_exports`), as are Label Studio's
+rows of JSON_MIN.
 
 Label Studio is written from the documentation of the tags Pairwise, Ranker and Rating and of the JSON export. A
 pairwise result has ``selected`` left or right, of the two answers that ``to_name`` names, or else of the task's first
@@ -17,6 +18,7 @@ names the data: the prompt and the answers are identified by their names, or the
 and ``body``.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -46,6 +48,8 @@ from steelyard.plugins.formats._tool_exports import (
 
 _UNSORTED = "_"
 _VERDICTS: dict[str, Verdict] = {"left": "left", "right": "right"}
+_CHOICE = re.compile(r"best|better|choose|choice|chosen|prefer|select|pick|winner|which|最好|更好|选择|選擇|偏好|أفضل")
+"""Words in the names of questions that ask for the best response, not for a number of points."""
 
 
 # Argilla
@@ -87,6 +91,12 @@ def _argilla_evidence(
             if _is_ranking(value) and {item["value"] for item in value} <= set(names):
                 tiers = tiers_of({item["value"]: item["rank"] for item in value})
                 judgments += judgments_of(RankedTiers(RankingSource(judge, kind, question), tiers))
+            elif response is None and (best := _best_of(question, value, names)):
+                judgments += (
+                    Judgment(left=best, right=other, verdict="left", judge=judge, kind=kind, task=question)
+                    for other in names
+                    if other != best
+                )
             elif is_number(value) and response is not None:
                 details: Any = {"dimension": _dimension(question, response), "value": value, "task": question}
                 ratings.append(Rating(response=response, rater=judge, kind=kind, **details))
@@ -97,6 +107,20 @@ def _argilla_evidence(
             else:
                 warnings["answers that are neither rankings nor ratings of a response"] += 1
     return ToolEvidence(tuple(judgments), tuple(ratings))
+
+
+def _best_of(question: str, value: Any, names: Sequence[str]) -> str | None:
+    """Return the response of a number in a question that asks for the best one, by its name; null for other answers.
+
+    The number is the end of the response's name where all names end in numbers (``response-2``), else its place from 1.
+    """
+    text = str(value).strip() if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    if not text.isdecimal() or not _CHOICE.search(question.casefold()):
+        return None
+    ends = [re.search(r"\d*$", name) for name in names]
+    numbers = [end[0] for end in ends if end is not None and end[0]]
+    places = numbers if len({*numbers}) == len(names) else [str(place) for place in range(1, len(names) + 1)]
+    return dict(zip(places, names, strict=True)).get(text)
 
 
 def _question_response(question: str, names: Sequence[str]) -> str | None:

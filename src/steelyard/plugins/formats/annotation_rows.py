@@ -5,8 +5,9 @@ annotation is ``{instance_id, user_id, labels: {schema: {rank_order}}}``, best f
 keep the items in a separate file, so a row is an annotation that has been joined with its item's data under ``item`` (a
 layout of this project: none is published): the prompt and the answers by their names, which are the ranked
 identifiers, a list of items with ``id`` and ``text``, or a list of texts. The page on pairwise annotation has
-``{selection: A, B or tie}`` and ``{scale_value}``, below 0 where the first answer is better. Potato's own DPO export is
-``{prompt, chosen, rejected}``: the format ``trl``.
+``{selection: A, B or tie}`` and ``{scale_value}``, below 0 where the first answer is better. Older versions write
+``id`` and ``label_annotations``, ``{schema: {label: value}}``: one label that names an answer (``Response A``) is a
+selection. Potato's own DPO export is ``{prompt, chosen, rejected}``: the format ``trl``.
 
 Prodigy is written from the public documentation of its choice interface and its support forum (the tool is not public):
 ``{text, options: [{id, text}], accept: [ids], answer}`` with ``_session_id``, ``_annotator_id``, ``_input_hash``,
@@ -48,7 +49,9 @@ from steelyard.plugins.formats._turns import conversation_of
 
 _BETWEEN, _EQUAL = ",", "="
 _SIDES = {"left", "right"}
-_JOIN = "add the item to each row, under 'item': the record of the data file whose id is the row's instance_id"
+_JOIN = "add the item to each row, under 'item': the record of the data file that has the id of the row"
+_OLD_KEYS = {"id": "instance_id", "label_annotations": "labels"}
+"""The keys of older versions, by those of today."""
 _PERSONAL = ("accept", "answer", "_session_id", "_annotator_id", "_timestamp")
 """The keys of Prodigy's rows that belong to one answer; all others belong to the task."""
 _ANSWERS = ("accept", "reject", "ignore")
@@ -61,7 +64,16 @@ def _placed(rows: Sequence[JsonObject]) -> list[Row]:
 # Potato
 
 
+def _renamed(row: Row) -> Row:
+    """Return a row of an older version under the keys of today."""
+    if "label_annotations" not in row.value:
+        return row
+    return Row(row.place, {_OLD_KEYS.get(key, key): value for key, value in row.value.items()})
+
+
 def _potato_case(reader: CaseReader) -> Case:
+    old = [key for key in _OLD_KEYS if key in reader.row.value and "label_annotations" in reader.row.value]
+    reader = reader._replace(rows=[*map(_renamed, reader.rows)])
     group, first = reader.rows, reader.row
     item = first.value["item"]
     ranked = (_ranked_names(group) | (_SIDES if item.keys() >= _SIDES else set())) & item.keys()
@@ -77,7 +89,7 @@ def _potato_case(reader: CaseReader) -> Case:
         prompt=reader.prompt(answers.messages, name=str(row_id), meta=shared),
         responses=answers.responses,
         judgments=tuple(_ranking_judgments(group, names, reader.warnings)),
-        meta=reader.meta(id=row_id, **form_facts(answers, item), rows=annotations),
+        meta=reader.meta(id=row_id, old=old, **form_facts(answers, item), rows=annotations),
     )
 
 
@@ -94,12 +106,15 @@ def _potato_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterato
         rows = [_ranking_row(ranked) for ranked in rankings_of(renamed.judgments, dropped)] or [{"labels": {}}]
     row_id = form.get("id")
     instance = {"instance_id": row_id if str(row_id) == case.prompt.id else case.prompt.id}
+    old = {_OLD_KEYS[key]: key for key in form.get("old", ())}
     for row in rows:
-        yield {**instance, **row, "item": data_of(renamed, form, dropped)}
+        fields = {**instance, **row, "item": data_of(renamed, form, dropped)}
+        yield {old.get(key, key): value for key, value in fields.items()}
 
 
 def _instance(row: Row) -> str:
     """Return the id of the row's item. Raises RecordError where it has no instance, no item or no labels."""
+    row = _renamed(row)
     for key, form in (("instance_id", str | int), ("item", dict), ("labels", dict)):
         if not isinstance(row.value.get(key), form) or isinstance(row.value[key], bool):
             allowed = "instance_id: a text or number; item and labels: objects"
@@ -146,9 +161,12 @@ def _orders(labels: JsonObject, names: Sequence[str], warnings: Counter[str]) ->
 
 def _order_of_two(fields: JsonObject, names: Sequence[str]) -> str | None:
     """Return the order of a selection (A, B or tie), or of a scale whose negative values prefer the first answer."""
+    chosen_labels = [label for label, value in fields.items() if value not in (None, "", "0", False, 0)]
     scale = fields.get("scale_value")
     number = parse_number(str(scale)) if isinstance(scale, str | int | float) else None
-    chosen = choice_of(str(fields.get("selection")), names[: len(_SIDES)])
+    # Older versions write one label of several as a key.
+    selection = fields.get("selection", chosen_labels[0] if len(chosen_labels) == 1 else None)
+    chosen = choice_of(str(selection), names[: len(_SIDES)])
     better = number if chosen is None else {"left": -1, "right": 1}.get(chosen, 0)
     if better is None or len(names) < len(_SIDES):
         return None
@@ -199,7 +217,8 @@ _POTATO = RowFormat(
     ),
     # An export without items is one too: its error says how to join them.
     matches=lambda row: (
-        "instance_id" in row and isinstance(row.get("labels"), dict) and not {"item", "user_id"}.isdisjoint(row)
+        ("instance_id" in row and isinstance(row.get("labels"), dict) and not {"item", "user_id"}.isdisjoint(row))
+        or (isinstance(row.get("label_annotations"), dict) and not {"id", "instance_id"}.isdisjoint(row))
     ),
     parse=_potato_case,
     rows_of=_potato_rows,

@@ -4,7 +4,9 @@ Pairs are rows of a better and a worse answer, or of several worse ones in a lis
 better: it is a judgment of the row's judge. A rating is a number for one answer, higher is better: the answers of a
 prompt are ranked by it, an answer with several ratings by their mean. The conversion joins the rows of one prompt,
 wherever they are in the file. Where the columns of the prompt alone are named, and the table has neither ``chosen`` nor
-``rejected``, each row is a case without responses. A cell is a text, or turns as a list, one turn or JSON text.
+``rejected``, each row is a case without responses. A cell is a text, or turns as a list, one turn or JSON text. A
+column may be nested: ``info.post`` is the field ``post`` of ``info``, and ``summaries.0.text`` is in the first item of
+a list.
 """
 
 from collections import Counter
@@ -16,6 +18,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, RecordError, choices
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Kind, Verdict
+from steelyard.curation.nested_columns import with_nested, without_nested
 from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns
 from steelyard.plugins.formats._pairs import SIDES
 from steelyard.plugins.formats._rows import RowFormat
@@ -193,11 +196,12 @@ class Columns(NamedTuple):
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the rows of the cases; a case without responses is a row of a prompt where no answers are named."""
         for case in cases:
-            yield from (self.rows if case.responses else self.prompts or self.rows).write([case], dropped)
+            rows = (self.rows if case.responses else self.prompts or self.rows).write([case], dropped)
+            yield from (without_nested(row, self.keys) for row in rows)
 
     def _prompt_cases(self, prompts: RowFormat, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield a case per row. Raises RecordError for a row that has answers where the first has none."""
-        without_answers = self._replace(rows=prompts, needed=self.needed[:1], prompts=None)
+        without_answers = self._replace(rows=prompts, needed=prompts.keys[:1], prompts=None)
         for case in prompts.read(without_answers._checked(rows), warnings):
             warnings["prompts without answers"] += 1
             yield case
@@ -206,14 +210,15 @@ class Columns(NamedTuple):
         unseen = set(self.keys) - {*self.needed}
         columns, place = dict[str, None](), None
         for row in rows:
+            cells = with_nested(row.value, self.keys)
             for name in self.needed:
-                if name not in row.value:
+                if name not in cells:
                     raise RecordError(f"no column {name!r}", where=row.place, allowed=choices(name, row.value))
             if unseen:
                 columns |= dict.fromkeys(row.value)
-                unseen -= row.value.keys()
+                unseen -= cells.keys()
             place = row.place
-            yield row
+            yield Row(row.place, cells)
         if unseen and place is not None:
             name = min(unseen)
             raise RecordError(f"no column {name!r} in any row", where=place.file, allowed=choices(name, columns))

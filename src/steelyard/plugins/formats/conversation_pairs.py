@@ -21,7 +21,7 @@ from steelyard.plugins.formats._pairs import (
     whole_turns,
 )
 from steelyard.plugins.formats._rows import CaseReader, RatingScale, RowFormat
-from steelyard.plugins.formats._turns import answer_of, answer_text, conversation_of, field_turns
+from steelyard.plugins.formats._turns import answer_of, answer_text, conversation_of, earlier_turns, field_turns
 
 
 class RlhFlowConfig(Config, frozen=True):
@@ -178,10 +178,7 @@ def instruction_turns(row: Row) -> tuple[tuple[Message, ...], JsonObject]:
     extra = row.text("input", default="")
     system = row.text("system", default="")
     turns: list[Message] = [Message(role="system", content=system)] if system else []
-    for exchange in row.items("history", default=()):
-        if not isinstance(exchange, list) or len(exchange) != 2 or not all(isinstance(text, str) for text in exchange):
-            raise RecordError("an exchange that is not a pair of texts", where=row.at("history"))
-        turns += [Message(role="user", content=exchange[0]), Message(role="assistant", content=exchange[1])]
+    turns += earlier_turns(row.value.get("history"), row.place, "history")
     turns.append(Message(role="user", content="\n".join(text for text in (instruction, extra) if text)))
     facts = {"input": extra, "absent": row.absent(_OPTIONAL_KEYS), "null": row.nulls(_OPTIONAL_KEYS)}
     return tuple(turns), {name: value for name, value in facts.items() if value}

@@ -100,7 +100,6 @@ def _trl(config: TrlConfig) -> RowFormat:
         supports=carrying_pairs("margins", "answers of several turns"),
         matches=lambda row: (
             set(SIDES) <= row.keys()
-            and not _lists_texts(row["chosen"])
             and not _is_hh_rlhf(row)
             and not is_flat_record(row)
             and not is_annotation_row(row)
@@ -124,11 +123,6 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
         sides = zip(decoded_turns([row.value.get(key) for key in SIDES]), SIDES, strict=True)
         turns = PairTurns(prompt, *(turns_of(side, row.place, key, role="assistant") for side, key in sides))
     return ParsedPair(turns, {})
-
-
-def _lists_texts(chosen: object) -> bool:
-    """Return whether ``chosen`` lists several answers, as some benchmarks do, rather than turns."""
-    return isinstance(chosen, list) and all(isinstance(item, str) for item in chosen)
 
 
 def _is_hh_rlhf(row: JsonObject) -> bool:
