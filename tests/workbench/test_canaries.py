@@ -39,8 +39,8 @@ CANARY, CHINESE = re.compile("canary", re.IGNORECASE), re.compile("[\u4e00-\u9ff
 IDS = re.compile(r"(?<![\w-])([rq]\d+)(?![\w-])")
 """The ids of the cases that tests are made of."""
 SENTENCE = re.compile(r'(?:class="[^"]*reason-lines"[^>]*>|role="alert"[^>]*>|<h1>)(.*?)</', re.DOTALL)
-PEOPLE = ("annotator", "delivery", "operations")
-"""Who works on items alone: nobody of them reads a reason in English, as managers do of settings and releases."""
+ENGLISH = re.compile(r"\b(?!steelyard )[a-z]+ [a-z]+ [a-z]+")
+"""Three words in English, but for a command."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 LAST = {"/account/password", "/account/language"}
 """Routes that end the session or change its language: what they are for is not done in a walk."""
@@ -48,8 +48,8 @@ VALUES = ("", "99999999999999999999", "x" * 6000, "\u0000")
 FOLDER = "/srv/canary/gpt-4-0613.jsonl"
 
 
-def put_canaries(database):
-    """Rename what the data name, and everybody but the one annotator, as a case file and a team might name them."""
+def put_canaries(database, reader="annotator"):
+    """Rename what the data name, and everybody but the reader, as a case file and a team might name them."""
     tables = WorkbenchTable.metadata.sorted_tables
     with database.engine.begin() as connection:
         for table in tables:
@@ -62,7 +62,7 @@ def put_canaries(database):
                         connection.exec_driver_sql(change, (renamed, number))
         connection.execute(
             update(StoredPerson)
-            .where(StoredPerson.name != "annotator")
+            .where(StoredPerson.name != reader)
             .values(name="canary." + StoredPerson.name, display_name="Canary " + StoredPerson.name)
         )
     database.write(lambda session: [name_makers(item) for item in session.scalars(select(StoredItem))])
@@ -150,16 +150,17 @@ WALKS = [("annotator", "en"), *((role, "zh") for role in ROLES)]
 
 @pytest.mark.parametrize(("role", "language"), WALKS, ids=lambda value: value)
 def test_no_canary_leaves_by_any_route_and_refusals_are_in_words(visit, role, language):
-    put_canaries(visit.database)
+    put_canaries(visit.database, role)
     speak(visit, language)
     counts = Counter()
     for method, address, answer in walk(visit, role):
         counts[answer.status_code] += 1
-        assert role != "annotator" or leaks(answer) == [], (method, address)
+        # Whoever judges an item is blind, also a researcher who reviews it.
+        assert not (role == "annotator" or address.startswith("/review")) or leaks(answer) == [], (method, address)
         is_read = language == "zh" and method != "token" and not address.startswith(("/api/", "/static", "/vendored"))
         for sentence in refusals(answer) if is_read else ():
             assert CHINESE.search(sentence), (method, address, sentence)
-            assert role not in PEOPLE or "英文" not in sentence, (method, address, sentence)
+            assert not ENGLISH.search(sentence), (method, address, sentence)
     # The walk does what routes are for, and is refused in each way.
     assert counts[200] > 20
     assert {303, 400, 403, 404, 405, 422} <= counts.keys()
@@ -268,7 +269,7 @@ def test_no_wrong_answer_of_any_kind_is_refused_with_a_canary(visit, language):
     patterns = {
         key.removeprefix("refused "): re.sub(r"\\{\w+\\}", ".*", re.escape(text))
         for key, text in words_of(language).items()
-        if key.startswith("refused ") and key != "refused in_english"
+        if key.startswith("refused ")
     }
     problems = set()
     for blind in projects:
@@ -319,7 +320,7 @@ def test_no_form_of_any_kind_is_refused_with_a_canary(visit, language):
                 statuses.add(answer.status_code)
                 assert leaks(answer) == [], (blind.kind.name, form)
                 if answer.status_code == 400 and language == "zh":
-                    assert all(CHINESE.search(each) and "英文" not in each for each in refusals(answer)), form
+                    assert all(CHINESE.search(each) and not ENGLISH.search(each) for each in refusals(answer)), form
         assert 400 in statuses, blind.kind.name
         assert leaks(browser.get("/align")) == []
 

@@ -81,7 +81,7 @@ def test_an_uploaded_case_file_becomes_a_batch(visit, post):
         ("my cases.jsonl", case_lines(2) + b"{}\n", "my cases.jsonl:3"),
         (r"C:\data\x.jsonl", b"[1]\n", "x.jsonl:1"),
         ("x.jsonl", b'{"a": "\xff"}\n', "x.jsonl:1"),
-        ("x.exe", case_lines(1), "x.exe: is not a case file by its ending"),
+        ("x.exe", case_lines(1), "x.exe is not a case file by its ending"),
         ("x.parquet", case_lines(1), "x.parquet"),
         ("x.jsonl", case_lines(1) * 2, "q100"),
         ("x.jsonl", case_lines(1, first=0), "is in the project already"),

@@ -1,12 +1,18 @@
 """Answers to requests that are not carried out: status, headers, kind of content, language, nothing of the inside."""
 
+import ast
+import re
+from inspect import signature
+
 import pytest
 from starlette.testclient import TestClient
 
-from steelyard.core.errors import ConfigError
+from package_source import sources
+from steelyard.core.errors import ConfigError, FileError, Place, RecordError, UserError
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.database_errors import NoRoomError, UnavailableError
+from steelyard.workbench.views.pages import refusal_text, words_of
 from workbench_site import PASSWORD, SECRETS
 
 PROTECTION = (
@@ -142,3 +148,40 @@ def test_pages_of_errors_are_in_the_language_of_the_reader(visit, language, word
     answer = visit.browser().put("/login", headers={"accept-language": language})
     assert words in answer.text
     assert '<html lang="zh">' in answer.text or language == "de"
+
+
+CHINESE, ENGLISH = re.compile("[\u4e00-\u9fff]"), re.compile(r"\b(?!steelyard )[a-z]+ [a-z]+ [a-z]+")
+
+
+def kinds_of_errors(kind=UserError):
+    """Every class of errors that a user can cause."""
+    return [kind, *(each for below in kind.__subclasses__() for each in kinds_of_errors(below))]
+
+
+PLACES = {
+    None: "不符合要求", "x.jsonl": "", Place("x.jsonl", 3, "prompt.id"): "x.jsonl 第 3 行有误（prompt.id）",
+    "gold_share": "“标准答案任务的占比”", "rules.num_annotators": "“每个任务的标注人数”",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("kind", [each for each in kinds_of_errors() if "words" not in signature(each).parameters])
+def test_every_error_of_the_core_is_a_chinese_sentence_on_a_chinese_page(kind, where):
+    error = kind("a problem with several words", where=where, allowed="some values in English", do="do this and that")
+    sentence = refusal_text(error, "zh")
+    assert CHINESE.search(sentence)
+    assert not ENGLISH.search(sentence)
+    assert PLACES[where] in sentence or issubclass(kind, FileError | RecordError)
+    assert refusal_text(error, "en") == str(error)
+
+
+def test_every_refusal_of_the_workbench_has_its_sentence_in_both_languages():
+    keys = set()
+    for source in sources():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "RefusedError":
+                (words,) = [each.value for each in node.keywords if each.arg == "words"]
+                keys |= {words.value} if isinstance(words, ast.Constant) else set()
+    assert len(keys) > 30
+    for language in ("en", "zh"):
+        assert not {key for key in keys if f"refused {key}" not in words_of(language)}

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
-from steelyard.core.errors import ConfigError, EvidenceError, UserError
+from steelyard.core.errors import ConfigError, UserError
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_export import export_cases
@@ -69,7 +69,7 @@ def test_a_batch_of_the_same_name_is_refused(database):
 
 def test_a_case_with_too_few_responses_says_how_many(database):
     project, _ = make_project(database)
-    with pytest.raises(EvidenceError, match="with 1 response gets no task"):
+    with pytest.raises(ConfigError, match="with 1 response gets no task"):
         load(database, project, cases(1, 1, first=5))
 
 

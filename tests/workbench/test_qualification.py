@@ -218,7 +218,7 @@ def test_an_export_gives_a_task_for_what_people_agree_on_or_settled(school):
         orders = [[tier[0] for tier in row.reference["ranking"]] for row in rows]
     names = [[response.id for response in case.responses] for case in read[1:]]
     assert orders == [names[0][::-1], names[1]]
-    with pytest.raises(EvidenceError, match="people differ on every task"):
+    with pytest.raises(ConfigError, match="people differ on every task"):
         database.write(
             lambda session: import_qualification(
                 session, session.get_one(StoredProject, project), read[:1], by=None, at=NOON

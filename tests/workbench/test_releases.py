@@ -140,7 +140,7 @@ def test_a_name_is_taken_once_and_names_files(worked):
 
 def test_nothing_finished_is_nothing_to_release(database):
     project, _ = make_project(database)
-    with pytest.raises(EvidenceError, match="no item"):
+    with pytest.raises(ConfigError, match="no item"):
         release(database, project, "1.0")
 
 
@@ -179,7 +179,7 @@ def test_the_command_line_makes_lists_and_writes_releases(sqlite_template, tmp_p
         address = ("--database", f"sqlite:///{path}")
         return CliRunner().invoke(build_app(), ["workbench", *map(str, (*words, *address))])
 
-    assert isinstance(run("release", "1.0", "--project", "P").exception, EvidenceError)
+    assert isinstance(run("release", "1.0", "--project", "P").exception, ConfigError)
     assert run("releases", "--project", "P").output == "P has no release.\n"
     finish(database, "q0", "q1")
     assert run("release", "1.0", "--project", "P").output.startswith("Release 1.0 of P: 2 items with 12 judgments.\n")

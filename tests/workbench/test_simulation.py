@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import TaskRules, kind_names
-from steelyard.core.errors import EvidenceError, OutputError
+from steelyard.core.errors import ConfigError, OutputError
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.resolve import resolve
@@ -206,7 +206,7 @@ def test_cases_that_get_no_task_are_left_out_as_the_error_says(material, tmp_pat
         pairs=None,
     )
     write_cases(tmp_path / "sampled.jsonl", [*material[1:3], single])
-    with pytest.raises(EvidenceError, match="with 1 response gets no task"):
+    with pytest.raises(ConfigError, match="with 1 response gets no task"):
         simulate_to_bench(tmp_path / "sampled.jsonl", tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
     states = simulate_to_bench(tmp_path / "sampled.jsonl", tmp_path / "out", tasks=TaskRules(too_few="skip"))

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.annotation.task_kinds import kind_named, kind_names
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import ConfigError
 from steelyard.io.cases import encode_case
 from steelyard.workbench.demo import import_batch, start_project
 from steelyard.workbench.pipeline.case_export import export_cases
@@ -95,7 +95,7 @@ def test_cases_with_two_responses_become_pairs_and_the_others_triples(database):
 
 
 def test_too_few_responses_refuse_the_import_or_are_skipped_as_the_error_says(database):
-    with pytest.raises(EvidenceError, match="gets no task") as refused:
+    with pytest.raises(ConfigError, match="gets no task") as refused:
         make_project(database, 2, 1)
     assert "tasks.too_few=skip" in refused.value.do
     project, _ = make_project(database, 2, 1, too_few="skip")

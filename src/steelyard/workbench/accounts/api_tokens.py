@@ -11,9 +11,9 @@ from typing import Literal, get_args
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from steelyard.core.errors import ConfigError
 from steelyard.workbench.storage.account_names import checked_name
 from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 
 Scope = Literal["read", "annotate", "administer"]
@@ -28,9 +28,10 @@ def issue_token(
 ) -> str:
     """Return a new token for the REST interface, which ends after ``days``; it is shown this once."""
     if scope not in SCOPES:
-        raise ConfigError(f"{scope[:50]!r} is not a scope", where="scope", allowed=", ".join(SCOPES))
+        raise RefusedError(f"{scope[:50]!r} is not a scope", words="misfit", where="scope", allowed=", ".join(SCOPES))
     if not 1 <= days <= LONGEST_TOKEN_DAYS:
-        raise ConfigError(f"a token of {days} days", where="days", allowed=f"1 to {LONGEST_TOKEN_DAYS}")
+        values, allowed = {"limit": f"{LONGEST_TOKEN_DAYS}"}, f"1 to {LONGEST_TOKEN_DAYS}"
+        raise RefusedError(f"a token of {days} days", words="days", values=values, where="days", allowed=allowed)
     token = f"sty_{secrets.token_urlsafe(32)}"
     row = StoredApiToken(
         token_hash=digest_of(token),

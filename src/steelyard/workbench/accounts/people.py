@@ -20,7 +20,6 @@ from sqlalchemy import Row, bindparam, delete, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from steelyard.core.errors import ConfigError
 from steelyard.core.names import normalize_name
 from steelyard.workbench.accounts.api_tokens import Scope, digest_of, revoke_tokens
 from steelyard.workbench.accounts.login_attempts import (
@@ -137,7 +136,7 @@ def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -
     display_name = checked_display_name(new.display_name) or name
     check_free(session, name, display_name)
     if new.role not in ROLES:
-        raise ConfigError(f"{new.role!r} is not a role", where="role", allowed=", ".join(ROLES))
+        raise RefusedError(f"{new.role!r} is not a role", words="misfit", where="role", allowed=", ".join(ROLES))
     person = StoredPerson(
         name=name,
         display_name=display_name,
@@ -154,7 +153,8 @@ def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -
         with session.begin_nested():
             session.flush()
     except IntegrityError:
-        raise ConfigError(f"{name!r} has an account already", where="name", do="choose another name") from None
+        problem, values = f"{name!r} has an account already", {"name": name}
+        raise RefusedError(problem, words="taken", values=values, where="name", do="choose another name") from None
     record(session, Deed("account made", "person", person.id, by, {"role": new.role}), at=at)
     return person
 
@@ -200,7 +200,8 @@ def change_account(
             StoredPerson.role == "administrator", StoredPerson.is_active.is_(True)
         )
         if set(session.scalars(administrators.order_by(StoredPerson.id).with_for_update())) <= {person.id}:
-            raise ConfigError("nobody else is an administrator", where="role", do="make another administrator first")
+            problem, do = "nobody else is an administrator", "make another administrator first"
+            raise RefusedError(problem, words="last administrator", where="role", do=do)
     detail = {"role": role, "is_active": is_active, "skills": list(skills), "was": person.role}
     if not is_active or role != person.role:
         revoke_tokens(session, person, at=at)

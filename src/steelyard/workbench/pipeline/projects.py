@@ -13,7 +13,7 @@ from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_of
 from steelyard.core.config import Config, resolve_config
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import ConfigError
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
 from steelyard.core.numerics import generator
 from steelyard.core.text import number_of
@@ -22,6 +22,7 @@ from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.work_limits import WorkLimits
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredItem,
     StoredProject,
@@ -72,9 +73,10 @@ def add_project(
 ) -> StoredProject:
     """Make a project. Raises ConfigError for a name that is taken, looks like one that is, or cannot be shown."""
     if not is_name(name):
-        raise ConfigError(f"{name[:50]!r} is not a name of a project", where="name", allowed=NAME_RULE)
+        raise RefusedError(f"{name[:50]!r} is not a name of a project", words="name", where="name", allowed=NAME_RULE)
     if taken := _similar(name, session.scalars(select(StoredProject.name))):
-        raise ConfigError(f"there is a project {taken!r} already", where="name", do="choose another name")
+        problem = f"there is a project {taken!r} already"
+        raise RefusedError(problem, words="taken", values={"name": taken}, where="name", do="choose another name")
     project = StoredProject(
         name=normalize_name(name), settings=msgspec.to_builtins(settings), created_at=at, is_simulated=is_simulated
     )
@@ -115,16 +117,17 @@ def import_cases(
 ) -> Imported:
     """Make an item of each case, with its tasks, as one batch.
 
-    Which items the layers of review will check is drawn here, for the whole batch. Raises EvidenceError for a case that
-    lacks what its tasks show, unless the project skips such cases, and ConfigError for a batch or a case that the
-    project has already.
+    Which items the layers of review will check is drawn here, for the whole batch. Raises RefusedError for a case that
+    lacks what its tasks show, unless the project skips such cases, and for a batch or a case that the project has
+    already.
     """
     settings = settings_of(project)
     if not is_name(batch, most=_LONGEST["batch"]):
-        raise ConfigError(f"{batch[:50]!r} is not a name of a batch", where="batch", allowed=NAME_RULE)
+        raise RefusedError(f"{batch[:50]!r} is not a name of a batch", words="name", where="batch", allowed=NAME_RULE)
     batches = select(StoredItem.batch).where(StoredItem.project_id == project.id).distinct()
     if taken := _similar(batch, session.scalars(batches)):
-        raise ConfigError(f"the batch {taken!r} is imported already", where="batch", do="give the new one its own name")
+        problem, do = f"the batch {taken!r} is imported already", "give the new one its own name"
+        raise RefusedError(problem, words="taken", values={"name": taken}, where="batch", do=do)
     batch = normalize_name(batch)
     num_items = num_tasks = num_in = 0
     names: dict[str, int] = {}
@@ -208,13 +211,15 @@ def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | No
 
 
 def _is_plannable(case: Case, settings: ProjectSettings) -> bool:
-    """Tell whether a case gets tasks. Raises EvidenceError for one that does not, unless the project skips it."""
+    """Tell whether a case gets tasks. Raises RefusedError for one that does not, unless the project skips it."""
     if _plan(case, settings) is not None:
         return True
     if settings.tasks.too_few == "skip":
         return False
-    raise EvidenceError(
+    raise RefusedError(
         f"prompt {case.prompt.id!r} with {number_of(len(case.responses), 'response')} gets no task",
+        words="no task",
+        values={"prompt": case.prompt.id, "responses": f"{len(case.responses)}"},
         where="cases",
         allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
         do="leave such cases out: set tasks.too_few=skip in a new project (--set), or on the project's page",
@@ -283,14 +288,16 @@ def _item(project: StoredProject, case: Case, batch: str, at: float) -> StoredIt
 
 
 def _check_storable(case: Case) -> None:
-    """Raise EvidenceError for a name of a case that a database cannot keep in its column."""
+    """Raise RefusedError for a name of a case that a database cannot keep in its column."""
     prompt = case.prompt
     names = {"prompt": prompt.id, "language": prompt.language or "", "category": (*(prompt.category or ()), "")[0]}
     for what, name in names.items():
         if len(name) > _LONGEST[what] or "\0" in name:
             length = "with a NUL character" if "\0" in name else f"of {len(name):,} characters"
-            raise EvidenceError(
+            raise RefusedError(
                 f"prompt {prompt.id[:50]!r} has {'an id' if what == 'prompt' else f'a {what}'} {length}",
+                words="long name",
+                values={"prompt": prompt.id[:50], "limit": f"{_LONGEST[what]}"},
                 where="cases",
                 allowed=f"at most {_LONGEST[what]} characters, without NUL",
                 do="give it a shorter name",
@@ -309,8 +316,10 @@ def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) 
     for case in cases:
         key = (case.prompt.id, case.prompt.language or "")
         if key in taken:
-            raise ConfigError(
+            raise RefusedError(
                 f"prompt {case.prompt.id!r} is in the project already, or twice among the cases",
+                words="known case",
+                values={"prompt": case.prompt.id},
                 where="cases",
                 do="leave it out, or make another project",
             )

@@ -25,6 +25,7 @@ from steelyard.workbench.pipeline.projects import case_of, item_name, settings_o
 from steelyard.workbench.pipeline.queue_sources import CaseKey, CommitteeMember, ComparedPair, key_of, verdict_counts
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.queue_tables import StoredQueue, StoredQueuePlace
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
 
 _BEGUN = 2.0
@@ -116,7 +117,8 @@ def plan_queue(
     if not opened.pairs:
         kind = settings_of(project).tasks.kind
         problem = "no open item compares responses that nobody has begun to answer" if batch is None else "no task"
-        raise ConfigError(problem, where=f"project {project.name} ({kind})", do="import cases to be compared")
+        do = "import cases to be compared"
+        raise RefusedError(problem, words="nothing to order", where=f"project {project.name} ({kind})", do=do)
     labelled, label = _labels(session, project)
     pairs = [*opened.pairs, *labelled]
     label = np.concatenate([np.full(len(opened.pairs), np.nan), label])

@@ -19,6 +19,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, sett
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
 
 
@@ -36,7 +37,7 @@ def import_qualification(
     """Make qualification tasks of cases with reference answers; a task that is there with its reference stays one.
 
     A task of an exported case on which people differ, and which nobody settled, has no reference and is left out.
-    Raises EvidenceError for a case that gets no task, or whose reference lacks something: nothing is imported.
+    Raises RefusedError for a case that gets no task, EvidenceError for one whose reference lacks something.
     """
     settings, num_tasks, num_before, num_undecided = settings_of(project), 0, 0, 0
     catalogues = catalogues_of(settings)
@@ -68,8 +69,9 @@ def import_qualification(
             num_tasks += 1
     session.flush()
     if num_undecided and not num_tasks + num_before:
-        raise EvidenceError(
+        raise RefusedError(
             "people differ on every task, and nobody settled one",
+            words="undecided",
             where="qualification cases",
             do="add the reference answers to the cases",
         )
@@ -125,8 +127,10 @@ def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design]:
         design = kind.design(case, settings.tasks, seed=settings.seed)
         if design is not None:
             return kind, design
-    raise EvidenceError(
+    raise RefusedError(
         f"prompt {case.prompt.id!r} gets no task",
+        words="no task",
+        values={"prompt": case.prompt.id, "responses": f"{len(case.responses)}"},
         where="qualification cases",
         allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
         do="leave the case out",

@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.qualification import accuracy_of, has_passed, score_answer
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import generator
 from steelyard.core.text import response_text
 from steelyard.core.types import Case
@@ -147,16 +146,19 @@ def decide_qualification(
     text = reason.strip()
     if not 1 <= len(text) <= _LONGEST_REASON:
         allowed = f"1 to {_LONGEST_REASON} characters"
-        raise ConfigError(f"a reason of {len(text)} characters", where="reason", allowed=allowed, do="say why")
+        problem, values = f"a reason of {len(text)} characters", {"limit": f"{_LONGEST_REASON:,}"}
+        raise RefusedError(problem, words="remark", values=values, where="reason", allowed=allowed, do="say why")
     account = session.get(StoredPerson, person, with_for_update=True)
     if account is None or account.role != "annotator" or account.erased_at is not None:
-        raise ConfigError(f"person {person} is no annotator", where="person", do="choose an annotator")
+        raise RefusedError(f"person {person} is no annotator", words="misfit", where="person", do="choose an annotator")
     latest = _latest_round(session, project, person)
     outcome = None if latest is None else latest.outcome
     if outcome in PASSED:
-        raise ConfigError("the person has passed already", where="person", do="nothing is to be decided")
+        problem = "the person has passed already"
+        raise RefusedError(problem, words="passed", where="person", do="nothing is to be decided")
     if decision == "let repeat" and outcome != "failed":
-        raise ConfigError("the person has not failed", where="person", do="wait for the end of the round")
+        problem = "the person has not failed"
+        raise RefusedError(problem, words="not failed", where="person", do="wait for the end of the round")
     if latest is None:
         latest = StoredQualificationRound(project_id=project.id, person_id=person, number=1, tasks=[], begun_at=at)
         session.add(latest)

@@ -16,7 +16,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, JsonObject, Record
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
@@ -24,6 +24,7 @@ from steelyard.workbench.results.paper_figures import PaperFigures, paper_figure
 from steelyard.workbench.results.paper_pages import paper_pages, release_card
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.release_tables import StoredRelease, StoredReleasePart
 from steelyard.workbench.storage.tables import StoredGuideline, StoredPerson, StoredProject
 
@@ -88,11 +89,13 @@ def make_release(
 ) -> StoredRelease:
     """Freeze the finished items of a project under a name. Raises ConfigError for a name that is taken or not allowed.
 
-    Everything is read from one state of the database. Raises EvidenceError where no item is finished.
+    Everything is read from one state of the database. Raises RefusedError where no item is finished.
     """
     if not _NAME.fullmatch(name):
         allowed = "1 to 100 letters, digits, points, hyphens and underscores: it names files"
-        raise ConfigError(f"{name[:50]!r} is not a name of a release", where="name", allowed=allowed)
+        raise RefusedError(
+            f"{name[:50]!r} is not a name of a release", words="release name", where="name", allowed=allowed
+        )
     with database.reading() as session:
         row = session.get_one(StoredProject, project)
         _check_free(session, row, name)
@@ -103,9 +106,8 @@ def make_release(
         judges: set[str] = set()
         content = _content(_counted(export_cases(session, row, evidence=evidence), counts, judges), figures)
     if not counts["all", "items"]:
-        raise EvidenceError(
-            f"no item of the project {figures.project!r} is finished", where="--project", do="release it later"
-        )
+        problem = f"no item of the project {figures.project!r} is finished"
+        raise RefusedError(problem, words="nothing finished", where="--project", do="release it later")
     manifest = ReleaseManifest(
         project=figures.project,
         release=name,
@@ -163,9 +165,8 @@ def files_of(release: StoredRelease) -> tuple[str, ...]:
 def _check_free(session: Session, project: StoredProject, name: str) -> None:
     taken = select(StoredRelease.id).where(StoredRelease.project_id == project.id, StoredRelease.name == name)
     if session.scalar(taken) is not None:
-        raise ConfigError(
-            f"the project {project.name!r} has a release {name!r}", where="name", do="give this one another name"
-        )
+        problem, do = f"the project {project.name!r} has a release {name!r}", "give this one another name"
+        raise RefusedError(problem, words="taken", values={"name": name}, where="name", do=do)
 
 
 def _counted(cases: Iterable[Case], counts: Counter[tuple[str, str]], judges: set[str]) -> Iterator[bytes]:

@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from steelyard.annotation.pipeline import ItemState
-from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
 from steelyard.io.cases import encode_case
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
@@ -30,6 +29,7 @@ from steelyard.workbench.pipeline.projects import (
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import Deed, record
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredGuideline, StoredProject
 from steelyard.workbench.views.guidelines import (
     NewGuideline,
@@ -57,7 +57,7 @@ async def _uploaded(request: Request) -> AsyncIterator[UploadFile]:
     async with request.form() as form:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
-            raise ConfigError("no file was sent", where="file", do="choose a case file")
+            raise RefusedError("no file was sent", words="no file", where="file", do="choose a case file")
         yield file
 
 
@@ -147,7 +147,9 @@ def import_file(
     """Take a case file in as one batch: all of it, or nothing where a line is wrong."""
     batch = entered.get("batch", "").strip()
     if not batch or len(batch) > 200:
-        raise ConfigError(f"{batch[:50]!r} is not a name of a batch", where="batch", allowed="1 to 200 characters")
+        raise RefusedError(
+            f"{batch[:50]!r} is not a name of a batch", words="name", where="batch", allowed="1 to 200 characters"
+        )
     cases = read_upload(uploaded.file, uploaded.filename or "")
     imported = _database(request).write(
         lambda session: import_cases(

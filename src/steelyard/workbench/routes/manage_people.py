@@ -9,7 +9,6 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.api_tokens import revoke_token, tokens_of
 from steelyard.workbench.accounts.people import (
     ROLES,
@@ -27,6 +26,7 @@ from steelyard.workbench.pipeline.listings import EventSelection, event_page, pe
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.guidelines import stored_category
 from steelyard.workbench.views.pages import LANGUAGES, form_version, page
@@ -57,7 +57,9 @@ def new_person(
 ) -> Response:
     """Make an account and show its first password, this once."""
     if language not in LANGUAGES:
-        raise ConfigError(f"{language!r} is not a language of the pages", where="language", allowed="en, zh")
+        raise RefusedError(
+            f"{language!r} is not a language of the pages", words="misfit", where="language", allowed="en, zh"
+        )
     password = first_password()
 
     def add(session: Session) -> StoredPerson:
@@ -142,7 +144,8 @@ def erase(request: Request, visitor: PeopleManager, person: RowNumber, confirmat
     def change(session: Session) -> None:
         row = _person(session, person)
         if confirmation.strip() != row.name:
-            raise ConfigError("the name does not match", where="confirmation", do="type the name of the account")
+            problem, do = "the name does not match", "type the name of the account"
+            raise RefusedError(problem, words="confirmation", where="confirmation", do=do)
         erase_person(session, row, by=visitor.person, at=time.time())
 
     database = _database(request)
@@ -212,7 +215,7 @@ def _role(text: str) -> Role:
     for role in ROLES:
         if role == text:
             return role
-    raise ConfigError(f"{text[:50]!r} is not a role", where="role", allowed=", ".join(ROLES))
+    raise RefusedError(f"{text[:50]!r} is not a role", words="misfit", where="role", allowed=", ".join(ROLES))
 
 
 def _skills(session: Session, text: str) -> tuple[str, ...]:
@@ -220,7 +223,8 @@ def _skills(session: Session, text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in re.split("[,，、]", text) if name.strip()))
     if len(names) > _MOST_SKILLS or any(len(name) > 200 for name in names):
         allowed = f"{_MOST_SKILLS} categories of 200 characters"
-        raise ConfigError("too many categories, or one with too long a name", where="skills", allowed=allowed)
+        problem, values = "too many categories, or one with too long a name", {"limit": f"{_MOST_SKILLS}"}
+        raise RefusedError(problem, words="skills", values=values, where="skills", allowed=allowed)
     return tuple(dict.fromkeys(stored_category(session, name) for name in names))
 
 
@@ -230,7 +234,7 @@ def _number(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise ConfigError(f"{text[:50]!r} is not a number", where="filter", allowed="digits")
+        raise RefusedError(f"{text[:50]!r} is not a number", words="digits", where="filter", allowed="digits")
     return int(text)
 
 

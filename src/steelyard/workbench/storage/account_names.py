@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steelyard.core.errors import ConfigError
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
 from steelyard.core.text import is_one_line
 from steelyard.workbench.storage.refusals import RefusedError
@@ -30,7 +29,7 @@ def checked_name(name: str) -> str:
 def checked_display_name(words: str) -> str:
     """Return a display name as it is stored, empty for none. Raises ConfigError for one that cannot be shown."""
     if words.strip() and not is_name(words):
-        raise ConfigError(f"{words[:50]!r} cannot be shown", where="display name", allowed=NAME_RULE)
+        raise RefusedError(f"{words[:50]!r} cannot be shown", words="name", where="display name", allowed=NAME_RULE)
     return normalize_name(words)
 
 
@@ -42,7 +41,8 @@ def check_free(session: Session, name: str, display_name: str) -> None:
     ):
         key = name_key(wanted)
         if any(name_key(other) == key for other in session.scalars(select(column))):
-            raise ConfigError(f"{wanted!r} has an account already", where=where, do=do)
+            problem = f"{wanted!r} has an account already"
+            raise RefusedError(problem, words="taken", values={"name": wanted}, where=where, do=do)
 
 
 def checked_skills(skills: Sequence[str]) -> list[str]:
@@ -51,8 +51,9 @@ def checked_skills(skills: Sequence[str]) -> list[str]:
     for each in checked:
         if not each:
             do = "omit it: without any a person gets all tasks"
-            raise ConfigError("a category without a name", where="skill", do=do)
+            raise RefusedError("a category without a name", words="name", where="skill", do=do)
         # Categories are those of the data, whatever characters they have: pages isolate them.
         if len(each) > 200 or not is_one_line(each):
-            raise ConfigError(f"{each[:50]!r} cannot be shown", where="skill", allowed="200 characters on one line")
+            problem = f"{each[:50]!r} cannot be shown"
+            raise RefusedError(problem, words="name", where="skill", allowed="200 characters on one line")
     return checked

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steelyard.core.errors import ConfigError
 from steelyard.core.text import is_one_line, natural_order
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredProject
 from steelyard.workbench.views.pages import LANGUAGES
 
@@ -32,15 +32,19 @@ def add_guideline(
 ) -> StoredGuideline:
     """Add a version of a guideline. Raises ConfigError for a text that is empty, too long, or the newest one again."""
     if not new.text.strip() or len(new.text) > _MOST_CHARACTERS:
-        allowed = f"1 to {_MOST_CHARACTERS} characters"
-        raise ConfigError(f"a guideline of {len(new.text)} characters", where="text", allowed=allowed)
-    if new.language not in LANGUAGES:
-        raise ConfigError(
-            f"{new.language!r} is not a language of the pages", where="language", allowed=", ".join(LANGUAGES)
+        raise RefusedError(
+            f"a guideline of {len(new.text)} characters",
+            words="remark",
+            values={"limit": f"{_MOST_CHARACTERS:,}"},
+            where="text",
+            allowed=f"1 to {_MOST_CHARACTERS} characters",
         )
+    if new.language not in LANGUAGES:
+        problem = f"{new.language!r} is not a language of the pages"
+        raise RefusedError(problem, words="misfit", where="language", allowed=", ".join(LANGUAGES))
     if len(new.category) > 200 or not is_one_line(new.category):
         problem = f"{new.category[:50]!r} is not a name of a category"
-        raise ConfigError(problem, where="category", allowed="200 characters on one line")
+        raise RefusedError(problem, words="name", where="category", allowed="200 characters on one line")
     latest = session.scalar(
         select(StoredGuideline)
         .where(
@@ -52,7 +56,7 @@ def add_guideline(
         .limit(1)
     )
     if latest is not None and latest.text == new.text:
-        raise ConfigError("this is the newest version already", where="text", do="change the text")
+        raise RefusedError("this is the newest version already", words="same text", where="text", do="change the text")
     guideline = StoredGuideline(
         project_id=project.id,
         category=new.category,

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from steelyard.core.errors import UserError
+from steelyard.core.errors import FileError, Place, RecordError, UserError
 from steelyard.core.names import escape_unseen
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED
@@ -94,11 +94,21 @@ def shown_text(text: str, language: str) -> Markup:
 
 
 def refusal_text(error: UserError, language: str) -> str:
-    """Return why a request was refused, in the words of a page; a problem of managers without any is in English."""
-    words = words_of(language)
+    """Return why a request was refused, in the words of a page.
+
+    The errors of the core have English words alone: in another language their kind and place make the sentence.
+    """
+    words, where = words_of(language), error.where
     if isinstance(error, RefusedError) and error.words:
         return words[f"refused {error.words}"].format(**error.values)
-    return words["refused in_english"].format(reason=error)
+    if language == "en":
+        return str(error)
+    if isinstance(where, Place) and where.line is not None:
+        return words["refused line"].format(file=where.file, line=where.line, field=where.path or "")
+    if isinstance(error, FileError | RecordError):
+        return words["refused file"].format(file=where or "")
+    label = words.get(f"setting {where}", words.get(f"setting {str(where).rpartition('.')[2]}"))
+    return words["refused other"] if label is None else words["refused setting"].format(label=label)
 
 
 def _moment(at: float) -> str:

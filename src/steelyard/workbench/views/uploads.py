@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from steelyard.core.errors import FileError, Place, UserError
+from steelyard.core.errors import Place, UserError
 from steelyard.core.types import Case
 from steelyard.io.atomic import part_folder, sweep_parts
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.compression import compression_of
+from steelyard.workbench.storage.refusals import RefusedError
 
 _BLOCK = 2**20
 
@@ -26,8 +27,10 @@ def read_upload(file: BinaryIO, name: str) -> list[Case]:
     shown = name.replace("\\", "/").rpartition("/")[2][-200:] or "cases.jsonl"
     suffix = next((suffix for suffix in CASE_SUFFIXES if shown.lower().endswith(suffix)), None)
     if suffix is None:
-        raise FileError(
+        raise RefusedError(
             "is not a case file by its ending",
+            words="file ending",
+            values={"file": shown},
             where=shown,
             allowed=", ".join(CASE_SUFFIXES),
             do="make a case file of it: steelyard convert",
@@ -43,7 +46,8 @@ def read_upload(file: BinaryIO, name: str) -> list[Case]:
                 copy.write(block)
         # The limit of a request says nothing of what an archive holds.
         if (kind := compression_of(path)) is not None:
-            raise FileError(f"is compressed ({kind.name})", where=shown, do="unpack it, and upload the result")
+            problem, do = f"is compressed ({kind.name})", "unpack it, and upload the result"
+            raise RefusedError(problem, words="compressed file", values={"file": shown}, where=shown, do=do)
         try:
             return list(read_cases(path))
         except UserError as error:
