@@ -1,10 +1,13 @@
 """The loop that decides what is sent: it waits for no reply without a reason, and loses none."""
 
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
+from many_processes import alone
 from steelyard.core.errors import ModelError
 from steelyard.io import dispatch
 from steelyard.io.addresses import Key
@@ -51,3 +54,25 @@ def test_replies_under_way_are_yielded_before_an_error_is_raised():
     assert sorted(sent) == list(range(8))
     # What might pass is not tried again: its failure is told, and it is asked in the next run.
     assert sorted(replies) == [(job, "http_500" if job == 5 else None) for job in (0, 1, 3, 4, 5, 6, 7)]
+
+
+STUCK = """
+import time
+from steelyard.io.addresses import Key
+from steelyard.io.connections import RequestLimits
+from steelyard.io.dispatch import dispatch
+from steelyard.io.http import Attempt, HttpReply
+from steelyard.io.pacing import RequestPace
+limits = RequestLimits(timeout_seconds=600, num_tries=1, wait_seconds=0.01, key=Key())
+replies = dispatch([1, 0], lambda job, *_: Attempt(HttpReply(job or time.sleep(600))), limits, RequestPace(2))
+print(next(replies).job)
+raise KeyboardInterrupt
+"""
+
+
+def test_a_process_ends_although_a_thread_is_busy():
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK], env=alone(), capture_output=True, text=True, timeout=500, check=False
+    )
+    assert "KeyboardInterrupt" in done.stderr
+    assert done.stdout == "1\n"

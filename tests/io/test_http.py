@@ -1,7 +1,6 @@
 """A server can neither hold a worker beyond the time nor make it read more bytes than allowed; failures are named."""
 
 import itertools
-import threading
 import time
 
 import pytest
@@ -10,9 +9,20 @@ from chat_server import sending
 from reward_server import nobody, serving
 from steelyard.io.addresses import Key
 from steelyard.io.connections import RequestLimits
-from steelyard.io.http import post
+from steelyard.io.dispatch import dispatch
+from steelyard.io.http import attempt
+from steelyard.io.pacing import RequestPace
 
 QUICK = RequestLimits(timeout_seconds=600.0, num_tries=3, wait_seconds=0.01, key=Key())
+
+
+def post(url, request, limits, *, is_empty=lambda value: False, on_retry=lambda reply, number: None):
+    """Send one request until its last try."""
+
+    def send(job, connections, deadline):
+        return attempt(url, job, limits, connections, deadline=deadline, is_empty=is_empty)
+
+    return next(dispatch([request], send, limits, RequestPace(1), on_retry)).reply
 
 
 def test_a_question_of_any_script_arrives_and_its_answer_comes_back():
@@ -170,13 +180,9 @@ def test_a_nested_body_is_no_answer():
         assert post(url, {}, MANNER._replace(max_bytes=1_000_000)).reason == "malformed"
 
 
-def test_a_retry_is_announced_and_none_is_made_after_a_stop():
-    key, told, stopped = Key("s3cret"), [], threading.Event()
+def test_a_retry_is_announced():
+    key, told = Key("s3cret"), []
     with serving(lambda path, question: (503, b"s3cret is wrong")) as asked:
         limits = QUICK._replace(key=key)
         post(asked.url, {}, limits, on_retry=lambda reply, number: told.append((reply.reason, reply.detail, number)))
         assert told == [("http_503", "[key] is wrong", 2), ("http_503", "[key] is wrong", 3)]
-        reply = post(asked.url, {}, limits, on_retry=lambda *_: stopped.set(), is_stopped=stopped)
-        assert (reply.reason, len(asked.questions)) == ("http_503", 4)
-        post(asked.url, {}, limits, is_stopped=stopped)
-    assert len(asked.questions) == 4

@@ -64,14 +64,14 @@ def test_broken_lines_are_placed(tmp_path):
 def test_an_unfinished_file_is_taken_up_to_its_last_good_line(tmp_path):
     cases = [case(f"p{index}", "ab") for index in range(4)]
     path = tmp_path / "part.jsonl"
-    assert resumed_lines(path, cases) == []
+    assert resumed_lines(path, cases) == ([], [])
     lines = [f'{{"prompt":"p{index}","scores":{{"a":{index},"b":0}}}}\n' for index in range(3)]
     path.write_text("".join(lines[:2]) + lines[2][:20], encoding="utf-8")
     found = resumed_lines(path, cases)
-    assert [(line.prompt, line.scores["a"]) for line in found] == [("p0", 0.0), ("p1", 1.0)]
+    assert [(line.prompt, line.scores["a"]) for line in found.done] == [("p0", 0.0), ("p1", 1.0)]
     assert path.read_text("utf-8") == "".join(lines[:2])
     # Another case in between: nothing behind it can be trusted to be of these cases.
     path.write_text(lines[0] + lines[2], encoding="utf-8")
-    assert [line.prompt for line in resumed_lines(path, cases)] == ["p0"]
+    assert [line.prompt for line in resumed_lines(path, cases).done] == ["p0"]
     path.write_text(lines[0].replace('"b":0', '"c":0'), encoding="utf-8")
-    assert resumed_lines(path, cases) == []
+    assert resumed_lines(path, cases) == ([], [])

@@ -20,6 +20,8 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 NO_REASON = "no reason given"
 TOO_LONG = "too long"
 """The reason of a response that exceeds the model's length limit."""
+STOPPED = "stopped"
+"""The reason of a response that was not sent before the run was stopped: the same run scores it when it goes on."""
 
 
 def content_id(content: str | JsonObject) -> str:

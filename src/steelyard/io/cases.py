@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from steelyard.core.checks import check_case, checked_scores
+from steelyard.core.checks import STOPPED, check_case, checked_scores
 from steelyard.core.errors import EvidenceError, Place, RecordError
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
@@ -140,14 +140,24 @@ def line_end(split: SplitLine, ranking: Ranking | None) -> bytes:
     return split.start + b',"ranking":' + _encoder.encode(ranking) + split.end
 
 
-def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
-    """Return the lines of an unfinished file that score the first cases, and truncate the file after the last good one.
+class ResumedLines(NamedTuple):
+    """The lines of an unfinished file: those of the first cases, ``done``, and those of the next ones, ``begun``.
+
+    Lines are ``begun`` from the first one with a response that was not sent (`STOPPED`).
+    """
+
+    done: list[Scores]
+    begun: list[Scores]
+
+
+def resumed_lines(path: Path, cases: Iterable[Case]) -> ResumedLines:
+    """Return the lines of an unfinished file that score the first cases, and truncate the file after the last of them.
 
     A line that was cut off by a kill, and every line after it, is scored again.
     """
+    resumed = ResumedLines([], [])
     if not path.is_file():
-        return []
-    lines: list[Scores] = []
+        return resumed
     end = 0
     with path.open("r+b") as file:
         for encoded, case in zip(file, cases, strict=False):
@@ -158,10 +168,13 @@ def resumed_lines(path: Path, cases: Iterable[Case]) -> list[Scores]:
                 break
             if not encoded.endswith(b"\n") or (line.prompt, line.language) != case.key:
                 break
-            lines.append(checked)
+            if resumed.begun or STOPPED in checked.unscored.values():
+                resumed.begun.append(checked)
+                continue
+            resumed.done.append(checked)
             end += len(encoded)
         file.truncate(end)
-    return lines
+    return resumed
 
 
 def placed_lines(path: Path, kind: type[Line]) -> Iterator[tuple[Place, Line]]:

@@ -13,17 +13,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
 from steelyard.core.errors import UserError
 from steelyard.core.text import number_of
+from steelyard.core.types import prepare_records
 from steelyard.io.connections import Connections, RequestLimits
 from steelyard.io.http import Attempt, HttpReply, retry_wait
 from steelyard.io.pacing import RequestPace
 from steelyard.io.progress import InterruptedRun, log, postponed
-from steelyard.io.threads import outcome_of, start_thread
 
 Job = TypeVar("Job")
 _SECONDS_TO_STOP = 0.5
@@ -52,7 +51,7 @@ class _Under(NamedTuple, Generic[Job]):
 
 Send = Callable[[Job, Connections, float], Attempt]
 """Sends a request once over kept connections, before a time of `time.monotonic`."""
-_Ended = tuple[_Under[Job], Callable[[], Attempt], float, float]
+_Ended = tuple[_Under[Job], Attempt | BaseException, float, float]
 
 
 def dispatch(
@@ -150,14 +149,21 @@ class _Dispatcher(Generic[Job]):
     def _hand_over(self, under: "_Under[Job]") -> None:
         self.num_running += 1
         if len(self.threads) < self.num_running:
-            # Daemons: a look-up of a host name cannot be ended, and must not hold the program.
-            self.threads.append(start_thread(self._work, f"request {len(self.threads)}"))
+            prepare_records()
+            # Daemons, unlike the threads of concurrent.futures: a look-up of a host name cannot be ended, and must not
+            # hold the program.
+            thread = threading.Thread(target=self._work, name=f"request {len(self.threads)}", daemon=True)
+            thread.start()
+            self.threads.append(thread)
         self.inbox.put(under)
 
     def _work(self) -> None:
         while (under := self.inbox.get()) is not None:
             started = time.monotonic()
-            ended = outcome_of(partial(self.send, under.job, self.connections, under.deadline))
+            try:
+                ended = self.send(under.job, self.connections, under.deadline)
+            except BaseException as error:
+                ended = error
             self.outbox.put((under, ended, started, time.monotonic()))
 
     def _seconds_to_next(self) -> float | None:
@@ -185,13 +191,13 @@ class _Dispatcher(Generic[Job]):
                     log(f"stopping: nothing more is sent; waiting for {awaited} under way (Ctrl-C again stops at once)")
                 ended = self.outbox.get_nowait()
 
-    def _end(self, under: "_Under[Job]", outcome: Callable[[], Attempt], started: float, now: float) -> None:
+    def _end(self, under: "_Under[Job]", ended: Attempt | BaseException, started: float, now: float) -> None:
         self.num_running -= 1
-        try:
-            ended = outcome()
-        except UserError as error:
-            self.error = self.error or error
+        if isinstance(ended, UserError):
+            self.error = self.error or ended
             return
+        if isinstance(ended, BaseException):
+            raise ended
         self.pace.note(is_refused=ended.is_refused, started=started, now=now)
         if ended.waits.pause:
             self.pace.pause(now + ended.waits.pause)

@@ -1,4 +1,4 @@
-"""JSON requests to servers: one try, or tries until a response. Every failure has a reason, and no detail has a key.
+"""JSON requests to servers, one try at a time. Every failure has a reason, and no detail has a key.
 
 Every request of this project goes through `attempt`.
 """
@@ -8,7 +8,6 @@ import json
 import random
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -50,40 +49,6 @@ class Attempt(NamedTuple):
     is_refused: bool = False
     waits: ServerWaits = ServerWaits()
     is_unanswered: bool = False
-
-
-def post(
-    url: str,
-    request: Any,
-    limits: RequestLimits,
-    *,
-    is_empty: Callable[[Any], bool] = lambda value: False,
-    on_retry: Callable[[HttpReply, int], None] = lambda reply, number: None,
-    is_stopped: threading.Event | None = None,
-) -> HttpReply:
-    """Send a request, and retry after a transient failure until a response, the last try or the end of the time.
-
-    ``is_empty`` recognises a response of status 200 without content; it is retried. ``on_retry`` gets the failure and
-    the number of the next try before its wait. Once ``is_stopped`` is set nothing more is sent.
-    """
-    is_stopped = is_stopped or threading.Event()
-    deadline = time.monotonic() + limits.total_seconds
-    tried = Attempt(HttpReply(None, "unreachable"))
-    connections = Connections()
-    try:
-        for number in range(1, limits.num_tries + 1):
-            if is_stopped.is_set():
-                break
-            tried = attempt(url, request, limits, connections, deadline=deadline, is_empty=is_empty)
-            wait = retry_wait(limits, number, tried)
-            if not tried.is_retriable or number == limits.num_tries or time.monotonic() + wait >= deadline:
-                break
-            if not is_stopped.is_set():
-                on_retry(tried.reply, number + 1)
-            is_stopped.wait(wait)
-    finally:
-        connections.close()
-    return tried.reply
 
 
 def retry_wait(limits: RequestLimits, num_tries: int, tried: Attempt) -> float:

@@ -9,13 +9,14 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache
 from importlib.resources import files
-from itertools import islice, tee
+from itertools import chain, islice, repeat, tee
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
-from steelyard.core.checks import checked_scores, with_hashes
+from steelyard.core.checks import STOPPED, checked_scores, with_hashes
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import kinds, load
@@ -186,7 +187,7 @@ def scored_once(
     file among those of one run; its name has a digest of the run's inputs and settings.
     """
     ledger = result.folder / f"scores.{part}.{result.request.digest()}.part.jsonl"
-    done = resumed_lines(ledger, cases)
+    done, begun = resumed_lines(ledger, cases)
     num_cases = len(cases) if isinstance(cases, Sized) else None
     if done:
         of = "" if num_cases is None else f" of {num_cases:,}"
@@ -196,13 +197,34 @@ def scored_once(
     left = None if num_cases is None else num_cases - len(done)
     try:
         with ledger.open("ab") as file:
-            for line in _scored(model, track(islice(cases, len(done), None), f"scoring with {name}", left), name):
+            left_cases = track(islice(cases, len(done), None), f"scoring with {name}", left)
+            unsent = (_unsent(*both) for both in zip(left_cases, chain(begun, repeat(None)), strict=False))
+            for rest, known in zip(_scored(model, unsent, name), chain(begun, repeat(None)), strict=False):
+                line = rest if known is None else _joined(known, rest)
                 file.write(msgspec.json.encode(line) + b"\n")
                 file.flush()
                 yield line
     finally:
         if ledger.is_file() and not ledger.stat().st_size:  # refused before a line was there
             ledger.unlink()
+
+
+def _unsent(case: Case, begun: Scores | None) -> Case:
+    """Return the case with the responses that have no score in a line that was begun."""
+    if begun is None:
+        return case
+    return replace(case, responses=tuple(one for one in case.responses if begun.unscored.get(one.id) == STOPPED))
+
+
+def _joined(begun: Scores, rest: Scores) -> Scores:
+    """Return the line that was begun with the scores of the responses that it lacked."""
+    return replace(
+        begun,
+        scores=begun.scores | rest.scores,
+        unscored={name: reason for name, reason in begun.unscored.items() if name not in rest.scores} | rest.unscored,
+        cut=(*begun.cut, *rest.cut),
+        hashes=begun.hashes | rest.hashes,
+    )
 
 
 def write_scores(

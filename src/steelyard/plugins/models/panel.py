@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean, pstdev
 from typing import Literal
 
+from steelyard.core.checks import STOPPED
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
@@ -57,7 +58,9 @@ class PanelModel:
         for window in batched(cases, _CASES_AT_A_TIME):
             lines = zip(*(member.score(window) for member in self.members), strict=True)
             for case, of_members in zip(window, lines, strict=True):
-                yield self._combined(case, of_members)
+                # After the last case that a stopped member scored in part, the member raises InterruptedRun.
+                if not any(STOPPED in line.unscored.values() for line in of_members):
+                    yield self._combined(case, of_members)
 
     def protocol(self) -> JsonObject:
         """Return how the members are combined, and each member's protocol."""

@@ -6,10 +6,9 @@ tokens where the dialect allows that; else as text, as messages, or as prompt an
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from steelyard.core.checks import TOO_LONG
+from steelyard.core.checks import STOPPED, TOO_LONG
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, ModelError
@@ -17,10 +16,11 @@ from steelyard.core.iteration import batched
 from steelyard.core.text import prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
 from steelyard.io.addresses import check_address, read_key
-from steelyard.io.connections import RequestLimits
-from steelyard.io.http import HttpReply, post
-from steelyard.io.progress import log
-from steelyard.io.threads import map_unordered
+from steelyard.io.connections import Connections, RequestLimits
+from steelyard.io.dispatch import dispatch
+from steelyard.io.http import Attempt, HttpReply, attempt
+from steelyard.io.pacing import RequestPace
+from steelyard.io.progress import InterruptedRun, log
 from steelyard.plugins.models._dialects import DIALECTS, Content, Dialect, Malformed, Send, ServedModel, ServerItem
 
 if TYPE_CHECKING:
@@ -206,14 +206,16 @@ class Remote:
             key=read_key(config.secret, where="model.secret"),
             total_seconds=config.total_seconds,
         )
+        self.pace = RequestPace(config.workers)
         self.was_answered = False
         self._logged: set[str | None] = set()
-        self._lock = Lock()
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Yield one Scores per case, in order.
 
-        Raises ModelError where no server answers, or where it refuses the address, the model or the key.
+        Raises ModelError where no server answers, or where it refuses the address, the model or the key. After a stop
+        signal the replies under way are awaited, and InterruptedRun follows on the cases that have one; their answers
+        that were not sent have the reason ``stopped``.
         """
         for window in batched(cases, _CASES_AT_A_TIME):
             yield from self._scores(window)
@@ -239,12 +241,17 @@ class Remote:
                     results[place][response.id] = item.reason
                 else:
                     slots.append(RequestSlot(place, response.id, item))
-        batches = self._batches(slots)
-        with closing(map_unordered(self._answered, batches, self.config.workers)) as answered:
-            for batch, values in answered:
-                for slot, value in zip(batch, values, strict=True):
-                    results[slot.case][slot.response] = value
-        yield from (_case_scores(case, values) for case, values in zip(cases, results, strict=True))
+        stop: InterruptedRun | None = None
+        try:
+            for slot, value in self._answers(self._batches(slots)):
+                results[slot.case][slot.response] = value
+        except InterruptedRun as error:
+            stop = error
+            while results and not results[-1]:
+                results.pop()
+        yield from (_case_scores(case, values) for case, values in zip(cases, results, strict=stop is None))
+        if stop is not None:
+            raise stop
 
     def _batches(self, slots: Sequence[RequestSlot]) -> list[list[RequestSlot]]:
         size = 1 if self.send == "messages" or self.dialect.is_single else self.config.batch_size
@@ -256,29 +263,34 @@ class Remote:
             batches[-1].append(slot)
         return batches
 
-    def _answered(
-        self, batch: Sequence[RequestSlot], is_stopped: Event
-    ) -> tuple[Sequence[RequestSlot], list[float | str]]:
-        return batch, self._rewards(batch, is_stopped)
+    def _answers(self, batches: Sequence[Sequence[RequestSlot]]) -> Iterator[tuple[RequestSlot, float | str]]:
+        """Yield a number or a reason for each item; those of a batch that the server refuses are sent alone."""
+        refused: list[Sequence[RequestSlot]] = []
+        with closing(dispatch(batches, self._sent, self.limits, self.pace, self._log_retry)) as finished:
+            for batch, reply, *_ in finished:
+                if reply.reason is None:
+                    self.was_answered = True
+                    yield from zip(batch, self._read(reply.value, batch), strict=True)
+                    continue
+                self._check(reply)
+                if len(batch) > 1 and reply.reason.startswith("http_4"):
+                    refused += [[slot] for slot in batch]
+                else:
+                    yield from ((slot, reply.reason) for slot in batch)
+        if refused:
+            yield from self._answers(refused)
 
-    def _rewards(self, batch: Sequence[RequestSlot], is_stopped: Event) -> list[float | str]:
-        """Return a number or a reason for each item; where the server refuses a batch, each item is sent alone."""
+    def _sent(self, batch: Sequence[RequestSlot], connections: Connections, deadline: float) -> Attempt:
         question = self.dialect.question([slot.item for slot in batch], self.served)
-        reply = post(self.url, question, self.limits, on_retry=self._log_retry, is_stopped=is_stopped)
-        if reply.reason is None:
-            self.was_answered = True
-            return self._read(reply.value, batch)
-        self._check(reply)
-        if len(batch) > 1 and reply.reason.startswith("http_4"):
-            return [value for slot in batch for value in self._rewards([slot], is_stopped)]
-        return [reply.reason] * len(batch)
+        # A connection of its own: on one that is kept, a reply equal to the last is asked for again, and equal texts
+        # have equal rewards.
+        with closing(Connections()) as own:
+            return attempt(self.url, question, self.limits, own, deadline=deadline)
 
     def _log_retry(self, reply: HttpReply, number: int) -> None:
         """Log the first retry of each reason: a server that is silent for minutes looks like a stopped program."""
-        with self._lock:
-            is_new = reply.reason not in self._logged
+        if reply.reason not in self._logged:
             self._logged.add(reply.reason)
-        if is_new:
             what = f"try {number} of {self.config.num_tries}; {reply.detail[:200]}".rstrip("; ")
             log(f"{self.url}: {reply.reason}, asking again ({what})")
 
@@ -310,7 +322,7 @@ class Remote:
 
 
 def _case_scores(case: Case, values: dict[str, float | str]) -> Scores:
-    in_order = {response.id: values[response.id] for response in case.responses}
+    in_order = {response.id: values.get(response.id, STOPPED) for response in case.responses}
     return Scores(
         prompt=case.prompt.id,
         language=case.prompt.language,

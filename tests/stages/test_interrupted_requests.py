@@ -8,12 +8,13 @@ import pytest
 
 import warm_process
 from chat_server import chatting
+from reward_server import serving, worth
 from steelyard.io.cases import write_cases
 from strategies import case
 
 CHAT = "--set chat.model=m --set num_resamples=10 --set judge.prompt_language=en"
 # The requests of a whole run, all different, and those of them that its first chat is sent.
-NUM_REQUESTS = {"judge": (48, 48), "panel": (96, 48), "sample": (24, 12)}
+NUM_REQUESTS = {"judge": (48, 48), "panel": (96, 48), "sample": (24, 12), "score": (48, 48)}
 
 
 @pytest.fixture(params=NUM_REQUESTS)
@@ -23,11 +24,22 @@ def verb(request, tmp_path):
     return request.param
 
 
+def answering(verb):
+    """A chat server, or a reward server that gets the answers one by one."""
+    if verb != "score":
+        return chatting("[[A]]")
+    return serving(lambda path, question: {"data": [{"index": 0, "probs": [worth(question["messages"])]}]})
+
+
 def started(verb, folder, url):
     """Start the verb. The server of the panel's members and of the models is one, under two names."""
     names = ("one", "two")
     if verb == "judge":
         words = f"judge cases.jsonl --out out --chat openai_compatible --set chat.base_url={url} {CHAT}"
+        return warm_process.command(words, folder)
+    if verb == "score":
+        model = f"--model remote --set model.url={url} --set model.dialect=vllm_classify --set model.model=rm"
+        words = f"score cases.jsonl {model} --set model.workers=8 --set self_test=false --out out"
         return warm_process.command(words, folder)
     if verb == "panel":
         members = [f'[[members]]\nchat = {{base_url = "{url}", model = "{name}"}}\n' for name in names]
@@ -50,7 +62,7 @@ def questions(server):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_replies_under_way_are_awaited_and_asked_for_once(verb, number, tmp_path):
     num_requests, num_first = NUM_REQUESTS[verb]
-    with chatting("[[A]]") as server:
+    with answering(verb) as server:
         with server.silent(after=3):
             process = started(verb, tmp_path, server.url)
             # Eight at a time, of which three are answered, so that three more are sent.
@@ -66,11 +78,17 @@ def test_replies_under_way_are_awaited_and_asked_for_once(verb, number, tmp_path
         assert started(verb, tmp_path, server.url).wait().returncode == 0
     assert set(questions(server).values()) == {1}
     assert len(server.questions) == num_requests
+    if verb == "score":
+        lines = [json.loads(line) for line in (tmp_path / "out/scores.jsonl").read_text("utf-8").splitlines()]
+        assert [line["prompt"] for line in lines] == [f"p{number}" for number in range(24)]
+        assert all(list(line["scores"]) == ["a", "b"] and not line["unscored"] for line in lines)
+        rewards = [score for line in lines for score in line["scores"].values()]
+        assert sorted(rewards) == sorted(worth(question["messages"]) for question in server.questions)
 
 
 def test_a_second_signal_stops_at_once(verb, tmp_path):
     num_requests, _ = NUM_REQUESTS[verb]
-    with chatting("[[A]]") as server:
+    with answering(verb) as server:
         with server.silent(after=3):
             process = started(verb, tmp_path, server.url)
             until(process, lambda: len(server.questions) == 11)
