@@ -213,7 +213,7 @@ def _unsent(case: Case, begun: Scores | None) -> Case:
     """Return the case with the responses that have no score in a line that was begun."""
     if begun is None:
         return case
-    return replace(case, responses=tuple(one for one in case.responses if begun.unscored.get(one.id) == STOPPED))
+    return replace(case, responses=tuple(each for each in case.responses if begun.unscored.get(each.id) == STOPPED))
 
 
 def _joined(begun: Scores, rest: Scores) -> Scores:

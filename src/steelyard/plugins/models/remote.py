@@ -280,12 +280,12 @@ class Remote:
         if refused:
             yield from self._answers(refused)
 
-    def _sent(self, batch: Sequence[RequestSlot], connections: Connections, deadline: float) -> Attempt:
+    def _sent(self, batch: Sequence[RequestSlot], _: Connections, deadline: float) -> Attempt:
         question = self.dialect.question([slot.item for slot in batch], self.served)
-        # A connection of its own: on one that is kept, a reply equal to the last is asked for again, and equal texts
+        # A new connection: on one that is kept, a reply equal to the last is asked for again, and equal texts
         # have equal rewards.
-        with closing(Connections()) as own:
-            return attempt(self.url, question, self.limits, own, deadline=deadline)
+        with closing(Connections()) as connections:
+            return attempt(self.url, question, self.limits, connections, deadline=deadline)
 
     def _log_retry(self, reply: HttpReply, number: int) -> None:
         """Log the first retry of each reason: a server that is silent for minutes looks like a stopped program."""
