@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
@@ -51,7 +52,7 @@ class _Under(NamedTuple, Generic[Job]):
 
 Send = Callable[[Job, Connections, float], Attempt]
 """Sends a request once over kept connections, before a time of `time.monotonic`."""
-_Ended = tuple[_Under[Job], Attempt | BaseException, float, float]
+_Ended = tuple[_Under[Job], Callable[[], Attempt], float, float]
 
 
 def dispatch(
@@ -160,10 +161,7 @@ class _Dispatcher(Generic[Job]):
     def _work(self) -> None:
         while (under := self.inbox.get()) is not None:
             started = time.monotonic()
-            try:
-                ended = self.send(under.job, self.connections, under.deadline)
-            except BaseException as error:
-                ended = error
+            ended = _outcome_of(partial(self.send, under.job, self.connections, under.deadline))
             self.outbox.put((under, ended, started, time.monotonic()))
 
     def _seconds_to_next(self) -> float | None:
@@ -191,13 +189,13 @@ class _Dispatcher(Generic[Job]):
                     log(f"stopping: nothing more is sent; waiting for {awaited} under way (Ctrl-C again stops at once)")
                 ended = self.outbox.get_nowait()
 
-    def _end(self, under: "_Under[Job]", ended: Attempt | BaseException, started: float, now: float) -> None:
+    def _end(self, under: "_Under[Job]", outcome: Callable[[], Attempt], started: float, now: float) -> None:
         self.num_running -= 1
-        if isinstance(ended, UserError):
-            self.error = self.error or ended
+        try:
+            ended = outcome()
+        except UserError as error:
+            self.error = self.error or error
             return
-        if isinstance(ended, BaseException):
-            raise ended
         self.pace.note(is_refused=ended.is_refused, started=started, now=now)
         if ended.waits.pause:
             self.pace.pause(now + ended.waits.pause)
@@ -210,3 +208,17 @@ class _Dispatcher(Generic[Job]):
             heapq.heappush(self.delayed, (now + wait, next(self.numbers), again))
         else:
             self.finished.append(Finished(under.job, ended.reply, now - started, unanswered))
+
+
+def _outcome_of(work: Callable[[], Attempt]) -> Callable[[], Attempt]:
+    """Do the work, and return a function that returns its result or raises its error."""
+    try:
+        result = work()
+    except BaseException as error:
+        failure = error
+
+        def fail() -> Attempt:
+            raise failure
+
+        return fail
+    return lambda: result
