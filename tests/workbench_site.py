@@ -59,9 +59,9 @@ class Site(NamedTuple):
     other_item: int
 
 
-def make_site(path):
-    """Make the workbench in a SQLite file."""
-    database = Database(f"sqlite:///{path}")
+def make_site(address):
+    """Make the workbench in a database."""
+    database = Database(address)
     database.migrate()
     application(database)
     now = time.time()
@@ -109,9 +109,10 @@ def make_site(path):
 
     site, (assignment, shown) = database.write(make)
     send(database, assignment, answer(shown), at=now)
-    # One file again: what waits in the log beside it is written into it.
-    with database.engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    if database.engine.dialect.name == "sqlite":
+        # One file again: what waits in the log beside it is written into it.
+        with database.engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()
     return site
 

@@ -92,7 +92,7 @@ PAGES = {
 def spoiled(tmp_path_factory):
     """A served workbench in which every text of a person, a model or a file is hostile; what is in it."""
     path = tmp_path_factory.mktemp("site") / "site.db"
-    site = make_site(path)
+    site = make_site(f"sqlite:///{path}")
     database = Database(f"sqlite:///{path}")
     database.write(spoil)
     database.close()

@@ -21,7 +21,7 @@ NUM_EXAMPLES = {"administrator": 200, "researcher": 40, "annotator": 10}
 def visit(request, tmp_path_factory):
     """The populated workbench on each of the two systems."""
     path = tmp_path_factory.mktemp("site") / "site.db"
-    site = make_site(path)
+    site = make_site(f"sqlite:///{path}")
     source = Database(f"sqlite:///{path}")
     if request.param == "sqlite":
         yield Visit(source, site)

@@ -106,7 +106,7 @@ def _opened(address):
 def populated_site(tmp_path_factory):
     """A populated workbench, to be copied: its file, and what is in it."""
     path = tmp_path_factory.mktemp("site") / "template.db"
-    return path, make_site(path)
+    return path, make_site(f"sqlite:///{path}")
 
 
 @pytest.fixture

@@ -10,17 +10,26 @@ from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredSettlingTime
+from workbench_site import Visit, make_site
 
 ORDER = {"score": ["5", "3", "1"], "place": ["1", "2", "3"], "discard": ["", "", ""]}
 LAYERS = ("delivery", "operations", "researcher")
 
 
-@pytest.fixture
-def waiting(visit):
-    """The workbench, whose items have waited for a thousand seconds in their states."""
+@pytest.fixture(params=["sqlite", "postgresql"])
+def waiting(request):
+    """The workbench on either system, whose items have waited for a thousand seconds in their states."""
     begun = time.time() - 1000
+    if request.param == "sqlite":
+        visit = request.getfixturevalue("visit")
+    else:
+        address = request.getfixturevalue("empty_postgres")
+        site = make_site(address)
+        visit = Visit(Database(address), site)
     visit.database.write(lambda session: session.execute(update(StoredItem).values(changed_at=begun)))
-    return visit
+    yield visit
+    if request.param != "sqlite":
+        visit.close()
 
 
 def post(visit, role, place, form, seconds):
@@ -101,16 +110,15 @@ def test_hours_cost_and_the_paper_count_them(waiting):
     assert "对齐用时 0.2 小时" in pages["paper.zh.tex"]
 
 
-def test_a_database_of_the_version_before_keeps_times_from_now_on(waiting, tmp_path):
-    path = tmp_path / "old.db"
-    waiting.database.backup(path)
-    old = Database(f"sqlite:///{path}")
-    with old.engine.begin() as connection:
+def test_a_database_of_the_version_before_keeps_times_from_now_on(waiting):
+    with waiting.database.engine.begin() as connection:
         connection.execute(text("DROP TABLE settling_times"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0015'"))
-    old.migrate()
-    with old.reading() as session:
+    waiting.database.migrate()
+    with waiting.database.reading() as session:
         assert session.scalar(select(func.count()).select_from(StoredSettlingTime)) == 0
         project = session.get_one(StoredProject, waiting.site.project)
         assert paper_figures(session, project, at=time.time()).alignment_hours == 0
-    old.close()
+    place = f"{task_of(waiting, 'annotator')}"
+    assert post(waiting, "annotator", place, ORDER, 30) == 303
+    assert times(waiting) == [("alignment", 30)]
