@@ -160,6 +160,7 @@ def kinds_of_errors(kind=UserError):
 
 PLACES = {
     None: "不符合要求", "x.jsonl": "", Place("x.jsonl", 3, "prompt.id"): "x.jsonl 第 3 行有误（prompt.id）",
+    Place("x.jsonl", 3): "x.jsonl 第 3 行有误，",
     "gold_share": "“标准答案任务的占比”", "rules.num_annotators": "“每个任务的标注人数”",
 }  # fmt: skip
 
@@ -172,6 +173,7 @@ def test_every_error_of_the_core_is_a_chinese_sentence_on_a_chinese_page(kind, w
     assert CHINESE.search(sentence)
     assert not ENGLISH.search(sentence)
     assert PLACES[where] in sentence or issubclass(kind, FileError | RecordError)
+    assert "（）" not in sentence
     assert refusal_text(error, "en") == str(error)
 
 

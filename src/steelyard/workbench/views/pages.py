@@ -104,7 +104,8 @@ def refusal_text(error: UserError, language: str) -> str:
     if language == "en":
         return str(error)
     if isinstance(where, Place) and where.line is not None:
-        return words["refused line"].format(file=where.file, line=where.line, field=where.path or "")
+        field = words["in_brackets"].format(text=where.path) if where.path else ""
+        return words["refused line"].format(file=where.file, line=where.line, field=field)
     if isinstance(error, FileError | RecordError):
         return words["refused file"].format(file=where or "")
     label = words.get(f"setting {where}", words.get(f"setting {str(where).rpartition('.')[2]}"))
