@@ -16,7 +16,7 @@ from steelyard.io.cases import read_cases
 from steelyard.io.progress import log, log_detail
 from steelyard.io.run_folder import Result, file_hash, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
-from steelyard.ranking.pairs import TIES, UNLISTED, pairs_of
+from steelyard.ranking.pairs import UNLISTED, pairs_of
 from steelyard.training.config import Config, TrainingSummary, check_settings, with_defaults
 
 if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are read without it
@@ -153,7 +153,9 @@ def read_inputs(
     check_template([*train_cases, *held_out_cases], tokenizer, rendering)
     encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
     train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
-    held_out_examples = encoded(held_out_cases, choice=config.pairs, where=str(held_out)) if held_out_cases else None
+    held_out_examples = (
+        encoded(held_out_cases, choice=config.pairs, where=str(held_out), is_held_out=True) if held_out_cases else None
+    )
     for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
         for sentence in examples.length.sentences() if examples else ():
             log(f"{name}{sentence}")
@@ -229,7 +231,7 @@ def _rendering_of(config: Config, tokenizer: Any, *, model: str) -> "Rendering":
 
 
 def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, where: Path) -> None:
-    """Log, before training, rows that could be one case, a loss without its ties, and pairs that curation left out."""
+    """Log, before training, rows that could be one case, and pairs that curation left out."""
     num_rows, num_prompts = num_rows_apart(cases)
     if num_rows:
         examples.noted["rows of one prompt that are cases of their own"] += num_rows
@@ -237,11 +239,6 @@ def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, w
             f"{num_rows:,} of {number_of(len(cases), 'case')} {verb_for(num_rows, 'is', 'are')} rows of only "
             f"{number_of(num_prompts, 'prompt')}; as one case a prompt they "
             f"train several times faster: steelyard convert {where} joined.jsonl --rows joined"
-        )
-    if examples.noted.get(TIES) == 0:
-        log(
-            f"0 ties among {number_of(examples.num_pairs, 'pair')}: loss={config.loss} learns the strength of ties "
-            "from nothing; bradley-terry is for pairs alone"
         )
     if added := examples.noted[UNLISTED]:
         log(

@@ -11,6 +11,7 @@ import numpy as np
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength
+from steelyard.curation.input_checks import CasePair, are_unwinnable
 from steelyard.networks.conversation import Rendering, encode, render
 from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of, ties_of
 from steelyard.statistics.groups import UNCATEGORISED, prompt_names
@@ -155,8 +156,9 @@ def make_examples(
     *,
     where: str,
     loss: str = "bradley-terry",
+    is_held_out: bool = False,
 ) -> Examples:
-    """Encode every case; ties are read where the ``loss`` reads them.
+    """Encode every case; ties are read where the ``loss`` reads them, held-out pairs of equal texts left out.
 
     The rendering decides whether an answer over the length limit is left out with its pairs, cut (both counted), or
     refused. Raises EvidenceError for refused answers, and where no pair is left.
@@ -192,6 +194,10 @@ def make_examples(
             within = evidence.where(lambda pair, over=over: over.isdisjoint(pair[:2]))
             noted["pairs lost with them"] += len(evidence.pairs) - len(within.pairs)
             evidence = within
+        if is_held_out:
+            winnable = evidence.where(lambda pair, case=case: not are_unwinnable([case], [CasePair(0, *pair[:2])])[0])
+            noted["pairs of equal texts"] += len(evidence.pairs) - len(winnable.pairs)
+            evidence = winnable
         # Answers of equal tokens have equal rewards: no training can order them.
         unequal = evidence.where(lambda pair, rows=rows: rows[pair.better] != rows[pair.worse])
         noted["pairs of equal tokens"] += len(evidence.pairs) - len(unequal.pairs)
