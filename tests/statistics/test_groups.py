@@ -1,8 +1,11 @@
 import networkx as nx
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.statistics.aggregation import by_category
+from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of, prompt_names, units_of
 from strategies import case
 
@@ -103,3 +106,17 @@ def test_other_spellings_of_a_category_and_a_language_are_one_cell():
     assert layout.cell.tolist() == [2, 2, 2, 2, 2, 1, 0]
     # Subsets are those of the benchmark, and stay as they are.
     assert len(layout_of([Label(name, Cell("c", name)) for name in ("a", "A")]).cells) == 2
+
+
+def loss_of(categories, pairs):
+    labels = [Label(f"p{row}", Cell(category)) for row, category in enumerate(categories)]
+    totals = resample(Items(layout_of(labels), np.array(pairs, np.int64)[:, None], 2), seed=0)
+    return totals.evidence(by_category(totals.cells).members, denominator=0).loss
+
+
+def test_small_categories_lose_degrees_of_freedom_and_unequal_prompts_do_not():
+    assert loss_of("abc" * 2, [10] * 6) == pytest.approx(2)
+    assert loss_of("abc" * 20, [10] * 60) == pytest.approx(20 / 19)
+    assert loss_of("a" * 60, [1, 28] * 30) == pytest.approx(60 / 59)
+    # The category of five prompts has ten times the variance of that of fifty.
+    assert loss_of("a" * 50 + "b" * 5, [10] * 55) == pytest.approx((1 / 50 + 1 / 5) / (49 / 50**2 + 4 / 5**2))

@@ -162,7 +162,9 @@ def evidence_of_groups(units: UnitWeights, sizes: Floats, num_sources: int) -> E
     # A group of one prompt has no degree of freedom, however many units of the pool replace it.
     freedom = min(total**2 / float(lost.sum() + single**2 / max(1, num_sources - 1)), max(effective - 1, 1.0))
     concentration = float(second.max() / second.mean())
-    evidence = Evidence(effective, freedom, leverage * (total + shortfall) / total, concentration)
+    within = float((of_stratum / size).sum()) + single / max(num_sources, 2)
+    loss = total / (total - within)
+    evidence = Evidence(effective, freedom, leverage * (total + shortfall) / total, concentration, loss)
     if units.successes is None:
         return evidence
     successes = np.bincount(

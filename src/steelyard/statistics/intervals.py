@@ -35,7 +35,7 @@ _TAIL = 0.975
 _PRIOR = 0.5
 """Prompts, all of whose pairs are wrong together, that are added to the evidence on the variance."""
 _LOST_FREEDOM = 4
-"""The power of (prompts - 1) / (degrees of freedom) by which the prior of a difference grows; by simulation."""
+"""The power of `Evidence.loss` by which the prior of a difference grows; by simulation."""
 _NOTHING = 1e-13
 """A variance below this is the rounding of sums in single precision."""
 _ROUNDING, _LOG_ROUNDING = 1e-9, 1e-6
@@ -69,6 +69,7 @@ class Evidence(NamedTuple):
     ``units``: the number of prompts of equal weight that carry as much information (Kish, 1965). ``freedom``: the
     degrees of freedom of the variance (Satterthwaite, 1946). ``inflation``: the variance of the mean over that of its
     resamples. ``concentration``: by how much the variance is larger if all rare outcomes are in the smallest group.
+    ``loss``: 1 over the share of the variance that the means of the strata leave: 2 for strata of two prompts.
     ``events``: how many prompts with a success, and how many with a failure, determine the variance of a share.
     """
 
@@ -76,6 +77,7 @@ class Evidence(NamedTuple):
     freedom: float
     inflation: float = 1.0
     concentration: float = 1.0
+    loss: float = 1.0
     events: tuple[float, float] | None = None
 
 
@@ -171,7 +173,8 @@ def needs_prompts(fewest: int) -> str:
 
 def one_sample(num_units: float) -> Evidence:
     """Return the effective sample of a plain mean over units that are resampled together, with replacement."""
-    return Evidence(num_units, num_units - 1, num_units / (num_units - 1) if num_units > 1 else 1.0)
+    inflation = num_units / (num_units - 1) if num_units > 1 else 1.0
+    return Evidence(num_units, num_units - 1, inflation, loss=inflation)
 
 
 def interval(value: float, resampled: Floats, n: float, evidence: Evidence, scale: Scale = SHARE) -> Estimate:
@@ -292,7 +295,7 @@ def difference_of(
     mean, spread = value / largest, variance / largest**2
     discordant = max(discordance / largest if discordance is not None else abs(mean), abs(mean))
     # If two models differ only in one category of two prompts, the variance within it may vanish by chance.
-    prior = _PRIOR * max(1.0, (evidence.units - 1) / max(evidence.freedom, 1.0)) ** _LOST_FREEDOM
+    prior = _PRIOR * evidence.loss**_LOST_FREEDOM
     effect = _design_effect(spread, discordant - mean * mean, discordant, evidence, prior)
     a = student(evidence.freedom) ** 2 * effect / max(evidence.units, _NOTHING)
     low, high = -_upper_end(-mean, discordant, a) * largest, _upper_end(mean, discordant, a) * largest
