@@ -53,10 +53,6 @@ class Setting(NamedTuple):
         sizes[0] += self.num_prompts - sizes.sum()
         return np.repeat(np.arange(self.num_categories), sizes)
 
-    def truth(self, share):
-        """The accuracy of the population: over categories, or over pairs."""
-        return self.accuracy if self.is_macro else share[self.category].mean()
-
     @property
     def layout(self):
         """The layout of the prompts, as `evaluate` forms it."""
@@ -135,18 +131,26 @@ def drawn_columns(setting, pairs, columns, num_resamples, seed):
     return means(totals.point), resampled, evidence
 
 
-def coverage(setting, num_replications, seed=0):
-    """The share of intervals that hold the truth, and their mean width."""
+def coverage(setting, num_replications, seed=0, around=0.0):
+    """The share of intervals that hold the truth, and their mean width.
+
+    ``around``: each hundred replications have another accuracy, at most this far from the setting's. The values of few
+    prompts are few, so that the coverage at one accuracy is that of one of its steps.
+    """
     rng = np.random.default_rng([seed, *(int(1000 * value) for value in setting)])
     share = category_accuracies(setting, rng)
     hits, width = 0, 0.0
     for start in range(0, num_replications, AT_A_TIME):
+        if around:
+            own = setting.accuracy + rng.uniform(-around, min(around, 1 - setting.accuracy))
+            share = category_accuracies(setting._replace(accuracy=own), rng)
         pairs = pairs_by_prompt(setting, rng)
         right = right_pairs(setting, share, pairs, rng, AT_A_TIME)
         values, drawn, evidence = drawn_columns(setting, pairs, right, NUM_RESAMPLES, start)
         for value, own, effective in zip(values.tolist(), drawn, evidence, strict=True):
             found = interval(value, own, 1, effective)
-            hits += found.low - 1e-12 <= setting.truth(share) <= found.high + 1e-12
+            truth = share.mean() if setting.is_macro else share[setting.category].mean()
+            hits += found.low - 1e-12 <= truth <= found.high + 1e-12
             width += found.high - found.low
     return hits / num_replications, width / num_replications
 
@@ -200,14 +204,22 @@ def main():
     options.add_argument(
         "--unequal", action="store_true", help="unequal categories and numbers of pairs; coverage only"
     )
+    options.add_argument(
+        "--around",
+        type=float,
+        default=0.0,
+        help="also print the coverage over accuracies at most this far away; of one pair a prompt",
+    )
     asked = options.parse_args()
     for setting in unequal_settings() if asked.unequal else settings():
         kind = None if setting.num_categories == 1 else "differing" if setting.differing else "alike"
         if asked.prompts not in (None, setting.num_prompts) or asked.categories not in (None, kind):
             continue
         share, width = coverage(setting, asked.replications)
+        near = asked.around and setting.num_pairs == 1
+        shares = [share, coverage(setting, asked.replications, around=asked.around)[0]] if near else [share]
         errors = () if asked.unequal else family_error(setting, asked.replications)
-        numbers = [*map(str, setting), f"{width:.3f}", *(f"{100 * own:.1f}" for own in (share, *errors))]
+        numbers = [*map(str, setting), f"{width:.3f}", *(f"{100 * own:.1f}" for own in (*shares, *errors))]
         sys.stdout.write(f"| {' | '.join(numbers)} |\n")
         sys.stdout.flush()
 
