@@ -415,6 +415,21 @@ def test_zero_and_one_of_shp_are_its_second_and_first_answer():
     assert back(cases, **counts.columns) == rows
 
 
+def test_comparisons_of_webgpt_have_a_score_for_each_answer():
+    rows = [
+        {"question": {"dataset": "eli5", "id": f"{score}", "full_text": f"为什么 {score}？"}, "quotes_0": {"title": []},
+         "answer_0": "x", "tokens_0": {"prefix": []}, "score_0": score, "quotes_1": {"title": []}, "answer_1": "y",
+         "tokens_1": {"prefix": []}, "score_1": 0.0 - score}
+        for score in (0.5, -1.0, 0.0)
+    ]  # fmt: skip
+    cases, counts = read(rows)
+    assert [case.prompt.messages[0].content for case in cases] == ["为什么 0.5？", "为什么 -1.0？", "为什么 0.0？"]
+    assert [[[texts(case)[name] for name in tier] for tier in case.ranking] for case in cases] == [
+        [["x"], ["y"]], [["y"], ["x"]], [["x", "y"]],
+    ]  # fmt: skip
+    assert back(cases, **counts.columns) == rows
+
+
 def test_best_of_k_sets_of_ppe_have_a_list_of_scores():
     answers = {f"response_{number}": f"a{number}" for number in range(1, 5)}
     row = {"question_id": "q", "prompt": "p", **answers, "scores": [True, False, True, False],

@@ -101,10 +101,10 @@ _KNOWN: tuple[JsonObject, ...] = (
         "rating_column": "summary.axes.overall", "author_column": "summary.policy", "judge_column": "worker",
     },
     # SHP of Stanford: 1 is the first answer, 0 the second.
-    {
-        "prompt_column": ["history"], "first_column": "human_ref_A", "second_column": "human_ref_B",
-        "label_column": "labels", "labels": {"1": "left", "0": "right"},
-    },
+    {"prompt_column": ["history"], "first_column": "human_ref_A", "second_column": "human_ref_B",
+     "label_column": "labels", "labels": {"1": "left", "0": "right"}},
+    {"prompt_column": ["question.full_text"], "response_column": ["answer_0", "answer_1"],
+     "rating_column": ["score_0", "score_1"]},  # OpenAI's webgpt_comparisons: scores from -1 to 1
 )  # fmt: skip
 """Published tables whose columns or labels tell less than their authors do, as settings of the format ``columns``."""
 _REFERENCES = ("reference", "reference_answer", "ground_truth", "gold_answer")
