@@ -487,3 +487,15 @@ def test_the_printed_command_for_labels_in_numbers_works(tmp_path, monkeypatch, 
     (one,) = read_cases(tmp_path / "cases.jsonl")
     assert [each.verdict for each in one.judgments] == sides.split()
     assert {each.judge for each in one.judgments} == {"p"}
+
+
+def test_the_printed_command_for_ranks_works(tmp_path, monkeypatch):
+    write_rows(tmp_path / "ranks.jsonl", [{"问题": "光？", "responses": ["b", "a"], "排名": [2, 1]}])
+    with pytest.raises(KindError) as caught:
+        convert(tmp_path / "ranks.jsonl", tmp_path / "cases.jsonl")
+    monkeypatch.setattr(sys, "argv", shlex.split(str(caught.value.do).rpartition("perhaps so: ")[2]))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    (one,) = read_cases(tmp_path / "cases.jsonl")
+    assert one.ranking == ((one.responses[1].id,), (one.responses[0].id,))

@@ -430,6 +430,37 @@ def test_comparisons_of_webgpt_have_a_score_for_each_answer():
     assert back(cases, **counts.columns) == rows
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        ([{"问题": "光？", "responses": ["b", "a", "c"], "ranks": [2, 1, 2]}], ("问题", "responses", "ranks")),
+        (
+            [{"问题": "光？", "回答": text, "名次": rank} for text, rank in (("b", "2"), ("a", "1"), ("c", "2"))],
+            ("问题", "回答", "名次"),
+        ),
+    ],
+)
+def test_ranks_are_numbers_of_which_the_lower_is_better(rows, columns):
+    prompt, response, rank = columns
+    with pytest.raises(KindError) as refused:
+        read(rows)
+    (case,) = eval(str(refused.value.do).rpartition("perhaps so: ")[2]).cases
+    assert case.ranking is not None
+    settings = {"prompt_column": prompt, "response_column": response, "rating_column": rank, "lower_is_better": True}
+    (case,), _ = read(rows, **settings)
+    assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["a"], ["b", "c"]]
+    assert [rating.value for rating in case.ratings] == [-2, -1, -2]
+    assert back([case], **settings) == rows
+
+
+def test_the_call_for_labels_in_numbers_works():
+    rows = [{"question": "q", "answer_a": "x", "answer_b": "y", "label": value} for value in (1, 0)]
+    with pytest.raises(KindError) as refused:
+        read(rows)
+    (case,) = eval(str(refused.value.do).rpartition("perhaps so: ")[2]).cases
+    assert [judgment.verdict for judgment in case.judgments] == ["left", "right"]
+
+
 def test_best_of_k_sets_of_ppe_have_a_list_of_scores():
     answers = {f"response_{number}": f"a{number}" for number in range(1, 5)}
     row = {"question_id": "q", "prompt": "p", **answers, "scores": [True, False, True, False],

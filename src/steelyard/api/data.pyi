@@ -49,6 +49,7 @@ def convert(
     tie_column: str | None = None,
     response_column: str | Sequence[str] | None = None,
     rating_column: str | Sequence[str] | None = None,
+    lower_is_better: bool = False,
     author_column: str | Sequence[str] | None = None,
     judge_column: str | None = None,
     judge_kind: Literal["human", "llm", "model"] = "human",

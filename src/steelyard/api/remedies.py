@@ -78,12 +78,18 @@ def _call_of(path: str, name: str, command: re.Match[str]) -> str:
     file, _, *words = shlex.split(command[1])
     if file != path:
         return command[0]
-    columns: dict[str, list[str]] = {}
+    columns, settings = dict[str, list[str]](), dict[str, Any]()
     for option, value in zip(words[::2], words[1::2], strict=True):
-        columns.setdefault(option.removeprefix("--").replace("-", "_"), []).append(value)
+        if option == "--set":
+            setting, _, text = value.partition("=")
+            key, _, inner = setting.partition(".")
+            settings[key] = settings.get(key, {}) | {inner: text} if inner else text == "true"
+        else:
+            columns.setdefault(option.removeprefix("--").replace("-", "_"), []).append(value)
+    called = {key: values if len(values) > 1 else values[0] for key, values in columns.items()} | settings
     keywords = (
-        f"{key}={json.dumps(values if len(values) > 1 else values[0], ensure_ascii=False)}"
-        for key, values in columns.items()
+        f"{key}={value if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)}"
+        for key, value in called.items()
     )
     return f"sy.convert({name if name.isidentifier() else 'rows'}, {', '.join(keywords)})"
 

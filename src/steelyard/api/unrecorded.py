@@ -17,7 +17,7 @@ from steelyard.io.terminal_text import plain
 from steelyard.report.item_page import ItemPage, page_lines, page_record
 from steelyard.stages.convert import OWN_KIND, Config, Conversion, convert
 
-_COLUMN, _OF_TABLES = "_column", ("labels", "judge_kind")
+_COLUMN, _OF_TABLES = "_column", ("labels", "judge_kind", "lower_is_better")
 _WIDTH = 100
 
 

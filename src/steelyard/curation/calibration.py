@@ -208,7 +208,7 @@ def check_some_kept(cases: MarginSurvey, threshold: float, *, where: str, do: st
             f"({cases.num_unscored} of {number_of(cases.num_scores, 'response')} "
             f"{verb_for(cases.num_unscored, 'is', 'are')} unscored)",
             where=where,
-            do="check that its protocol fits these cases, and its training",
+            do="if lower scores are better, change their sign; else check that its protocol fits these cases",
         )
     raise EvidenceError(f"threshold {threshold:g} drops everything\n{threshold_table(rows)}", where=where, do=do)
 

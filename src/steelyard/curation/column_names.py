@@ -53,7 +53,8 @@ _LABELS = (
     "кто лучше", "лучший ответ", "победитель", "الأفضل", "gold", "बेहतर", "良い",
 )  # fmt: skip
 _SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade")
-_RATINGS = (*_SCORES, "rank")
+_RANKS = ("rank", "ranks", "ranking", "rankings", "position", "排名", "名次", "排序", "順位", "순위", "الترتيب")
+_RATINGS = (*_SCORES, *_RANKS)
 _JUDGES = (
     "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "user",
     "user_id", "username", "rater", "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "who",
@@ -77,29 +78,20 @@ _ENDS = (
 )
 _KNOWN: tuple[JsonObject, ...] = (
     # compar:IA, after utils/schemas/votes.sql of betagouv/ComparIA: the prompt is inside both conversations.
-    {
-        "prompt_column": [], "first_column": "conversation_a", "second_column": "conversation_b",
-        "label_column": "chosen_model_name", "tie_column": "both_equal",
-        "author_column": ["model_a_name", "model_b_name"], "judge_column": "visitor_id", "time_column": "timestamp",
-    },
+    {"prompt_column": [], "first_column": "conversation_a", "second_column": "conversation_b",
+     "label_column": "chosen_model_name", "tie_column": "both_equal",
+     "author_column": ["model_a_name", "model_b_name"], "judge_column": "visitor_id", "time_column": "timestamp"},
     # Arena 55k of LMSYS: lists of turns as JSON text, and a column of 0 and 1 for each vote.
-    {
-        "prompt_column": ["prompt"], "first_column": "response_a", "second_column": "response_b",
-        "label_column": ["winner_model_a", "winner_model_b"], "tie_column": "winner_tie",
-        "author_column": ["model_a", "model_b"],
-    },
+    {"prompt_column": ["prompt"], "first_column": "response_a", "second_column": "response_b",
+     "label_column": ["winner_model_a", "winner_model_b"], "tie_column": "winner_tie",
+     "author_column": ["model_a", "model_b"]},
     # OpenAI's comparisons of summaries (openai/summarize_from_feedback): choice counts from 0.
-    {
-        "prompt_column": ["info.post", "info.article"], "first_column": "summaries.0.text",
-        "second_column": "summaries.1.text", "label_column": "choice", "labels": {"0": "left", "1": "right"},
-        "author_column": ["summaries.0.policy", "summaries.1.policy"], "judge_column": "worker",
-        "batch_column": "batch",
-    },
+    {"prompt_column": ["info.post", "info.article"], "first_column": "summaries.0.text",
+     "second_column": "summaries.1.text", "label_column": "choice", "labels": {"0": "left", "1": "right"},
+     "author_column": ["summaries.0.policy", "summaries.1.policy"], "judge_column": "worker", "batch_column": "batch"},
     # OpenAI's ratings of one summary each, beside those comparisons.
-    {
-        "prompt_column": ["info.post", "info.article"], "response_column": "summary.text",
-        "rating_column": "summary.axes.overall", "author_column": "summary.policy", "judge_column": "worker",
-    },
+    {"prompt_column": ["info.post", "info.article"], "response_column": "summary.text",
+     "rating_column": "summary.axes.overall", "author_column": "summary.policy", "judge_column": "worker"},
     # SHP of Stanford: 1 is the first answer, 0 the second.
     {"prompt_column": ["history"], "first_column": "human_ref_A", "second_column": "human_ref_B",
      "label_column": "labels", "labels": {"1": "left", "0": "right"}},
@@ -170,8 +162,7 @@ class ColumnGuess:
         if not self._has_answers():
             self._add_answers(is_sure=False)
         self._add_prompt()
-        if "response_column" in self.settings:
-            self._add("rating_column", (*_SCORES, "quality"), lambda value: isinstance(value, str | int | float | list))
+        self._add_ratings()
         if label := self.settings.get("label_column"):
             values = {str(row.get(label)) for row in self._rows}
             if "0" in values and values <= {"0", "1"}:
@@ -191,6 +182,14 @@ class ColumnGuess:
             self.settings["prompt_column"] = max(texts, key=self._mean_length)
         if "prompt_column" not in self.settings and "response_column" in self.settings:
             self.settings["prompt_column"] = self.settings.pop("response_column")
+
+    def _add_ratings(self) -> None:
+        if "response_column" not in self.settings:
+            return
+        self._add("rating_column", (*_SCORES, "quality"), lambda value: isinstance(value, str | int | float | list))
+        ranks = self._first(_RANKS, lambda value: isinstance(value, int | list) or str(value).strip().isdecimal())
+        if ranks and "rating_column" not in self.settings:
+            self.settings |= {"rating_column": ranks, "lower_is_better": True}
 
     def _has_answers(self) -> bool:
         keys = ("chosen_column", "rejected_column", "first_column", "second_column", "label_column", "response_column")

@@ -98,6 +98,7 @@ def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject) -> st
         for name in ([value] if isinstance(value, str) else value) if key.endswith("_column") else ():
             words += [f"--{key.replace('_', '-')}", name]
     labels = guess.settings.get("labels") if "labels" not in settings else None
+    words += ["--set", "lower_is_better=true"] * (guess.settings.get("lower_is_better") is True)
     words += [word for label, side in (labels or {}).items() for word in ("--set", f"labels.{label}={side}")]
     return f"name the columns, perhaps so: {shlex.join(words)}" if len(words) > _NUM_WORDS else _NAME_COLUMNS
 

@@ -20,7 +20,7 @@ def test_the_findings_are_a_line_each(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith("labels: not checked (1 prompt has an ordered pair")
-    assert "conflicts: in 1 of 2 prompts" in lines
+    assert "conflicts: judgments contradict each other in 1 of 2 prompts, before any vote" in lines
     assert "lengths: 0 empty responses, 0 of extreme length" in lines
     record = json.loads(called("--json").stdout)
     assert record["summary"]["conflicted"][0]["shown"] == "A > B > C > A"

@@ -212,7 +212,8 @@ def _audit_lines(run: "Run[AuditSummary]", out: Path) -> Iterator[str]:
             f"labels: {agrees}; {disputed.num_suspects:,} {verb_for(disputed.num_suspects, 'is', 'are')} probably "
             f"wrong ({out / 'disputed.jsonl'})"
         )
-    yield f"conflicts: in {summary.num_conflicted:,} of {number_of(summary.num_cases, 'prompt')}"
+    prompts = number_of(summary.num_cases, "prompt")
+    yield f"conflicts: judgments contradict each other in {summary.num_conflicted:,} of {prompts}, before any vote"
     duplicates, lengths = summary.duplicates, summary.lengths
     equal = (
         f"{number_of(duplicates.num_equal_responses, 'group')} of equal responses, "

@@ -50,6 +50,7 @@ class TableColumns(NamedTuple):
     answers: tuple[str, ...]
     labels: LabelColumns | None
     ratings: tuple[str, ...]
+    lower_is_better: bool
     authors: tuple[str, ...]
     judge: str | None
     judge_kind: Kind
@@ -81,6 +82,10 @@ class TableColumns(NamedTuple):
     def dimension(self) -> str | None:
         """Return the dimension of the ratings: the name of their first column, without the objects around it."""
         return self.ratings[0].rpartition(".")[2] if self.ratings else None
+
+    def signed(self, number: float) -> float:
+        """Return a cell's number as a rating, higher is better, or a rating as the number of a cell."""
+        return 0.0 - number if self.lower_is_better else number
 
     def values(self, row: Row, warnings: Counter[str]) -> RowValues:
         """Return the values of a row. Raises RecordError for a cell that cannot be read."""

@@ -79,7 +79,9 @@ class TableFormat(NamedTuple):
         responses = reader.responses([answer.turns for answer in values.answers], authors=authors)
         rated = zip(responses, values.answers, strict=True)
         ratings = [
-            self._rating(response.id, answer.rating, values) for response, answer in rated if answer.rating is not None
+            self._rating(response.id, self.columns.signed(answer.rating), values)
+            for response, answer in rated
+            if answer.rating is not None
         ]
         first = responses[0].id
         return Case(
@@ -224,7 +226,8 @@ class TableFormat(NamedTuple):
     ) -> RowValues:
         """Return the values of a row of these answers, without a verdict."""
         prompt = case.prompt
-        numbers = [None if rating is None else rating.value for rating in ratings or [None] * len(responses)]
+        every = ratings or [None] * len(responses)
+        numbers = [None if rating is None else self.columns.signed(rating.value) for rating in every]
         rated = next((rating for rating in ratings if rating is not None), None)
         texts = {"language": prompt.language, "category": prompt.category, "reference": prompt.reference}
         return RowValues(

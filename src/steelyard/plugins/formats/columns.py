@@ -54,6 +54,8 @@ class Config(BaseConfig, frozen=True):
     rating_column: str | tuple[str, ...] | None = None
     """Ratings: the column of its number, higher is better. There are as many as columns of answers, or one
     of lists."""
+    lower_is_better: bool = False
+    """Ratings are ranks, or others of which a lower one is better. They are stored with the other sign."""
     author_column: str | tuple[str, ...] | None = None
     """The column of an answer's author. Pairs have one for each answer."""
     judge_column: str | None = None
@@ -101,6 +103,10 @@ def table_of(config: Config) -> TableColumns:
     if ratings and len(ratings) not in (1, len(answers)):
         problem = f"{len(ratings)} columns of ratings beside {len(answers)} of answers"
         raise ConfigError(problem, where="rating_column", allowed="one for each column of answers, or one of lists")
+    if config.lower_is_better and not ratings:
+        raise ConfigError(
+            "no column has ratings", where="lower_is_better", do="name their column: --rating-column NAME"
+        )
     labels = LabelColumns(table_names(config.label_column), config.tie_column, answers, authors, config.labels)
     return TableColumns(
         # A pair of a known judge is a judgment.
@@ -111,6 +117,7 @@ def table_of(config: Config) -> TableColumns:
         answers=answers,
         labels=labels if shape == "labelled pairs" else None,
         ratings=ratings,
+        lower_is_better=config.lower_is_better,
         authors=authors,
         judge=config.judge_column,
         judge_kind=config.judge_kind,
