@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from steelyard.core.errors import UserError
+from steelyard.core.types import JsonObject
 
 Parameters = Mapping[str, inspect.Parameter]
 
@@ -78,7 +79,8 @@ def _call_of(path: str, name: str, command: re.Match[str]) -> str:
     file, _, *words = shlex.split(command[1])
     if file != path:
         return command[0]
-    columns, settings = dict[str, list[str]](), dict[str, Any]()
+    columns: dict[str, list[str]] = {}
+    settings: JsonObject = {}
     for option, value in zip(words[::2], words[1::2], strict=True):
         if option == "--set":
             setting, _, text = value.partition("=")
