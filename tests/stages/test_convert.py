@@ -465,6 +465,19 @@ def test_votes_under_names_in_other_languages_are_read(tmp_path, rows, verdicts)
     assert [each.verdict for one in cases for each in one.judgments] == verdicts
 
 
+def case_of_printed_command(rows, tmp_path, monkeypatch):
+    """The case that the command makes which the refusal of the rows prints."""
+    write_rows(tmp_path / "rows.jsonl", rows)
+    with pytest.raises(KindError) as caught:
+        convert(tmp_path / "rows.jsonl", tmp_path / "cases.jsonl")
+    monkeypatch.setattr(sys, "argv", shlex.split(str(caught.value.do).rpartition("perhaps so: ")[2]))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    (one,) = read_cases(tmp_path / "cases.jsonl")
+    return one
+
+
 @pytest.mark.parametrize(
     ("ends", "values", "sides"),
     [
@@ -477,25 +490,12 @@ def test_votes_under_names_in_other_languages_are_read(tmp_path, rows, verdicts)
 def test_the_printed_command_for_labels_in_numbers_works(tmp_path, monkeypatch, ends, values, sides):
     names = [f"answer_{end}" for end in ends]
     rows = [{"question": "q", **dict(zip(names, "xy", strict=True)), "label": value, "user": "p"} for value in values]
-    write_rows(tmp_path / "votes.jsonl", rows)
-    with pytest.raises(KindError) as caught:
-        convert(tmp_path / "votes.jsonl", tmp_path / "cases.jsonl")
-    monkeypatch.setattr(sys, "argv", shlex.split(str(caught.value.do).rpartition("perhaps so: ")[2]))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match="0"):
-        main()
-    (one,) = read_cases(tmp_path / "cases.jsonl")
+    one = case_of_printed_command(rows, tmp_path, monkeypatch)
     assert [each.verdict for each in one.judgments] == sides.split()
     assert {each.judge for each in one.judgments} == {"p"}
 
 
 def test_the_printed_command_for_ranks_works(tmp_path, monkeypatch):
-    write_rows(tmp_path / "ranks.jsonl", [{"问题": "光？", "responses": ["b", "a"], "排名": [2, 1]}])
-    with pytest.raises(KindError) as caught:
-        convert(tmp_path / "ranks.jsonl", tmp_path / "cases.jsonl")
-    monkeypatch.setattr(sys, "argv", shlex.split(str(caught.value.do).rpartition("perhaps so: ")[2]))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match="0"):
-        main()
-    (one,) = read_cases(tmp_path / "cases.jsonl")
+    rows = [{"问题": "光？", "responses": ["b", "a"], "排名": [2, 1]}]
+    one = case_of_printed_command(rows, tmp_path, monkeypatch)
     assert one.ranking == ((one.responses[1].id,), (one.responses[0].id,))

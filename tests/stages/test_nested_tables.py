@@ -5,22 +5,10 @@ import json
 import pytest
 
 import steelyard as sy
+from converted_tables import back, read, texts
 from steelyard.core.errors import RecordError
 from steelyard.io.rows import write_rows
 from steelyard.stages.convert import Config, convert
-
-
-def read(rows, **settings):
-    converted = sy.convert(rows, **settings)
-    return list(converted.cases), converted.counts
-
-
-def back(cases, **settings):
-    return sy.convert(sy.Cases(cases), **{"to_kind": "columns", **settings}).rows
-
-
-def texts(case):
-    return {response.id: response.text for response in case.responses}
 
 
 def tiers(case):

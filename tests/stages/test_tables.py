@@ -5,6 +5,7 @@ import json
 import pytest
 
 import steelyard as sy
+from converted_tables import back, read, texts
 from steelyard.core.errors import KindError, OutputError, RecordError
 from steelyard.core.types import Judgment
 from steelyard.stages.convert import Config, convert
@@ -12,19 +13,6 @@ from steelyard.stages.convert import Config, convert
 VOTES = {
     "prompt_column": "Frage", "first_column": "Antwort A", "second_column": "Antwort B", "label_column": "Besser",
 }  # fmt: skip
-
-
-def read(rows, **settings):
-    converted = sy.convert(rows, **settings)
-    return list(converted.cases), converted.counts
-
-
-def back(cases, **settings):
-    return sy.convert(sy.Cases(cases), **{"to_kind": "columns", **settings}).rows
-
-
-def texts(case):
-    return {response.id: response.text for response in case.responses}
 
 
 def better(case):

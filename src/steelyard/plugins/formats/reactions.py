@@ -32,14 +32,14 @@ _THUMB = RatingScale("thumb", (-1, 1), None, "human")
 _THUMBS = {"liked": 1, "disliked": -1}
 
 
-class _Message(NamedTuple):
+class _RatedMessage(NamedTuple):
     """The message of a reaction, and the turns above it."""
 
     above: tuple[Message, ...]
     turn: Message
 
 
-def _message(row: Row, warnings: Counter[str]) -> _Message:
+def _message(row: Row, warnings: Counter[str]) -> _RatedMessage:
     """Return the message. Raises RecordError where no message of the assistant is at the place."""
     side = row.value.get("model_pos")
     if side not in ("a", "b"):
@@ -56,7 +56,7 @@ def _message(row: Row, warnings: Counter[str]) -> _Message:
     system = row.optional_text("system_prompt")
     has_system = not system or turns[0].role == "system"
     before = () if has_system else (Message(role="system", content=system or ""),)
-    return _Message(before + turns[: int(place)], turns[int(place)])
+    return _RatedMessage(before + turns[: int(place)], turns[int(place)])
 
 
 def _parse(reader: CaseReader) -> Case:
