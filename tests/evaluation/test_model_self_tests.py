@@ -85,7 +85,7 @@ def test_a_whole_classifier_passes_every_test_with_figures(tmp_path):
     assert (record.num_cases, record.num_answers) == (4, 8)
     assert states(record) == dict.fromkeys(
         ("finite", "alone", "order", "beginning_mark", "last_token", "trained_head", "padding_side", "packing",
-         "length"), "passed"
+         "same_bits", "length"), "passed"
     )  # fmt: skip
     alone = record.tests["alone"].figures
     assert 0 <= alone["largest_difference"] <= alone["tolerance"]

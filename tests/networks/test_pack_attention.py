@@ -1,22 +1,30 @@
+import inspect
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounterWithBackend
+from torch.nn.attention.flex_attention import create_block_mask
 from torch.nn.attention.flex_attention import flex_attention as plain_flex
 
 from steelyard.networks import pack_attention as _pack_attention
 from steelyard.networks.pack_attention import (
     AttentionRule,
+    Flex,
+    VarlenKernel,
     attend,
     flex_attention,
     layout_of,
     ragged_attention,
+    varlen_attention,
     visibility,
 )
-from steelyard.networks.packing import pack
+from steelyard.networks.packing import fill_up, pack
 
 CPU = torch.device("cpu")
+PLAIN_FLEX = Flex(plain_flex, create_block_mask)
 RULES = [AttentionRule(0.3, window, softcap, 0.0) for window in (None, 1, 4) for softcap in (None, 1.5)]
 
 
@@ -64,12 +72,12 @@ def test_ragged_runs_and_flex_attention_read_what_a_plain_loop_reads(rule):
     layout = layout_of(packed, CPU)
     expected = plain(query, key, value, packed, rule)
     assert (ragged_attention(query, key, value, layout, rule) - expected).abs().max() < 1e-14
-    assert (flex_attention(query, key, value, layout, rule, kernel=plain_flex) - expected).abs().max() < 1e-12
+    assert (flex_attention(query, key, value, layout, rule, flex=PLAIN_FLEX) - expected).abs().max() < 1e-12
     last = layout._replace(is_last=True)
     asked = query[:, :, layout.last]
     for found in (
         ragged_attention(asked, key, value, last, rule),
-        flex_attention(asked, key, value, last, rule, kernel=plain_flex),
+        flex_attention(asked, key, value, last, rule, flex=PLAIN_FLEX),
     ):
         assert (found - expected[:, :, layout.last]).abs().max() < 1e-12
 
@@ -79,12 +87,12 @@ def test_ragged_runs_and_flex_attention_read_what_a_plain_loop_reads(rule):
 def test_any_pack_in_runs_of_any_size(lengths, rule, run):
     packed = pack(rows_of(lengths))
     query, key, value = states(packed)
-    before = _pack_attention._QUERIES_AT_A_TIME
+    before = _pack_attention._BLOCK
     try:
-        _pack_attention._QUERIES_AT_A_TIME = run
+        _pack_attention._BLOCK = run
         found = attend(query, key, value, layout_of(packed, CPU), rule)
     finally:
-        _pack_attention._QUERIES_AT_A_TIME = before
+        _pack_attention._BLOCK = before
     assert (found - plain(query, key, value, packed, rule)).abs().max() < 1e-14
 
 
@@ -98,6 +106,76 @@ def test_gradients_are_those_of_the_plain_loop():
         ]
         mine, theirs = (torch.autograd.grad(one, given_states) for one in loss)
         assert max((a - b).abs().max() for a, b in zip(mine, theirs, strict=True)) < 1e-13
+
+
+def run_by_run(query, key, value, query_ends, key_ends, most_queries, most_keys, *, scale, window_size, **options):
+    """What PyTorch's kernel on a GPU is documented to compute: the last query of each run stands at its last key."""
+    assert query_ends.dtype == key_ends.dtype == torch.int32
+    assert window_size[1] == 0
+    assert (most_queries, most_keys) == (int(query_ends.diff().max()), int(key_ends.diff().max()))
+    assert options == ({"enable_gqa": True} if key.shape[1] < query.shape[1] else {})
+    key, value = (one.repeat_interleave(query.shape[1] // one.shape[1], dim=1) for one in (key, value))
+    parts = []
+    for number in range(len(query_ends) - 1):
+        asked, keys, values = (
+            one[ends[number] : ends[number + 1]]
+            for one, ends in ((query, query_ends), (key, key_ends), (value, key_ends))
+        )
+        distance = (torch.arange(len(asked))[:, None] + len(keys) - len(asked)) - torch.arange(len(keys))
+        seen = distance >= 0 if window_size[0] < 0 else (distance >= 0) & (distance <= window_size[0])
+        logits = torch.einsum("qhd,khd->hqk", asked, keys) * scale
+        parts.append(torch.einsum("hqk,khd->qhd", logits.masked_fill(~seen, -torch.inf).softmax(-1), values))
+    return torch.cat(parts)
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+@pytest.mark.parametrize("window", [None, 1, 4])
+def test_runs_of_different_lengths_read_what_a_plain_loop_reads(window, has_groups):
+    packed = pack(rows_of([*LENGTHS, (70, (3, 90))]))
+    filled = fill_up(packed, len(packed.ids) + 130, len(packed.last) + 3)
+    query, key, value = states(filled)
+    layout, rule = layout_of(filled, CPU), AttentionRule(0.3, window, None, 0.0)
+    kernel = VarlenKernel(run_by_run, has_groups, has_splits=False)
+    expected = plain(query, key, value, packed, rule)[:, :, : len(packed.ids)]
+    found = varlen_attention(query, key, value, layout, rule, kernel=kernel)
+    assert found.shape == query.shape
+    assert (found[:, :, : len(packed.ids)] - expected).abs().max() < 1e-12
+    last = varlen_attention(query[:, :, layout.last], key, value, layout._replace(is_last=True), rule, kernel=kernel)
+    assert last.shape[2] == len(filled.last)
+    assert (last[:, :, : len(packed.last)] - expected[:, :, packed.last]).abs().max() < 1e-12
+
+
+def test_the_kernel_of_this_pytorch_is_known():
+    kernel = _pack_attention._varlen_kernel()
+    assert kernel is not None
+    assert kernel.has_groups == ("enable_gqa" in inspect.signature(kernel.attend).parameters)
+
+
+@pytest.mark.filterwarnings("ignore:<class .torch.autograd.function.Function.> should not be instantiated")
+def test_packs_of_all_lengths_are_compiled_a_few_times():
+    counter = CompileCounterWithBackend("eager")
+    torch._dynamo.reset()
+    compiled = Flex(
+        torch.compile(plain_flex, dynamic=True, fullgraph=True, backend=counter),
+        torch.compile(create_block_mask, dynamic=True, fullgraph=True, backend=counter),
+    )
+    numbers = []
+    for seed in range(50):
+        draws = np.random.default_rng(seed)
+        lengths = [
+            (int(draws.integers(80, 200)), draws.integers(40, 150, int(draws.integers(1, 4))).tolist())
+            for _ in range(int(draws.integers(2, 5)))
+        ]
+        packed = pack(rows_of(lengths, seed))
+        query, key, value = states(packed, dtype=torch.float32, seed=seed)
+        layout = layout_of(packed, CPU)
+        layout = layout._replace(is_last=seed % 3 == 0)
+        asked, rule = query[:, :, layout.last] if layout.is_last else query, RULES[4 * (seed % 2)]
+        found = flex_attention(asked, key, value, layout, rule, flex=compiled)
+        assert (found - ragged_attention(asked, key, value, layout, rule)).abs().max() < 1e-5
+        numbers.append(counter.frame_count)
+    assert numbers[-1] == numbers[9]
+    assert numbers[-1] <= 8
 
 
 def test_who_sees_whom_by_hand():

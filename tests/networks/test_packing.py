@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from steelyard.core.numerics import generator
 from steelyard.networks.packing import (
+    few_sizes,
     fill_up,
     num_packed_tokens,
     num_shared_tokens,
@@ -105,7 +106,8 @@ def test_sizes_are_few_and_not_much_larger():
 
 def test_filler_stands_behind_all_answers_and_in_no_branch():
     packed = pack([[(1, 2, 3), (1, 2, 4, 5)], [(7,)]])
-    filled = fill_up(packed)
+    assert few_sizes(packed) == (8, 4)
+    filled = fill_up(packed, 8, 4)
     assert filled.ids.tolist() == [1, 2, 3, 4, 5, 7, 0, 0]
     assert filled.positions.tolist() == [0, 1, 2, 2, 3, 0, 0, 0]
     assert filled.last.tolist() == [*packed.last.tolist(), 0]
@@ -113,7 +115,8 @@ def test_filler_stands_behind_all_answers_and_in_no_branch():
 
 
 def test_the_number_of_answers_becomes_a_power_of_two():
-    sizes = [len(fill_up(pack([[(1, 2 + answer) for answer in range(number)]])).last) for number in (1, 2, 3, 5, 8, 33)]
+    packs = [pack([[(1, 2 + answer) for answer in range(number)]]) for number in (1, 2, 3, 5, 8, 33)]
+    sizes = [few_sizes(one)[1] for one in packs]
     assert sizes == [1, 2, 4, 8, 8, 64]
 
 

@@ -17,8 +17,9 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
 
 from steelyard.networks.devices import has_slow_bfloat16
+from steelyard.networks.invariance import FAST, Arithmetic
 from steelyard.networks.pack_attention import AttentionRule, PackLayout, attend, layout_of
-from steelyard.networks.packing import Pack, fill_up
+from steelyard.networks.packing import Pack, few_sizes, fill_up
 
 EXACT = (
     "gemma", "gemma2", "gemma3_text", "llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe",
@@ -80,21 +81,28 @@ def wanted_tokens(device: torch.device) -> int | None:
     return 3072 if device.type == "cpu" else None
 
 
-def packed_rewards(backbone: Any, head: nn.Linear, packed: Pack, *, is_pruned: bool = True) -> Float[Tensor, " answer"]:
+def packed_rewards(
+    backbone: Any, head: nn.Linear, packed: Pack, *, is_pruned: bool = True, arithmetic: Arithmetic = FAST
+) -> Float[Tensor, " answer"]:
     """Return the reward of every answer in the pack, in its order, in the head's number type.
 
-    Without ``is_pruned`` the last layer computes every token, with the same result. Packing must be exact for the
-    decoder (`packing_obstacle`).
+    Without ``is_pruned`` the last layer computes every token, with the same result but for rounding. Packing must be
+    exact for the decoder (`packing_obstacle`).
     """
     device, num_answers = head.weight.device, sum(len(branch.tails) for branch in packed.branches)
-    packed = fill_up(packed) if _compiles_products(backbone, device) else packed
-    layout = layout_of(packed, device)
+    sizes = few_sizes(packed) if _compiles_products(backbone, device) else (len(packed.ids), len(packed.last))
+    if arithmetic.is_invariant:
+        sizes = (arithmetic.num_rows(sizes[0]), arithmetic.num_rows(sizes[1]))
+        # With one query a row, kernels of a GPU may divide its keys among processors, by the size of the pack.
+        is_pruned = is_pruned and device.type == "cpu"
+    packed = fill_up(packed, *sizes)
+    layout = layout_of(packed, device, arithmetic)
     hidden = packed_states(backbone, packed, layout, is_pruned=is_pruned)
     # The answers of `fill_up` come last, and have no reward.
-    read = (hidden if is_pruned else hidden[layout.last])[:num_answers]
+    read = hidden if is_pruned else hidden[layout.last]
     # In bfloat16 unequal rewards tie: the head computes in its own type, float32, whatever surrounds it.
     with torch.autocast(device.type, enabled=False):
-        return head(read.to(head.weight.dtype))[:, 0]
+        return head(read.to(head.weight.dtype))[:num_answers, 0]
 
 
 def _compiles_products(backbone: nn.Module, device: torch.device) -> bool:

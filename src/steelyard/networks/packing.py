@@ -95,19 +95,26 @@ def round_up_size(size: int) -> int:
     return -(-size // step) * step
 
 
-def fill_up(packed: Pack) -> Pack:
-    """Return the pack with filler after its last token and its last answer, so that sizes take few values.
+def few_sizes(packed: Pack) -> tuple[int, int]:
+    """Return the numbers of tokens and answers to which a pack is filled up so that sizes take few values.
 
-    Matrix products of few sizes need few compiled kernels. The filler belongs to no branch: no token attends to it.
-    Answers are few compared with tokens, so their number becomes a power of two.
+    Matrix products of few sizes need few compiled kernels. Answers are few compared with tokens, so their number
+    becomes a power of two.
     """
-    num_tokens = round_up_size(len(packed.ids)) - len(packed.ids)
-    num_answers = (1 << (len(packed.last) - 1).bit_length()) - len(packed.last)
+    return round_up_size(len(packed.ids)), 1 << (len(packed.last) - 1).bit_length()
+
+
+def fill_up(packed: Pack, num_tokens: int, num_answers: int) -> Pack:
+    """Return the pack with filler after its last token and its last answer, up to the numbers given.
+
+    The filler belongs to no branch: no token attends to it.
+    """
+    tokens = (0, num_tokens - len(packed.ids))
     return packed._replace(
-        ids=np.pad(packed.ids, (0, num_tokens)),
-        positions=np.pad(packed.positions, (0, num_tokens)),
+        ids=np.pad(packed.ids, tokens),
+        positions=np.pad(packed.positions, tokens),
         # Answers of filler point at token 0; their rewards are dropped.
-        last=np.pad(packed.last, (0, num_answers)),
+        last=np.pad(packed.last, (0, num_answers - len(packed.last))),
     )
 
 

@@ -140,7 +140,7 @@ class HeadedModel:
         self.rendering = rendering
         self.network = HeadedNetwork(backbone, family.head, family.read).to(best_device())
         limits = Limits(config.tokens_per_forward, config.batch_size, config.padding)
-        self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded")
+        self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded", invariant=config.invariant)
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Return one Scores per case, in order."""

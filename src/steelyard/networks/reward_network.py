@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
+from steelyard.networks.invariance import FAST, Arithmetic
 from steelyard.networks.pack_attention import layout_of
 from steelyard.networks.packed_forward import packed_rewards, packed_states, packing_obstacle
 from steelyard.networks.packing import pack
@@ -24,16 +25,33 @@ _TOKENS_AT_A_TIME = 1024
 """Rows of vocabulary size at once; they are recomputed in the backward pass instead of kept."""
 
 
+class RewardHead(nn.Linear):
+    """A linear map to one reward, added up row by row.
+
+    A product with a single column is computed by another kernel for every number of rows, in another order.
+    """
+
+    def forward(self, input: Float[Tensor, "row size"]) -> Float[Tensor, "row 1"]:  # noqa: A002 - of nn.Linear
+        """Return the reward of each row."""
+        rewards = (input * self.weight[0]).sum(-1, keepdim=True)
+        return rewards if self.bias is None else rewards + self.bias
+
+
 class RewardNetwork(nn.Module):
     """A Hugging Face sequence classifier with one label: the same reward in every batch, whatever pads it.
 
-    ``tie`` is the learned parameter of losses with ties; no reward depends on it.
+    ``tie`` is the learned parameter of losses with ties; no reward depends on it. ``is_packable``: rows may share a
+    pass with others where rewards must keep their bits.
     """
+
+    is_packable = True
 
     def __init__(self, classifier: Any, head: nn.Linear | None = None) -> None:
         super().__init__()
         self.classifier = classifier
         self.head: nn.Linear = classifier.score if head is None else head
+        if type(self.head) is nn.Linear and self.head.out_features == 1:
+            self.head.__class__ = RewardHead  # the weights, names and hooks of the layer stay as they are
         self.tie: nn.Parameter | None = None
 
     @property
@@ -70,9 +88,11 @@ class RewardNetwork(nn.Module):
         with torch.autocast(ids.device.type, enabled=False):
             return self.head(pooled.to(self.head.weight.dtype))[:, 0]
 
-    def packed_rewards(self, prompts: Sequence[Sequence[Row]], *, is_pruned: bool = True) -> Float[Tensor, " answer"]:
+    def packed_rewards(
+        self, prompts: Sequence[Sequence[Row]], *, is_pruned: bool = True, arithmetic: Arithmetic = FAST
+    ) -> Float[Tensor, " answer"]:
         """Return one reward per answer, prompt by prompt, with the shared tokens of each prompt computed once."""
-        return packed_rewards(self.backbone, self.head, pack(prompts), is_pruned=is_pruned)
+        return packed_rewards(self.backbone, self.head, pack(prompts), is_pruned=is_pruned, arithmetic=arithmetic)
 
 
 class AnswerReference(NamedTuple):
@@ -93,6 +113,8 @@ class PolicyNetwork(RewardNetwork):
     of rows start; a row without an entry is scored from its second token.
     """
 
+    is_packable = False
+
     def __init__(self, policy: Any, *, beta: float, is_mean: bool) -> None:
         super().__init__(policy, head=policy.get_output_embeddings())
         self.beta = beta
@@ -105,10 +127,12 @@ class PolicyNetwork(RewardNetwork):
         places = [np.flatnonzero(there.cpu().numpy()) + index * ids.shape[1] for index, there in enumerate(attended)]
         return self._rewards(hidden.flatten(0, 1), attended_rows(ids, attended), places)
 
-    def packed_rewards(self, prompts: Sequence[Sequence[Row]], *, is_pruned: bool = False) -> Float[Tensor, " answer"]:
+    def packed_rewards(
+        self, prompts: Sequence[Sequence[Row]], *, is_pruned: bool = False, arithmetic: Arithmetic = FAST
+    ) -> Float[Tensor, " answer"]:
         """Return one implied reward per answer, prompt by prompt. Every token is scored, so that nothing is pruned."""
         packed = pack(prompts)
-        layout = layout_of(packed, self.head.weight.device)
+        layout = layout_of(packed, self.head.weight.device, arithmetic)
         hidden = packed_states(self.backbone, packed, layout, is_pruned=False)
         places = [branch.places(answer) for branch in packed.branches for answer in range(len(branch.tails))]
         return self._rewards(hidden, [row for rows in prompts for row in rows], places)
@@ -122,8 +146,8 @@ class PolicyNetwork(RewardNetwork):
         targets = [token for row, answer in zip(rows, answers, strict=True) for token in row[answer.start :]]
         counts = torch.tensor([len(row) - answer.start for row, answer in zip(rows, answers, strict=True)])
         logs = self._logs(hidden[torch.from_numpy(before).to(hidden.device)], torch.tensor(targets).to(hidden.device))
-        numbers = torch.arange(len(rows)).repeat_interleave(counts).to(logs.device)
-        sums = logs.new_zeros(len(rows)).index_add(0, numbers, logs)
+        # Not by adding at an index, whose order on a GPU differs from run to run.
+        sums = torch.segment_reduce(logs, "sum", lengths=counts.to(logs.device))
         policy = sums / counts.to(sums) if self.is_mean else sums
         return self.beta * (policy - policy.new_tensor([answer.log_probability for answer in answers]))
 

@@ -2,7 +2,8 @@
 
 A prompt is a tuple of rows, the token ids of the prompt with each of its answers. In the ``packed`` layout the shared
 tokens of a prompt are computed once; it is chosen where it is exact. In the ``padded`` layout each answer is a padded
-row. Neither layout nor limits change a reward except by rounding.
+row. No bit of an invariant scorer's reward depends on other rows, their order, or the limits; a scorer that is not
+invariant is free to round otherwise in every pass, as training is.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +16,11 @@ from torch import Tensor
 
 from steelyard.core.errors import ModelError
 from steelyard.core.iteration import batched
-from steelyard.core.types import Case, Scores
+from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.progress import track
 from steelyard.networks.conversation import EncodedAnswer, Encoder
 from steelyard.networks.devices import LOCAL, Heap, World, best_device, has_slow_bfloat16, widen_products
+from steelyard.networks.invariance import FAST, REPEATABLE, Arithmetic, invariant_arithmetic
 from steelyard.networks.packed_forward import wanted_tokens
 from steelyard.networks.packing import forward_groups, num_packed_tokens, pack_groups, process_shares
 from steelyard.networks.reward_network import Row, Side, padded
@@ -51,8 +53,11 @@ class RewardCache(Protocol):
 class Scorer:
     """Compute rewards with one network: one pass with its graph, or many passes within the limits without one.
 
-    ``is_autocast`` computes in bfloat16 with float32 weights, as in training; weights stored in bfloat16 need none.
-    ``encoder`` is needed by `score` alone. Many processes of one ``world`` divide the prompts of `rewards`.
+    ``invariant``: the bits of a reward are the same with whatever it is computed. Where the rows of a pass affect each
+    other (padding, experts, a policy) each row is then a pass by itself; many processes are not invariant.
+    ``deterministic``: a pass gives the same bits twice, gradients too, where a GPU would otherwise take a faster
+    kernel. ``is_autocast`` computes in bfloat16 with float32 weights, as in training; weights stored in bfloat16 need
+    none. ``encoder`` is needed by `score` alone. Many processes of one ``world`` divide the prompts of `rewards`.
     Raises ModelError where ``kernel="packed"`` is required and packing is not exact.
     """
 
@@ -64,14 +69,20 @@ class Scorer:
         limits: Limits = DEFAULT_LIMITS,
         kernel: Kernel | None = None,
         is_autocast: bool = False,
+        invariant: bool = True,
+        deterministic: bool = False,
         world: World = LOCAL,
     ) -> None:
         self.network = network
+        # Weights that are divided among processes are gathered by whole passes alone: none is tried by itself.
+        self.invariant = invariant and world.is_alone
+        self.deterministic = deterministic
         self.encoder = encoder
         self.limits = limits
         self.is_autocast = is_autocast
         self.world = world
         self.cache: RewardCache | None = None
+        self._invariant_arithmetic: tuple[torch.device, Arithmetic] | None = None
         is_half = is_autocast or any(weight.dtype == torch.bfloat16 for weight in network.parameters())
         if is_half and has_slow_bfloat16(best_device()):
             widen_products(network)
@@ -85,8 +96,16 @@ class Scorer:
         """Return a scorer of another network, precision or world, with the same limits and layout."""
         autocast = self.is_autocast if is_autocast is None else is_autocast
         kernel: Kernel = "packed" if self.is_packed else "padded"
-        parts = {"encoder": self.encoder, "limits": self.limits, "world": world or self.world}
-        scorer = Scorer(network, kernel=kernel, is_autocast=autocast, **parts)
+        scorer = Scorer(
+            network,
+            encoder=self.encoder,
+            limits=self.limits,
+            kernel=kernel,
+            is_autocast=autocast,
+            invariant=self.invariant,
+            deterministic=self.deterministic,
+            world=world or self.world,
+        )
         scorer.layout_reason = self.layout_reason
         return scorer
 
@@ -104,6 +123,24 @@ class Scorer:
     def device(self) -> torch.device:
         """The device of the network."""
         return next(self.network.parameters()).device
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """How a pass is computed. An invariant scorer tries its device's products once, when it first needs them."""
+        if not self.invariant:
+            return REPEATABLE if self.deterministic else FAST
+        if not self.is_packed:
+            return Arithmetic("invariant", single_reason=self.layout_reason)
+        if self._invariant_arithmetic is None or self._invariant_arithmetic[0] != self.device:
+            found = invariant_arithmetic(self.network, self.device, autocast=self.is_autocast)
+            self._invariant_arithmetic = (self.device, found)
+        return self._invariant_arithmetic[1]
+
+    def protocol(self) -> JsonObject:
+        """Return the layout, whether rewards are invariant, and why each row is a pass by itself where it is."""
+        reason = self.arithmetic.single_reason
+        single = {} if reason is None else {"single_rows": reason}
+        return {"kernel": self.layout, "invariant": self.invariant} | single
 
     @property
     def tokens_per_pass(self) -> int:
@@ -125,7 +162,7 @@ class Scorer:
             if cached is not None:
                 return cached
             if self.is_packed:
-                return self.network.packed_rewards(prompts)
+                return self.network.packed_rewards(prompts, arithmetic=self.arithmetic)
             rows = [row for rows in prompts for row in rows]
             parts: list[Tensor] = []
             for group in self._padded_groups(prompts):
@@ -166,6 +203,8 @@ class Scorer:
         """Divide prompts into passes within the limits; padded rows are divided later, by `forward`."""
         if not self.is_packed:
             return [prompts] if prompts else []
+        if self.arithmetic.single_reason is not None:
+            return [[(row,)] for rows in prompts for row in rows]
         limits = self.limits
         groups = pack_groups(
             prompts,
@@ -217,7 +256,8 @@ class Scorer:
 
     def _padded_groups(self, prompts: Sequence[Rows]) -> tuple[tuple[int, ...], ...]:
         lengths = [len(row) for rows in prompts for row in rows]
-        return forward_groups(lengths, max_tokens=self.limits.tokens_per_pass, max_rows=self.limits.rows_per_pass)
+        most = 1 if self.invariant else self.limits.rows_per_pass
+        return forward_groups(lengths, max_tokens=self.limits.tokens_per_pass, max_rows=most)
 
     def _in_row_order(self, values: Tensor, prompts: Sequence[Rows]) -> Tensor:
         """Put values of padded passes, which go by length, into the order of the rows."""

@@ -157,5 +157,25 @@ def packing_test(scorer: Scorer, prompts: Sequence[Rows], *, dtype: str) -> Self
     return same_by("packing", packed, rows, dtype=dtype, ways="packed prompts and one row per answer")
 
 
+def invariance_test(scorer: Scorer, prompts: Sequence[Rows]) -> SelfTest:
+    """Test that rewards have the same bits together, each alone, in another order, and with prompts split."""
+    name = "same_bits"
+    if not scorer.invariant:
+        return SelfTest(name=name, state="not applicable", remark="model.invariant is false: passes may round")
+    expected = scorer.rewards(prompts)
+    turned = scorer.rewards([rows[::-1] for rows in prompts[::-1]]).flip(0)
+    alone = torch.cat([scorer.rewards([(row,)]) for rows in prompts for row in rows])
+    split = scorer.rewards([part for rows in prompts for part in (rows[:1], rows[1:]) if part])
+    num_different = sum(int((found != expected).sum()) for found in (turned, alone, split))
+    figures = {"num_answers": len(expected), "num_different": num_different}
+    if not num_different:
+        return SelfTest(name=name, state="passed", figures=figures, remark=scorer.arithmetic.single_reason)
+    return SelfTest(
+        name=name, state="failed", figures=figures,
+        remark=f"{num_different} of {3 * len(expected)} rewards have other bits with other answers in their pass",
+        do="use --set model.kernel=padded, in which each answer is a pass by itself",
+    )  # fmt: skip
+
+
 def _padded(scorer: Scorer, side: Side) -> Scorer:
-    return Scorer(scorer.network, limits=scorer.limits._replace(padding=side), kernel="padded")
+    return Scorer(scorer.network, limits=scorer.limits._replace(padding=side), kernel="padded", invariant=False)

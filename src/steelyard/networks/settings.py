@@ -40,6 +40,8 @@ class DecoderConfig(Config, frozen=True):
     """The number of answers in a forward pass. Default: what tokens_per_forward allows."""
     padding: Literal["left", "right"] = "right"
     """The side on which rows are padded; it changes no score."""
+    invariant: bool = True
+    """Whether no bit of a score depends on the other answers of a pass: each answer is then a pass by itself."""
 
 
 def decoder_rendering(config: DecoderConfig, tokenizer: Any, *, template: str | None = None) -> Rendering:

@@ -40,7 +40,9 @@ class Config(BaseConfig, frozen=True):
     dtype: Literal["float32", "bfloat16"] | None = None
     """The number type of the decoder; the head is always in float32."""
     tokens_per_forward: int = 8192
-    """The bound of a forward pass in tokens; it changes no score but by rounding."""
+    """The bound of a forward pass in tokens; it changes no score."""
+    invariant: bool = True
+    """Whether no bit of a score depends on the other answers of a pass; without it passes are free to round."""
     kernel: Literal["packed", "padded"] | None = None
     """packed computes a prompt once for all its answers, padded one row per answer. Default: packed where exact."""
     batch_size: int | None = None
@@ -80,6 +82,7 @@ class Classifier:
             encoder=ConversationEncoder(self.tokenizer, self.rendering, self.network, where=config.path),
             limits=Limits(config.tokens_per_forward, config.batch_size, config.padding),
             kernel=config.kernel,
+            invariant=config.invariant,
         )
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
@@ -92,11 +95,11 @@ class Classifier:
 
         protocol = protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
         differing = {"differs_from_training": self.differing} if self.differing else {}
-        return protocol | {"kernel": self.scorer.layout} | differing
+        return protocol | self.scorer.protocol() | differing
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
-        """Test the BOS token, the last token, the head, both sides of padding, and packing where it is used."""
-        from steelyard.networks.self_tests import packing_test, padding_test, text_tests, trained_head
+        """Test the BOS token, the last token, the head, both sides of padding, packing, and equal bits in any pass."""
+        from steelyard.networks.self_tests import invariance_test, packing_test, padding_test, text_tests, trained_head
 
         encoder = self.scorer.encoder
         assert encoder is not None, "made with one"
@@ -109,6 +112,7 @@ class Classifier:
         yield trained_head([self.network.head.weight], fresh_deviation=drawn)
         yield padding_test(self.scorer, prompts, dtype=self.dtype)
         yield packing_test(self.scorer, prompts, dtype=self.dtype)
+        yield invariance_test(self.scorer, prompts)
 
     def lengths(self, case: Case) -> list[int]:
         """Return the number of tokens of each answer with its prompt."""

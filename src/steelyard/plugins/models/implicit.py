@@ -50,6 +50,8 @@ class Config(BaseConfig, frozen=True):
     """The number type of both models."""
     tokens_per_forward: int = 2048
     """The bound of a forward pass in tokens; it changes no score."""
+    invariant: bool = True
+    """Whether no bit of a score depends on the other answers of a pass; without it passes are free to round."""
     batch_size: int | None = None
     """The bound of a forward pass in answers. Default: no bound."""
 
@@ -83,7 +85,7 @@ class Implicit:
         pair = PolicyPair(policy, reference, reduction=self.reduction, beta=config.beta)
         self.network = pair.to(best_device())
         limits = Limits(config.tokens_per_forward, config.batch_size, "left")
-        self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded")
+        self.scorer = Scorer(self.network, encoder=self, limits=limits, kernel="padded", invariant=config.invariant)
 
     def score(self, cases: Iterable[Case]) -> Iterator[Scores]:
         """Return one Scores per case, in order."""
