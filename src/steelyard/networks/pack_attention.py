@@ -227,7 +227,7 @@ def varlen_attention(
     groups = query.shape[1] // key.shape[1]
     # The kernel takes 16 bits alone.
     gathered = [states[0].to(value.dtype).index_select(1, runs.keys).transpose(0, 1) for states in (key, value)]
-    options: dict[str, Any] = {}
+    options: dict[str, int] = {}
     if groups > 1 and kernel.has_groups:
         options["enable_gqa"] = True
     elif groups > 1:

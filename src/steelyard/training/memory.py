@@ -96,7 +96,7 @@ def estimate(decoder: Decoder, passes: PassPlan) -> MemoryEstimate:
     moments = 2 * (1 if passes.is_eight_bit else _FLOAT) * decoder.num_trained
     rounded = _HALF * decoder.num_linear_trained if passes.is_half else 0
     activations = passes.tokens * activation_bytes(decoder, passes) + rounded
-    # Each further answer attends to a copy of the keys and values of its prompt.
+    # Each answer attends to a copy of the keys and values of its prompt.
     num_copying = 1 if passes.gradient_checkpointing == "layers" else max(0, decoder.num_reached_layers - 1)
     activations += passes.num_copied_keys * num_copying * 2 * passes.number_bytes * decoder.keys
     # Each token has the gradients of one feed-forward part, and its recomputed activations.
@@ -247,7 +247,7 @@ def pass_plan(scorer: Scorer, examples: Sequence[Example], steps: Sequence[Plann
     sizes = [scorer.size(example.rows) for example in examples]
     bound = max(scorer.tokens_per_pass, min(max(sizes), scorer.limits.tokens_per_pass))
     totals = [sum(sizes[prompt] for prompt in {slot.prompt for slot in step.slots}) for step in steps]
-    repeated = (num_shared_tokens(example.rows) * (len(example.rows) - 1) for example in examples)
+    repeated = (num_shared_tokens(example.rows) * len(example.rows) for example in examples)
     copied = sum(repeated) if scorer.is_packed else 0
     tokens = min(bound, max(totals))
     return PassPlan(
