@@ -132,8 +132,8 @@ class Scorer:
         if not self.is_packed:
             return Arithmetic("invariant", single_reason=self.layout_reason)
         if self._invariant_arithmetic is None or self._invariant_arithmetic[0] != self.device:
-            found = invariant_arithmetic(self.network, self.device, autocast=self.is_autocast)
-            self._invariant_arithmetic = (self.device, found)
+            arithmetic = invariant_arithmetic(self.network, self.device, autocast=self.is_autocast)
+            self._invariant_arithmetic = (self.device, arithmetic)
         return self._invariant_arithmetic[1]
 
     def protocol(self) -> JsonObject:

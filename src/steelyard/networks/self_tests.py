@@ -166,7 +166,7 @@ def invariance_test(scorer: Scorer, prompts: Sequence[Rows]) -> SelfTest:
     turned = scorer.rewards([rows[::-1] for rows in prompts[::-1]]).flip(0)
     alone = torch.cat([scorer.rewards([(row,)]) for rows in prompts for row in rows])
     split = scorer.rewards([part for rows in prompts for part in (rows[:1], rows[1:]) if part])
-    num_different = sum(int((found != expected).sum()) for found in (turned, alone, split))
+    num_different = sum(int((rewards != expected).sum()) for rewards in (turned, alone, split))
     figures = {"num_answers": len(expected), "num_different": num_different}
     if not num_different:
         return SelfTest(name=name, state="passed", figures=figures, remark=scorer.arithmetic.single_reason)
