@@ -10,20 +10,21 @@ from torch.nn.attention.flex_attention import create_block_mask
 from torch.nn.attention.flex_attention import flex_attention as plain_flex
 
 from steelyard.networks import pack_attention as _pack_attention
-from steelyard.networks.pack_attention import (
-    AttentionRule,
+from steelyard.networks.gpu_attention import (
     Flex,
     VarlenKernel,
-    attend,
     flex_attention,
-    layout_of,
-    ragged_attention,
     varlen_attention,
+    varlen_kernel,
     visibility,
 )
+from steelyard.networks.invariance import FAST, Arithmetic
+from steelyard.networks.pack_attention import attend, blocked_attention, ragged_attention
+from steelyard.networks.pack_layout import AttentionRule, layout_of
 from steelyard.networks.packing import fill_up, pack
 
 CPU = torch.device("cpu")
+INVARIANT = Arithmetic("invariant")
 PLAIN_FLEX = Flex(plain_flex, create_block_mask)
 RULES = [AttentionRule(0.3, window, softcap, 0.0) for window in (None, 1, 4) for softcap in (None, 1.5)]
 
@@ -72,27 +73,27 @@ def test_ragged_runs_and_flex_attention_read_what_a_plain_loop_reads(rule):
     layout = layout_of(packed, CPU)
     expected = plain(query, key, value, packed, rule)
     assert (ragged_attention(query, key, value, layout, rule) - expected).abs().max() < 1e-14
+    assert (blocked_attention(query, key, value, layout, rule) - expected).abs().max() < 1e-14
     assert (flex_attention(query, key, value, layout, rule, flex=PLAIN_FLEX) - expected).abs().max() < 1e-12
     last = layout._replace(is_last=True)
     asked = query[:, :, layout.last]
     for found in (
         ragged_attention(asked, key, value, last, rule),
+        blocked_attention(asked, key, value, last, rule),
         flex_attention(asked, key, value, last, rule, flex=PLAIN_FLEX),
     ):
         assert (found - expected[:, :, layout.last]).abs().max() < 1e-12
 
 
 @settings(deadline=None, max_examples=30)
-@given(some_lengths, st.sampled_from(RULES), st.integers(1, 3))
-def test_any_pack_in_runs_of_any_size(lengths, rule, run):
+@given(some_lengths, st.sampled_from(RULES), st.integers(1, 3), st.sampled_from([FAST, INVARIANT]))
+def test_any_pack_in_runs_of_any_size(lengths, rule, run, arithmetic):
     packed = pack(rows_of(lengths))
     query, key, value = states(packed)
-    before = _pack_attention._BLOCK
-    try:
-        _pack_attention._BLOCK = run
-        found = attend(query, key, value, layout_of(packed, CPU), rule)
-    finally:
-        _pack_attention._BLOCK = before
+    name = "_BLOCK" if arithmetic.is_invariant else "_QUERIES_AT_A_TIME"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_pack_attention, name, run)
+        found = attend(query, key, value, layout_of(packed, CPU, arithmetic), rule)
     assert (found - plain(query, key, value, packed, rule)).abs().max() < 1e-14
 
 
@@ -146,7 +147,7 @@ def test_runs_of_different_lengths_read_what_a_plain_loop_reads(window, has_grou
 
 
 def test_the_kernel_of_this_pytorch_is_known():
-    kernel = _pack_attention._varlen_kernel()
+    kernel = varlen_kernel()
     assert kernel is not None
     assert kernel.has_groups == ("enable_gqa" in inspect.signature(kernel.attend).parameters)
 

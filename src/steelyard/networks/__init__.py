@@ -6,8 +6,9 @@ In reading order:
   reward of DPO. `devices`: the device, the processes and the memory on which they run.
 - `conversation`, `rendering`, `templates`: from a conversation to token ids. `answer_tokens`: where an answer begins
   among the tokens, and the tokens as text.
-- `packing`, `pack_attention`, `packed_forward`: prompts with each shared token computed once. `feature_cache`: frozen
-  layers computed once for each row.
+- `packing`, `pack_layout`, `pack_attention`, `gpu_attention`, `packed_forward`: prompts with each shared token computed
+  once. `invariance`: the arithmetic that gives a reward the same bits in every batch. `feature_cache`: frozen layers
+  computed once for each row.
 - `loading`, `pretrained`, `adapters`: weights and tokenizers from folders and the hub. `settings`: the settings of
   decoders, and the manifest that a trained model stores.
 - `published`: networks that only score, of published families and of policies with their reference. `features`: pooled

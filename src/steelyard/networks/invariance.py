@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 _TRIED_ROWS = 3072
+_FEWEST_ROWS = 8
+"""The rows to which every product is filled up: with fewer, most processors take other kernels."""
 _FEW_ROWS = 64
 """Up to this number of rows a product is tried at three places."""
 _MOST_FILLED = 128
@@ -106,7 +108,7 @@ def _activations(layers: Iterable[nn.Module]) -> list[nn.Module]:
 
 def _least_rows(layers: list[nn.Linear]) -> int | None:
     """Return the number of rows from which on products of these layers keep the bits of each row, null above 128."""
-    least = 1
+    least = _FEWEST_ROWS
     for layer in layers:
         rows = _drawn(layer, _TRIED_ROWS)
         expected = layer(rows)
@@ -122,7 +124,7 @@ def _least_rows(layers: list[nn.Linear]) -> int | None:
 
 def _tried() -> Iterator[tuple[int, int]]:
     """Yield numbers of rows and the row at which they begin: every small number, then some, odd and even."""
-    number, numbers = 17, list(range(1, 17))
+    number, numbers = 17, list(range(_FEWEST_ROWS, 17))
     while number < _TRIED_ROWS // 2:
         numbers.append(number)
         number = number * 3 // 2

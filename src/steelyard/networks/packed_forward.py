@@ -18,7 +18,8 @@ from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_
 
 from steelyard.networks.devices import has_slow_bfloat16
 from steelyard.networks.invariance import FAST, Arithmetic
-from steelyard.networks.pack_attention import AttentionRule, PackLayout, attend, layout_of
+from steelyard.networks.pack_attention import attend
+from steelyard.networks.pack_layout import AttentionRule, PackLayout, layout_of
 from steelyard.networks.packing import Pack, few_sizes, fill_up
 
 EXACT = (

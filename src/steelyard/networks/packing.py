@@ -105,7 +105,7 @@ def few_sizes(packed: Pack) -> tuple[int, int]:
 
 
 def fill_up(packed: Pack, num_tokens: int, num_answers: int) -> Pack:
-    """Return the pack with filler after its last token and its last answer, up to the numbers given.
+    """Return the pack with filler after its last token and its last answer, up to these numbers.
 
     The filler belongs to no branch: no token attends to it.
     """

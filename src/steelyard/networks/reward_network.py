@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
 from steelyard.networks.invariance import FAST, Arithmetic
-from steelyard.networks.pack_attention import layout_of
+from steelyard.networks.pack_layout import layout_of
 from steelyard.networks.packed_forward import packed_rewards, packed_states, packing_obstacle
 from steelyard.networks.packing import pack
 
