@@ -101,6 +101,8 @@ def packed_rewards(
     hidden = packed_states(backbone, packed, layout, is_pruned=is_pruned)
     # The answers of `fill_up` come last, and have no reward.
     read = hidden if is_pruned else hidden[layout.last]
+    if device.type == "cpu" or not arithmetic.is_invariant:  # a GPU adds rows up by kernels that their number chooses
+        read = read[:num_answers]
     # In bfloat16 unequal rewards tie: the head computes in its own type, float32, whatever surrounds it.
     with torch.autocast(device.type, enabled=False):
         return head(read.to(head.weight.dtype))[:num_answers, 0]
