@@ -16,7 +16,7 @@ from steelyard.networks.scorer import Limits, Scorer
 from steelyard.training.batching import Slot, pairs_in
 from steelyard.training.config import Config
 from steelyard.training.gradient_accumulation import Accumulation, objective_of
-from steelyard.training.losses import bradley_terry_loss
+from steelyard.training.losses import PairBatch, bradley_terry_loss
 from steelyard.training.throughput import decoder_shape, num_attended, peak_of, training_flops
 from steelyard.training.trainer import scorer_of
 
@@ -102,7 +102,8 @@ def prompt_repeated(model, slots, examples, config):
             scores = packed_rewards(
                 model.backbone, model.head, pack([(examples[place].rows[slot.response],) for slot in own])
             )
-        loss = bradley_terry_loss(scores, pairs_in(own, examples))
+        pairs = PairBatch(*(column.to(scores.device) for column in pairs_in(own, examples)))
+        loss = bradley_terry_loss(scores, pairs)
         (share * (loss + config.weight_of_squares * scores.square().mean())).backward()
 
 

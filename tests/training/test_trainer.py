@@ -140,3 +140,8 @@ def test_the_final_norm_is_found_whatever_the_family_calls_it():
     names = set(choose_trainable(RewardNetwork(GPT2ForSequenceClassification(settings)), 1))
     assert {"transformer.ln_f.weight", "transformer.ln_f.bias", "score.weight"} < names
     assert {name.split(".")[2] for name in names if ".h." in name} == {"1"}
+
+
+def test_a_deterministic_training_asks_for_one_result_of_a_pack():
+    kinds = [scorer_of(network(), Config(deterministic=value)).arithmetic.kind for value in (False, True)]
+    assert kinds == ["fast", "repeatable"]

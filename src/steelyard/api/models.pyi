@@ -73,6 +73,7 @@ def train(
     strip: bool = True,
     max_length: int = 2048,
     over_length: Literal["unscored", "left", "right", "refuse"] = "unscored",
+    deterministic: bool = False,
     tokens_per_forward: int = 8192,
     evaluate_every: int = 0,
     metric: Literal["accuracy", "exact_match"] = "accuracy",

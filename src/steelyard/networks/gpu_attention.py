@@ -153,7 +153,7 @@ def visibility(layout: PackLayout, window: int | None) -> Callable[..., Bool[Ten
 
 
 @functools.cache
-def compiled_flex(backend: str = "inductor") -> Flex:
+def compiled_flex(backend: Any = "inductor") -> Flex:
     """Return FlexAttention, compiled for any length. Unfused it would take many times as long: that is an error."""
     from torch.nn.attention.flex_attention import create_block_mask
     from torch.nn.attention.flex_attention import flex_attention as kernel

@@ -85,8 +85,6 @@ def _single_reason(network: Any) -> str | None:
     """Return why rows of this network cannot share a pass with other rows, null where they can."""
     if not getattr(network, "is_packable", True):
         return "a reward of log-probabilities"
-    if network.packing_obstacle is not None:
-        return network.packing_obstacle
     settings = network.classifier.config.get_text_config().to_dict()
     has_experts = any((settings.get(name) or 0) > 1 for name in _SETTINGS_OF_EXPERTS)
     return "experts get rows of all answers of a pass" if has_experts else None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -48,12 +49,12 @@ def layout_of(packed: Pack, device: torch.device, arithmetic: Arithmetic = FAST)
     pieces = [piece for branch in packed.branches for piece in (branch.num_shared, *branch.tails)]
     prompts = [place for place, branch in enumerate(packed.branches) for _ in (0, *branch.tails)]
     answers = [answer for branch in packed.branches for answer in range(len(branch.tails) + 1)]
-    lengths = torch.tensor([*pieces, len(packed.ids) - sum(pieces)])
+    lengths = [*pieces, len(packed.ids) - sum(pieces)]
     # Filler is one more prompt: no other token attends to it, and its softmax is not empty.
     prompts, answers = [*prompts, len(packed.branches)], [*answers, 0]
     places = {
-        "prompt": torch.tensor(prompts).repeat_interleave(lengths).to(device),
-        "answer": torch.tensor(answers).repeat_interleave(lengths).to(device),
+        "prompt": torch.from_numpy(np.repeat(prompts, lengths)).to(device),
+        "answer": torch.from_numpy(np.repeat(answers, lengths)).to(device),
         "position": torch.from_numpy(packed.positions).to(device),
     }
     return PackLayout(packed.branches, places, torch.from_numpy(packed.last).to(device), MaskCache(), arithmetic)

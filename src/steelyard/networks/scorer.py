@@ -82,7 +82,7 @@ class Scorer:
         self.is_autocast = is_autocast
         self.world = world
         self.cache: RewardCache | None = None
-        self._invariant_arithmetic: tuple[torch.device, Arithmetic] | None = None
+        self._invariant_arithmetic: tuple[torch.device, int, Arithmetic] | None = None
         is_half = is_autocast or any(weight.dtype == torch.bfloat16 for weight in network.parameters())
         if is_half and has_slow_bfloat16(best_device()):
             widen_products(network)
@@ -131,10 +131,11 @@ class Scorer:
             return REPEATABLE if self.deterministic else FAST
         if not self.is_packed:
             return Arithmetic("invariant", single_reason=self.layout_reason)
-        if self._invariant_arithmetic is None or self._invariant_arithmetic[0] != self.device:
+        place = (self.device, torch.get_num_threads())  # threads divide rows, and may leave one of them few
+        if self._invariant_arithmetic is None or self._invariant_arithmetic[:2] != place:
             arithmetic = invariant_arithmetic(self.network, self.device, autocast=self.is_autocast)
-            self._invariant_arithmetic = (self.device, arithmetic)
-        return self._invariant_arithmetic[1]
+            self._invariant_arithmetic = (*place, arithmetic)
+        return self._invariant_arithmetic[2]
 
     def protocol(self) -> JsonObject:
         """Return the layout, whether rewards are invariant, and why each row is a pass by itself where it is."""

@@ -35,11 +35,11 @@ class DecoderConfig(Config, frozen=True):
     dtype: Precision = "float32"
     """The number type of the decoder; heads are always float32."""
     tokens_per_forward: int = 8192
-    """The number of tokens in a forward pass; it changes no score."""
+    """With invariant=false, the number of tokens in a forward pass."""
     batch_size: int | None = None
-    """The number of answers in a forward pass. Default: what tokens_per_forward allows."""
+    """With invariant=false, the number of answers in a forward pass. Default: what tokens_per_forward allows."""
     padding: Literal["left", "right"] = "right"
-    """The side on which rows are padded; it changes no score."""
+    """With invariant=false, the side on which rows are padded."""
     invariant: bool = True
     """Whether no bit of a score depends on the other answers of a pass: each answer is then a pass by itself."""
 

@@ -115,6 +115,8 @@ class Config(BaseConfig, frozen=True):
     over_length: OverLength = "unscored"
     """Answers over the limit: unscored, cut on the left or right, or refuse to run. The rule counts in training
     and scoring."""
+    deterministic: bool = False
+    """Whether a training on a GPU gives the same bits twice, by a slower attention; on a CPU it always does."""
     tokens_per_forward: int = 8192
     """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding."""
     evaluate_every: int = 0

@@ -261,7 +261,15 @@ def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -
     """Return the scorer of a training. Raises ModelError where packing is required and not exact."""
     is_autocast = config.dtype == "bfloat16"
     limits = Limits(config.tokens_per_forward)
-    return Scorer(network, limits=limits, kernel=config.kernel, is_autocast=is_autocast, invariant=False, world=world)
+    return Scorer(
+        network,
+        limits=limits,
+        kernel=config.kernel,
+        is_autocast=is_autocast,
+        invariant=False,
+        deterministic=config.deterministic,
+        world=world,
+    )
 
 
 def _check_finite(value: Tensor, name: str, step: int) -> None:

@@ -49,11 +49,11 @@ class Config(BaseConfig, frozen=True):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """The number type of both models."""
     tokens_per_forward: int = 2048
-    """The bound of a forward pass in tokens; it changes no score."""
+    """With invariant=false, the bound of a forward pass in tokens."""
     invariant: bool = True
-    """Whether no bit of a score depends on the other answers of a pass; without it passes are free to round."""
+    """Whether no bit of a score depends on the other answers of a pass: each answer is then a pass by itself."""
     batch_size: int | None = None
-    """The bound of a forward pass in answers. Default: no bound."""
+    """With invariant=false, the bound of a forward pass in answers. Default: no bound."""
 
 
 class Implicit:
