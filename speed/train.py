@@ -31,7 +31,7 @@ from steelyard.networks.packing import forward_groups, num_packed_tokens, num_sh
 from steelyard.networks.reward_network import padded
 from steelyard.training.batching import Slot, pairs_in
 from steelyard.training.config import Config
-from steelyard.training.gradient_accumulation import Accumulation, objective_of
+from steelyard.training.gradient_accumulation import Accumulation, objective_of, read_losses
 from steelyard.training.losses import bradley_terry_loss
 from steelyard.training.trainer import scorer_of
 
@@ -92,7 +92,7 @@ def whole(slots, examples):
 
 
 def ours(model, slots, examples):
-    found = accumulate(model, slots, examples, CONFIG)
+    (found,) = read_losses([accumulate(model, slots, examples, CONFIG)])
     return found.pair_loss + CONFIG.weight_of_squares * found.regulariser
 
 

@@ -22,7 +22,7 @@ from steelyard.training.distributed import load_on_first, outline_of, process_gr
 from steelyard.training.held_out import measure, rewards_of, store_reference
 from steelyard.training.memory import compile_layers, set_recompute
 from steelyard.training.optimiser import make_optimiser, prepare_network
-from steelyard.training.trainer import Trainer
+from steelyard.training.trainer import Callback, Trainer
 from training_examples import answers, network, policy
 
 PROMPT = tuple(range(7, 30))
@@ -61,7 +61,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
-class StopAfter:
+class StopAfter(Callback):
     """Write a checkpoint after a step, and stop."""
 
     def __init__(self, step, folder):

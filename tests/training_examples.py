@@ -6,7 +6,7 @@ import tiny
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.ranking.pairs import IndexedPair
 from steelyard.training.examples import Example
-from steelyard.training.gradient_accumulation import Accumulation, objective_of
+from steelyard.training.gradient_accumulation import Accumulation, objective_of, read_losses
 from steelyard.training.trainer import Trainer, scorer_of
 
 
@@ -68,7 +68,8 @@ def trained(model, examples, config, callbacks=(), *, start=None, **settings):
 
 def accumulated(model, slots, examples, config, *, seed=0):
     """Return the losses of one step; their gradients are added to the model's."""
-    return Accumulation(scorer_of(model, config), examples, objective_of(config)).step(slots, seed=seed)
+    accumulation = Accumulation(scorer_of(model, config), examples, objective_of(config))
+    return read_losses([accumulation.step(slots, seed=seed)])[0]
 
 
 def plain_loss(model, examples, config):

@@ -19,14 +19,14 @@ from steelyard.training.callbacks import (
 from steelyard.training.checkpoints import BestWeights, Checkpoint, load_checkpoint
 from steelyard.training.config import Config
 from steelyard.training.optimiser import make_optimiser
-from steelyard.training.trainer import StepRecord, Trainer
+from steelyard.training.trainer import Callback, StepRecord, Trainer
 from training_examples import answers, network
 
 EXAMPLES = tuple(answers((7, 8), (20 + index, 21), (40 + index,), pairs=[(0, 1)]) for index in range(6))
 WRONG = tuple(one._replace(pairs=(one.pairs[0]._replace(better=1, worse=0),)) for one in EXAMPLES)
 
 
-class StopAfter:
+class StopAfter(Callback):
     def __init__(self, step):
         self.step = step
 
@@ -95,6 +95,7 @@ def follow(callback, trainer, losses, first=1, *, save=None):
         trainer.curve.append(record._asdict())
         assert callback.after_step(trainer, record)
         if save is not None:
+            save.is_due(trainer, step)
             assert save.after_step(trainer, record)
 
 

@@ -87,6 +87,13 @@ def best_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on a device. A GPU goes on with its work meanwhile: other copies wait until it is done."""
+    if tensor.device.type == "cpu" and device.type == "cuda" and torch.cuda.is_available():
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
 def device_memory() -> int:
     """Return the bytes of the first accelerator, or else of main memory."""
     device = best_device()

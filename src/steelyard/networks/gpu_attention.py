@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from steelyard.networks.devices import to_device
 from steelyard.networks.pack_layout import AttentionRule, Heads, PackLayout
 
 _FILLER_RUN = 64
@@ -94,7 +95,8 @@ def _runs(layout: PackLayout, num_queries: int, num_keys: int) -> VarlenRuns:
         lengths = [len(run) for run in keys]
         ends = [np.cumsum([0, *sizes]) for sizes in (queries, lengths)]
         # One transfer to the device for all.
-        numbers = torch.from_numpy(np.concatenate([*ends, *keys]).astype(np.int32)).to(layout.last.device)
+        numbers = torch.from_numpy(np.concatenate([*ends, *keys]).astype(np.int32))
+        numbers = to_device(numbers, layout.last.device)
         query_ends, key_ends, places = numbers.split([len(queries) + 1, len(queries) + 1, sum(lengths)])
         layout.masks[name] = VarlenRuns(places, query_ends, key_ends, max(queries), max(lengths))
     return layout.masks[name]
@@ -142,7 +144,7 @@ def visibility(layout: PackLayout, window: int | None) -> Callable[..., Bool[Ten
     query_prompt, query_answer, query_position = (
         places[layout.last] if layout.is_last else places.clone() for places in (prompt, answer, position)
     )
-    reach = torch.tensor(torch.iinfo(torch.int64).max if window is None else window, device=prompt.device)
+    reach = to_device(torch.tensor(torch.iinfo(torch.int64).max if window is None else window), prompt.device)
 
     def is_visible(_: Tensor, __: Tensor, query: Tensor, key: Tensor) -> Tensor:
         is_same_row = (query_prompt[query] == prompt[key]) & ((answer[key] == 0) | (answer[key] == query_answer[query]))

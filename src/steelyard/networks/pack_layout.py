@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from steelyard.networks.devices import to_device
 from steelyard.networks.invariance import FAST, Arithmetic
 from steelyard.networks.packing import Branch, Pack
 
@@ -53,8 +54,12 @@ def layout_of(packed: Pack, device: torch.device, arithmetic: Arithmetic = FAST)
     # Filler is one more prompt: no other token attends to it, and its softmax is not empty.
     prompts, answers = [*prompts, len(packed.branches)], [*answers, 0]
     places = {
-        "prompt": torch.from_numpy(np.repeat(prompts, lengths)).to(device),
-        "answer": torch.from_numpy(np.repeat(answers, lengths)).to(device),
-        "position": torch.from_numpy(packed.positions).to(device),
+        name: to_device(torch.from_numpy(column), device)
+        for name, column in (
+            ("prompt", np.repeat(prompts, lengths)),
+            ("answer", np.repeat(answers, lengths)),
+            ("position", packed.positions),
+        )
     }
-    return PackLayout(packed.branches, places, torch.from_numpy(packed.last).to(device), MaskCache(), arithmetic)
+    last = to_device(torch.from_numpy(packed.last), device)
+    return PackLayout(packed.branches, places, last, MaskCache(), arithmetic)

@@ -16,7 +16,7 @@ from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
 
-from steelyard.networks.devices import has_slow_bfloat16
+from steelyard.networks.devices import has_slow_bfloat16, to_device
 from steelyard.networks.invariance import FAST, Arithmetic
 from steelyard.networks.pack_attention import attend
 from steelyard.networks.pack_layout import AttentionRule, PackLayout, layout_of
@@ -126,7 +126,7 @@ def packed_states(backbone: Any, packed: Pack, layout: PackLayout, *, is_pruned:
     _prepare(backbone)
     device = layout.last.device
     return backbone(
-        input_ids=torch.from_numpy(packed.ids)[None].to(device),
+        input_ids=to_device(torch.from_numpy(packed.ids)[None], device),
         position_ids=layout.places["position"][None],
         attention_mask=torch.empty(1, 1, 0, 0, device=device),  # of four dimensions: taken as a complete mask
         use_cache=False,

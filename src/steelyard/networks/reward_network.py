@@ -5,6 +5,7 @@ prompts as a pack in which the shared tokens of a prompt occur once (`packed_rew
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
+from steelyard.networks.devices import to_device
 from steelyard.networks.invariance import FAST, Arithmetic
 from steelyard.networks.pack_layout import layout_of
 from steelyard.networks.packed_forward import packed_rewards, packed_states, packing_obstacle
@@ -144,12 +146,15 @@ class PolicyNetwork(RewardNetwork):
         # The token before an answer's first one predicts it.
         before = np.concatenate([place[answer.start - 1 : -1] for place, answer in zip(places, answers, strict=True)])
         targets = [token for row, answer in zip(rows, answers, strict=True) for token in row[answer.start :]]
-        counts = torch.tensor([len(row) - answer.start for row, answer in zip(rows, answers, strict=True)])
-        logs = self._logs(hidden[torch.from_numpy(before).to(hidden.device)], torch.tensor(targets).to(hidden.device))
-        # Not by adding at an index, whose order on a GPU differs from run to run.
-        sums = torch.segment_reduce(logs, "sum", lengths=counts.to(logs.device))
-        policy = sums / counts.to(sums) if self.is_mean else sums
-        return self.beta * (policy - policy.new_tensor([answer.log_probability for answer in answers]))
+        counts = [len(row) - answer.start for row, answer in zip(rows, answers, strict=True)]
+        on_device = partial(to_device, device=hidden.device)
+        lengths = on_device(torch.tensor(counts))
+        logs = self._logs(hidden[on_device(torch.from_numpy(before))], on_device(torch.tensor(targets)))
+        # Not by adding at an index, whose order on a GPU differs from run to run. A check of the lengths would wait.
+        sums = torch.segment_reduce(logs, "sum", lengths=lengths, unsafe=True)
+        policy = sums / lengths.to(sums.dtype) if self.is_mean else sums
+        reference = torch.tensor([answer.log_probability for answer in answers], dtype=policy.dtype)
+        return self.beta * (policy - on_device(reference))
 
     def _logs(self, hidden: Float[Tensor, "token size"], targets: Int[Tensor, " token"]) -> Float[Tensor, " token"]:
         """Return the log-probability of each target, at least in float32."""

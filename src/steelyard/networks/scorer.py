@@ -19,7 +19,7 @@ from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.progress import track
 from steelyard.networks.conversation import EncodedAnswer, Encoder
-from steelyard.networks.devices import LOCAL, Heap, World, best_device, has_slow_bfloat16, widen_products
+from steelyard.networks.devices import LOCAL, Heap, World, best_device, has_slow_bfloat16, to_device, widen_products
 from steelyard.networks.invariance import FAST, REPEATABLE, Arithmetic, invariant_arithmetic
 from steelyard.networks.packed_forward import wanted_tokens
 from steelyard.networks.packing import forward_groups, num_packed_tokens, pack_groups, process_shares
@@ -169,7 +169,7 @@ class Scorer:
             for group in self._padded_groups(prompts):
                 # Any token serves as filler: no other token attends to it.
                 ids, attended = padded([rows[index] for index in group], filler=0, side=self.limits.padding)
-                parts.append(self.network(ids.to(self.device), attended.to(self.device)))
+                parts.append(self.network(to_device(ids, self.device), to_device(attended, self.device)))
         return self._in_row_order(torch.cat(parts), prompts)
 
     def rewards(self, prompts: Sequence[Rows], *, title: str | None = None) -> Float[Tensor, " answer"]:
@@ -263,7 +263,7 @@ class Scorer:
     def _in_row_order(self, values: Tensor, prompts: Sequence[Rows]) -> Tensor:
         """Put values of padded passes, which go by length, into the order of the rows."""
         order = torch.tensor([index for group in self._padded_groups(prompts) for index in group])
-        return torch.empty_like(values).index_copy(0, order.to(values.device), values)
+        return torch.empty_like(values).index_copy(0, to_device(order, values.device), values)
 
 
 def _scores(case: Case, answers: Sequence[EncodedAnswer], rewards: Iterator[float]) -> Scores:

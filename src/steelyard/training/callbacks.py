@@ -54,13 +54,18 @@ class Trackers(NamedTuple):
                 tracker.close()
 
 
-class ShowProgress:
+class ShowProgress(Callback):
     """Advances the progress bar and records the figures and the speed of each step."""
 
     def __init__(self, trackers: Trackers, pace: Pace, advance: Callable[..., None]) -> None:
         self.trackers = trackers
         self.pace = pace
         self._advance = advance
+
+    def is_due(self, trainer: Trainer, step: int) -> bool:
+        """Return False: the weights do not matter."""
+        del trainer, step
+        return False
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
         """Log the step."""
@@ -73,7 +78,7 @@ class ShowProgress:
         return True
 
 
-class DetectDivergence:
+class DetectDivergence(Callback):
     """Stops a training whose loss has diverged, and logs at the end where nothing has been learned."""
 
     def __init__(self, folder: Path) -> None:
@@ -81,6 +86,11 @@ class DetectDivergence:
         self._losses: list[float] = []
         self._pair_losses: list[float] = []
         self._equal: float | None = None
+
+    def is_due(self, trainer: Trainer, step: int) -> bool:
+        """Return False: the weights do not matter."""
+        del trainer, step
+        return False
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
         """Compare the last losses with the earlier median. Raises ModelError for a training that has diverged."""
@@ -128,71 +138,82 @@ def equal_loss(trainer: Trainer) -> float | None:
     return None if has_margins else LOSSES[trainer.config.loss].equal
 
 
-class Evaluate:
+class Evaluate(Callback):
     """Evaluates on the held-out examples when due, and stops after ``patience`` evaluations without a better one."""
 
     def __init__(self, trackers: Trackers | None = None) -> None:
         self._trackers = trackers or Trackers()
 
+    def is_due(self, trainer: Trainer, step: int) -> bool:
+        """Return whether to evaluate after this step: every ``evaluate_every``, or else after each epoch."""
+        if not trainer.held_out:
+            return False
+        is_last = step == len(trainer.plan)
+        is_last_of_epoch = is_last or trainer.plan[step].epoch != trainer.plan[step - 1].epoch
+        every = trainer.config.evaluate_every
+        return is_last or (step % every == 0 if every else is_last_of_epoch)
+
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
         """Evaluate; return False where the patience is exhausted."""
-        config = trainer.config
-        if trainer.held_out and _is_due(trainer, record):
+        patience = trainer.config.patience
+        if self.is_due(trainer, record.step):
             held_out = trainer.evaluate(record.step)
             self._trackers.log(record.step, held_out.figures())
             log(f"step {record.step}: {held_out.sentence()}")
-        if not config.patience or trainer.num_worse_evaluations() < config.patience:
+        if not patience or trainer.num_worse_evaluations() < patience:
             return True
-        log(f"stopped after step {record.step}: {number_of(config.patience, 'evaluation')} without a better one")
+        log(f"stopped after step {record.step}: {number_of(patience, 'evaluation')} without a better one")
         return False
 
 
-def _is_due(trainer: Trainer, record: StepRecord) -> bool:
-    is_last = record.step == len(trainer.plan)
-    is_last_of_epoch = is_last or trainer.plan[record.step].epoch != record.epoch
-    every = trainer.config.evaluate_every
-    return is_last or (record.step % every == 0 if every else is_last_of_epoch)
-
-
-class SaveCheckpoint:
+class SaveCheckpoint(Callback):
     """Writes checkpoints into the folder of the run: every ``checkpoint_every`` steps, or every ten minutes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._saved = time.monotonic()
+        self._due_step = 0
+
+    def is_due(self, trainer: Trainer, step: int) -> bool:
+        """Return whether a checkpoint is to be saved after this step."""
+        every, is_last = trainer.config.checkpoint_every, step == len(trainer.plan)
+        if every or is_last:
+            is_due = not is_last and step % every == 0
+        else:
+            # Clocks differ, and saving gathers weights from all processes: all follow the first.
+            is_due = trainer.world.broadcast(time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS)
+        self._due_step = step if is_due else self._due_step
+        return is_due
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
         """Save a checkpoint when one is due."""
-        if self._is_due(trainer, record):
+        if record.step == self._due_step:
             trainer.save(self._folder, record.step)
             self._saved = time.monotonic()
         return True
 
-    def _is_due(self, trainer: Trainer, record: StepRecord) -> bool:
-        if record.step == len(trainer.plan):
-            return False
-        every = trainer.config.checkpoint_every
-        if every:
-            return record.step % every == 0
-        # Clocks differ, and saving gathers weights from all processes: all follow the first.
-        return trainer.world.broadcast(time.monotonic() - self._saved > _SECONDS_BETWEEN_CHECKPOINTS)
 
-
-class Interrupt:
+class Interrupt(Callback):
     """Ends a run after a signal, with a checkpoint."""
 
     def __init__(self, folder: Path, signal_number: Callable[[], int]) -> None:
         self._folder = folder
         self._signal_number = signal_number
+        self._due_step = self._number = 0
+
+    def is_due(self, trainer: Trainer, step: int) -> bool:
+        """Return whether a signal has come."""
+        # Any process may have received it; all stop at the same step.
+        (self._number,) = trainer.world.all_max([self._signal_number()])
+        self._due_step = step if self._number else 0
+        return self._number > 0
 
     def after_step(self, trainer: Trainer, record: StepRecord) -> bool:
         """Raise InterruptedRun after a signal."""
-        # Any process may have received it; all stop at the same step.
-        (number,) = trainer.world.all_max([self._signal_number()])
-        if number:
+        if record.step == self._due_step:
             trainer.save(self._folder, record.step)
             log(f"stopped after step {record.step:,} of {len(trainer.plan):,}; a checkpoint is saved")
-            raise InterruptedRun(number)
+            raise InterruptedRun(self._number)
         return True
 
 
@@ -222,6 +243,8 @@ def run_callbacks(
             pace.skip(num_done)
             shown.advance(num_done)
             log(f"continuing after step {num_done:,} of {len(trainer.plan):,}")
+            if trainer.scorer.device.type != "cpu" and not config.deterministic:
+                log("the end agrees with that of an uninterrupted run to rounding; to the bit with deterministic=true")
         yield (
             ShowProgress(trackers, pace, shown.advance),
             DetectDivergence(folder),

@@ -292,8 +292,8 @@ def clip_gradient(weights: list[nn.Parameter], most: float, *, world: World) -> 
         part for gradient, part in zip(gradients, parts, strict=True) if isinstance(gradient, DTensor) or world.is_first
     ]
     # In float64 and summed over processes: every process clips by the same factor.
-    square = sum(float(part.double().square().sum()) for part in counted)
-    norm = torch.tensor(world.all_sum([square])[0], dtype=torch.float64).sqrt()
+    squares = torch.stack([part.double().square().sum() for part in counted]).tolist() if counted else []
+    norm = torch.tensor(world.all_sum([sum(squares)])[0], dtype=torch.float64).sqrt()
     factor = min(1.0, most / (norm.item() + _CLIP_EPSILON))
     for part in parts:
         part.mul_(factor)

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
+from steelyard.core.iteration import batched
+from steelyard.networks.devices import LOCAL, World
 from steelyard.networks.packing import process_shares
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.networks.scorer import Scorer
@@ -30,6 +33,26 @@ class StepLosses(NamedTuple):
     num_tokens: int = 0
 
 
+class UnreadLosses(NamedTuple):
+    """The losses of a step on the device, which may still compute them; in many processes the share of this one.
+
+    ``sums`` has the pair loss, the centring and the squares, in float64.
+    """
+
+    sums: Float[Tensor, " 3"]
+    num_pairs: int
+    num_tokens: int
+
+
+def read_losses(steps: Sequence[UnreadLosses], *, world: World = LOCAL) -> list[StepLosses]:
+    """Return the losses of steps, over all processes. It waits for the device, once for all steps."""
+    values = world.all_sum(torch.cat([losses.sums for losses in steps]).tolist())
+    return [
+        StepLosses(pair_loss, squares, losses.num_pairs, centring, losses.num_tokens)
+        for losses, (pair_loss, centring, squares) in zip(steps, batched(values, 3), strict=True)
+    ]
+
+
 class Accumulation:
     """Gradient accumulation within the scorer's limits: each step adds its gradients to those of the network."""
 
@@ -40,11 +63,11 @@ class Accumulation:
         self.objective = objective
         self.world = scorer.world
 
-    def step(self, slots: Step, *, seed: int = 0) -> StepLosses:
+    def step(self, slots: Step, *, seed: int = 0) -> UnreadLosses:
         """Add the gradients of the step's loss and return its parts. Asserts that the step has a pair.
 
-        Many processes divide the prompts of the step. Each adds the gradients of its share, which the network sums;
-        the losses are those of the whole step. The ``seed`` is that of dropout, equal in the two passes of a prompt.
+        Many processes divide the prompts of the step. Each adds the gradients of its share, which the network sums.
+        The ``seed`` is that of dropout, equal in the two passes of a prompt.
         """
         inputs = loss_inputs(slots, self.examples)
         weights = weights_of(inputs, self.objective)
@@ -52,7 +75,7 @@ class Accumulation:
         chunks = [self._parts(chunk) for chunk in self._chunks(self._share(slots))]
         num_passes = [sum(len(parts) for parts in chunks if len(parts) > 1), sum(map(len, chunks))]
         num_idle = [most - number for most, number in zip(self.world.all_max(num_passes), num_passes, strict=True)]
-        sums = [0.0, 0.0, 0.0]
+        sums = torch.zeros(3, dtype=torch.float64, device=self.scorer.device)
         derivatives: list[Tensor | None] = []
         for place, parts in enumerate(chunks):
             derivatives.append(self._first_pass(parts, weights, sums, seed=seed + place) if len(parts) > 1 else None)
@@ -66,9 +89,8 @@ class Accumulation:
                 self._loss(self._scores(parts[0]), parts[0], weights, sums).backward()
         self._idle(num_idle[1], slots, has_gradient=True)
         self._sum_parameter_gradient()
-        pair_loss, centring, squares = self.world.all_sum(sums)
         sizes = [self.scorer.size(self._rows(group)) for group in slots_by_prompt(slots)]
-        return StepLosses(pair_loss, squares, len(inputs.tied), centring, sum(sizes))
+        return UnreadLosses(sums, len(inputs.tied), sum(sizes))
 
     def _rows(self, slots: Sequence[Slot]) -> tuple[tuple[int, ...], ...]:
         return rows_of(slots, self.examples)
@@ -124,15 +146,18 @@ class Accumulation:
     def _scores(self, part: Step) -> Tensor:
         return self.scorer.forward([self._rows(group) for group in slots_by_prompt(part)])
 
-    def _loss(self, scores: Tensor, chunk: Step, weights: StepWeights, sums: list[float]) -> Tensor:
+    def _loss(self, scores: Tensor, chunk: Step, weights: StepWeights, sums: Tensor) -> Tensor:
         """Return the chunk's part of the step's loss, and add its unweighted summands to ``sums``."""
-        inputs = loss_inputs(chunk, self.examples).to(scores.device)
+        inputs = loss_inputs(chunk, self.examples)
         chunk_sums = sums_of(scores, inputs, self.objective, self.network.tie)
-        for place, (value, weight) in enumerate(zip(chunk_sums, weights, strict=True)):
-            sums[place] += value.item() / weight if weight else 0.0
+        values = [value.detach().double() for value in chunk_sums]
+        means = [
+            value / weight if weight else value.new_zeros(()) for value, weight in zip(values, weights, strict=True)
+        ]
+        sums += torch.stack(means)
         return step_loss(chunk_sums, weights, self.objective)
 
-    def _first_pass(self, parts: Sequence[Step], weights: StepWeights, sums: list[float], *, seed: int) -> Tensor:
+    def _first_pass(self, parts: Sequence[Step], weights: StepWeights, sums: Tensor, *, seed: int) -> Tensor:
         """Return the derivative of the loss by the scores of one prompt, which are computed without their graph."""
         torch.manual_seed(seed)
         with torch.no_grad():

@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from steelyard.networks.devices import to_device
+
 Reduction = Literal["pair", "prompt"]
 Differences = Float[Tensor, " pair"]
 
@@ -32,16 +34,14 @@ class PairBatch(NamedTuple):
 
 
 class LossInputs(NamedTuple):
-    """The inputs of a loss for whole prompts: their pairs, which of these are ties, and the number of scores."""
+    """The inputs of a loss for whole prompts: their pairs, which of these are ties, and the number of scores.
+
+    They may stay on the CPU: a loss moves what it reads to the device of the scores.
+    """
 
     pairs: PairBatch
     tied: Bool[Tensor, " pair"]
     num_responses: int
-
-    def to(self, device: torch.device) -> "LossInputs":
-        """Return the same on a device."""
-        pairs = PairBatch(*(column.to(device) for column in self.pairs))
-        return LossInputs(pairs, self.tied.to(device), self.num_responses)
 
 
 class TermWeights(NamedTuple):
@@ -158,9 +158,13 @@ def plackett_luce_losses(scores: Float[Tensor, " response"], pairs: PairBatch) -
     the mean weight of its distinct pairs, and an alternative counts in proportion to its pair's weight, moved by the
     margin: of two responses it is the weighted Bradley-Terry loss, and a pair of weight 0 counts as absent.
     """
+    device = scores.device
     pairs, choice, (weight, _) = _choices(pairs)
-    share = (pairs.weight / weight[choice]).to(scores.dtype)
-    ahead = scores[pairs.worse] - scores[pairs.better] + pairs.margin.to(scores.dtype) + share.log()
+    share, margin = (
+        to_device(values.to(scores.dtype), device) for values in (pairs.weight / weight[choice], pairs.margin)
+    )
+    better, worse, choice = (to_device(places, device) for places in (pairs.better, pairs.worse, choice))
+    ahead = scores[worse] - scores[better] + margin + share.log()
     # log(1 + sum of exp(ahead)), with the largest term taken out; the chosen response itself is the 1.
     # From 0 up: the chosen response is a term as well, with exponent 0.
     largest = scores.new_zeros(len(weight)).scatter_reduce(0, choice, ahead.detach(), "amax")
@@ -175,18 +179,19 @@ def choice_weights(pairs: PairBatch) -> TermWeights:
 
 def differences(scores: Float[Tensor, " response"], pairs: PairBatch) -> Differences:
     """Return the difference of the better and the worse reward, less the margin."""
-    return scores[pairs.better] - scores[pairs.worse] - pairs.margin
+    better, worse, margin = (to_device(column, scores.device) for column in (pairs.better, pairs.worse, pairs.margin))
+    return scores[better] - scores[worse] - margin
 
 
 def reduced_sum(
     losses: Float[Tensor, " term"], weight: Float[Tensor, " term"], prompt: Int[Tensor, " term"], reduction: Reduction
 ) -> Float[Tensor, ""]:
     """Return the dividend of the mean: the sum of weighted losses, or of each prompt's weighted mean of them."""
-    losses = losses * weight
-    if reduction == "pair":
-        return losses.sum()
-    total, weights = (_by_prompt(values, prompt) for values in (losses, weight.to(losses.dtype)))
-    return (total[weights > 0] / weights[weights > 0]).sum()
+    weight = weight.to(losses.dtype)
+    if reduction == "prompt":
+        total = _by_prompt(weight, prompt)[prompt]
+        weight = weight / total.where(total > 0, 1)
+    return (losses * to_device(weight, losses.device)).sum()
 
 
 def reduced_weight(
@@ -203,7 +208,8 @@ def centring_sum(scores: Float[Tensor, " response"], pairs: PairBatch) -> Float[
 
     Over the weight of all pairs it is their mean. Unlike the mean of r^2 it does not act on a pair's difference.
     """
-    return ((scores[pairs.better] + scores[pairs.worse]).square() * pairs.weight).sum()
+    better, worse, weight = (to_device(column, scores.device) for column in (pairs.better, pairs.worse, pairs.weight))
+    return ((scores[better] + scores[worse]).square() * weight).sum()
 
 
 def weights_of(inputs: LossInputs, objective: Objective) -> StepWeights:
@@ -271,7 +277,8 @@ def _with_ties(losses: Callable[[Tensor, Tensor, Tensor], Tensor], name: str, st
     def terms(scores: Tensor, inputs: LossInputs, parameter: Tensor | None, smoothing: float) -> Tensor:
         assert parameter is not None, "losses of ties learn a parameter"
         ahead = differences(scores, inputs.pairs)
-        return _smoothed(lambda ahead: losses(ahead, inputs.tied, parameter), ahead, smoothing)
+        tied = to_device(inputs.tied, scores.device)
+        return _smoothed(lambda ahead: losses(ahead, tied, parameter), ahead, smoothing)
 
     return Loss(terms, _pair_weights, LossParameter(name, start))
 

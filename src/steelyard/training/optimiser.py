@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from steelyard.core.errors import ConfigError, MissingPartError, ModelError
@@ -128,6 +129,19 @@ def make_optimiser(network: RewardNetwork, config: Config, *, world: World = LOC
             "optimiser=adamw-8bit needs the package torchao", do="pip install 'steelyard[eight-bit]'"
         ) from error
     return optimiser(groups, weight_decay=config.weight_decay)
+
+
+def update(optimiser: torch.optim.Optimizer, *, is_skipped: Bool[Tensor, ""]) -> None:
+    """Let the optimiser step, and forget the gradients. A step that is skipped leaves weights and moments unchanged.
+
+    A fused optimiser decides that on its device, without waiting for it; the host decides for others.
+    """
+    is_fused = bool(optimiser.defaults.get("fused"))
+    if is_fused:
+        vars(optimiser)["found_inf"] = is_skipped.float()  # as a gradient scaler sets it
+    if is_fused or not is_skipped:
+        optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
 
 
 def set_rates(optimiser: torch.optim.Optimizer, factor: float) -> None:

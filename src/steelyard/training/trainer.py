@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -34,11 +34,21 @@ from steelyard.training.config import Config, HeldOutAccuracy
 from steelyard.training.diagnostics import check_classifier, check_policy, loss_error, unscorable_prompts
 from steelyard.training.distributed import clip_gradient, outline_of, shard, unshard
 from steelyard.training.examples import Example
-from steelyard.training.gradient_accumulation import Accumulation, objective_of
+from steelyard.training.gradient_accumulation import (
+    Accumulation,
+    StepLosses,
+    UnreadLosses,
+    objective_of,
+    read_losses,
+)
 from steelyard.training.held_out import measure, rewards_of
 from steelyard.training.memory import choose_modes
-from steelyard.training.optimiser import learning_rate_factor, make_optimiser, set_rates
+from steelyard.training.optimiser import learning_rate_factor, make_optimiser, set_rates, update
 from steelyard.training.throughput import ModelShape, decoder_shape
+
+_STEPS_PER_READ = 16
+_SECONDS_PER_READ = 0.5
+"""The time after which losses are read, so that a progress bar over long steps moves with each of them."""
 
 
 class StepRecord(NamedTuple):
@@ -61,16 +71,35 @@ class StepRecord(NamedTuple):
 class Callback(Protocol):
     """An action after each step of a training: it logs, evaluates, saves or stops."""
 
+    def is_due(self, trainer: "Trainer", step: int) -> bool:
+        """Return whether the weights after this step matter to `after_step`; steps are counted from 1.
+
+        Losses of a GPU are read for several steps at once. Where no callback is due, the weights may be those of a
+        later step.
+        """
+        del trainer, step
+        return True
+
     def after_step(self, trainer: "Trainer", record: StepRecord) -> bool:
         """Act on a completed step. Return False to stop the training."""
         ...
+
+
+class UnreadStep(NamedTuple):
+    """A step whose losses and gradient norm are still on the device."""
+
+    number: int
+    learning_rate: float
+    losses: UnreadLosses
+    norm: Tensor
 
 
 class Trainer:
     """Train a reward model in place. ``plan`` holds every step, ``curve`` the lines of steps and evaluations so far.
 
     ``best`` is the best evaluation so far, with its weights where these are kept. ``step_seconds`` is the duration of
-    the last step, ``saved_step`` the step of the last checkpoint.
+    the last step, ``saved_step`` the step of the last checkpoint. Losses are read after ``steps_per_read`` steps, or
+    earlier where a callback is due.
     """
 
     def __init__(
@@ -94,10 +123,12 @@ class Trainer:
         self.step_seconds = 0.0
         self.saved_step = 0
         self._optimiser: torch.optim.Optimizer | None = None
+        self._has_failed = torch.zeros((), dtype=torch.bool)
         self._accumulation = Accumulation(self.scorer, examples, objective_of(config))
         self._outline: RewardNetwork | None = None
         self._held_out_rewards: tuple[int, list[Floats]] | None = None
         self._heap = Heap()
+        self.steps_per_read = 1
 
     def distribute(self) -> None:
         """Choose the memory modes and move the network to its device, divided over the processes of the world.
@@ -108,6 +139,8 @@ class Trainer:
         self._outline = outline_of(self.network, world=self.world)
         choose_modes(self.scorer, self.examples, self.plan, self.config)
         shard(self.network, dtype=self.config.dtype, world=self.world)
+        # A CPU has computed a loss when it returns it, and many processes exchange numbers at every step anyway.
+        self.steps_per_read = _STEPS_PER_READ if self.scorer.device.type != "cpu" and self.world.is_alone else 1
 
     def gather(self) -> RewardNetwork:
         """Return the network with whole weights in the main memory of the first process."""
@@ -153,24 +186,39 @@ class Trainer:
         raise.
         """
         self._optimiser = make_optimiser(self.network, self.config, world=self.world)
+        self._has_failed = torch.zeros((), dtype=torch.bool, device=self.scorer.device)
         # Steps seed the global generator for dropout: the caller's draws stay as they were.
         with torch.random.fork_rng():
             if start is not None:
                 self.restore(start)
             self.network.train()
-            for number in range(start.state.step if start else 0, len(self.plan)):
-                record = self.step(number)
-                self.curve.append(record._asdict())
-                if not all(callback.after_step(self, record) for callback in callbacks):
-                    break
+            self._run_steps(callbacks, start=start.state.step if start else 0)
             # The effect of the last step is not seen in any loss.
             last = self.scorer.rewards([self.examples[0].rows])
-            _check_finite(last.sum(), "sum of rewards", len(self.plan))
+            _check_finite(last.sum().item(), "sum of rewards", len(self.plan))
         return self.curve
 
-    def step(self, number: int) -> StepRecord:
-        """Do one step of the plan: the gradients, chunk by chunk within the token budget, then the update."""
+    def _run_steps(self, callbacks: Sequence[Callback], *, start: int) -> None:
+        unread: list[UnreadStep] = []
         started = time.monotonic()
+        for number in range(start, len(self.plan)):
+            unread.append(self.step(number))
+            # Each is asked: in some, processes exchange numbers.
+            due = [callback.is_due(self, number + 1) for callback in callbacks]
+            is_time = len(unread) >= self.steps_per_read or time.monotonic() - started > _SECONDS_PER_READ
+            if not is_time and not any(due) and number + 1 < len(self.plan):
+                continue
+            for record in self.read(unread, started=started):
+                self.curve.append(record._asdict())
+                if not all(callback.after_step(self, record) for callback in callbacks):
+                    return
+            unread, started = [], time.monotonic()
+
+    def step(self, number: int) -> UnreadStep:
+        """Do one step of the plan: the gradients, chunk by chunk within the token budget, then the update.
+
+        A step of a loss or a gradient that is not finite changes no weight, nor does any later one.
+        """
         config, planned = self.config, self.plan[number]
         assert config.learning_rate is not None, "set by with_defaults"
         factor = learning_rate_factor(
@@ -179,28 +227,40 @@ class Trainer:
         set_rates(self.optimiser, factor)
         seed = derived_seed(config.seed, "dropout", number, self.world.rank)
         losses = self._accumulation.step(planned.slots, seed=seed)
-        loss = losses.pair_loss + config.weight_of_squares * losses.regulariser + config.centring * losses.centring
-        if not math.isfinite(loss):
-            names = unscorable_prompts(self.scorer, planned.slots, self.examples)
-            raise loss_error(loss, number + 1, names, len({slot.prompt for slot in planned.slots}))
-        self.update(number)
-        self.step_seconds = time.monotonic() - started
+        trained = [weight for weight in self.network.parameters() if weight.requires_grad]
+        norm = clip_gradient(trained, config.max_grad_norm, world=self.world).to(losses.sums)
+        is_finite = torch.isfinite(losses.sums).all() & torch.isfinite(norm)
+        self._has_failed = self._has_failed | ~is_finite
+        update(self.optimiser, is_skipped=self._has_failed)
+        self._heap.trim()
+        return UnreadStep(number, config.learning_rate * factor, losses, norm)
+
+    def read(self, steps: Sequence[UnreadStep], *, started: float) -> Iterator[StepRecord]:
+        """Yield the records of steps that have ``started`` at this time. It waits for the device, once for all steps.
+
+        Raises ModelError for the first loss or gradient that is not finite.
+        """
+        norms = torch.stack([step.norm for step in steps]).tolist()
+        all_losses = read_losses([step.losses for step in steps], world=self.world)
+        self.step_seconds = (time.monotonic() - started) / len(steps)
+        for step, losses, norm in zip(steps, all_losses, norms, strict=True):
+            record = self._record(step, losses)
+            if not math.isfinite(record.loss):
+                slots = self.plan[record.step - 1].slots
+                names = unscorable_prompts(self.scorer, slots, self.examples)
+                raise loss_error(record.loss, record.step, names, len({slot.prompt for slot in slots}))
+            _check_finite(norm, "gradient's norm", record.step)
+            yield record
+
+    def _record(self, step: UnreadStep, losses: StepLosses) -> StepRecord:
+        config = self.config
         return StepRecord(
-            step=number + 1,
-            epoch=planned.epoch,
-            loss=loss,
-            learning_rate=config.learning_rate * factor,
+            step=step.number + 1,
+            epoch=self.plan[step.number].epoch,
+            loss=losses.pair_loss + config.weight_of_squares * losses.regulariser + config.centring * losses.centring,
+            learning_rate=step.learning_rate,
             **losses._asdict(),
         )
-
-    def update(self, number: int) -> None:
-        """Clip the gradients and let the optimiser step. Raises ModelError where they are not finite."""
-        trained = [weight for weight in self.network.parameters() if weight.requires_grad]
-        norm = clip_gradient(trained, self.config.max_grad_norm, world=self.world)
-        _check_finite(norm, "gradient's norm", number + 1)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
-        self._heap.trim()
 
     @property
     def optimiser(self) -> torch.optim.Optimizer:
@@ -272,6 +332,6 @@ def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -
     )
 
 
-def _check_finite(value: Tensor, name: str, step: int) -> None:
+def _check_finite(value: float, name: str, step: int) -> None:
     if not math.isfinite(value):
-        raise ModelError(f"the {name} is {value.item()} at step {step}", do="lower --learning-rate")
+        raise ModelError(f"the {name} is {value} at step {step}", do="lower --learning-rate")
