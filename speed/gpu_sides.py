@@ -1,43 +1,54 @@
-"""The sides that speed/gpu.py compares, on a GPU or on its twin, the CPU, and how one of them is measured."""
+"""The sides that speed/gpu.py compares, on a GPU or on its twin, the CPU, and how one of them is measured.
+
+Ours are the objects that users run: the `Trainer`, with all its steps, and the `Scorer`. Sharing is measured by the
+same objects with each answer as a prompt of its own.
+"""
 
 import gc
+import itertools
 import random
+import statistics
 import time
+from collections.abc import Iterator
 
 import torch
+from msgspec.structs import replace
 from train import OURS
-from workload import MODEL
+from workload import MODEL, SETTINGS, examples_of
 
 from steelyard.networks.devices import best_device
-from steelyard.networks.packed_forward import packed_rewards
-from steelyard.networks.packing import num_packed_tokens, pack
+from steelyard.networks.packing import num_packed_tokens
 from steelyard.networks.reward_network import RewardNetwork, padded
 from steelyard.networks.scorer import Limits, Scorer
-from steelyard.training.batching import Slot, pairs_in
-from steelyard.training.config import Config
-from steelyard.training.gradient_accumulation import Accumulation, objective_of
-from steelyard.training.losses import PairBatch, bradley_terry_loss
+from steelyard.training.config import Config, with_defaults
+from steelyard.training.optimiser import prepare_network
 from steelyard.training.throughput import decoder_shape, num_attended, peak_of, training_flops
-from steelyard.training.trainer import scorer_of
+from steelyard.training.trainer import Trainer
 
-TOKENS = 16_384
-PAIRS_A_BATCH_OF_TRL = 8
+REPEATED, FREE = "packed, the prompt repeated", "packed, the prompt once, free to round"
 KEYS = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+LORA = "-LoRA"
 QWEN = {
     "0.5B": (896, 4864, 24, 14, 2),
     "1.5B": (1536, 8960, 28, 12, 2),
     "3B": (2048, 11_008, 36, 16, 2),
-    "7B": (3584, 18_944, 28, 28, 4),
+    "7B-LoRA": (3584, 18_944, 28, 28, 4),
 }
+"""The published shapes; the largest is trained by low-rank factors."""
 DEVICE = best_device()
 IS_GPU = DEVICE.type == "cuda"
+TWIN = {"prompt": 20, "answer": 30, "num_answers": 3}
+"""The lengths of the twin, whose model is tiny."""
+PROMPTS = {"cheems": (32, 256), "long": (8, 32), "best of 32": (2, 40), "twin": (2, 3)}
+"""Prompts of a step, and prompts that are scored."""
 
 
-def accumulate(model, slots, examples, config):
-    return Accumulation(scorer_of(model, config), examples, objective_of(config)).step(slots)
+def workload(setting, number):
+    """Examples of a setting of `speed/workload.py`, or of the twin, with every pair of their answers."""
+    return examples_of(TWIN if setting == "twin" else SETTINGS[setting], number)
 
 
-def network(size, dtype=torch.float32):
+def classifier(size, dtype=torch.float32):
     """The published shape with its vocabulary of 151,936, which costs memory; ids are drawn below that of the twin."""
     from transformers import Qwen2Config, Qwen2ForSequenceClassification
 
@@ -45,128 +56,232 @@ def network(size, dtype=torch.float32):
     shape = dict(zip(KEYS, QWEN[size], strict=True)) | {"vocab_size": 151_936} if size in QWEN else {}
     with torch.device(DEVICE):
         made = Qwen2ForSequenceClassification(Qwen2Config(**MODEL | shape))
-    torch.nn.init.normal_(made.score.weight, std=made.config.hidden_size**-0.5)
-    made.to(dtype).score.float()
+        torch.nn.init.normal_(made.score.weight, std=made.config.hidden_size**-0.5)
+    return made.to(dtype)
+
+
+def network(size, dtype=torch.float32):
+    """A reward network whose head computes in float32, as a loaded one does."""
+    made = classifier(size, dtype)
+    made.score.float()
     return RewardNetwork(made)
 
 
+def unshare(scorer):
+    """Let a scorer compute a prompt anew for each of its answers, in the same passes and with the same kernel."""
+    forward = scorer.forward
+    scorer.forward = lambda prompts: forward([(row,) for rows in prompts for row in rows])
+    scorer.size = lambda rows: sum(map(len, rows))
+    return scorer
+
+
+def config_of(size, tokens, rounds=1):
+    """The settings of a training: LoRA where the size says so."""
+    return Config(
+        tokens_per_forward=tokens,
+        dtype="bfloat16" if IS_GPU else "float32",
+        adapter="lora" if size.endswith(LORA) else None,
+        epochs=1 + rounds,
+    )
+
+
 def now():
+    """Seconds: of the wall on a GPU, when all that was begun has ended; of the processor on its twin."""
     if IS_GPU:
         torch.cuda.synchronize()
         return time.perf_counter()
     return time.process_time()
 
 
-def measured(function, rounds):
-    """Least seconds of some runs after one to warm up, and the peak of memory beyond what was held before, in GiB."""
+def timed(function):
+    start = now()
+    function()
+    return now() - start
+
+
+def release():
+    """Give back the memory that earlier sides have left."""
     gc.collect()
+    torch.cuda.empty_cache()
+
+
+def within_memory(measure, *arguments):
+    """What a side measures, with the peak of memory in GiB, weights included; or that its memory did not suffice."""
+    release()
+    if IS_GPU:
+        torch.cuda.reset_peak_memory_stats()
     try:
-        function()
-        if IS_GPU:
-            torch.cuda.reset_peak_memory_stats()
-        held = torch.cuda.memory_allocated() if IS_GPU else 0
-        seconds = []
-        for _ in range(rounds):
-            start = now()
-            function()
-            seconds.append(now() - start)
+        figures = measure(*arguments)
     except torch.OutOfMemoryError:
-        torch.cuda.empty_cache()
         return {"seconds": None, "why": "out of memory"}
-    peak = {"peak_gib_beyond_weights": round((torch.cuda.max_memory_allocated() - held) / 2**30, 2)} if IS_GPU else {}
-    return {"seconds": round(min(seconds), 4)} | peak
+    return figures | {"peak_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2)}
 
 
-def as_trl_lays_them_out(model, examples, config):
-    """All pairs in random order, eight a batch, both rows of each padded to the longest of the batch."""
-    pairs = [(own.rows[one.better], own.rows[one.worse]) for own in examples for one in own.pairs]
-    random.Random(0).shuffle(pairs)
-    for start in range(0, len(pairs), PAIRS_A_BATCH_OF_TRL):
-        rows = [row for pair in pairs[start : start + PAIRS_A_BATCH_OF_TRL] for row in pair]
-        ids, attended = padded(rows, filler=0)
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=config.dtype == "bfloat16"):
-            scores = model(ids.to(DEVICE), attended.to(DEVICE))
-        loss = -torch.nn.functional.logsigmoid(scores[0::2] - scores[1::2]).sum() / len(pairs)
-        (loss + config.weight_of_squares * scores.square().sum() / (2 * len(pairs))).backward()
+def repeated(function, rounds):
+    """Seconds of the first run, and the median and least of the others."""
+    first, *others = [timed(function) for _ in range(1 + rounds)]
+    return {
+        "seconds": round(statistics.median(others), 4),
+        "least": round(min(others), 4),
+        "first_seconds": round(first, 3),
+    }
 
 
-def prompt_repeated(model, slots, examples, config):
-    """The same kernel and the same passes of so many tokens, each answer a prompt of its own: scores, then gradients.
+TRAININGS = itertools.count()
+"""Trainings of this process: the first step of the first one loads and compiles all kernels."""
 
-    The sum over prompts is the same however it is cut, so each prompt's loss is worked out behind its own pass.
+
+class FirstStep:
+    """The time at which the first step has ended."""
+
+    end = None
+
+    def after_step(self, _, __):
+        self.end = self.end or now()
+        return True
+
+
+def train_steps(size, examples, config, side):
+    """Seconds of the first step and of a later one of the `Trainer`, all examples in each step.
+
+    Runs of one and of many steps differ by the steps alone: neither the optimiser's start nor the check at the end of a
+    run counts, and the losses may be read whenever the trainer does.
     """
-    share = 1 / len(examples)
-    for place in range(len(examples)):
-        own = [slot for slot in slots if slot.prompt == place]
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=config.dtype == "bfloat16"):
-            scores = packed_rewards(
-                model.backbone, model.head, pack([(examples[place].rows[slot.response],) for slot in own])
-            )
-        pairs = PairBatch(*(column.to(scores.device) for column in pairs_in(own, examples)))
-        loss = bradley_terry_loss(scores, pairs)
-        (share * (loss + config.weight_of_squares * scores.square().mean())).backward()
+    model, is_cold = network(size), next(TRAININGS) == 0
+    prepare_network(model, config)
+    num_weights = sum(weight.numel() for weight in model.parameters())
+    settings = with_defaults(
+        replace(config, batch_size=len(examples)), num_weights=num_weights, num_prompts=len(examples)
+    )
+    trainer, first = Trainer(model, examples, settings), FirstStep()
+    if side == REPEATED:
+        unshare(trainer.scorer)
+    trainer.distribute()
+    plan = trainer.plan
+    trainer.plan, start = plan[:1], now()
+    loss = trainer.run([first])[0]["pair_loss"]
+    alone = timed(trainer.run)
+    trainer.plan = plan
+    seconds = (timed(trainer.run) - alone) / (len(plan) - 1)
+    flops = sum(training_flops(own.rows, trainer.shape) for own in examples)
+    return {
+        "seconds": round(seconds, 4),
+        "first_seconds": round(first.end - start, 3),
+        "is_cold": is_cold,
+        "first_loss": loss,
+        "mfu": share_of_peak(flops, seconds),
+    }
 
 
-def train(size, examples, rounds):
-    """Seconds of a step on each side, what sharing brings of what it could, MFU and peak memory of ours."""
-    config = Config(tokens_per_forward=TOKENS, dtype="bfloat16" if IS_GPU else "float32")
-    model = network(size)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6)
-    slots = tuple(Slot(place, answer) for place, own in enumerate(examples) for answer in range(len(own.rows)))
+def train(size, setting, budgets, rounds):
+    """Steps of ours within each budget of tokens a pass, and without sharing within the best of them."""
+    examples = workload(setting, PROMPTS[setting][0])
+    by_budget = {
+        tokens: within_memory(train_steps, size, examples, config_of(size, tokens, rounds), OURS) for tokens in budgets
+    }
+    fitting = {tokens: side["seconds"] for tokens, side in by_budget.items() if side["seconds"]}
+    if not fitting:
+        return {"sides": {OURS: by_budget[budgets[0]]}, "tokens_per_forward": by_budget}
+    best = min(fitting, key=fitting.get)
+    again = within_memory(train_steps, size, examples, config_of(size, best, rounds), REPEATED)
+    sides = {OURS: by_budget[best] | {"tokens_per_forward": best}, REPEATED: again}
+    return {
+        "sides": sides,
+        "tokens_per_forward": by_budget,
+        "cold_first_seconds": next((side["first_seconds"] for side in by_budget.values() if side.get("is_cold")), None),
+        "sharing": sharing(sides[OURS], again, [own.rows for own in examples]),
+        "num_pairs": sum(len(own.pairs) for own in examples),
+        "num_tokens": sum(num_packed_tokens(own.rows) for own in examples),
+    }
 
-    def step(gradients):
+
+def padded_scores(model, rows, batch):
+    """Scores as transformers has them: rows sorted by length, in padded batches."""
+    order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    parts = []
+    with torch.inference_mode():
+        for start in range(0, len(rows), batch):
+            ids, attended = padded([rows[place] for place in order[start : start + batch]], filler=0)
+            read = model(input_ids=ids.to(DEVICE), attention_mask=attended.long().to(DEVICE), use_cache=False)
+            parts.append(read.logits[:, 0])
+    scores = torch.cat(parts).float().cpu()
+    return torch.empty_like(scores).index_copy(0, torch.tensor(order), scores)
+
+
+def score(size, setting, tokens, rounds, batches=(8, 32, 128)):
+    """Seconds of scoring everything once on each side, with rewards of equal bits and without."""
+    prompts = [own.rows for own in workload(setting, PROMPTS[setting][1])]
+    rows = [row for own in prompts for row in own]
+    model = classifier(size, torch.bfloat16 if IS_GPU else torch.float32).eval()
+    sides, scores = {}, {}
+
+    def measure(name, function):
         def run():
-            gradients()
-            optimiser.step()
-            optimiser.zero_grad()
+            scores[name] = function()
 
-        return run
+        sides[name] = within_memory(repeated, run, rounds)
 
-    sides = {
-        OURS: lambda: accumulate(model, slots, examples, config),
-        "packed, the prompt repeated": lambda: prompt_repeated(model, slots, examples, config),
-        "pairs as TRL lays them out": lambda: as_trl_lays_them_out(model, examples, config),
+    for batch in batches:
+        measure(f"transformers, padded by length, batch {batch}", lambda batch=batch: padded_scores(model, rows, batch))
+    model.score.float()
+    reward_network = RewardNetwork(model)
+    # What keeps the bits stays in the network: it comes last.
+    for name, is_invariant, is_shared in ((FREE, False, True), (REPEATED, False, False), (OURS, True, True)):
+        scorer = Scorer(reward_network, kernel="packed", limits=Limits(tokens), invariant=is_invariant)
+        parts = prompts if is_shared else [(row,) for row in rows]
+        measure(name, lambda scorer=scorer, parts=parts: scorer.rewards(parts).float().cpu())
+    shape = decoder_shape(reward_network)
+    flops = 2 * shape.num_weights * sum(map(num_packed_tokens, prompts))
+    flops += 4 * shape.attention * sum(map(num_attended, prompts))
+    differences = [float((scores[OURS] - others).abs().max()) for others in scores.values() if OURS in scores]
+    return {
+        "sides": sides,
+        "sharing": sharing(sides[FREE], sides[REPEATED], prompts),
+        "mfu": share_of_peak(flops, sides[OURS]["seconds"]),
+        "largest_difference_of_scores": max(differences, default=None),
+        "num_rows": len(rows),
     }
-    found = {name: measured(step(side), rounds) for name, side in sides.items()}
-    shape, ours = decoder_shape(model), found[OURS]["seconds"]
-    flops = sum(training_flops(own.rows, shape) for own in examples)
-    return {"sides": found, **compared(found, examples), "mfu": share_of_peak(flops, ours)}
 
 
-def score(size, prompts, rounds):
-    """Seconds of scoring everything once on each side, and the MFU of ours."""
-    model = network(size, torch.bfloat16 if IS_GPU else torch.float32).eval()
-    scorer, rows = Scorer(model, kernel="packed", limits=Limits(TOKENS)), [row for own in prompts for row in own]
-
-    def one_at_a_time():
-        with torch.inference_mode():
-            return [model(*(one.to(DEVICE) for one in padded([row], filler=0))).item() for row in rows]
-
-    sides = {
-        OURS: lambda: scorer.rewards([tuple(map(tuple, rows)) for rows in prompts]).tolist(),
-        "packed, the prompt repeated": lambda: scorer.rewards([(tuple(row),) for row in rows]).tolist(),
-        "one at a time": one_at_a_time,
-    }
-    found = {name: measured(side, rounds) for name, side in sides.items()}
-    shape = decoder_shape(model)
-    tokens = sum(map(num_packed_tokens, prompts))
-    flops = 2 * shape.num_weights * tokens + 4 * shape.attention * sum(map(num_attended, prompts))
-    return {"sides": found, **compared(found, prompts), "mfu": share_of_peak(flops, found[OURS]["seconds"])}
-
-
-def compared(found, prompts):
-    """How many times faster ours is, and how much of sharing's limit is reached."""
-    rows = [getattr(own, "rows", own) for own in prompts]
-    limit = sum(len(row) for own in rows for row in own) / sum(map(num_packed_tokens, rows))
-    ours = found[OURS]["seconds"]
-    times = {
-        name: round(own["seconds"] / ours, 2) for name, own in found.items() if ours and own["seconds"] and name != OURS
-    }
-    gain = times.get("packed, the prompt repeated")
-    efficiency = {"gain": gain, "limit": round(limit, 3), "share": gain and round(gain / limit, 3)}
-    return {"times_faster": times, "sharing": efficiency}
+def sharing(ours, again, prompts):
+    """The gain by sharing, its limit (all tokens by those computed once), and the share of it that is reached."""
+    limit = sum(len(row) for rows in prompts for row in rows) / sum(map(num_packed_tokens, prompts))
+    gain = again["seconds"] / ours["seconds"] if ours["seconds"] and again["seconds"] else None
+    return {"gain": gain and round(gain, 3), "limit": round(limit, 3), "share": gain and round(gain / limit, 3)}
 
 
 def share_of_peak(flops, seconds):
     """MFU; null on a CPU, where seconds are of the processor and no data sheet tells a peak."""
     return round(flops / seconds / peak_of(DEVICE, "bfloat16").flops, 3) if IS_GPU and seconds else None
+
+
+def ways(model, prompts, tokens, budgets) -> Iterator[tuple[str, torch.Tensor]]:
+    """Rewards of the same rows in every way that they can be packed, in the order of the rows."""
+
+    def rewards(parts, size=None, tokens=tokens):
+        scorer, size = Scorer(model, kernel="packed", limits=Limits(tokens)), size or len(parts)
+        return torch.cat([scorer.rewards(parts[start : start + size]) for start in range(0, len(parts), size)]).cpu()
+
+    alone = [(row,) for rows in prompts for row in rows]
+    shuffled = random.Random(0).sample(range(len(alone)), len(alone))
+    mixed = rewards([alone[place] for place in shuffled])
+    yield "all", rewards(prompts)
+    yield from ((f"packs of {size} prompts", rewards(prompts, size)) for size in (1, 7, 32))
+    yield "reversed", rewards([rows[::-1] for rows in prompts[::-1]]).flip(0)
+    yield "each answer alone", rewards(alone, 1)
+    yield "answers apart and mixed", torch.empty_like(mixed).index_copy(0, torch.tensor(shuffled), mixed)
+    yield from ((f"{budget:,} tokens a pass", rewards(prompts, tokens=budget)) for budget in budgets)
+
+
+def invariance(size, setting, tokens, budgets, num_rows):
+    """Rewards whose bits differ from those of all rows together, in every way."""
+    number = max(2, num_rows // len(workload(setting, 1)[0].rows))
+    prompts = [own.rows for own in workload(setting, number)]
+    model = network(size, torch.bfloat16 if IS_GPU else torch.float32).eval()
+    (_, expected), *others = ways(model, prompts, tokens, budgets)
+    return {
+        "num_rows": len(expected),
+        "num_distinct": len(set(expected.tolist())),
+        "bits_that_differ": {name: int((rewards != expected).sum()) for name, rewards in others},
+        "largest_difference": max(float((rewards - expected).abs().max()) for _, rewards in others),
+    }

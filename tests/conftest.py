@@ -28,6 +28,7 @@ _LONG_FILES = (
     "training/test_distributed.py", "workbench/test_kills.py", "cli/verbs/test_view.py", "stages/test_llama_server.py",
     "contracts/test_torchrun.py", "training/test_processes.py", "stages/test_batch_runs.py", "workbench/test_walks.py",
     "workbench/test_annotate_page.py", "workbench/test_kinds_page.py", "recipes/test_labelling.py",
+    "contracts/test_gpu_twin.py",
 )  # fmt: skip
 """Files of a quarter of a minute and more: begun last, one would keep a process busy while the others are idle."""
 

@@ -14,11 +14,14 @@ GPU = torch.device("cuda:0")  # with an index: a PyTorch without CUDA looks for 
 
 
 class _IndexByOperations(TorchFunctionMode):
-    """Index tensors by operations: brackets take a guard of the device, which a PyTorch without CUDA lacks."""
+    """Index and copy tensors by operations: brackets and `contiguous` take a guard of the device, which a PyTorch
+    without CUDA lacks."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func is torch.Tensor.__getitem__ and isinstance(args[0], torch.Tensor) and args[0].is_cuda:
             return _indexed(*args)
+        if func is torch.Tensor.contiguous and args[0].is_cuda:
+            return args[0].clone(memory_format=torch.contiguous_format)
         return func(*args, **(kwargs or {}))
 
 
