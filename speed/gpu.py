@@ -16,6 +16,7 @@ run each size by itself. TRL and its datasets must be importable, else its parts
 """
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -173,14 +174,17 @@ def command_line(cases, folder, **settings):
     _, seconds = process([*command, "--epochs", "1", *words])
     lines = map(json.loads, (out / "progress.jsonl").read_text(encoding="utf-8").splitlines())
     steps = [line for line in lines if "train/num_pairs" in line]
-    first = steps[0]["train/num_pairs"] / steps[0]["speed/pairs_per_second"]
+    pairs = list(itertools.accumulate(line["train/num_pairs"] for line in steps))
+    seconds_until = [number / line["speed/pairs_per_second"] for number, line in zip(pairs, steps, strict=True)]
+    # Losses of several steps may be read at once, and their lines then have one time.
+    start = min(line["time"] - until for line, until in zip(steps, seconds_until, strict=True))
     return {
         "process_seconds": seconds,
-        "loop_seconds": round(first + steps[-1]["time"] - steps[0]["time"], 2),
-        "first_seconds": round(first, 2),
+        "loop_seconds": round(steps[-1]["time"] - start, 2),
+        "first_seconds": round(seconds_until[0], 2),
         "mfu": round(steps[-1]["speed/mfu"], 4) if IS_GPU else None,
         "num_steps": len(steps),
-        "num_pairs": sum(line["train/num_pairs"] for line in steps),
+        "num_pairs": pairs[-1],
     }
 
 

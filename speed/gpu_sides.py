@@ -23,7 +23,7 @@ from steelyard.networks.scorer import Limits, Scorer
 from steelyard.training.config import Config, with_defaults
 from steelyard.training.optimiser import prepare_network
 from steelyard.training.throughput import decoder_shape, num_attended, peak_of, training_flops
-from steelyard.training.trainer import Trainer
+from steelyard.training.trainer import Callback, Trainer
 
 REPEATED, FREE = "packed, the prompt repeated", "packed, the prompt once, free to round"
 KEYS = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
@@ -131,12 +131,12 @@ TRAININGS = itertools.count()
 """Trainings of this process: the first step of the first one loads and compiles all kernels."""
 
 
-class FirstStep:
+class FirstStep(Callback):
     """The time at which the first step has ended."""
 
     end = None
 
-    def after_step(self, _, __):
+    def after_step(self, trainer, record):
         self.end = self.end or now()
         return True
 
