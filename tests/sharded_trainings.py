@@ -20,7 +20,7 @@ from steelyard.training.checkpoints import Checkpoint, load_checkpoint, save_che
 from steelyard.training.config import Config
 from steelyard.training.distributed import load_on_first, outline_of, process_group, shard, unshard
 from steelyard.training.held_out import measure, rewards_of, store_reference
-from steelyard.training.memory import compile_layers, set_recompute
+from steelyard.training.memory import compile_parts, set_recompute
 from steelyard.training.optimiser import make_optimiser, prepare_network
 from steelyard.training.trainer import Callback, Trainer
 from training_examples import answers, network, policy
@@ -81,7 +81,7 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
     outline = outline_of(model, world=world)
     trainer = Trainer(model, EXAMPLES, config, world=world)
     if config.compile:
-        assert compile_layers(model)
+        assert compile_parts(model)
     set_recompute(model, "none" if config.gradient_checkpointing == "auto" else config.gradient_checkpointing)
     shard(model, dtype=config.dtype, world=world)
     if config.kind == "implicit":

@@ -1,28 +1,33 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import training_examples
 from steelyard.core.errors import ModelError
 from steelyard.io.progress import log_details
 from steelyard.networks.adapters import put_adapter
-from steelyard.networks.devices import device_memory, fits, map_large_tensors
+from steelyard.networks.devices import default_tokens, device_memory, fits, map_large_tensors
 from steelyard.training import memory
 from steelyard.training.batching import plan_steps
 from steelyard.training.config import Config
 from steelyard.training.memory import (
     GIBIBYTE,
+    MODES,
     Decoder,
     PassPlan,
     activation_bytes,
+    best_plan,
     choose_modes,
     decoder_of,
     estimate,
     format_fit,
     heap_size,
-    least_recompute,
     pass_plan,
+    undo_modes,
 )
 from steelyard.training.optimiser import adapter_of, choose_trainable
 from steelyard.training.trainer import scorer_of
@@ -54,7 +59,11 @@ def test_the_gradient_passes_through_what_is_trained_and_what_follows():
 def test_the_largest_pass_has_the_shared_prompt_once():
     settings = Config(batch_size=2, epochs=1)
     found = pass_plan(
-        scorer_of(training_examples.network(), settings), EXAMPLES, plan_steps(EXAMPLES, settings), settings
+        scorer_of(training_examples.network(), settings),
+        EXAMPLES,
+        plan_steps(EXAMPLES, settings),
+        settings,
+        limit=8192,
     )
     # Two prompts a step, each 20 tokens shared and twice 10 of its own; both answers copy the 20 keys of each.
     assert (found.tokens, found.num_copied_keys, found.has_many_passes) == (80, 80, False)
@@ -72,7 +81,7 @@ def test_a_run_is_told_warned_of_or_refused(monkeypatch, capsys):
         choose_modes(scorer_of(network, settings), EXAMPLES, steps, settings)
     assert "on more devices" in str(refused.value)
     scorer = scorer_of(network, settings)
-    total = estimate(decoder_of(network, settings), pass_plan(scorer, EXAMPLES, steps, settings)).total
+    total = estimate(decoder_of(network, settings), pass_plan(scorer, EXAMPLES, steps, settings, limit=8192)).total
     advice = []
     for tenths in range(1, 8):
         monkeypatch.setattr(memory, "device_memory", lambda tenths=tenths: total * tenths // 10)
@@ -143,11 +152,52 @@ def test_working_out_more_again_never_keeps_more(decoder, tokens, is_half):
 
 @given(decoders, st.integers(1, 10_000), st.integers(10**6, 10**10))
 def test_auto_works_out_as_little_again_as_fits(decoder, tokens, memory):
-    asked = PassPlan(tokens, "none")
-    mode = least_recompute(decoder, asked, memory)
+    plans = [PassPlan(tokens, mode) for mode in MODES]
+    mode = best_plan(decoder, plans, memory).gradient_checkpointing
     less = {"none": (), "mlp": ("none",), "layers": ("none", "mlp")}[mode]
-    assert not any(fits(estimate(decoder, asked._replace(gradient_checkpointing=one)).total, memory) for one in less)
-    assert mode == "layers" or fits(estimate(decoder, asked._replace(gradient_checkpointing=mode)).total, memory)
+    assert not any(fits(estimate(decoder, PassPlan(tokens, one)).total, memory) for one in less)
+    assert mode == "layers" or fits(estimate(decoder, PassPlan(tokens, mode)).total, memory)
+
+
+def test_passes_are_as_large_as_fits_with_the_least_recomputation(monkeypatch):
+    """A GPU of 80 GB, which has room for 32,768 tokens of a small model and for fewer of a large one."""
+    monkeypatch.setattr(memory, "default_tokens", lambda _: 32_768)
+    monkeypatch.setattr(memory, "wanted_tokens", lambda _: None)
+    monkeypatch.setattr(memory, "best_device", lambda: torch.device("meta"))
+    network, settings = training_examples.network(), Config(batch_size=900, epochs=1)
+    examples = EXAMPLES * 500  # 40 tokens each: a step has 36,000
+    steps = plan_steps(examples, settings)
+    decoder = decoder_of(network, settings)
+
+    def needed(tokens, mode):
+        plan = pass_plan(scorer_of(network, settings), examples, steps, settings, limit=tokens)
+        return estimate(decoder, plan._replace(gradient_checkpointing=mode)).total
+
+    def chosen(size, **changes):
+        monkeypatch.setattr(memory, "device_memory", lambda: int(size / 0.9) + 1)
+        config = replace(settings, **changes)
+        scorer = scorer_of(network, config)
+        mode = choose_modes(scorer, examples, steps, config)
+        undo_modes(network)
+        return scorer.limits.tokens_per_pass, mode
+
+    assert chosen(needed(32_768, "none")) == (32_768, "none")
+    assert chosen(needed(32_768, "none") - 100) == (16_384, "none")
+    assert chosen(needed(8192, "none")) == (8192, "none")
+    # Recomputing begins where not even the smallest passes fit without it.
+    assert needed(32_768, "mlp") > needed(8192, "none")
+    assert chosen(needed(8192, "none") - 100)[1] == "mlp"
+    assert chosen(needed(32_768, "layers"), gradient_checkpointing="layers") == (32_768, "layers")
+    assert chosen(needed(32_768, "none"), tokens_per_forward=5000) == (5000, "none")
+
+
+@pytest.mark.parametrize(("gigabytes", "tokens"), [(16, 8192), (24, 8192), (44, 16_384), (80, 32_768), (141, 32_768)])
+def test_the_limit_of_a_pass_grows_with_the_memory_of_the_gpu(monkeypatch, gigabytes, tokens):
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=int(gigabytes * 1.02e9))
+    )
+    assert default_tokens(torch.device("cuda")) == tokens
+    assert default_tokens(torch.device("cpu")) == 8192
 
 
 @pytest.mark.parametrize(

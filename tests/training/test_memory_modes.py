@@ -2,6 +2,7 @@ import json
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
 import packed_models
 import tiny
@@ -13,13 +14,16 @@ from steelyard.io.cases import write_cases
 from steelyard.networks.adapters import put_adapter
 from steelyard.networks.packing import pack
 from steelyard.stages.train import Config, train
+from steelyard.training import memory
 from steelyard.training.config import check_settings
 from steelyard.training.memory import (
-    compile_layers,
+    compile_parts,
+    compile_where_it_pays,
     set_recompute,
     undo_modes,
 )
 from steelyard.training.optimiser import adapter_of
+from steelyard.training.throughput import Peak, decoder_shape, training_flops
 from strategies import case
 
 ADAPTED = Config(epochs=2, learning_rate=1e-2, batch_size=3, adapter="lora", adapter_rank=4, adapter_dropout=0.1)
@@ -149,23 +153,51 @@ def test_modes_are_taken_off_again():
     assert not [module for module in network.modules() if "forward" in vars(module)]
 
 
+def test_a_long_training_on_a_gpu_is_compiled_by_default(monkeypatch):
+    network, examples = (
+        training_examples.network(),
+        [training_examples.answers(range(5, 25), range(30, 40), range(50, 60), pairs=[(0, 1, 1.0, 0.0)])],
+    )
+    shape, compiled = decoder_shape(network), []
+    flops = sum(training_flops(example.rows, shape) for example in examples)
+    monkeypatch.setattr(memory, "compile_parts", compiled.append)
+    monkeypatch.setattr(memory, "peak_of", lambda *_: Peak(flops / 10, is_measured=False))
+    for device, epochs, setting, is_compiled in (
+        ("cpu", 9, None, False), ("cuda", 1, None, False), ("cuda", 2, None, True), ("cuda", 2, False, False),
+        ("cuda", 1, True, True), ("cpu", 1, True, True),
+    ):  # fmt: skip
+        monkeypatch.setattr(memory, "best_device", lambda device=device: torch.device(device))
+        compiled.clear()
+        compile_where_it_pays(network, examples, Config(epochs=epochs, compile=setting))
+        assert bool(compiled) == is_compiled, (device, epochs, setting)
+
+
 @pytest.mark.field  # the compiler takes minutes on a small machine
 @pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")  # the compiler's own
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"
 )  # its look at inputs
-def test_compiled_layers_have_the_same_loss():
+@pytest.mark.parametrize("mode", ["none", "mlp"])
+def test_compiled_parts_have_the_same_loss_and_are_compiled_once(mode):
+    torch._dynamo.reset()
+    counters.clear()
     network = packed_models.network("qwen2", torch.float32).train()
     prompts = packed_models.prompts()
     expected = gradients(network, prompts, packed=True)
     with torch.no_grad():
         before = packed_models.packed_rewards(network, pack(prompts))
-    assert compile_layers(network)
+    assert compile_parts(network)
+    set_recompute(network, mode)
     found = gradients(network, prompts, packed=True)
     with torch.no_grad():
         assert torch.allclose(packed_models.packed_rewards(network, pack(prompts)), before, atol=1e-5)
     for name, gradient in expected.items():
         assert torch.allclose(found[name], gradient, atol=1e-4 * max(1.0, gradient.abs().max().item())), name
+    # Norms and feed-forward parts, with and without a graph: one function of each for all layers and lengths.
+    num_graphs = counters["stats"]["unique_graphs"]
+    for number in (1, 3, 4):
+        gradients(network, prompts[:number], packed=True)
+    assert counters["stats"]["unique_graphs"] == num_graphs <= 6
 
 
 @pytest.mark.parametrize(

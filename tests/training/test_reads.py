@@ -146,7 +146,7 @@ class NoWaiting(TorchDispatchMode):
 @pytest.mark.parametrize("reduction", ["pair", "prompt"])
 @pytest.mark.parametrize("loss", list(LOSSES))
 def test_a_step_reads_no_number_of_the_gpu(monkeypatch, loss, reduction):
-    config = Config(loss=loss, reduction=reduction, centring=0.1, batch_size=6)
+    config = Config(loss=loss, reduction=reduction, centring=0.1, batch_size=6, tokens_per_forward=8192)
     model = packed_network("qwen2", torch.float32)
     put_loss_parameter(model, config)
     monkeypatch.setattr(torch.Tensor, "backward", lambda *_: None)  # see `fake_gpu`: gradients end the process

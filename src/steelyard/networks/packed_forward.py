@@ -46,8 +46,6 @@ _NOT_EXACT = {
     "switch_transformers": "its experts are limited in capacity",
 }
 _PLAIN = {"eager": eager_mask, "sdpa": sdpa_mask}
-ATTENTIONS = tuple(f"steelyard_{plain}" for plain in _PLAIN)
-"""The names of the packing attention in transformers' registry, one for each plain attention."""
 _Keywords = dict[str, Any]
 _Changed = tuple[tuple[Any, ...], _Keywords] | None
 

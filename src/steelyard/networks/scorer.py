@@ -19,7 +19,16 @@ from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.progress import track
 from steelyard.networks.conversation import EncodedAnswer, Encoder
-from steelyard.networks.devices import LOCAL, Heap, World, best_device, has_slow_bfloat16, to_device, widen_products
+from steelyard.networks.devices import (
+    LOCAL,
+    Heap,
+    World,
+    best_device,
+    default_tokens,
+    has_slow_bfloat16,
+    to_device,
+    widen_products,
+)
 from steelyard.networks.invariance import FAST, REPEATABLE, Arithmetic, invariant_arithmetic
 from steelyard.networks.packed_forward import wanted_tokens
 from steelyard.networks.packing import forward_groups, num_packed_tokens, pack_groups, process_shares
@@ -32,9 +41,12 @@ _CASES_AT_A_TIME = 64
 
 
 class Limits(NamedTuple):
-    """Bounds of a forward pass in tokens and rows, and the side on which padded rows are filled."""
+    """Bounds of a forward pass in tokens and rows, and the side on which padded rows are filled.
 
-    tokens_per_pass: int = 8192
+    ``tokens_per_pass`` is null where the device decides (`default_tokens`).
+    """
+
+    tokens_per_pass: int | None = None
     rows_per_pass: int | None = None
     padding: Side = "right"
 
@@ -144,9 +156,14 @@ class Scorer:
         return {"kernel": self.layout, "invariant": self.invariant} | single
 
     @property
+    def most_tokens(self) -> int:
+        """The limit of a pass in tokens."""
+        return self.limits.tokens_per_pass or default_tokens(self.device)
+
+    @property
     def tokens_per_pass(self) -> int:
         """The size of a pass in tokens: the limit, or what the device is fastest with where that is less."""
-        most = self.limits.tokens_per_pass
+        most = self.most_tokens
         return min(most, wanted_tokens(self.device) or most) if self.is_packed else most
 
     def size(self, rows: Sequence[Row]) -> int:
@@ -206,11 +223,10 @@ class Scorer:
             return [prompts] if prompts else []
         if self.arithmetic.single_reason is not None:
             return [[(row,)] for rows in prompts for row in rows]
-        limits = self.limits
         groups = pack_groups(
             prompts,
-            max_tokens=limits.tokens_per_pass,
-            max_rows=limits.rows_per_pass,
+            max_tokens=self.most_tokens,
+            max_rows=self.limits.rows_per_pass,
             wanted_tokens=self.tokens_per_pass,
         )
         return [[tuple(prompts[part.prompt][answer] for answer in part.answers) for part in group] for group in groups]
@@ -258,7 +274,7 @@ class Scorer:
     def _padded_groups(self, prompts: Sequence[Rows]) -> tuple[tuple[int, ...], ...]:
         lengths = [len(row) for rows in prompts for row in rows]
         most = 1 if self.invariant else self.limits.rows_per_pass
-        return forward_groups(lengths, max_tokens=self.limits.tokens_per_pass, max_rows=most)
+        return forward_groups(lengths, max_tokens=self.most_tokens, max_rows=most)
 
     def _in_row_order(self, values: Tensor, prompts: Sequence[Rows]) -> Tensor:
         """Put values of padded passes, which go by length, into the order of the rows."""

@@ -34,8 +34,8 @@ class DecoderConfig(Config, frozen=True):
     """Answers over the limit: unscored, cut on the left or right, or refuse to run."""
     dtype: Precision = "float32"
     """The number type of the decoder; heads are always float32."""
-    tokens_per_forward: int = 8192
-    """With invariant=false, the number of tokens in a forward pass."""
+    tokens_per_forward: int | None = None
+    """With invariant=false, the number of tokens in a forward pass. Default: 8,192, on a GPU up to 32,768."""
     batch_size: int | None = None
     """With invariant=false, the number of answers in a forward pass. Default: what tokens_per_forward allows."""
     padding: Literal["left", "right"] = "right"

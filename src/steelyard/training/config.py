@@ -101,8 +101,8 @@ class Config(BaseConfig, frozen=True):
     """Save an adapter merged into the weights, or apart, on its base."""
     optimiser: Literal["adamw", "adamw-8bit"] = "adamw"
     """AdamW with moments in float32 or in 8 bits."""
-    compile: bool = False
-    """Whether the decoder layers are compiled."""
+    compile: bool | None = None
+    """Whether norms and feed-forward layers are compiled. Default: on a GPU, in trainings of two minutes or more."""
     gradient_checkpointing: Literal["auto", "none", "mlp", "layers"] = "auto"
     """What the backward pass recomputes to save memory: none, mlp, layers, auto. With mlp, norms too; auto is as
     little as fits."""
@@ -117,8 +117,9 @@ class Config(BaseConfig, frozen=True):
     and scoring."""
     deterministic: bool = False
     """Whether a training on a GPU gives the same bits twice, by a slower attention; on a CPU it always does."""
-    tokens_per_forward: int = 8192
-    """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding."""
+    tokens_per_forward: int | None = None
+    """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding. Default: 8,192, on
+    a GPU up to 32,768 where nothing more is recomputed for it."""
     evaluate_every: int = 0
     """Steps between evaluations on held-out cases; 0 evaluates after every epoch."""
     metric: Literal["accuracy", "exact_match"] = "accuracy"

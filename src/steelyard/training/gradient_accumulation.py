@@ -132,7 +132,7 @@ class Accumulation:
 
     def _parts(self, chunk: Step) -> list[Step]:
         """Return a chunk within the budget whole, and a prompt over it in runs of one answer or more."""
-        bound = self.scorer.limits.tokens_per_pass
+        bound = self.scorer.most_tokens
         if len(slots_by_prompt(chunk)) > 1 or self._size(chunk) <= bound:
             return [chunk]
         parts: list[list[Slot]] = []

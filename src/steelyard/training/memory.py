@@ -1,4 +1,4 @@
-"""Memory of a training: whether it fits in its device, how little must be recomputed, and how that is done.
+"""Memory modes of a training: whether it fits, how little must be recomputed, and which parts are compiled.
 
 The estimate counts the weights as they are stored, the gradients and moments of the trained weights, the activations
 that one forward pass keeps, and transient buffers. The runtime itself is not counted.
@@ -15,21 +15,39 @@ from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
 from steelyard.io.progress import log, log_detail
-from steelyard.networks.devices import best_device, device_memory, fits, map_large_tensors
+from steelyard.networks.devices import (
+    FEWEST_TOKENS,
+    best_device,
+    default_tokens,
+    device_memory,
+    fits,
+    map_large_tensors,
+)
+from steelyard.networks.packed_forward import wanted_tokens
 from steelyard.networks.packing import num_packed_tokens, num_shared_tokens
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.networks.scorer import Scorer
 from steelyard.training.batching import PlannedStep
 from steelyard.training.config import Config
 from steelyard.training.examples import Example
+from steelyard.training.throughput import decoder_shape, peak_of, training_flops
 
 Recompute = Literal["none", "mlp", "layers"]
+MODES: tuple[Recompute, ...] = ("none", "mlp", "layers")
+"""All modes, from the one that recomputes least."""
 GIBIBYTE = 2**30
 _FLOAT, _HALF = 4, 2
 _TOLERANCE = 1.25
 """The error of the estimate: a run beyond this multiple of the memory is refused, one below it is warned of."""
 _FRAGMENTATION = 1.4
 """The size of a fragmented heap in units of its content, as measured (`speed/memory.py`): 1.2 to 1.6."""
+
+_PEAK_SECONDS = 20.0
+"""The least training that is compiled where the settings leave it open, in seconds at the peak of the device.
+
+Trainings reach a sixth to a third of the peak, so that it takes one to two minutes. On an H200 compiled parts saved a
+sixth of a step; compiling is assumed to take ten to fifteen seconds.
+"""
 
 
 class Decoder(NamedTuple):
@@ -56,10 +74,11 @@ class Decoder(NamedTuple):
 
 
 class PassPlan(NamedTuple):
-    """The largest forward pass of a run, in ``tokens``, and the settings that decide what it keeps."""
+    """The largest forward pass of a run, in ``tokens``, its limit, and the settings that decide what it keeps."""
 
     tokens: int
     gradient_checkpointing: Recompute
+    limit: int = 0
     is_half: bool = False
     is_eight_bit: bool = False
     is_packed: bool = True
@@ -143,12 +162,9 @@ def _layer_bytes(decoder: Decoder, passes: PassPlan, recompute: Recompute) -> in
     return norms + inputs + attention + feed_forward + adapters
 
 
-def least_recompute(decoder: Decoder, passes: PassPlan, memory: int) -> Recompute:
-    """Return the mode that recomputes least and fits; whole layers where none fits."""
-    for mode in ("none", "mlp"):
-        if fits(estimate(decoder, passes._replace(gradient_checkpointing=mode)).total, memory):
-            return mode
-    return "layers"
+def best_plan(decoder: Decoder, plans: Sequence[PassPlan], memory: int) -> PassPlan:
+    """Return the first plan that fits, or the last one. Plans come in the order in which they are wanted."""
+    return next((plan for plan in plans if fits(estimate(decoder, plan).total, memory)), plans[-1])
 
 
 def format_fit(num_bytes: int, memory: int) -> str:
@@ -163,21 +179,23 @@ def format_fit(num_bytes: int, memory: int) -> str:
 def choose_modes(
     scorer: Scorer, examples: Sequence[Example], steps: Sequence[PlannedStep], config: Config
 ) -> Recompute:
-    """Log whether the run fits, set what it recomputes and whether it is compiled; return what it recomputes.
+    """Log whether the run fits; set the tokens of a pass, what it recomputes and whether it is compiled.
+
+    Returns what it recomputes.
 
     Raises ModelError for a run that cannot fit, with the first setting that would make it fit.
     """
     network: RewardNetwork = scorer.network
-    decoder = decoder_of(network, config, num_processes=scorer.world.size)
-    passes, memory = pass_plan(scorer, examples, steps, config), device_memory()
-    mode = (
-        least_recompute(decoder, passes, memory)
-        if config.gradient_checkpointing == "auto"
-        else config.gradient_checkpointing
-    )
+    decoder, memory = decoder_of(network, config, num_processes=scorer.world.size), device_memory()
+    modes = MODES if config.gradient_checkpointing == "auto" else (config.gradient_checkpointing,)
     if not decoder.num_reached_layers:
-        mode = "none"
-    passes = passes._replace(gradient_checkpointing=mode)
+        modes = ("none",)
+    sizes = [pass_plan(scorer, examples, steps, config, limit=limit) for limit in _limits(scorer)]
+    # Recomputing costs more than passes of half the size.
+    plans = [plan._replace(gradient_checkpointing=mode) for mode in modes for plan in sizes]
+    passes = best_plan(decoder, plans, memory)
+    scorer.limits = scorer.limits._replace(tokens_per_pass=passes.limit)
+    mode = passes.gradient_checkpointing
     needed = heap_size(estimate(decoder, passes).total, memory)
     parts = {"none": "nothing", "mlp": "norms and feed-forward parts", "layers": "whole layers"}[mode]
     log_fit = log_detail if fits(needed, memory) else log
@@ -189,8 +207,7 @@ def choose_modes(
         if needed > _TOLERANCE * memory:
             raise ModelError(f"the training {format_fit(needed, memory)}", where="memory", do=advice)
         log(f"it may run out of memory: {advice} would fit" if setting else f"it may run out of memory: {advice}")
-    if config.compile:
-        compile_layers(network)
+    compile_where_it_pays(network, examples, config)
     set_recompute(network, mode)
     return mode
 
@@ -242,16 +259,30 @@ def _num_reached(network: RewardNetwork, embeddings: nn.Parameter) -> int:
     return len(layers) - is_trained.index(True) if any(is_trained) else 0
 
 
-def pass_plan(scorer: Scorer, examples: Sequence[Example], steps: Sequence[PlannedStep], config: Config) -> PassPlan:
-    """Return the largest forward pass of any step."""
+def _limits(scorer: Scorer) -> list[int]:
+    """Return the limit of a pass that is set, or else those to try, from the best one of the device down."""
+    if scorer.limits.tokens_per_pass is not None:
+        return [scorer.limits.tokens_per_pass]
+    limits = [default_tokens(best_device())]
+    while limits[-1] > FEWEST_TOKENS:
+        limits.append(limits[-1] // 2)
+    return limits
+
+
+def pass_plan(
+    scorer: Scorer, examples: Sequence[Example], steps: Sequence[PlannedStep], config: Config, *, limit: int
+) -> PassPlan:
+    """Return the largest forward pass of any step, on the best device and within a limit in tokens."""
     sizes = [scorer.size(example.rows) for example in examples]
-    bound = max(scorer.tokens_per_pass, min(max(sizes), scorer.limits.tokens_per_pass))
+    wanted = (wanted_tokens(best_device()) if scorer.is_packed else None) or limit
+    bound = max(min(wanted, limit), min(max(sizes), limit))
     totals = [sum(sizes[prompt] for prompt in {slot.prompt for slot in step.slots}) for step in steps]
     repeated = (num_shared_tokens(example.rows) * len(example.rows) for example in examples)
     copied = sum(repeated) if scorer.is_packed else 0
     tokens = min(bound, max(totals))
     return PassPlan(
         tokens=tokens,
+        limit=limit,
         gradient_checkpointing="none",
         is_half=config.dtype == "bfloat16",
         is_eight_bit=config.optimiser == "adamw-8bit",
@@ -302,42 +333,42 @@ def _recomputed(forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return checkpoint(forward, *args, use_reentrant=False, **kwargs)
 
 
+def compile_where_it_pays(network: RewardNetwork, examples: Sequence[Example], config: Config) -> None:
+    """Compile norms and feed-forward layers if the settings say so, or else on a GPU if the training is long enough."""
+    is_compiled = config.compile
+    if is_compiled is None and best_device().type == "cuda":
+        shape = decoder_shape(network)
+        flops = config.epochs * sum(training_flops(example.rows, shape) for example in examples)
+        is_compiled = flops >= _PEAK_SECONDS * peak_of(best_device(), config.dtype).flops
+    if is_compiled and compile_parts(network):
+        log_detail("norms and feed-forward layers are compiled")
+
+
+def compile_parts(network: RewardNetwork) -> bool:
+    """Compile norms and feed-forward layers; return false, and log the reason, without a compiler."""
+    device = best_device()
+    try:
+        torch.compile(lambda value: value + 1)(torch.zeros(2, device=device))
+    except RuntimeError as error:
+        compiler = "a C++ compiler (g++)" if device.type == "cpu" else "Triton and a C compiler"
+        log(f"nothing is compiled, which needs {compiler}: {str(error).splitlines()[0]}")
+        return False
+    for layer in network.layers:
+        for part in _light_parts(layer):
+            # Experts are chosen by the tokens: each choice would be compiled by itself.
+            if not hasattr(part, "experts"):
+                part.forward = torch.compile(part.forward, dynamic=True)
+    return True
+
+
 def _light_parts(layer: nn.Module) -> Iterator[nn.Module]:
+    """Yield the norms and the feed-forward part of a decoder layer."""
     for name, part in layer.named_children():
         if name == "mlp" or "Norm" in type(part).__name__:
             yield part
 
 
-def compile_layers(network: RewardNetwork) -> bool:
-    """Compile the decoder layers for any length; return false, and log the reason, without a compiler.
-
-    The last layer is not compiled: in a pack it computes only the tokens that are scored.
-    """
-    device = best_device()
-    try:
-        torch.compile(lambda value: value + 1)(torch.zeros(2, device=device))
-    except RuntimeError as error:
-        compiler = "a C++ compiler (g++)" if device.type == "cpu" else "Triton"
-        log(f"compile=true has no effect: it needs {compiler}: {str(error).splitlines()[0]}")
-        return False
-    _exclude_attention()
-    for layer in network.layers[:-1]:
-        layer.forward = torch.compile(layer.forward, dynamic=True)
-    return True
-
-
-def _exclude_attention() -> None:
-    """Exclude packed attention from compilation: it goes run by run, and each length would be compiled separately."""
-    from transformers import AttentionInterface
-
-    from steelyard.networks.packed_forward import ATTENTIONS
-
-    registered = AttentionInterface()
-    for name in ATTENTIONS:
-        AttentionInterface.register(name, torch.compiler.disable(registered[name]))
-
-
 def undo_modes(network: RewardNetwork) -> None:
-    """Undo `set_recompute` and `compile_layers`: every module runs the forward of its class."""
+    """Undo `set_recompute` and `compile_parts`: every module runs the forward of its class."""
     for module in network.modules():
         vars(module).pop("forward", None)

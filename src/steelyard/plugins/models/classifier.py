@@ -39,8 +39,8 @@ class Config(BaseConfig, frozen=True):
     """Answers over the limit: unscored, cut on the left or right, or refuse to run. Default: the model's own."""
     dtype: Literal["float32", "bfloat16"] | None = None
     """The number type of the decoder; the head is always in float32."""
-    tokens_per_forward: int = 8192
-    """The bound of a forward pass in tokens; it changes no score."""
+    tokens_per_forward: int | None = None
+    """The bound of a forward pass in tokens; it changes no score. Default: 8,192, on a GPU up to 32,768."""
     invariant: bool = True
     """Whether no bit of a score depends on the other answers of a pass; without it passes are free to round."""
     kernel: Literal["packed", "padded"] | None = None

@@ -49,7 +49,7 @@ class Config(BaseConfig, frozen=True):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """The number type of both models."""
     tokens_per_forward: int = 2048
-    """With invariant=false, the bound of a forward pass in tokens."""
+    """With invariant=false, the bound of a forward pass in tokens: each has a row of vocabulary size."""
     invariant: bool = True
     """Whether no bit of a score depends on the other answers of a pass: each answer is then a pass by itself."""
     batch_size: int | None = None
