@@ -3,16 +3,16 @@
 Run: python speed/gpu.py --parts train trl --sizes 0.5B --settings cheems   (adds to speed/results/gpu.json by card)
 
 Weights are random. Parts, each of which can be run by itself:
-  exactness   packed rewards and gradients against one answer at a time
   train       a step of the Trainer, 320 pairs with the lengths of CHEEMS, and the same without sharing the prompt
   score       rewards with equal bits, free to round and without sharing; transformers in padded batches by length
   trl         TRL's RewardTrainer on the same pairs and weights, as it comes and at its best
   real        `steelyard train` and TRL on HalluQA's pairs, from files to a saved model
   invariance  bits of rewards that differ between packs, orders and limits: there must be none
+  exactness   packed rewards and gradients against one answer at a time
 
 Without a GPU all parts run on a tiny model in CPU seconds, and nothing is written. A part that has begun is finished
 after the ``--seconds``; those after it are left out. The first step is cold in the first training of a process alone:
-run each size by itself. TRL and its datasets must be importable, else its parts say that they are not.
+run each size by itself. Without TRL its parts are left out.
 """
 
 import argparse
@@ -83,25 +83,20 @@ def exactness(setting, tokens):
             scores[name, "padded"] = model(ids.to(DEVICE), attended.to(DEVICE)).cpu()
     truth = scores["float32", "single"]
     errors = {" ".join(key): float((rewards - truth).abs().max()) for key, rewards in scores.items()}
-    assert errors["float32 packed"] < 1e-5, errors
-    assert errors["bfloat16 packed"] <= 1.5 * errors["bfloat16 padded"] + 1e-3, errors
     errors["gradients"] = difference_of_gradients(workload(setting, 2), tokens)
     return errors
 
 
 def difference_of_gradients(examples, tokens):
     """The relative difference of the gradients with and without sharing, without which neither is faster."""
-    config, gradients = config_of("tiny", tokens), []
+    config, gradients = config_of("tiny", tokens_per_forward=tokens), []
     slots = tuple(Slot(place, answer) for place, own in enumerate(examples) for answer in range(len(own.rows)))
     for is_shared in (True, False):
         model = network("tiny")
         scorer = scorer_of(model, config)
         Accumulation(scorer if is_shared else unshare(scorer), examples, objective_of(config)).step(slots)
         gradients.append(torch.cat([w.grad.flatten() for w in model.parameters() if w.grad is not None]))
-    difference = float((gradients[0] - gradients[1]).norm() / gradients[1].norm())
-    # Under autocast each product rounds to 8 bits: two kernels then differ by more than in float32.
-    assert difference < (0.1 if IS_GPU else 1e-4), difference
-    return difference
+    return float((gradients[0] - gradients[1]).norm() / gradients[1].norm())
 
 
 def peer(task, folder):
@@ -200,10 +195,9 @@ def real(size, options, seconds):
         save_model(size, f"{folder}/model", texts)
         convert(cases, Path(folder) / "pairs.jsonl", ConvertConfig(to_kind="trl"))
         dtype = "bfloat16" if IS_GPU else "float32"
-        budget = {"dtype": dtype, "tokens_per_forward": options.tokens[-1]}
         for prompts in (None, *options.prompts):
             name = f"ours, {prompts} prompts a step" if prompts else "ours as it comes"
-            sides[name] = command_line(cases, folder, **budget | ({"batch_size": prompts} if prompts else {}))
+            sides[name] = command_line(cases, folder, dtype=dtype, **({"batch_size": prompts} if prompts else {}))
         variants = {AS_IT_COMES: variant(8, checkpointing=True)}
         variants |= {f"TRL, batch {batch}": variant(batch) for batch in options.real_batches}
         for name, settings in variants.items() if find_spec("trl") else ():
@@ -217,18 +211,23 @@ def real(size, options, seconds):
 def train_ratios(parts):
     """Times faster than TRL, MFU, sharing and the first step: (name, value, aim)."""
     for (size, setting), figures in cells(parts, "train"):
-        name, ours = f"{size}, {setting}: ", figures["sides"][OURS]
-        if not ours["seconds"]:
+        if "best" not in figures:
             continue
-        sides = parts.get("trl", {}).get(size, {}).get(setting, {}).get("sides", {})
-        times = {side: own["seconds"] / ours["seconds"] for side, own in sides.items() if own["seconds"]}
-        best = {side: value for side, value in times.items() if side != AS_IT_COMES}
+        peers = parts.get("trl", {}).get(size, {}).get(setting, {}).get("sides", {})
+        seconds = {side: own["seconds"] for side, own in peers.items() if own["seconds"]}
+        least = min((value for side, value in seconds.items() if side != AS_IT_COMES), default=None)
         aims = (">= 12", ">= 20") if setting == "cheems" else (None, None)
-        yield name + "times faster than TRL at its best", min(best.values(), default=None), aims[0]
-        yield name + "times faster than TRL as it comes", times.get(AS_IT_COMES), aims[1]
-        yield name + "MFU", ours["mfu"], MFU.get(size)
-        yield name + "share of sharing's limit", figures["sharing"]["share"], ">= 0.9"
-        yield name + "first step, s", figures["cold_first_seconds"], "<= 3"
+        for name in dict.fromkeys((figures["best"], "as it comes")):
+            words, ours = f"{size}, {setting}, ours with {name}: ", figures["ours"][name]
+            for peer, value, aim in zip(
+                ("TRL at its best", AS_IT_COMES), (least, seconds.get(AS_IT_COMES)), aims, strict=True
+            ):
+                times = value and ours["seconds"] and value / ours["seconds"]
+                yield f"{words}times faster than {peer}", times, aim
+            yield words + "MFU", ours.get("mfu"), MFU.get(size)
+            if ours.get("is_cold"):
+                yield words + "first step, s", ours["first_seconds"], "<= 3"
+        yield f"{size}, {setting}: share of sharing's limit", figures["sharing"]["share"], ">= 0.9"
 
 
 def score_ratios(parts):
@@ -255,6 +254,12 @@ def other_ratios(parts):
                 yield f"{size}, HalluQA, {name}: times faster than TRL at its best, {stage}", value, aim
     for size, figures in parts.get("invariance", {}).items():
         yield f"{size}: rewards whose bits differ", sum(figures["bits_that_differ"].values()), "<= 0"
+    if errors := parts.get("exactness"):
+        yield "error of packed rewards in float32", errors["float32 packed"], "<= 1e-05"
+        share = errors["bfloat16 packed"] / errors["bfloat16 padded"]
+        yield "error of packed rewards in bfloat16, by that of padded rows", share, "<= 1.5"
+        # Under autocast each product rounds to 8 bits.
+        yield "relative difference of gradients without sharing", errors["gradients"], "<= 0.05 (float32: 1e-05)"
 
 
 def cells(parts, part):
@@ -298,7 +303,7 @@ def put(results, keys, figures):
 
 
 def main(arguments=None):
-    parts = ("exactness", "train", "score", "trl", "real", "invariance")
+    parts = ("train", "score", "trl", "real", "invariance", "exactness")
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--parts", nargs="*", choices=parts, default=parts)
     options.add_argument("--sizes", nargs="*", default=[*QWEN] if IS_GPU else ["tiny", "tiny-LoRA"])
