@@ -1,7 +1,8 @@
 """Scoring with the same bits in every batch, against scoring that is free to round: CPU seconds, and bits that differ.
 
-Run: python speed/invariance.py [--prompts N] [--model FOLDER]
-Writes speed/results/invariance.json. The toy of the other scripts where no folder of a trained reward model is named.
+Run: python speed/invariance.py [--prompts N] [--model FOLDER] [--dtype bfloat16] [--settings short]
+Writes speed/results/invariance.json; invariance_model.json where the folder of a trained reward model is named, in
+place of the toy of the other scripts. Short rows are as long as those of HalluQA, eight answers a prompt.
 The first run of an invariant scorer tries the processor's products; that is measured by itself.
 """
 
@@ -15,6 +16,7 @@ from workload import SETTINGS, examples_of, interleaved, network, times_faster, 
 from steelyard.networks.scorer import Scorer
 
 SAME, FREE = "the same bits", "free to round"
+SHORT = {"short": {"prompt": 19, "answer": 10, "num_answers": 8}}
 
 
 def different(scorer, prompts):
@@ -36,22 +38,30 @@ def main():
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--model")
     options.add_argument("--threads", type=int, default=1)
+    options.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    options.add_argument("--settings", nargs="*", default=[*SETTINGS, *SHORT])
     asked = options.parse_args()
     torch.set_num_threads(asked.threads)
     model = network().eval()
     if asked.model is not None:
         from steelyard.networks.loading import load_network
 
-        model = load_network(asked.model)[0].eval()
+        model = load_network(asked.model, dtype=asked.dtype)[0].eval()
     scorers = {SAME: Scorer(model), FREE: Scorer(model, invariant=False)}
     start = time.process_time()
     arithmetic = scorers[SAME].arithmetic
     tried = round(time.process_time() - start, 3)
-    found = where_it_ran() | {"threads": asked.threads, "model_folder": asked.model is not None, "settings": {}}
+    found = where_it_ran() | {
+        "threads": asked.threads,
+        "model_folder": asked.model is not None,
+        "dtype": asked.dtype,
+        "settings": {},
+    }
     found |= {"seconds_of_trying": tried, "arithmetic": arithmetic._asdict()}
-    for name, setting in SETTINGS.items():
+    for name in asked.settings:
+        setting = (SETTINGS | SHORT)[name]
         number = max(2, asked.prompts * SETTINGS["cheems"]["num_answers"] // setting["num_answers"])
-        number = number if name == "cheems" else max(2, number // 4)
+        number = number if name in ("cheems", "short") else max(2, number // 4)
         prompts = [tuple(map(tuple, one.rows)) for one in examples_of(setting, number)]
         sides = {side: partial(scorer.rewards, prompts) for side, scorer in scorers.items()}
         seconds = interleaved(sides, asked.rounds)
@@ -61,7 +71,7 @@ def main():
             "times_as_long": {by: round(1 / times, 3) for by, times in times_faster(seconds, SAME)[FREE].items()},
             "bits_that_differ": bits,
         }
-    write_results("invariance.json", found)
+    write_results("invariance.json" if asked.model is None else "invariance_model.json", found)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
     if config.compile:
         assert compile_parts(model)
     set_recompute(model, "none" if config.gradient_checkpointing == "auto" else config.gradient_checkpointing)
-    shard(model, dtype=config.dtype, world=world)
+    shard(model, dtype=config.number_type, world=world)
     if config.kind == "implicit":
         starts = {row: len(PROMPT) - index for index, one in enumerate(EXAMPLES) for row in one.rows}
         store_reference(trainer.scorer, EXAMPLES, starts, reference_free=config.reference_free)
@@ -113,7 +113,7 @@ def _made(config):
     if config.kind == "implicit":
         is_mean = config.answer_reduction == "avg"
         return policy(is_tied=is_mean, is_mean=is_mean)
-    return network(double=config.dtype == "float32")
+    return network(double=config.number_type == "float32")
 
 
 def rewards_of_family(kind, world):

@@ -10,7 +10,7 @@ import training_examples
 from steelyard.core.errors import ModelError
 from steelyard.io.progress import log_details
 from steelyard.networks.adapters import put_adapter
-from steelyard.networks.devices import default_tokens, device_memory, fits, map_large_tensors
+from steelyard.networks.devices import default_number_type, default_tokens, device_memory, fits, map_large_tensors
 from steelyard.training import memory
 from steelyard.training.batching import plan_steps
 from steelyard.training.config import Config
@@ -198,6 +198,15 @@ def test_the_limit_of_a_pass_grows_with_the_memory_of_the_gpu(monkeypatch, gigab
     )
     assert default_tokens(torch.device("cuda")) == tokens
     assert default_tokens(torch.device("cpu")) == 8192
+
+
+@pytest.mark.parametrize(
+    ("device", "capability", "name"),
+    [("cpu", None, "float32"), ("cuda", (7, 5), "float32"), ("cuda", (8, 0), "bfloat16"), ("cuda", (9, 0), "bfloat16")],
+)
+def test_a_gpu_with_bfloat16_computes_in_it(monkeypatch, device, capability, name):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    assert default_number_type(torch.device(device)) == name
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def train(
     responses_per_step: int = 16,
     pairs: Literal["tiers", "reachable", "judged", "listed"] | None = None,
     trainable: str = "all",
-    dtype: Literal["float32", "bfloat16"] = "float32",
+    dtype: Literal["float32", "bfloat16"] | None = None,
     adapter: Literal["lora", "dora"] | None = None,
     adapter_rank: int = 16,
     adapter_alpha: float = 32.0,

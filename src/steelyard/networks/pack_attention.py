@@ -22,8 +22,11 @@ _WIDENED = 256
 Measured with AMX, with all kernels compiled: bfloat16 attention with its gradient takes 2.6 times as long as float32 at
 40 keys, as long at 150, and half as long at 256.
 """
-_BLOCK = 32
-"""The queries of a block. Blocks begin at multiples of it in the row, wherever the prompt ends."""
+_BLOCK, _SMALL_BLOCK, _NUM_IN_SMALL = 32, 16, 128
+"""The queries of a block, those of each of the first tokens of a row, and the number of these tokens.
+
+Blocks begin at multiples of their size, wherever the prompt ends.
+"""
 _QUERIES_AT_A_TIME = 256
 """The least size of a run of a long answer's queries; keys after a run are not computed."""
 _HALF = (torch.bfloat16, torch.float16)
@@ -132,7 +135,7 @@ def blocked_attention(query: Heads, key: Heads, value: Heads, layout: PackLayout
         shared = _Run(next(queries), next(keys), next(values))
         if shared.query.shape[2]:
             parts += _blocks([shared], branch.num_shared, layout, rule)
-        num_again = branch.num_shared % _BLOCK
+        num_again = branch.num_shared % _block_size(branch.num_shared)
         begun = shared._replace(query=shared.query[:, :, branch.num_shared - num_again :])
         for tail in branch.tails:
             answer = _Run(next(queries), next(keys), next(values))
@@ -161,18 +164,25 @@ def _blocks(runs: Sequence[_Run], num_queries: int, layout: PackLayout, rule: At
 
     The row consists of runs; the first may lack queries.
     """
-    filler = -num_queries % _BLOCK
+    end = sum(run.key.shape[2] for run in runs)
+    filler = -end % _block_size(end - 1)
     query, key, value = (
         torch.cat([*states, states[0].new_zeros(*states[0].shape[:2], filler, states[0].shape[3])], dim=2)
         for states in zip(*runs, strict=True)
     )
-    start = key.shape[2] - query.shape[2]
-    for place in range(0, num_queries, _BLOCK):
-        end = start + place + _BLOCK
-        first = 0 if rule.window is None else max(0, end - _BLOCK + 1 - rule.window) // _BLOCK * _BLOCK
-        block = query[:, :, place : place + _BLOCK]
-        read = _block(block, key[:, :, first:end], value[:, :, first:end], layout, rule)
-        yield read[:, :, : num_queries - place]
+    start = end - num_queries
+    place = start
+    while place < end:
+        size = _block_size(place)
+        first = 0 if rule.window is None else max(0, place + 1 - rule.window) // size * size
+        block = query[:, :, place - start : place - start + size]
+        read = _block(block, key[:, :, first : place + size], value[:, :, first : place + size], layout, rule)
+        yield read[:, :, : end - place]
+        place += size
+
+
+def _block_size(position: int) -> int:
+    return _SMALL_BLOCK if position < _NUM_IN_SMALL else _BLOCK
 
 
 def _block(query: Heads, key: Heads, value: Heads, layout: PackLayout, rule: AttentionRule) -> Heads:
@@ -209,7 +219,7 @@ def _allowed(query: Heads, num_keys: int, groups: int, layout: PackLayout, rule:
     num_queries, window = query.shape[2], rule.window
     if num_queries == 1 and (window is None or num_keys <= window):
         return None
-    is_block = num_queries == _BLOCK
+    is_block = num_queries in (_SMALL_BLOCK, _BLOCK)
     name = (num_queries, groups, window, query.dtype, 0 if is_block else num_keys)
     if name not in layout.masks or layout.masks[name].shape[1] < num_keys:
         # The columns of a longer mask from the end on are those of a shorter one: one mask serves all blocks.

@@ -49,6 +49,7 @@ def train(
     pair, over the length limit, or held out and trained on; ModelError for a model that cannot be used or uploaded;
     OutputError where ``out`` holds what the run reads.
     """
+    from steelyard.networks.devices import best_device, default_number_type
     from steelyard.training.distributed import process_group, shared_folder
     from steelyard.training.publishing import create_repository, publish_model
 
@@ -63,6 +64,9 @@ def train(
     del settings["trackers"]  # trackers change no result
     with process_group() as world:
         check_settings(config)
+        if config.dtype is None:
+            config = replace(config, dtype=default_number_type(best_device()))
+            log_detail(f"dtype {config.dtype} (the default of this device)")
         inputs = {role: path for role, path in files.items() if path is not None}
         folder = shared_folder(out, "train", config=settings, inputs=inputs, force=force, world=world)
         with folder as result:

@@ -234,7 +234,7 @@ def run_callbacks(
         if world.is_first:
             trackers = open_trackers(config, folder=folder, settings=settings, start=num_done)
         stack.callback(trackers.close)
-        peak = peak_of(trainer.scorer.device, config.dtype)
+        peak = peak_of(trainer.scorer.device, config.number_type)
         shape = reached_part(trainer.shape) if is_cached else trainer.shape
         group_peak = peak._replace(flops=peak.flops * world.size)
         pace = Pace(trainer.examples, shape, group_peak, num_steps=len(trainer.plan))

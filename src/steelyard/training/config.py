@@ -85,8 +85,9 @@ class Config(BaseConfig, frozen=True):
     """Which pairs count. Default: a case's listed pairs, or else all across tiers."""
     trainable: Annotated[str, Meta(extra={"values": "all, head, or last:N"})] = "all"
     """all weights, the head, or last:N for the last N layers, the final norm and the head."""
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    """The number type of the computation. Trained weights keep a float32 master copy."""
+    dtype: Literal["float32", "bfloat16"] | None = None
+    """The number type of the computation. Default: bfloat16 on a GPU, float32 on a CPU. Trained weights keep a float32
+    master copy."""
     adapter: Literal["lora", "dora"] | None = None
     """Train low-rank factors and the head: lora or dora. The factors are beside the linear layers."""
     adapter_rank: int = 16
@@ -116,7 +117,8 @@ class Config(BaseConfig, frozen=True):
     """Answers over the limit: unscored, cut on the left or right, or refuse to run. The rule counts in training
     and scoring."""
     deterministic: bool = False
-    """Whether a training on a GPU gives the same bits twice, by a slower attention; on a CPU it always does."""
+    """Whether a training on a GPU gives the same bits twice, by an attention that is compiled first and takes a tenth
+    longer; on a CPU it always does."""
     tokens_per_forward: int | None = None
     """The bound of a forward pass in tokens; it limits memory and changes no result but by rounding. Default: 8,192, on
     a GPU up to 32,768 where nothing more is recomputed for it."""
@@ -146,6 +148,11 @@ class Config(BaseConfig, frozen=True):
     """Accept prompts both trained on and held out."""
     seed: int = 0
     """The random seed."""
+
+    @property
+    def number_type(self) -> Literal["float32", "bfloat16"]:
+        """The number type of the computation; float32 where the device has not been asked for its own."""
+        return self.dtype or "float32"
 
     @property
     def weight_of_squares(self) -> float:

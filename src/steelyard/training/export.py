@@ -101,9 +101,9 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     adapter = saved_adapter(network, base=inputs.model, fingerprint=inputs.fingerprint) if is_separate else None
     if config.adapter is not None:
         merge_adapter(network)
-    to_storage_type(network, config.dtype)
+    to_storage_type(network, config.number_type)
     outline = outline_of(network, world=world)
-    shard(network, dtype=config.dtype, world=world)
+    shard(network, dtype=config.number_type, world=world)
     measured = _measure(trainer, network, inputs)
     network = unshard(network, outline, world=world)
     result.counts = _counts(inputs)
@@ -125,7 +125,7 @@ def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -
     config, scorer = trainer.config, trainer.scorer.with_network(network)
     rewards: list[Floats] | None = None
     if inputs.held_out is not None:
-        is_stored_as_trained = config.dtype == "float32" and config.adapter is None
+        is_stored_as_trained = config.number_type == "float32" and config.adapter is None
         rewards = trainer.final_rewards() if is_stored_as_trained else None
         rewards = rewards or rewards_of(scorer, inputs.held_out.examples, title="held-out cases")
     held_out = measure(rewards, inputs.held_out.examples) if inputs.held_out and rewards is not None else None
@@ -184,7 +184,7 @@ def _manifest(network: RewardNetwork, inputs: TrainingInputs, config: Config, me
     return Manifest(
         rendering=inputs.rendering,
         template_hash=inputs.rendering.template_hash,
-        dtype=config.dtype,
+        dtype=config.number_type,
         base_model=Path(inputs.model).name,
         data_hash=inputs.data_hash,
         versions=installed_versions(),

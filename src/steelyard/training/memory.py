@@ -284,7 +284,7 @@ def pass_plan(
         tokens=tokens,
         limit=limit,
         gradient_checkpointing="none",
-        is_half=config.dtype == "bfloat16",
+        is_half=config.number_type == "bfloat16",
         is_eight_bit=config.optimiser == "adamw-8bit",
         is_packed=scorer.is_packed,
         num_copied_keys=copied * tokens // max(1, sum(num_packed_tokens(example.rows) for example in examples)),
@@ -339,7 +339,7 @@ def compile_where_it_pays(network: RewardNetwork, examples: Sequence[Example], c
     if is_compiled is None and best_device().type == "cuda":
         shape = decoder_shape(network)
         flops = config.epochs * sum(training_flops(example.rows, shape) for example in examples)
-        is_compiled = flops >= _PEAK_SECONDS * peak_of(best_device(), config.dtype).flops
+        is_compiled = flops >= _PEAK_SECONDS * peak_of(best_device(), config.number_type).flops
     if is_compiled and compile_parts(network):
         log_detail("norms and feed-forward layers are compiled")
 

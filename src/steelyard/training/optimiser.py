@@ -26,7 +26,7 @@ def prepare_network(network: RewardNetwork, config: Config) -> list[str]:
     if adapter is not None:
         put_adapter(network, adapter, seed=config.seed)
     names = choose_trainable(network, num_last_layers(config.trainable))
-    if config.dtype == "bfloat16":
+    if config.number_type == "bfloat16":
         store_frozen(network)
     Heap().trim()  # memory that loading needed for a moment
     put_loss_parameter(network, config)

@@ -138,7 +138,7 @@ class Trainer:
         self.first_pairs()
         self._outline = outline_of(self.network, world=self.world)
         choose_modes(self.scorer, self.examples, self.plan, self.config)
-        shard(self.network, dtype=self.config.dtype, world=self.world)
+        shard(self.network, dtype=self.config.number_type, world=self.world)
         # A CPU has computed a loss when it returns it, and many processes exchange numbers at every step anyway.
         self.steps_per_read = _STEPS_PER_READ if self.scorer.device.type != "cpu" and self.world.is_alone else 1
 
@@ -319,7 +319,7 @@ class Trainer:
 
 def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -> Scorer:
     """Return the scorer of a training. Raises ModelError where packing is required and not exact."""
-    is_autocast = config.dtype == "bfloat16"
+    is_autocast = config.number_type == "bfloat16"
     limits = Limits(config.tokens_per_forward)
     return Scorer(
         network,
