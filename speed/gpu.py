@@ -218,7 +218,7 @@ def train_ratios(parts):
         least = min((value for side, value in seconds.items() if side != AS_IT_COMES), default=None)
         aims = (">= 12", ">= 20") if setting == "cheems" else (None, None)
         for name in dict.fromkeys((figures["best"], "as it comes")):
-            words, ours = f"{size}, {setting}, ours with {name}: ", figures["ours"][name]
+            words, ours = f"{size}, {setting}, ours {name}: ", figures["ours"][name]
             for peer, value, aim in zip(
                 ("TRL at its best", AS_IT_COMES), (least, seconds.get(AS_IT_COMES)), aims, strict=True
             ):

@@ -180,7 +180,7 @@ def train(size, setting, budgets, rounds):
     variants = {"as it comes": {}}
     for is_compiled in (False, True) if IS_GPU else (False,):
         for tokens in budgets:
-            name = f"{tokens:,} tokens" + is_compiled * ", compiled"
+            name = f"within {tokens:,} tokens" + is_compiled * ", compiled"
             variants[name] = {"tokens_per_forward": tokens, "compile": is_compiled}
     configs = {name: config_of(size, epochs=1 + rounds, **settings) for name, settings in variants.items()}
     ours = {name: within_memory(train_steps, size, examples, config, OURS) for name, config in configs.items()}
