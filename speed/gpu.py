@@ -163,7 +163,7 @@ def save_model(size, folder, texts):
 
 def command_line(cases, folder, **settings):
     """`steelyard train` as a user runs it: seconds of process, loop and first step, and MFU by its log."""
-    out = Path(folder) / "trained" / "-".join(map(str, settings.values()))
+    out = Path(folder) / "-".join(["trained", *map(str, settings.values())])
     words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     command = [sys.executable, "-m", "steelyard", "train", str(cases), "--model", f"{folder}/model", "--out", str(out)]
     _, seconds = process([*command, "--epochs", "1", *words])
@@ -194,10 +194,9 @@ def real(size, options, seconds):
         texts += [message.content for case in read_cases(cases) for message in case.prompt.messages]
         save_model(size, f"{folder}/model", texts)
         convert(cases, Path(folder) / "pairs.jsonl", ConvertConfig(to_kind="trl"))
-        dtype = "bfloat16" if IS_GPU else "float32"
         for prompts in (None, *options.prompts):
             name = f"ours, {prompts} prompts a step" if prompts else "ours as it comes"
-            sides[name] = command_line(cases, folder, dtype=dtype, **({"batch_size": prompts} if prompts else {}))
+            sides[name] = command_line(cases, folder, **({"batch_size": prompts} if prompts else {}))
         variants = {AS_IT_COMES: variant(8, checkpointing=True)}
         variants |= {f"TRL, batch {batch}": variant(batch) for batch in options.real_batches}
         for name, settings in variants.items() if find_spec("trl") else ():
