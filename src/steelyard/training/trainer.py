@@ -123,6 +123,7 @@ class Trainer:
         self.step_seconds = 0.0
         self.saved_step = 0
         self._optimiser: torch.optim.Optimizer | None = None
+        self._trained: list[torch.nn.Parameter] = []
         self._has_failed = torch.zeros((), dtype=torch.bool)
         self._accumulation = Accumulation(self.scorer, examples, objective_of(config))
         self._outline: RewardNetwork | None = None
@@ -186,6 +187,7 @@ class Trainer:
         raise.
         """
         self._optimiser = make_optimiser(self.network, self.config, world=self.world)
+        self._trained = [weight for weight in self.network.parameters() if weight.requires_grad]
         self._has_failed = torch.zeros((), dtype=torch.bool, device=self.scorer.device)
         # Steps seed the global generator for dropout: the caller's draws stay as they were.
         with torch.random.fork_rng():
@@ -227,8 +229,7 @@ class Trainer:
         set_rates(self.optimiser, factor)
         seed = derived_seed(config.seed, "dropout", number, self.world.rank)
         losses = self._accumulation.step(planned.slots, seed=seed)
-        trained = [weight for weight in self.network.parameters() if weight.requires_grad]
-        norm = clip_gradient(trained, config.max_grad_norm, world=self.world).to(losses.sums)
+        norm = clip_gradient(self._trained, config.max_grad_norm, world=self.world).to(losses.sums)
         is_finite = torch.isfinite(losses.sums).all() & torch.isfinite(norm)
         self._has_failed = self._has_failed | ~is_finite
         update(self.optimiser, is_skipped=self._has_failed)
