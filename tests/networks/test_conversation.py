@@ -13,6 +13,7 @@ from steelyard.networks.conversation import (
     choose_template,
     complete_template,
     encode,
+    encode_all,
 )
 from strategies import case
 
@@ -216,3 +217,27 @@ def test_a_template_file_of_other_bytes_is_the_user_s_error(tmp_path):
     (tmp_path / "t.jinja").write_bytes(b"{{ messages }}\xff")
     with pytest.raises(FileError, match=r"t\.jinja:1: byte 15 is not UTF-8"):
         choose_template(tiny.tokenizer(), str(tmp_path / "t.jinja"), model="m")
+
+
+def test_answers_encoded_side_by_side_are_those_encoded_one_by_one():
+    own, rendering = tiny.tokenizer(), Rendering(template=tiny.CHATML, max_length=40, over_length="left")
+    texts = [*TEXTS, "<|im_end|> quoted", "ends in <|im_", "", " ", "long " * 60]
+    answers = [(one, one.responses[0]) for one in map(ask, texts)]
+    together = encode_all(own, rendering, answers)
+    assert together == [encode(own, rendering, *answer) for answer in answers]
+    assert [answer.is_repaired for answer in together[8:]] == [True, True, False, False, False]
+    assert together[-1].is_over_length
+    assert encode_all(own, rendering, []) == []
+
+
+def test_of_several_faults_the_first_answer_s_is_raised():
+    template = (
+        "{% if messages[-1].content == 'stop' %}{{ raise_exception('stop') }}{% endif %}"
+        "{% for message in messages %}{{ message.content }}{% endfor %}"
+    )
+    refused, without_tokens = (ask(text, question=" ") for text in ("stop", " "))
+    faults = {"refuses this conversation": refused, "has no tokens": without_tokens}
+    for order in (list(faults), list(faults)[::-1]):
+        answers = [(one, one.responses[0]) for one in map(faults.__getitem__, order)]
+        with pytest.raises(ModelError, match=order[0]):
+            encode_all(tiny.tokenizer(), Rendering(template=template), answers)

@@ -161,3 +161,13 @@ def test_cases_that_show_nothing_are_passed_over():
     rendering = Rendering(template=ANSWER_FIRST)
     check_template([given(ANSWERS[:1])], tiny.tokenizer(), rendering)
     check_template([], tiny.tokenizer(), rendering)
+
+
+def test_of_several_faults_that_of_the_first_case_is_raised():
+    light = case(ranking=(("a",), ("b",)), pairs=(Pair(better="a", worse="b", weight=-1.0),))
+    dropped = case(id="q", text="gone", ranking=(("a",), ("b",)))
+    template = "{% for message in messages if message.content != 'gone' %}{{ message.content }}{% endfor %}"
+    faults = {"weighs -1.0": light, "changes or drops the user text 'gone'": dropped}
+    for order in (list(faults), list(faults)[::-1]):
+        with pytest.raises((EvidenceError, ModelError), match=order[0]):
+            make_examples(map(faults.get, order), tiny.tokenizer(), Rendering(template=template), None, where="c.jsonl")

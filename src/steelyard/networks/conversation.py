@@ -1,17 +1,17 @@
 """From a conversation with an answer to token ids, in training and scoring alike: template, marks, strip, cut."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config
-from steelyard.core.errors import EvidenceError, FileError, ModelError, Place
+from steelyard.core.errors import EvidenceError, FileError, ModelError, Place, UserError
 from steelyard.core.types import Case, Message, OverLength, Response
 from steelyard.io.encodings import check_utf8
 from steelyard.io.lines import check_readable
-from steelyard.networks.rendering import TODAY, TemplateFailure, Written, hidden, tokenise, write
+from steelyard.networks.rendering import TODAY, TemplateFailure, Written, hidden, tokenise_all, write
 
 # Our own plain template, for base models that have none: roles as words, the tokenizer's EOS token at the end.
 PLAIN_TEMPLATE = (
@@ -180,26 +180,51 @@ def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
 
 
 def encode(tokenizer: Any, rendering: Rendering, case: Case, response: Response) -> Encoded:
-    """Return the token ids of one answer to the case's prompt. Neither the case nor its messages are changed.
+    """Return the token ids of one answer to the case's prompt, as `encode_all` does."""
+    (encoded,) = encode_all(tokenizer, rendering, [(case, response)])
+    return encoded
 
-    Raises ModelError when the template refuses the roles, changes or drops a text, or doubles the BOS token.
+
+def encode_all(tokenizer: Any, rendering: Rendering, answers: Iterable[tuple[Case, Response]]) -> list[Encoded]:
+    """Return the token ids of each answer with its case's prompt. Neither cases nor their messages are changed.
+
+    The tokenizer reads the texts side by side. Raises ModelError when the template refuses the roles, changes or drops
+    a text, or doubles the BOS token; of several faults, that of the first answer.
     """
-    written = render(tokenizer, rendering, case, response)
-    add = rendering.special_tokens == "tokenizer"
+    cases: list[Case] = []
+    written: list[Written] = []
     try:
-        ids, is_repaired = tokenise(tokenizer, written, add=add, strip=rendering.strip)
-    except ModelError as error:
-        raise ModelError(error.problem, where=f"{error.where}, prompt {case.prompt.id}", do=error.do) from error
+        for case, response in answers:
+            written.append(render(tokenizer, rendering, case, response))
+            cases.append(case)
+    except UserError:
+        _encode_written(tokenizer, rendering, cases, written)  # an earlier answer may have another fault
+        raise
+    return _encode_written(tokenizer, rendering, cases, written)
+
+
+def _encode_written(
+    tokenizer: Any, rendering: Rendering, cases: Sequence[Case], written: Sequence[Written]
+) -> list[Encoded]:
+    add = rendering.special_tokens == "tokenizer"
+    tokens = tokenise_all(tokenizer, written, add=add, strip=rendering.strip)
     bos = tokenizer.bos_token_id
-    if not ids:
-        raise ModelError(
-            "the conversation has no tokens", where=case.prompt.id, do="name another template: --chat-template"
-        )
-    if bos is not None and ids[:2] == [bos, bos]:
-        raise ModelError(
-            "two BOS tokens", where=case.prompt.id, do="name one that writes it once: --chat-template FILE"
-        )
-    return Encoded(_cut(ids, rendering, bos), len(ids), is_repaired)
+    encoded: list[Encoded] = []
+    for case in cases:
+        try:
+            ids, is_repaired = next(tokens)
+        except ModelError as error:
+            raise ModelError(error.problem, where=f"{error.where}, prompt {case.prompt.id}", do=error.do) from error
+        if not ids:
+            raise ModelError(
+                "the conversation has no tokens", where=case.prompt.id, do="name another template: --chat-template"
+            )
+        if bos is not None and ids[:2] == [bos, bos]:
+            raise ModelError(
+                "two BOS tokens", where=case.prompt.id, do="name one that writes it once: --chat-template FILE"
+            )
+        encoded.append(Encoded(_cut(ids, rendering, bos), len(ids), is_repaired))
+    return encoded
 
 
 class EncodedAnswer(NamedTuple):
@@ -236,7 +261,8 @@ class ConversationEncoder:
 
     def encode(self, case: Case) -> list[EncodedAnswer]:
         """Return one entry per response, `TOO_LONG` over the limit unless the rendering cuts."""
-        answers = [encode(self._tokenizer, self._rendering, case, response) for response in case.responses]
+        pairs = [(case, response) for response in case.responses]
+        answers = encode_all(self._tokenizer, self._rendering, pairs)
         check_length(answers, self._rendering, case)
         reason = None if self._rendering.cuts else TOO_LONG
         return [

@@ -12,7 +12,7 @@ import re
 import secrets
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -108,18 +108,36 @@ def write(
 
 
 def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False) -> Tokens:
-    """Return the token ids of a written conversation; ``add``: with the marks that the tokenizer adds.
+    """Return the token ids of a written conversation, as `tokenise_all` does."""
+    return next(tokenise_all(tokenizer, [written], add=add, strip=strip))
 
-    ``strip`` removes white space at the end. Raises ModelError where a text becomes a mark even in the twin.
+
+def tokenise_all(
+    tokenizer: Any, conversations: Sequence[Written], *, add: bool, strip: bool = False
+) -> Iterator[Tokens]:
+    """Yield the token ids of each written conversation; ``add``: with the marks that the tokenizer adds.
+
+    ``strip`` removes white space at the end. A fast tokenizer reads the texts side by side. Raises ModelError, in the
+    turn of its conversation, where a text becomes a mark even in the twin.
     """
-    base = written.text if written.edged is None else written.edged
-    text, base = (written.text.rstrip(), base.rstrip()) if strip else (written.text, base)
+    texts = [written.text.rstrip() if strip else written.text for written in conversations]
+    is_plain = [not written.stand_ins and written.edged is None for written in conversations]
+    plain = [text for text, is_alone in zip(texts, is_plain, strict=True) if is_alone]
+    # The rendering counts and cuts: the tokenizer need not warn of its own limit.
+    rows = iter(tokenizer(plain, add_special_tokens=add, truncation=False, verbose=False).input_ids if plain else ())
+    for written, text, is_alone in zip(conversations, texts, is_plain, strict=True):
+        if is_alone:
+            ids = next(rows)
+            if _marks_among(ids, written.marks) == _expected(tokenizer, written.marks, text, add=add):
+                yield Tokens(ids, is_repaired=False)
+                continue
+        base = text if written.edged is None else written.edged.rstrip() if strip else written.edged
+        yield Tokens(_repaired(tokenizer, written, base, add=add), is_repaired=True)
+
+
+def _repaired(tokenizer: Any, written: Written, base: str, *, add: bool) -> list[int]:
+    """Return the token ids by the twin; ``base`` is the text, with its edges where there are any."""
     marks = written.marks
-    if not written.stand_ins and written.edged is None:
-        # The rendering counts and cuts: the tokenizer need not warn of its own limit.
-        ids = tokenizer(text, add_special_tokens=add, truncation=False, verbose=False).input_ids
-        if _marks_among(ids, marks) == _expected(tokenizer, marks, text, add=add):
-            return Tokens(ids, is_repaired=False)
     twin = _twin(tokenizer, tuple(sorted(marks.ids.items())))
     if any(spelling in base for spelling in twin.spelling.values()):
         raise ModelError(
@@ -135,7 +153,7 @@ def tokenise(tokenizer: Any, written: Written, *, add: bool, strip: bool = False
     if extra:
         problem = f"the tokenizer turns a text into its mark of id {next(iter(extra))}, however it is written"
         raise ModelError(problem, where=tokenizer.name_or_path, do="take that text out, or use another model")
-    return Tokens(ids, is_repaired=True)
+    return ids
 
 
 def hidden(text: str, stand_ins: Mapping[str, str]) -> str:

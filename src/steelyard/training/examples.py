@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.iteration import batched
 from steelyard.core.text import number_of, verb_for
-from steelyard.core.types import Case, OverLength
+from steelyard.core.types import Case, OverLength, Response
 from steelyard.curation.input_checks import CasePair, are_unwinnable
-from steelyard.networks.conversation import Rendering, encode, render
+from steelyard.networks.conversation import Encoded, Rendering, encode_all, render
 from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of, ties_of
 from steelyard.statistics.groups import UNCATEGORISED, prompt_names
 from steelyard.training.config import LengthSummary
@@ -22,6 +23,8 @@ _SHARE_OF_PAIRS = 0.99
 """The share of pairs for which a limit below the longest is suggested."""
 _NUM_CHECKED = 32
 """The number of cases whose template is checked: it treats all cases alike."""
+_NUM_ENCODED = 64
+"""The number of cases whose answers are encoded side by side."""
 
 
 class Example(NamedTuple):
@@ -169,13 +172,9 @@ def make_examples(
     too_long: list[str] = []
     length = LengthCounter(rendering.max_length, rendering.over_length)
     num_in = 0
-    for case in cases:
+    for case, ends, encoded in _encoded(cases, tokenizer, rendering, choice, loss=loss, where=where):
         num_in += 1
-        pairs = pairs_of(case, choice)
-        _check_weights(pairs, case, where)
-        evidence = _Evidence(pairs, ties_of(case, pairs) if LOSSES[loss].reads_ties else ())
-        used = evidence.ends()
-        encoded = {index: encode(tokenizer, rendering, case, case.responses[index]) for index in used}
+        evidence = ends
         rows = {index: answer.ids for index, answer in encoded.items()}
         over = {index for index, answer in encoded.items() if answer.is_over_length}
         too_long += [
@@ -183,7 +182,7 @@ def make_examples(
             for index in sorted(over)
         ]
         noted[UNLISTED] += num_beyond_listed(case, evidence.pairs)
-        noted["responses in no pair"] += len(case.responses) - len(used)
+        noted["responses in no pair"] += len(case.responses) - len(encoded)
         lengths = {index: answer.length for index, answer in encoded.items()}
         length.add(lengths, evidence.pairs, language=case.prompt.language)
         has_evidence = bool(evidence.pairs or evidence.ties)
@@ -217,6 +216,25 @@ def make_examples(
     if LOSSES[loss].reads_ties:
         noted[TIES] = num_ties  # also 0: the loss then learns its parameter from nothing
     return Examples(tuple(examples), num_in, dropped, noted, length)
+
+
+def _encoded(
+    cases: Iterable[Case], tokenizer: Any, rendering: Rendering, choice: PairChoice | None, *, loss: str, where: str
+) -> Iterator[tuple[Case, "_Evidence", dict[int, Encoded]]]:
+    """Yield each case with its pairs and ties, and with the token ids of their ends by position."""
+
+    def answers(window: Sequence[Case], evidence: list[_Evidence]) -> Iterator[tuple[Case, Response]]:
+        for case in window:
+            pairs = pairs_of(case, choice)
+            _check_weights(pairs, case, where)
+            evidence.append(_Evidence(pairs, ties_of(case, pairs) if LOSSES[loss].reads_ties else ()))
+            yield from ((case, case.responses[index]) for index in evidence[-1].ends())
+
+    for window in batched(cases, _NUM_ENCODED):
+        evidence: list[_Evidence] = []
+        encoded = iter(encode_all(tokenizer, rendering, answers(window, evidence)))
+        for case, of_case in zip(window, evidence, strict=True):
+            yield case, of_case, {index: next(encoded) for index in of_case.ends()}
 
 
 class _Evidence(NamedTuple):
