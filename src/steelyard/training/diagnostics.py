@@ -196,12 +196,7 @@ def _features(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> Tenso
     """Return the head's inputs for each answer of the step, prompt by prompt: shape (answer, hidden), in float64."""
     # Every process computes all rows, since each fits its own head.
     alone = scorer.with_network(scorer.network, world=LOCAL)
-    inputs: list[Tensor] = []
-    for group in slots_by_prompt(slots):
-        rows = rows_of(group, examples)
-        prompts = [rows] if scorer.is_packed else [(row,) for row in rows]
-        inputs += [alone.head_inputs([prompt]) for prompt in prompts]
-    return torch.cat(inputs).double().cpu()
+    return alone.head_inputs([rows_of(group, examples) for group in slots_by_prompt(slots)]).double().cpu()
 
 
 def _check_distinct(features: Tensor, pairs: PairBatch) -> None:
