@@ -71,6 +71,17 @@ def test_build_app_imports_no_heavy_package():
     assert not {"torch", "transformers", "pyarrow", "scipy", "sklearn"} & set(loaded)
 
 
+def test_train_refuses_a_setting_before_it_imports_a_heavy_package():
+    code = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from steelyard.cli.main import main;"
+        "sys.argv = 'steelyard train c.jsonl --model m --out o --set batch_size=x'.split(); main()"
+    )
+    refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "batch_size" in refused.stderr
+    assert not {"torch", "transformers", "scipy"} & set(refused.stdout.split())
+
+
 def test_user_error_exits_with_2_and_no_traceback():
     result = run("list", "formts")
     assert result.returncode == 2

@@ -17,8 +17,8 @@ from example_folder import invoke
 from steelyard.core.errors import FileError, OutputError
 from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_cases
+from steelyard.io.hashing import file_hash
 from steelyard.io.lines import check_readable
-from steelyard.io.run_folder import file_hash
 from steelyard.io.tempfiles import StoredLine, copy_pipe, is_pipe, open_line_store
 
 ROWS = "".join(f'{{"prompt": "q{n}{"x" * 300}", "chosen": "good {n}", "rejected": "bad {n}"}}\n' for n in range(400))

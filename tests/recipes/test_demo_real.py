@@ -10,7 +10,8 @@ import tiny
 from steelyard.cli.main import build_app
 from steelyard.core.errors import MissingPartError
 from steelyard.io.cases import read_cases
-from steelyard.io.run_folder import file_hash, read_run
+from steelyard.io.hashing import file_hash
+from steelyard.io.run_folder import read_run
 from steelyard.recipes.demo import real_demo
 from steelyard.stages import gemma
 

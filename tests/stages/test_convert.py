@@ -17,9 +17,10 @@ from steelyard.core.types import Rating, Run
 from steelyard.curation.conversion import ConversionSummary
 from steelyard.curation.joining import MOST_ROWS
 from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.hashing import file_hash
 from steelyard.io.lineage import record_folder
 from steelyard.io.rows import read_rows, write_rows
-from steelyard.io.run_folder import file_hash, read_run
+from steelyard.io.run_folder import read_run
 from steelyard.stages.convert import Config, convert, recognise
 from steelyard.stages.merge import merge
 from steelyard.stages.split import Config as SplitConfig

@@ -10,7 +10,7 @@ from steelyard.evaluation.failures import error_groups, pair_columns
 from steelyard.evaluation.items import ScoredItem, read_items
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.cases import write_cases
-from steelyard.io.run_folder import file_hash
+from steelyard.io.hashing import file_hash
 from steelyard.stages.evaluate import Config, evaluate
 from steelyard.stages.score import score
 from strategies import case, prompt

@@ -13,8 +13,9 @@ from steelyard.core.types import Case, Meta, Record
 from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
 from steelyard.curation.supervision import Policy
 from steelyard.io.cases import read_cases
+from steelyard.io.hashing import file_hash
 from steelyard.io.progress import log
-from steelyard.io.run_folder import RUN_FILE, file_hash, read_run, run_beside
+from steelyard.io.run_folder import RUN_FILE, read_run, run_beside
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on, trained_on
 from steelyard.plugins.reward_models import ModelChoice
 

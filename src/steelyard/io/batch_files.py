@@ -21,10 +21,10 @@ from steelyard.core.errors import ConfigError, FileError, OutputError, Place, Re
 from steelyard.core.types import JsonObject, Record
 from steelyard.io.atomic import move_into_place, only_writer
 from steelyard.io.batch_marks import BatchMarks
+from steelyard.io.hashing import file_hash
 from steelyard.io.json_text import decode_json
 from steelyard.io.lines import read_lines
 from steelyard.io.progress import log
-from steelyard.io.run_folder import file_hash
 
 RESULT_SUFFIX = ".jsonl"
 _PACKED = (".gz", ".zip", ".zst", ".bz2", ".xz")

@@ -16,8 +16,8 @@ from steelyard.core.errors import FileError, OutputError, UserError
 from steelyard.core.text import number_of
 from steelyard.core.types import Counts, Input, InputFinding, JsonObject, Meta, Record, Run
 from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
+from steelyard.io.hashing import file_hash
 from steelyard.io.lineage import record_folder, source_datasets
-from steelyard.io.lines import check_regular
 from steelyard.io.progress import log
 from steelyard.io.run_state import STATE_FILE, recorded_state
 
@@ -33,28 +33,6 @@ _UNFINISHED = {
 _PACKAGES = ("steelyard", "numpy", "torch", "transformers", "scikit-learn")
 _CASES = "cases"
 RunT = TypeVar("RunT", bound=Run[Any])
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, or of the names and hashes of a folder's files.
-
-    Raises FileError if it is absent, a pipe or device, or not readable.
-    """
-    digest = hashlib.sha256()
-    if path.is_dir():
-        for inner in sorted(item for item in path.rglob("*") if item.exists() and not item.is_dir()):
-            digest.update(f"{inner.relative_to(path)}\x1f{file_hash(inner)}\n".encode())
-        return digest.hexdigest()
-    if not path.exists():
-        raise FileError("there is no such file", where=str(path), do="check the path")
-    try:
-        check_regular(path)
-        with path.open("rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
-    except PermissionError as error:
-        raise FileError("this file may not be read", where=str(path), do="ask for the right to read it") from error
-    return digest.hexdigest()
 
 
 @overload

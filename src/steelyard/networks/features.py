@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from steelyard.core.errors import ConfigError, ModelError, OutputError
 from steelyard.core.types import Case, JsonObject, Message, Response
 from steelyard.io.atomic import atomic_write
+from steelyard.io.hashing import file_hash
 from steelyard.io.progress import track
-from steelyard.io.run_folder import file_hash
 from steelyard.networks.answer_tokens import num_shared
 from steelyard.networks.conversation import Rendering, choose_rendering, encode
 from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products

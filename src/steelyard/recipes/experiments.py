@@ -17,8 +17,9 @@ from steelyard.evaluation.benches import split_kinds
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.evaluation.experiments import Arm
 from steelyard.io.atomic import atomic_write, only_writer, write_text
+from steelyard.io.hashing import file_hash
 from steelyard.io.lines import read_toml
-from steelyard.io.run_folder import RUN_FILE, file_hash, installed_versions, read_run
+from steelyard.io.run_folder import RUN_FILE, installed_versions, read_run
 from steelyard.recipes.recipe import Recipe, build_recipe
 from steelyard.recipes.run import run
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate_macro

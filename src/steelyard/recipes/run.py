@@ -11,17 +11,9 @@ import msgspec
 from steelyard.core.errors import FileError, UserError, WaitingError
 from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.atomic import atomic_write, only_writer
+from steelyard.io.hashing import file_hash
 from steelyard.io.progress import log
-from steelyard.io.run_folder import (
-    RUN_FILE,
-    STARTED_FILE,
-    RunRequest,
-    file_hash,
-    has_replies,
-    path_inside,
-    read_run,
-    read_started,
-)
+from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, RunRequest, has_replies, path_inside, read_run, read_started
 from steelyard.io.run_state import read_state
 from steelyard.judging.panel import asked_settings
 from steelyard.recipes.preconditions import check_recipe

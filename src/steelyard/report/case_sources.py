@@ -16,8 +16,9 @@ from steelyard.core.types import Case, JsonObject, Run, Scores
 from steelyard.evaluation.evaluations import bench_of
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import placed_lines, read_cases
+from steelyard.io.hashing import file_hash
 from steelyard.io.rows import read_rows
-from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, read_run
+from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, read_run
 from steelyard.plugins.reward_models import ModelChoice, choose_model
 from steelyard.ranking.judgment_table import (
     EVERYTHING,

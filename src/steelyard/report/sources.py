@@ -18,11 +18,12 @@ from steelyard.core.types import Case, Run
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.compression import compression_of
+from steelyard.io.hashing import file_hash
 from steelyard.io.json_text import json_error
 from steelyard.io.lineage import RECORD_SUFFIX, record_folder
 from steelyard.io.lines import read_lines
 from steelyard.io.progress import track
-from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash, read_run
+from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, read_run
 from steelyard.io.tables import is_parquet
 from steelyard.report.items import Key, is_simulated
 from steelyard.report.training_curves import CurvePoint

@@ -32,17 +32,11 @@ from steelyard.io.cases import CASE_SUFFIXES, encode_case, read_case_files, writ
 from steelyard.io.compression import data_suffix
 from steelyard.io.data_files import case_roles, expand_inputs
 from steelyard.io.encodings import EncodingError, check_encoding
+from steelyard.io.hashing import file_hash
 from steelyard.io.lineage import check_dataset_name, record_folder, source_datasets
 from steelyard.io.progress import log, track
 from steelyard.io.rows import ROW_SUFFIXES, Quotes, TextForm, is_array, read_rows, write_rows
-from steelyard.io.run_folder import (
-    Result,
-    file_hash,
-    installed_versions,
-    read_run,
-    run_stage,
-    write_file_record,
-)
+from steelyard.io.run_folder import Result, installed_versions, read_run, run_stage, write_file_record
 from steelyard.io.tables import is_parquet
 from steelyard.io.tempfiles import LineStore, open_line_store
 

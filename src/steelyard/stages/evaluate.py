@@ -32,9 +32,10 @@ from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PoweredSummary
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, reversed_scores, summarise
+from steelyard.io.hashing import file_hash
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
-from steelyard.io.run_folder import Result, file_hash, run_beside, run_stage
+from steelyard.io.run_folder import Result, run_beside, run_stage
 from steelyard.io.scored_cases import HashCoverage, JoinedScores, ScoredCase
 from steelyard.plugins.reward_models import (
     Builder,

@@ -14,7 +14,8 @@ from steelyard.evaluation.evaluations import Differing, check_protocols, join_ev
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
 from steelyard.io.atomic import write_text
 from steelyard.io.data_files import find_runs
-from steelyard.io.run_folder import RUN_FILE, Result, file_hash, read_run, run_stage
+from steelyard.io.hashing import file_hash
+from steelyard.io.run_folder import RUN_FILE, Result, read_run, run_stage
 from steelyard.report.leaderboard import as_csv, as_markdown, as_page
 
 

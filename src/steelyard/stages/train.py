@@ -1,6 +1,8 @@
 """The train verb: a reward model from a case file, on any Hugging Face decoder; read, train, write."""
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +15,11 @@ from steelyard.core.types import Case, InputFinding, Run
 from steelyard.curation.input_checks import check_cases
 from steelyard.curation.joining import num_rows_apart
 from steelyard.io.cases import read_cases
+from steelyard.io.hashing import file_hash, hashed_ahead
 from steelyard.io.progress import log, log_detail
-from steelyard.io.run_folder import Result, file_hash, read_run
+from steelyard.io.run_folder import Result, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
+from steelyard.networks.pretrained import collection_paused
 from steelyard.ranking.pairs import UNLISTED, pairs_of
 from steelyard.training.config import Config, TrainingSummary, check_settings, with_defaults
 
@@ -49,10 +53,6 @@ def train(
     pair, over the length limit, or held out and trained on; ModelError for a model that cannot be used or uploaded;
     OutputError where ``out`` holds what the run reads.
     """
-    from steelyard.networks.devices import best_device, default_number_type
-    from steelyard.training.distributed import process_group, shared_folder
-    from steelyard.training.publishing import create_repository, publish_model
-
     is_folder = Path(model).exists()
     files = {
         "cases": cases,
@@ -60,24 +60,30 @@ def train(
         "reward_reference": reward_reference,
         "model": Path(model) if is_folder else None,
     }
+    inputs = {role: path for role, path in files.items() if path is not None}
     settings = msgspec.to_builtins(config) | {"model": Path(model).name if is_folder else model}
     del settings["trackers"]  # trackers change no result
-    with process_group() as world:
-        check_settings(config)
-        if config.dtype is None:
-            config = replace(config, dtype=default_number_type(best_device()))
-            log_detail(f"dtype {config.dtype} (the default of this device)")
-        inputs = {role: path for role, path in files.items() if path is not None}
-        folder = shared_folder(out, "train", config=settings, inputs=inputs, force=force, world=world)
-        with folder as result:
+    # Of many processes the first alone records the inputs.
+    with hashed_ahead(inputs.values() if os.environ.get("RANK", "0") == "0" else ()):
+        with collection_paused():
+            from steelyard.networks.devices import best_device, default_number_type
+            from steelyard.training.distributed import process_group, shared_folder
+            from steelyard.training.publishing import create_repository, publish_model
+        with process_group() as world:
+            check_settings(config)
+            if config.dtype is None:
+                config = replace(config, dtype=default_number_type(best_device()))
+                log_detail(f"dtype {config.dtype} (the default of this device)")
+            folder = shared_folder(out, "train", config=settings, inputs=inputs, force=force, world=world)
+            with folder as result:
+                if push_to_hub is not None and world.is_first:
+                    create_repository(push_to_hub, public=public)
+                if not result.is_finished:
+                    read = read_inputs(cases, held_out, model, config, reward_reference=reward_reference, world=world)
+                    _train(result, read, config, world)
             if push_to_hub is not None and world.is_first:
-                create_repository(push_to_hub, public=public)
-            if not result.is_finished:
-                read = read_inputs(cases, held_out, model, config, reward_reference=reward_reference, world=world)
-                _train(result, read, config, world)
-        if push_to_hub is not None and world.is_first:
-            publish_model(out, push_to_hub)
-        run = world.broadcast(read_run(out, Run[TrainingSummary]) if world.is_first else None)
+                publish_model(out, push_to_hub)
+            run = world.broadcast(read_run(out, Run[TrainingSummary]) if world.is_first else None)
     assert run is not None, "the first process has it"
     return run
 
@@ -155,24 +161,29 @@ def read_inputs(
     if not config.allow_overlap:
         check_disjoint(train_cases, held_out_cases, where=str(held_out))
     check_template([*train_cases, *held_out_cases], tokenizer, rendering)
-    encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
-    train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
-    held_out_examples = (
-        encoded(held_out_cases, choice=config.pairs, where=str(held_out), is_held_out=True) if held_out_cases else None
-    )
-    for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
-        for sentence in examples.length.sentences() if examples else ():
-            log(f"{name}{sentence}")
-    reference_cases = [] if reward_reference is None else list(read_cases(reward_reference))
-    if reward_reference is not None:
-        answers = all_answers(reference_cases, tokenizer, rendering, where=str(reward_reference))
-        reference_set = ReferenceSet(reward_reference.name, file_hash(reward_reference), answers)
-    elif held_out is not None and held_out_examples is not None:
-        reference_set = first_prompts(held_out_examples, held_out, config.reward_reference_prompts, role="held out")
-    else:
-        reference_set = first_prompts(train_examples, cases, config.reward_reference_prompts, role="trained on")
-    _log_pairs(train_examples, train_cases, config, where=cases)
-    network = load_on_first(partial(_load, model, config), world=world)
+    with ThreadPoolExecutor(1, thread_name_prefix="load") as threads:
+        # The weights are read while the answers are encoded, by the first process alone.
+        loading = threads.submit(_load, model, config) if world.is_first else Future()
+        encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
+        train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
+        held_out_examples = (
+            encoded(held_out_cases, choice=config.pairs, where=str(held_out), is_held_out=True)
+            if held_out_cases
+            else None
+        )
+        for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
+            for sentence in examples.length.sentences() if examples else ():
+                log(f"{name}{sentence}")
+        reference_cases = [] if reward_reference is None else list(read_cases(reward_reference))
+        if reward_reference is not None:
+            answers = all_answers(reference_cases, tokenizer, rendering, where=str(reward_reference))
+            reference_set = ReferenceSet(reward_reference.name, file_hash(reward_reference), answers)
+        elif held_out is not None and held_out_examples is not None:
+            reference_set = first_prompts(held_out_examples, held_out, config.reward_reference_prompts, role="held out")
+        else:
+            reference_set = first_prompts(train_examples, cases, config.reward_reference_prompts, role="trained on")
+        _log_pairs(train_examples, train_cases, config, where=cases)
+        network = load_on_first(partial(_loaded, loading, config), world=world)
     for examples in (train_examples, held_out_examples, reference_set):
         if examples is not None:
             check_rows([row for example in examples.examples for row in example.rows], network, where=model)
@@ -251,14 +262,22 @@ def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, w
         )
 
 
-def _load(model: str, config: Config) -> "RewardNetwork":
-    from steelyard.networks.loading import initialise_head, load_causal, load_network
+def _load(model: str, config: Config) -> "tuple[RewardNetwork, bool]":
+    """Return the network of the model, and whether its head is trained; a policy needs none."""
+    from steelyard.networks.loading import load_causal, load_network
     from steelyard.networks.reward_network import PolicyNetwork
 
     if config.kind == "implicit":
         policy = load_causal(model, dtype="float32")
-        return PolicyNetwork(policy, beta=config.beta, is_mean=config.answer_reduction == "avg")
-    network, is_trained = load_network(model, dtype="float32")
+        return PolicyNetwork(policy, beta=config.beta, is_mean=config.answer_reduction == "avg"), True
+    return load_network(model, dtype="float32")
+
+
+def _loaded(loading: "Future[tuple[RewardNetwork, bool]]", config: Config) -> "RewardNetwork":
+    """Wait for the network, and give it a head where it has none. Raises the errors of loading."""
+    from steelyard.networks.loading import initialise_head
+
+    network, is_trained = loading.result()
     if not is_trained:
         log_detail("the model has no reward head: a fresh one is drawn from the seed")
         initialise_head(network, seed=config.seed)

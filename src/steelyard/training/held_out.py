@@ -15,8 +15,8 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.text import common_spellings, conversation_form, name_form, number_of, verb_for
 from steelyard.core.types import Case, InputFinding
 from steelyard.curation.input_checks import is_far_below
+from steelyard.io.hashing import file_hash
 from steelyard.io.progress import log
-from steelyard.io.run_folder import file_hash
 from steelyard.networks.answer_tokens import AnswerTokens
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.devices import device_memory, fits

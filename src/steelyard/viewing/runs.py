@@ -15,7 +15,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from steelyard.io.atomic import LOCK_FILE, is_held
-from steelyard.io.run_folder import RUN_FILE, STARTED_FILE, file_hash
+from steelyard.io.hashing import file_hash
+from steelyard.io.run_folder import RUN_FILE, STARTED_FILE
 from steelyard.io.run_state import RunState, read_state
 from steelyard.viewing.headlines import RunHeadline, RunOverview, headline_of
 

@@ -1,8 +1,9 @@
+import msgspec
 import pytest
 import torch
 
 import tiny
-from steelyard.core.errors import EvidenceError
+from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Response
 from steelyard.io.cases import write_cases
 from steelyard.stages.train import read_inputs
@@ -52,3 +53,13 @@ def test_held_out_prompts_in_the_training_data_are_refused_unless_allowed(tmp_pa
     with pytest.raises(EvidenceError, match="1 of 1 held-out prompts"):
         read_inputs(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config())
     assert read_inputs(tmp_path / "train.jsonl", tmp_path / "held.jsonl", base, Config(allow_overlap=True)).held_out
+
+
+def test_broken_weights_are_refused_behind_faults_of_the_cases_which_come_first(tmp_path, base):
+    write_cases(tmp_path / "train.jsonl", [ranked("one")])
+    write_cases(tmp_path / "unranked.jsonl", [msgspec.structs.replace(ranked("one"), ranking=None)])
+    (tmp_path / "base" / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ModelError, match=r"base: cannot be loaded"):
+        read_inputs(tmp_path / "train.jsonl", None, base, Config())
+    with pytest.raises(EvidenceError, match=r"none of 1 case has a comparable pair"):
+        read_inputs(tmp_path / "unranked.jsonl", None, base, Config())

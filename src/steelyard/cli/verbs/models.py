@@ -1,7 +1,8 @@
 """Models: train a reward model, score responses with one, and evaluate it."""
 
+import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 
 def _process_group() -> AbstractContextManager[Any]:
-    """Join the processes of one training; only the first prints."""
+    """Join the processes of one training: only the first prints. A process alone has nothing to join."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return nullcontext()  # without torch: a wrong setting is refused at once
     from steelyard.training import distributed
 
     return distributed.process_group()

@@ -16,7 +16,7 @@ from steelyard.core.iteration import batched
 from steelyard.core.text import normal_form, prompt_text
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.cases import read_cases
-from steelyard.io.run_folder import file_hash
+from steelyard.io.hashing import file_hash
 from steelyard.ranking.pairs import UNLISTED, PairChoice, num_beyond_listed, pairs_of
 
 _CASES_AT_A_TIME = 256

@@ -18,8 +18,8 @@ from steelyard.core.numerics import Floats
 from steelyard.core.text import number_of, response_text
 from steelyard.core.types import Case, Input, Judgment, Scores
 from steelyard.io.cases import checked_line, placed_lines, read_placed_cases
+from steelyard.io.hashing import file_hash
 from steelyard.io.progress import log
-from steelyard.io.run_folder import file_hash
 from steelyard.io.scored_cases import HashCoverage
 from steelyard.ranking.judgment_table import distinct_judgments
 from steelyard.report.findings import finding_lines
