@@ -166,14 +166,10 @@ def read_inputs(
         loading = threads.submit(_load, model, config) if world.is_first else Future()
         encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
         train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
-        held_out_examples = (
-            encoded(held_out_cases, choice=config.pairs, where=str(held_out), is_held_out=True)
-            if held_out_cases
-            else None
-        )
-        for name, examples in (("", train_examples), ("held out: ", held_out_examples)):
-            for sentence in examples.length.sentences() if examples else ():
-                log(f"{name}{sentence}")
+        held_out_examples = None
+        if held_out_cases:
+            held_out_examples = encoded(held_out_cases, choice=config.pairs, where=str(held_out), is_held_out=True)
+        _log_lengths(train_examples, held_out_examples)
         reference_cases = [] if reward_reference is None else list(read_cases(reward_reference))
         if reward_reference is not None:
             answers = all_answers(reference_cases, tokenizer, rendering, where=str(reward_reference))
@@ -189,10 +185,9 @@ def read_inputs(
             check_rows([row for example in examples.examples for row in example.rows], network, where=model)
     fingerprint = fingerprint_of(network) if world.is_first else ""
     names = prepare_network(network, config)
-    sizes = (
-        f"{number_of(len(train_examples.examples), 'prompt')}, {number_of(train_examples.num_responses, 'response')}"
-    )
-    log_detail(f"training {len(names)} weight tensors; {sizes}, {number_of(train_examples.num_pairs, 'pair')}")
+    counts = (len(train_examples.examples), train_examples.num_responses, train_examples.num_pairs)
+    sizes = map(number_of, counts, ("prompt", "response", "pair"))
+    log_detail(f"training {len(names)} weight tensors; {', '.join(sizes)}")
     every_case = [*train_cases, *held_out_cases, *reference_cases]
     return TrainingInputs(
         model=model,
@@ -243,6 +238,13 @@ def _rendering_of(config: Config, tokenizer: Any, *, model: str) -> "Rendering":
         max_length=config.max_length,
         over_length=config.over_length,
     )
+
+
+def _log_lengths(train: "Examples", held_out: "Examples | None") -> None:
+    """Log the answers over the limit of length, where there are any."""
+    for name, examples in (("", train), ("held out: ", held_out)):
+        for sentence in examples.length.sentences() if examples else ():
+            log(f"{name}{sentence}")
 
 
 def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, where: Path) -> None:
