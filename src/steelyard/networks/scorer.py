@@ -175,7 +175,7 @@ class Scorer:
 
         Where outputs of frozen layers are cached for all rows, computation begins after these layers.
         """
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_autocast):
+        with self._autocast():
             cached = None if self.cache is None else self.cache.rewards(self.network, prompts)
             if cached is not None:
                 return cached
@@ -205,7 +205,8 @@ class Scorer:
         num_runs = len(passes) if self.is_packed else len(self._padded_groups(share))
         # Divided weights are gathered by all processes at once: each runs as many passes as the busiest.
         num_idle = world.all_max([num_runs])[0] - num_runs
-        with torch.no_grad():
+        # Around all passes: each weight is rounded once, not once a pass.
+        with torch.no_grad(), self._autocast():
             shown = passes if title is None else track(passes, title, len(passes))
             rewards = [self.forward(rows) for rows in shown]
             for _ in range(num_idle):
@@ -270,6 +271,9 @@ class Scorer:
             for case, answers in zip(window, encoded, strict=True):
                 yield _scores(case, answers, rewards)
             heap.trim()
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_autocast)
 
     def _padded_groups(self, prompts: Sequence[Rows]) -> tuple[tuple[int, ...], ...]:
         lengths = [len(row) for rows in prompts for row in rows]

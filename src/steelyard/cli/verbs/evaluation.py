@@ -276,7 +276,7 @@ EVALUATE = StageVerb(
 
     A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
     pairs are right. The headline is the mean over the top categories; intervals are over prompts. Before it
-    scores, a model is tested on a few of the cases: batches, packing, BOS token, last token, head, length.
+    scores, a model is tested on a few of the cases: batches, equal bits, packing, BOS token, last token, head, length.
 
     Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
 

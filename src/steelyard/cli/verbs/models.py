@@ -126,7 +126,7 @@ SCORE = StageVerb(
     """Score every response of case files with a reward model.
 
     OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason. Before it
-    scores, a model is tested on a few of the cases: batches, packing, BOS token, last token, head, length.
+    scores, a model is tested on a few of the cases: batches, equal bits, packing, BOS token, last token, head, length.
 
     Example: `steelyard score cases.jsonl --model my-model --out scored`
     """,
