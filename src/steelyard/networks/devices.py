@@ -90,6 +90,13 @@ def best_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def start_device(device: torch.device) -> None:
+    """Start a GPU and its products, which takes seconds in a new process; do nothing on a CPU."""
+    if device.type == "cuda":
+        ones = torch.ones(64, 64, dtype=torch.bfloat16, device=device)
+        (ones @ ones).sum().item()
+
+
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor on a device. A GPU goes on with its work meanwhile: other copies wait until it is done."""
     if tensor.device.type == "cpu" and device.type == "cuda" and torch.cuda.is_available():

@@ -145,7 +145,7 @@ def read_inputs(
 ) -> "TrainingInputs":
     """Read, encode and load everything that a training needs. Raises the errors of `train`."""
     from steelyard.networks.adapters import fingerprint_of
-    from steelyard.networks.devices import LOCAL
+    from steelyard.networks.devices import LOCAL, best_device, start_device
     from steelyard.networks.loading import check_rows, load_tokenizer
     from steelyard.training.distributed import load_on_first
     from steelyard.training.examples import check_template, make_examples
@@ -161,7 +161,9 @@ def read_inputs(
     if not config.allow_overlap:
         check_disjoint(train_cases, held_out_cases, where=str(held_out))
     check_template([*train_cases, *held_out_cases], tokenizer, rendering)
-    with ThreadPoolExecutor(1, thread_name_prefix="load") as threads:
+    with ThreadPoolExecutor(2, thread_name_prefix="load") as threads:
+        if world.is_alone:  # of many processes each has its own device, which other threads do not know
+            threads.submit(start_device, best_device())
         # The weights are read while the answers are encoded, by the first process alone.
         loading = threads.submit(_load, model, config) if world.is_first else Future()
         encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
