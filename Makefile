@@ -20,8 +20,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q --ignore tests/architecture --ignore tests/field
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests speed
-	$(BIN)/ruff format --check src tests speed
+	$(BIN)/ruff check src tests speed studies
+	$(BIN)/ruff format --check src tests speed studies
 	$(BIN)/basedpyright
 	$(BIN)/python -m pytest -q tests/architecture
 

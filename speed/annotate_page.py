@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from browser_tab import Tab
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.numerics import generator

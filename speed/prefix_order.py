@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from prefix_cache import BlockCache, least_blocks, least_tokens, rough_tokens
 from steelyard.core.plugins import build
 from steelyard.io.cases import read_cases

@@ -36,7 +36,7 @@ import msgspec
 from sqlalchemy import func, select
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 RESULTS = HERE / "results" / "workbench.json"
 PACES = {
     # Log-normal around 42 s as the simulated people of the demonstration, half of them within 0.7 and 1.4 times as

@@ -28,7 +28,7 @@ import msgspec
 from sqlalchemy import func, select, text
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 RESULTS = HERE / "results" / "workbench_dashboards.json"
 ROLES = {"annotator": "annotator", "administrator": "administrator", "delivery": "delivery",
          "operations": "operations", "research": "researcher"}  # fmt: skip

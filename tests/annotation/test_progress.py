@@ -1,16 +1,11 @@
 """The forecast of a project: what is certain, what arithmetic by hand says, and how often the truth is covered."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated_progress import coverage
 
 from steelyard.annotation.progress import FurtherPeople, WorkDone, WorkLeft, WorkPrice, forecast
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "howto"))
-from simulated_progress import coverage
 
 HOUR = WorkPrice(30.0, "hour")
 

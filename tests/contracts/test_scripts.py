@@ -1,4 +1,4 @@
-"""Every script of docs/howto and speed prints its help: a reader tries that first."""
+"""Every script of docs/howto, speed and studies prints its help: a reader tries that first."""
 
 import runpy
 import sys
@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
     path.relative_to(ROOT).as_posix()
-    for folder in ("docs/howto", "speed")
+    for folder in ("docs/howto", "speed", "studies")
     for path in (ROOT / folder).glob("*.py")
     if "__main__" in path.read_text(encoding="utf-8")
 )

@@ -1,7 +1,7 @@
 """Replay published judgments: how few of them give nearly the ranking of all, by adaptive stopping and active order.
 
-    python docs/howto/rater_replay.py zhen_judged.jsonl
-    python docs/howto/rater_replay.py people.jsonl --judged models.jsonl --scores ngram/scores.jsonl
+    python studies/rater_replay.py zhen_judged.jsonl
+    python studies/rater_replay.py people.jsonl --judged models.jsonl --scores ngram/scores.jsonl
 
 The first file is that of docs/howto/wmt_mqm.md (triples of ten translations, three raters), the second that of
 docs/howto/pandalm.md (pairs, three annotators). With scores of models and verdicts of judges, as a queue by priority

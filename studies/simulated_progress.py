@@ -1,6 +1,6 @@
 """How often the forecast of an annotation project, made half-way, covers its true end: many simulated projects.
 
-Run: python docs/howto/simulated_progress.py --projects 1000
+Run: python studies/simulated_progress.py --projects 1000
 
 Each project has people who work on some days with a pace of their own, weekends off or not, items that are rejected at
 a rate of their own, and waits for review. With stopping, a task asks two people at first, and a third where its order

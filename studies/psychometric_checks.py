@@ -1,6 +1,6 @@
 """How often what the pages of a workbench say of people and items is right, in simulated projects.
 
-    python docs/howto/psychometric_checks.py
+    python studies/psychometric_checks.py
 
 Raters and answers are drawn from the model (`plackett_luce`), seconds and ties of honest people as people differ. Every
 figure comes from the functions that the pages call.

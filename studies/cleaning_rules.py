@@ -1,9 +1,9 @@
 """Precision and recall of the cleaning rules, rule by rule, on real text that was damaged on purpose and as it is.
 
-    python docs/howto/cleaning_rules.py damaged DATA
-    python docs/howto/cleaning_rules.py demo
-    python docs/howto/cleaning_rules.py real DATA
-    python docs/howto/cleaning_rules.py endings DATA
+    python studies/cleaning_rules.py damaged DATA
+    python studies/cleaning_rules.py demo
+    python studies/cleaning_rules.py real DATA
+    python studies/cleaning_rules.py endings DATA
 
 DATA is a folder with the published files of HumanEval-XL, XCOPA, HalluQA, XSTest, MultiJail, OpenAssistant and the MQM
 ratings of WMT 2023. `damaged` takes real sentences in 29 languages and gives each one fault; `demo` takes the worse

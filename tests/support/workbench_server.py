@@ -44,7 +44,7 @@ class ServedWorkbench:
         return f"http://{self.host}:{self.port}"
 
     def start(self):
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
         self._process = subprocess.Popen(
             [sys.executable, "-c", SERVE, self._address, self.host, str(self.port)], env=environment
         )

@@ -1,6 +1,6 @@
 """Replay published judgments in the order of a queue by priority: how few of them are enough, against random order.
 
-    python docs/howto/queue_replay.py people.jsonl --judged models.jsonl --scores ngram/scores.jsonl
+    python studies/queue_replay.py people.jsonl --judged models.jsonl --scores ngram/scores.jsonl
 
 The first file has the judgments of people, which are revealed item by item; the others are what `steelyard workbench
 import` takes. An item that is not revealed yet keeps the order of the committee (``filled``), or is left out of the

@@ -1,6 +1,6 @@
 """Add two simulated judges to a case file: one with a bias, one with chance errors. A control for a study of filters.
 
-    python docs/howto/simulated_judges.py judged.jsonl gpt-3.5-turbo simulated.jsonl
+    python studies/simulated_judges.py judged.jsonl gpt-3.5-turbo simulated.jsonl
 
 Beside each strict verdict of the named judge, ``longer`` prefers the longer answer, and ``flipped`` says the same as
 the judge, but for 30 of 100 verdicts, drawn by a seed, which it turns.

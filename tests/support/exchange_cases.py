@@ -10,7 +10,7 @@ from pathlib import Path
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.types import Case, Message, Prompt, Response
 
-EXPORTS = Path(__file__).parent / "golden" / "exchange"
+EXPORTS = Path(__file__).parents[1] / "golden" / "exchange"
 ADA = "11111111-1111-4111-8111-111111111111"
 BOB = "22222222-2222-4222-8222-222222222222"
 TEXT = "I am ChatGPT, made by OpenAI. \N{GRINNING FACE} Answer {place} to {number}.\n\n```py\nprint('<b>')\n```"

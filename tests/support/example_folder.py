@@ -17,7 +17,7 @@ from steelyard.cli.main import build_app
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases, write_cases
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "formats"
 LOOKED_AT = "en-language-06"
 BACKBONE = "Qwen/Qwen2.5-0.5B"

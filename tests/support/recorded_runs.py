@@ -14,7 +14,7 @@ from steelyard.judging.forecast import forecast_member
 from steelyard.judging.panel import PanelJudge
 from steelyard.judging.token_use import Price
 
-PATH = Path(__file__).parent / "judging" / "recorded_tokens.json"
+PATH = Path(__file__).parents[1] / "judging" / "recorded_tokens.json"
 PRICE = Price(input=1.0, output=4.0)
 MAX_TOKENS = 256
 _SIGNS = "aé人あ한жعक\u05d05."

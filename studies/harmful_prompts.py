@@ -1,6 +1,6 @@
 """How many harmful prompts the rules of `steelyard prompts` find, and how many harmless ones they flag, by language.
 
-    python docs/howto/harmful_prompts.py DATA
+    python studies/harmful_prompts.py DATA
 
 DATA is a folder with the published files of MultiJail (315 harmful prompts in ten languages), XSTest (250 safe and 200
 unsafe English prompts, written as contrasts), OpenAssistant, HalluQA and XCOPA. Tables are in Markdown, with
