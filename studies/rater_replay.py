@@ -22,9 +22,10 @@ from author_prior import authors_of, with_author_prior
 from committee_evidence import Committee, committee_of, with_evidence
 from rater_pool import Pool, one_judge, pool_of
 from stopping_bounds import by_hindsight, can_enumerate, smallest_sets, turns, without_hindsight
+from task_values import task_values
 
 from steelyard.annotation.plackett_luce import Raters
-from steelyard.annotation.stopping import sureness, task_values
+from steelyard.annotation.stopping import sureness
 from steelyard.annotation.strengths import ItemStrengths
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.types import Case

@@ -90,10 +90,13 @@ def best_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def start_device(device: torch.device) -> None:
-    """Start a GPU and its products, which takes seconds in a new process; do nothing on a CPU."""
-    if device.type == "cuda":
-        ones = torch.ones(64, 64, dtype=torch.bfloat16, device=device)
+def start_device(world: World) -> None:
+    """Start a GPU and its products, which takes seconds in a new process; do nothing on a CPU.
+
+    Of many processes each has its own device, which a thread beside the main one does not know: nothing is started.
+    """
+    if best_device().type == "cuda" and world.is_alone:
+        ones = torch.ones(64, 64, device=best_device())
         (ones @ ones).sum().item()
 
 

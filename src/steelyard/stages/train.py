@@ -145,7 +145,7 @@ def read_inputs(
 ) -> "TrainingInputs":
     """Read, encode and load everything that a training needs. Raises the errors of `train`."""
     from steelyard.networks.adapters import fingerprint_of
-    from steelyard.networks.devices import LOCAL, best_device, start_device
+    from steelyard.networks.devices import LOCAL, start_device
     from steelyard.networks.loading import check_rows, load_tokenizer
     from steelyard.training.distributed import load_on_first
     from steelyard.training.examples import check_template, make_examples
@@ -162,15 +162,13 @@ def read_inputs(
         check_disjoint(train_cases, held_out_cases, where=str(held_out))
     check_template([*train_cases, *held_out_cases], tokenizer, rendering)
     with ThreadPoolExecutor(2, thread_name_prefix="load") as threads:
-        if world.is_alone:  # of many processes each has its own device, which other threads do not know
-            threads.submit(start_device, best_device())
+        threads.submit(start_device, world)
         # The weights are read while the answers are encoded, by the first process alone.
         loading = threads.submit(_load, model, config) if world.is_first else Future()
         encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
         train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
-        held_out_examples = None
-        if held_out_cases:
-            held_out_examples = encoded(held_out_cases, choice=config.pairs, where=str(held_out), is_held_out=True)
+        of_held_out = partial(encoded, choice=config.pairs, where=str(held_out), is_held_out=True)
+        held_out_examples = of_held_out(held_out_cases) if held_out_cases else None
         _log_lengths(train_examples, held_out_examples)
         reference_cases = [] if reward_reference is None else list(read_cases(reward_reference))
         if reward_reference is not None:
