@@ -48,6 +48,7 @@ def test_a_record_of_another_library_that_cannot_be_described_stops_nothing():
 
 UNPREPARED = {
     "integrations/inspect_scorer.py": "reads with a lock held",
+    "io/hashing.py": "hashes bytes, reads no record",
     "networks/pretrained.py": "opens a socket, reads no record",
     "plugins/engines/local.py": "waits for the parent process, reads no record",
     "workbench/figures/fit_keeper.py": "is started by the application, which has described them",

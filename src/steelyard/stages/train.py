@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard.core.text import number_of, verb_for
-from steelyard.core.types import Case, InputFinding, Run
+from steelyard.core.types import Case, InputFinding, Run, prepare_records
 from steelyard.curation.input_checks import check_cases
 from steelyard.curation.joining import num_rows_apart
 from steelyard.io.cases import read_cases
@@ -153,14 +153,14 @@ def read_inputs(
     from steelyard.training.held_out import ReferenceSet, all_answers, answer_starts, check_disjoint, first_prompts
     from steelyard.training.optimiser import prepare_network
 
-    world = world or LOCAL
-    tokenizer = load_tokenizer(model)
+    world, tokenizer = world or LOCAL, load_tokenizer(model)
     rendering = _rendering_of(config, tokenizer, model=model)
     train_cases = list(read_cases(cases))
     held_out_cases = [] if held_out is None else list(read_cases(held_out))
     if not config.allow_overlap:
         check_disjoint(train_cases, held_out_cases, where=str(held_out))
     check_template([*train_cases, *held_out_cases], tokenizer, rendering)
+    prepare_records()
     with ThreadPoolExecutor(2, thread_name_prefix="load") as threads:
         threads.submit(start_device, world)
         # The weights are read while the answers are encoded, by the first process alone.
@@ -169,7 +169,6 @@ def read_inputs(
         train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
         of_held_out = partial(encoded, choice=config.pairs, where=str(held_out), is_held_out=True)
         held_out_examples = of_held_out(held_out_cases) if held_out_cases else None
-        _log_lengths(train_examples, held_out_examples)
         reference_cases = [] if reward_reference is None else list(read_cases(reward_reference))
         if reward_reference is not None:
             answers = all_answers(reference_cases, tokenizer, rendering, where=str(reward_reference))
@@ -178,6 +177,7 @@ def read_inputs(
             reference_set = first_prompts(held_out_examples, held_out, config.reward_reference_prompts, role="held out")
         else:
             reference_set = first_prompts(train_examples, cases, config.reward_reference_prompts, role="trained on")
+        _log_lengths(train_examples, held_out_examples)
         _log_pairs(train_examples, train_cases, config, where=cases)
         network = load_on_first(partial(_loaded, loading, config), world=world)
     for examples in (train_examples, held_out_examples, reference_set):
