@@ -9,7 +9,7 @@ revision = "0001"
 down_revision = None
 branch_labels = depends_on = None
 
-_Number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _REFUSAL = "the audit log is append-only"
 _TRIGGERS = {
     "sqlite": f"CREATE TRIGGER events_stay_VERB BEFORE VERB ON events BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END",
@@ -20,272 +20,260 @@ _TRIGGERS = {
 _FUNCTION = f"""
     CREATE FUNCTION refuse_change_of_events() RETURNS trigger LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$"""
+_REPLACEMENT = f"""
+    CREATE TRIGGER events_stay_REPLACE BEFORE INSERT ON events
+    WHEN EXISTS (SELECT 1 FROM events WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM events WHERE hash = NEW.hash)
+    BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"""
+"""SQLite's `INSERT OR REPLACE` deletes without a trigger. PostgreSQL replaces by an update, which is refused already."""
 
 
+def _create(table: str, *columns: list[sa.Column], refers: str = "", unique: tuple[str, ...] = ()) -> None:
+    """Create a table with an ``id``. ``refers`` has columns that name the id of another table, as "column -> table"."""
+    references = [pair.split(" -> ") for pair in refers.split(", ") if pair]
+    op.create_table(
+        table,
+        *(column for run in columns for column in run),
+        sa.Column("id", _NUMBER, autoincrement=True, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f(f"pk_{table}")),
+        *(sa.ForeignKeyConstraint([c], [f"{to}.id"], name=op.f(f"fk_{table}_{c}")) for c, to in references),
+        *(sa.UniqueConstraint(*names.split(), name=op.f(f"uq_{table}_{'_'.join(names.split())}")) for names in unique),
+    )
+
+
+def _columns(kind: sa.types.TypeEngine[object], names: str, *, nullable: bool = False) -> list[sa.Column]:
+    return [sa.Column(name, kind, nullable=nullable) for name in names.split()]
+
+
+# fmt: off
 def _create_accounts() -> None:
-    op.create_table(
-        "keys",
-        sa.Column("name", sa.String(length=40), nullable=False),
-        sa.Column("value", sa.String(length=100), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_keys")),
-        sa.UniqueConstraint("name", name=op.f("uq_keys_name")),
+    _create(
+        "keys", _columns(sa.String(40), "name"), _columns(sa.String(100), "value"), unique=("name",),
     )
-    op.create_table(
-        "login_attempts",
-        sa.Column("name", sa.String(length=200), nullable=False),
-        sa.Column("address", sa.String(length=100), nullable=False),
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_login_attempts")),
+    _create(
+        "login_attempts", _columns(sa.String(200), "name"), _columns(sa.String(100), "address"),
+        _columns(sa.Double(), "at"),
     )
-    with op.batch_alter_table("login_attempts", schema=None) as batch_op:
-        batch_op.create_index("ix_login_attempts_at", ["address", "at"], unique=False)
-        batch_op.create_index("ix_login_attempts_name_at", ["name", "at"], unique=False)
-    op.create_table(
-        "people",
-        sa.Column("name", sa.String(length=200), nullable=False),
-        sa.Column("display_name", sa.Text(), nullable=False),
-        sa.Column("pseudonym", sa.String(length=40), nullable=False),
-        sa.Column("password_hash", sa.Text(), nullable=False),
-        sa.Column("role", sa.String(length=20), nullable=False),
-        sa.Column("language", sa.String(length=20), nullable=False),
-        sa.Column("skills", sa.JSON(), nullable=False),
-        sa.Column("is_active", sa.Boolean(), nullable=False),
-        sa.Column("is_simulated", sa.Boolean(), nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("qualified_at", sa.Double(), nullable=True),
-        sa.Column("erased_at", sa.Double(), nullable=True),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_people")),
-        sa.UniqueConstraint("name", name=op.f("uq_people_name")),
-        sa.UniqueConstraint("pseudonym", name=op.f("uq_people_pseudonym")),
+    op.create_index("ix_login_attempts_at", "login_attempts", ["address", "at"])
+    op.create_index("ix_login_attempts_name_at", "login_attempts", ["name", "at"])
+    _create(
+        "people", _columns(sa.String(200), "name"), _columns(sa.Text(), "display_name password_hash"),
+        _columns(sa.String(40), "pseudonym"), _columns(sa.String(20), "role language"), _columns(sa.JSON(), "skills"),
+        _columns(sa.Boolean(), "is_active is_simulated"), _columns(sa.Double(), "created_at"),
+        _columns(sa.Double(), "qualified_at erased_at", nullable=True), unique=("name", "pseudonym"),
     )
-
-
-def _create_logins() -> None:
-    op.create_table(
-        "api_tokens",
-        sa.Column("token_hash", sa.String(length=64), nullable=False),
-        sa.Column("name", sa.String(length=200), nullable=False),
-        sa.Column("person_id", _Number, nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("revoked_at", sa.Double(), nullable=True),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_api_tokens_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_api_tokens")),
-        sa.UniqueConstraint("token_hash", name=op.f("uq_api_tokens_token_hash")),
+    _create(
+        "api_tokens", _columns(sa.String(64), "token_hash"), _columns(sa.String(200), "name"),
+        _columns(_NUMBER, "person_id"), _columns(sa.String(20), "scope"),
+        _columns(sa.Double(), "created_at expires_at"), _columns(sa.Double(), "revoked_at", nullable=True),
+        refers="person_id -> people", unique=("token_hash",),
     )
-    with op.batch_alter_table("api_tokens", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_api_tokens_person_id"), ["person_id"], unique=False)
-    op.create_table(
-        "login_sessions",
-        sa.Column("token_hash", sa.String(length=64), nullable=False),
-        sa.Column("person_id", _Number, nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("expires_at", sa.Double(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_login_sessions_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_login_sessions")),
-        sa.UniqueConstraint("token_hash", name=op.f("uq_login_sessions_token_hash")),
+    op.create_index("ix_api_tokens_person_id", "api_tokens", ["person_id"])
+    _create(
+        "login_sessions", _columns(sa.String(64), "token_hash"), _columns(_NUMBER, "person_id"),
+        _columns(sa.Double(), "created_at expires_at"), refers="person_id -> people", unique=("token_hash",),
     )
-    with op.batch_alter_table("login_sessions", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_login_sessions_person_id"), ["person_id"], unique=False)
+    op.create_index("ix_login_sessions_person_id", "login_sessions", ["person_id"])
 
 
 def _create_projects() -> None:
-    op.create_table(
-        "projects",
-        sa.Column("name", sa.String(length=200), nullable=False),
-        sa.Column("settings", sa.JSON(), nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("is_simulated", sa.Boolean(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
-        sa.UniqueConstraint("name", name=op.f("uq_projects_name")),
+    _create(
+        "projects", _columns(sa.String(200), "name"), _columns(sa.JSON(), "settings"),
+        _columns(sa.Double(), "created_at"), _columns(sa.Boolean(), "is_simulated"), unique=("name",),
     )
-    op.create_table(
-        "guidelines",
-        sa.Column("project_id", _Number, nullable=False),
-        sa.Column("category", sa.String(length=200), nullable=False),
-        sa.Column("language", sa.String(length=20), nullable=False),
-        sa.Column("version", _Number, nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("person_id", _Number, nullable=True),
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_guidelines_person_id")),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_guidelines_project_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_guidelines")),
-        sa.UniqueConstraint(
-            "project_id",
-            "category",
-            "language",
-            "version",
-            name=op.f("uq_guidelines_project_id_category_language_version"),
-        ),
+    _create(
+        "guidelines", _columns(_NUMBER, "project_id version"), _columns(sa.String(200), "category"),
+        _columns(sa.String(20), "language"), _columns(sa.Text(), "text"),
+        _columns(_NUMBER, "person_id", nullable=True), _columns(sa.Double(), "at"),
+        refers="person_id -> people, project_id -> projects", unique=("project_id category language version",),
     )
-    op.create_table(
-        "events",
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("person_id", _Number, nullable=True),
-        sa.Column("action", sa.String(length=60), nullable=False),
-        sa.Column("subject", sa.String(length=30), nullable=False),
-        sa.Column("subject_id", _Number, nullable=True),
-        sa.Column("detail", sa.JSON(), nullable=False),
-        sa.Column("previous_hash", sa.String(length=64), nullable=False),
-        sa.Column("hash", sa.String(length=64), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_events_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
-        sa.UniqueConstraint("hash", name=op.f("uq_events_hash")),
+    _create(
+        "events", _columns(sa.Double(), "at"), _columns(_NUMBER, "person_id subject_id", nullable=True),
+        _columns(sa.String(60), "action"), _columns(sa.String(30), "subject"), _columns(sa.JSON(), "detail"),
+        _columns(sa.String(64), "previous_hash hash"), refers="person_id -> people", unique=("hash",),
     )
-    with op.batch_alter_table("events", schema=None) as batch_op:
-        batch_op.create_index("ix_events_subject", ["subject", "subject_id"], unique=False)
+    op.create_index("ix_events_subject", "events", ["subject", "subject_id"])
+    _create(
+        "releases", _columns(_NUMBER, "project_id"), _columns(sa.String(100), "name"),
+        _columns(_NUMBER, "person_id", nullable=True), _columns(sa.Double(), "at"), _columns(sa.String(64), "sha256"),
+        _columns(sa.JSON(), "manifest"), refers="person_id -> people, project_id -> projects",
+        unique=("project_id name",),
+    )
+    _create(
+        "rater_fits", _columns(_NUMBER, "project_id num_answers num_used num_items"), _columns(sa.Double(), "at"),
+        _columns(sa.JSON(), "raters"), refers="project_id -> projects",
+    )
+    op.create_index("ix_rater_fits_project", "rater_fits", ["project_id", "id"])
 
 
 def _create_items() -> None:
-    op.create_table(
-        "items",
-        sa.Column("project_id", _Number, nullable=False),
-        sa.Column("prompt", sa.String(length=500), nullable=False),
-        sa.Column("language", sa.String(length=40), nullable=False),
-        sa.Column("category", sa.String(length=200), nullable=False),
-        sa.Column("batch", sa.String(length=200), nullable=False),
-        sa.Column("case_json", sa.Text(), nullable=False),
-        sa.Column("state", sa.String(length=30), nullable=False),
-        sa.Column("round", _Number, nullable=False),
-        sa.Column("agreement", sa.Double(), nullable=True),
-        sa.Column("discarded", sa.JSON(), nullable=False),
-        sa.Column("changed_at", sa.Double(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_items_project_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_items")),
-        sa.UniqueConstraint("project_id", "prompt", "language", name=op.f("uq_items_project_id_prompt_language")),
+    _create(
+        "items", _columns(_NUMBER, "project_id round"), _columns(sa.String(500), "prompt"),
+        _columns(sa.String(40), "language"), _columns(sa.String(200), "category batch"),
+        _columns(sa.Text(), "case_json"), _columns(sa.String(30), "state"),
+        _columns(sa.Double(), "agreement", nullable=True), _columns(sa.JSON(), "discarded"),
+        _columns(sa.Double(), "changed_at"), refers="project_id -> projects", unique=("project_id prompt language",),
     )
-    with op.batch_alter_table("items", schema=None) as batch_op:
-        batch_op.create_index("ix_items_batch", ["project_id", "batch"], unique=False)
-        batch_op.create_index("ix_items_state", ["project_id", "state", "id"], unique=False)
-    op.create_table(
-        "remarks",
-        sa.Column("item_id", _Number, nullable=False),
-        sa.Column("person_id", _Number, nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_remarks_item_id")),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_remarks_person_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_remarks")),
+    op.create_index("ix_items_batch", "items", ["project_id", "batch"])
+    op.create_index("ix_items_discarded", "items", ["project_id"], sqlite_where=sa.text("CAST(discarded AS VARCHAR) != '[]'"), postgresql_where=sa.text("CAST(discarded AS VARCHAR) != '[]'"))
+    op.create_index("ix_items_progress", "items", ["project_id", "batch", "category", "state", "round"])
+    op.create_index("ix_items_state", "items", ["project_id", "state", "id"])
+    op.create_index("ix_items_waiting", "items", ["state", "changed_at", "id"])
+    _create(
+        "release_parts", _columns(_NUMBER, "release_id number"), _columns(sa.String(100), "path"),
+        _columns(sa.LargeBinary(), "content"), refers="release_id -> releases", unique=("release_id path number",),
     )
-    with op.batch_alter_table("remarks", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_remarks_item_id"), ["item_id"], unique=False)
-    op.create_table(
-        "reviews",
-        sa.Column("project_id", _Number, nullable=False),
-        sa.Column("item_id", _Number, nullable=False),
-        sa.Column("round", _Number, nullable=False),
-        sa.Column("layer", sa.String(length=20), nullable=False),
-        sa.Column("person_id", _Number, nullable=True),
-        sa.Column("decision", sa.String(length=10), nullable=True),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.Column("at", sa.Double(), nullable=True),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_reviews_item_id")),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_reviews_person_id")),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_reviews_project_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_reviews")),
-        sa.UniqueConstraint("item_id", "round", "layer", name=op.f("uq_reviews_item_id_round_layer")),
+    _create(
+        "queues", _columns(_NUMBER, "project_id"), _columns(_NUMBER, "person_id", nullable=True),
+        _columns(sa.Double(), "at random_share"), _columns(sa.JSON(), "sources"),
+        refers="person_id -> people, project_id -> projects",
     )
-    with op.batch_alter_table("reviews", schema=None) as batch_op:
-        batch_op.create_index("ix_reviews_open", ["project_id", "layer", "decision"], unique=False)
+    op.create_index("ix_queues_project_id", "queues", ["project_id"])
+    _create(
+        "queue_places", _columns(_NUMBER, "project_id item_id queue_id place decile"),
+        _columns(sa.Double(), "priority uncertainty disagreement", nullable=True),
+        _columns(sa.Boolean(), "is_random"), refers="item_id -> items, project_id -> projects, queue_id -> queues",
+        unique=("item_id",),
+    )
+    op.create_index("ix_queue_places_figures", "queue_places", ["project_id", "decile", "is_random"])
+    op.create_index("ix_queue_places_queue_id", "queue_places", ["queue_id"])
+    _create(
+        "remarks", _columns(_NUMBER, "item_id person_id"), _columns(sa.Text(), "text"), _columns(sa.Double(), "at"),
+        refers="item_id -> items, person_id -> people",
+    )
+    op.create_index("ix_remarks_item_id", "remarks", ["item_id"])
 
 
 def _create_tasks() -> None:
-    op.create_table(
-        "tasks",
-        sa.Column("project_id", _Number, nullable=False),
-        sa.Column("item_id", _Number, nullable=False),
-        sa.Column("round", _Number, nullable=False),
-        sa.Column("number", _Number, nullable=False),
-        sa.Column("kind", sa.String(length=30), nullable=False),
-        sa.Column("responses", sa.JSON(), nullable=False),
-        sa.Column("category", sa.String(length=200), nullable=False),
-        sa.Column("num_wanted", _Number, nullable=False),
-        sa.Column("num_reserved", _Number, nullable=False),
-        sa.Column("num_answered", _Number, nullable=False),
-        sa.Column("is_open", sa.Boolean(), nullable=False),
-        sa.Column("is_retired", sa.Boolean(), nullable=False),
-        sa.Column("is_gold", sa.Boolean(), nullable=False),
-        sa.Column("priority", sa.Double(), nullable=False),
-        sa.Column("gold", sa.JSON(), nullable=True),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["item_id"], ["items.id"], name=op.f("fk_tasks_item_id")),
-        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_tasks_project_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_tasks")),
-        sa.UniqueConstraint("item_id", "round", "number", name=op.f("uq_tasks_item_id_round_number")),
+    _create(
+        "tasks", _columns(_NUMBER, "project_id item_id round number num_wanted num_reserved num_answered"),
+        _columns(sa.String(30), "kind"), _columns(sa.JSON(), "responses"), _columns(sa.String(200), "category"),
+        _columns(sa.Boolean(), "is_open is_retired is_gold"), _columns(sa.Double(), "priority"),
+        _columns(sa.JSON(), "gold", nullable=True), refers="item_id -> items, project_id -> projects",
+        unique=("item_id round number",),
     )
-    with op.batch_alter_table("tasks", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_tasks_item_id"), ["item_id"], unique=False)
-        columns = ["project_id", "is_gold", "is_open", sa.text("priority DESC"), "id"]
-        batch_op.create_index("ix_tasks_open", columns, unique=False)
+    op.create_index("ix_tasks_item_id", "tasks", ["item_id"])
+    op.create_index("ix_tasks_left", "tasks", ["project_id", "category", "round", "num_wanted", "num_answered"], sqlite_where=sa.text("num_answered < num_wanted AND NOT is_retired AND NOT is_gold"), postgresql_where=sa.text("num_answered < num_wanted AND NOT is_retired AND NOT is_gold"))
+    op.create_index("ix_tasks_open", "tasks", ["project_id", "is_gold", "is_open", sa.text("priority DESC"), "id"])
+    _create(
+        "assignments", _columns(_NUMBER, "task_id person_id"), _columns(sa.JSON(), "shown"),
+        _columns(sa.String(10), "state"), _columns(sa.Boolean(), "is_gold_place"),
+        _columns(sa.Double(), "assigned_at expires_at seconds"), _columns(sa.Double(), "active_at", nullable=True),
+        _columns(sa.JSON(), "draft", nullable=True), refers="person_id -> people, task_id -> tasks",
+        unique=("task_id person_id",),
+    )
+    op.create_index("ix_assignments_expiry", "assignments", ["state", "expires_at"])
+    op.create_index("ix_assignments_person", "assignments", ["person_id", "state"])
+    _create(
+        "answers", _columns(_NUMBER, "task_id person_id"),
+        _columns(_NUMBER, "assignment_id guideline_id", nullable=True), _columns(sa.String(20), "stage"),
+        _columns(sa.JSON(), "content"), _columns(sa.Double(), "seconds at"),
+        refers="assignment_id -> assignments, guideline_id -> guidelines, person_id -> people, task_id -> tasks",
+        unique=("assignment_id",),
+    )
+    op.create_index("ix_answers_person", "answers", ["person_id", "at"])
+    op.create_index("ix_answers_task", "answers", ["task_id", "stage"])
 
 
-def _create_answers() -> None:
-    op.create_table(
-        "assignments",
-        sa.Column("task_id", _Number, nullable=False),
-        sa.Column("person_id", _Number, nullable=False),
-        sa.Column("shown", sa.JSON(), nullable=False),
-        sa.Column("state", sa.String(length=10), nullable=False),
-        sa.Column("is_gold_place", sa.Boolean(), nullable=False),
-        sa.Column("assigned_at", sa.Double(), nullable=False),
-        sa.Column("expires_at", sa.Double(), nullable=False),
-        sa.Column("seconds", sa.Double(), nullable=False),
-        sa.Column("draft", sa.JSON(), nullable=True),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_assignments_person_id")),
-        sa.ForeignKeyConstraint(["task_id"], ["tasks.id"], name=op.f("fk_assignments_task_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_assignments")),
-        sa.UniqueConstraint("task_id", "person_id", name=op.f("uq_assignments_task_id_person_id")),
+def _create_reviews() -> None:
+    _create(
+        "reviews", _columns(_NUMBER, "project_id item_id round"), _columns(sa.String(20), "layer"),
+        _columns(_NUMBER, "person_id", nullable=True), _columns(sa.String(10), "decision", nullable=True),
+        _columns(sa.Text(), "reason"), _columns(sa.Double(), "at", nullable=True),
+        refers="item_id -> items, person_id -> people, project_id -> projects", unique=("item_id round layer",),
     )
-    with op.batch_alter_table("assignments", schema=None) as batch_op:
-        batch_op.create_index("ix_assignments_expiry", ["state", "expires_at"], unique=False)
-        batch_op.create_index("ix_assignments_person", ["person_id", "state"], unique=False)
-    op.create_table(
-        "answers",
-        sa.Column("task_id", _Number, nullable=False),
-        sa.Column("person_id", _Number, nullable=False),
-        sa.Column("assignment_id", _Number, nullable=True),
-        sa.Column("stage", sa.String(length=20), nullable=False),
-        sa.Column("content", sa.JSON(), nullable=False),
-        sa.Column("seconds", sa.Double(), nullable=False),
-        sa.Column("guideline_id", _Number, nullable=True),
-        sa.Column("at", sa.Double(), nullable=False),
-        sa.Column("id", _Number, autoincrement=True, nullable=False),
-        sa.ForeignKeyConstraint(["assignment_id"], ["assignments.id"], name=op.f("fk_answers_assignment_id")),
-        sa.ForeignKeyConstraint(["guideline_id"], ["guidelines.id"], name=op.f("fk_answers_guideline_id")),
-        sa.ForeignKeyConstraint(["person_id"], ["people.id"], name=op.f("fk_answers_person_id")),
-        sa.ForeignKeyConstraint(["task_id"], ["tasks.id"], name=op.f("fk_answers_task_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_answers")),
-        sa.UniqueConstraint("assignment_id", name=op.f("uq_answers_assignment_id")),
+    op.create_index("ix_reviews_figures", "reviews", ["project_id", "layer", "person_id", "decision", "at"])
+    op.create_index("ix_reviews_open", "reviews", ["project_id", "layer", "decision"])
+    _create(
+        "settling_times", _columns(_NUMBER, "project_id item_id person_id"), _columns(sa.String(20), "stage"),
+        _columns(sa.Double(), "seconds at"), refers="item_id -> items, person_id -> people, project_id -> projects",
     )
-    with op.batch_alter_table("answers", schema=None) as batch_op:
-        batch_op.create_index("ix_answers_person", ["person_id", "at"], unique=False)
-        batch_op.create_index("ix_answers_task", ["task_id", "stage"], unique=False)
+    op.create_index("ix_settling_times_person", "settling_times", ["person_id", "at"])
+    op.create_index("ix_settling_times_project", "settling_times", ["project_id", "stage", "seconds"])
+    _create(
+        "disagreements", _columns(_NUMBER, "project_id item_id gate_id fit_id num_compared num_different"),
+        _columns(sa.String(200), "category"), _columns(sa.Double(), "expected excess p"),
+        refers="fit_id -> rater_fits, item_id -> items, project_id -> projects", unique=("item_id",),
+    )
+    op.create_index("ix_disagreements_figures", "disagreements", ["project_id", "category", "excess", "p", "num_compared", "num_different", "expected"])
+    op.create_index("ix_disagreements_gate", "disagreements", ["project_id", "gate_id"])
+    op.create_index("ix_disagreements_worst", "disagreements", ["project_id", "excess", "item_id"])
+    _create(
+        "early_stops", _columns(_NUMBER, "project_id item_id round fit_id num_answers num_saved"),
+        _columns(sa.Double(), "sureness at"), refers="fit_id -> rater_fits, item_id -> items, project_id -> projects",
+        unique=("item_id round",),
+    )
+    op.create_index("ix_early_stops_project", "early_stops", ["project_id", "num_saved"])
+
+
+def _create_qualification() -> None:
+    _create(
+        "qualification_rounds", _columns(_NUMBER, "project_id person_id number"), _columns(sa.JSON(), "tasks"),
+        _columns(sa.String(20), "outcome"), _columns(sa.Double(), "accuracy ended_at", nullable=True),
+        _columns(_NUMBER, "decided_by", nullable=True), _columns(sa.Text(), "reason"),
+        _columns(sa.Double(), "begun_at"), refers="decided_by -> people, person_id -> people, project_id -> projects",
+        unique=("project_id person_id number",),
+    )
+    op.create_index("ix_qualification_rounds_person_id", "qualification_rounds", ["person_id"])
+    _create(
+        "qualification_tasks", _columns(_NUMBER, "project_id"), _columns(sa.String(30), "kind"),
+        _columns(sa.Text(), "case_json reason"), _columns(sa.JSON(), "responses reference"),
+        _columns(sa.Boolean(), "is_retired"), refers="project_id -> projects",
+    )
+    op.create_index("ix_qualification_tasks_project", "qualification_tasks", ["project_id", "is_retired", "id"])
+    _create(
+        "qualification_answers", _columns(_NUMBER, "round_id task_id num_same num_points"),
+        _columns(sa.JSON(), "content"), _columns(sa.Double(), "seconds at"),
+        refers="round_id -> qualification_rounds, task_id -> qualification_tasks", unique=("round_id task_id",),
+    )
+
+
+def _create_agreements() -> None:
+    _create(
+        "pair_agreements",
+        _columns(_NUMBER, "project_id first_id second_id num_tasks num_same num_judged same_squared same_judged judged_squared cell_0_0 cell_0_1 cell_0_2 cell_1_0 cell_1_1 cell_1_2 cell_2_0 cell_2_1 cell_2_2 num_taus"),
+        _columns(sa.String(30), "kind"), _columns(sa.String(200), "category"),
+        _columns(sa.Double(), "sum_tau tau_squared"),
+        refers="first_id -> people, project_id -> projects, second_id -> people",
+        unique=("project_id kind category first_id second_id",),
+    )
+
+
+def _create_figures() -> None:
+    _create(
+        "work_days",
+        _columns(_NUMBER, "project_id person_id day num_answers num_gold num_rework num_cannot_judge num_discarded num_best num_first_best num_pairs num_tied score_0 score_1 score_2 score_3 score_4 score_5"),
+        _columns(sa.Double(), "seconds sum_length sum_time length_squared time_squared length_time first_chance first_variance"),
+        refers="person_id -> people, project_id -> projects", unique=("project_id person_id day",),
+    )
+    _create(
+        "gate_results",
+        _columns(_NUMBER, "project_id item_id round num_same num_judged num_answers num_wanted num_compared"),
+        _columns(sa.String(200), "category"), _columns(sa.Double(), "at"), _columns(sa.Boolean(), "is_passed"),
+        refers="item_id -> items, project_id -> projects", unique=("item_id round",),
+    )
+    op.create_index("ix_gate_results_figures", "gate_results", ["project_id", "category", "at", "is_passed", "num_same", "num_judged", "num_answers", "num_wanted", "num_compared"])
+    _create(
+        "gold_results", _columns(_NUMBER, "project_id person_id task_id num_same num_judged"),
+        _columns(sa.Double(), "at"), _columns(sa.Boolean(), "is_void"),
+        refers="person_id -> people, project_id -> projects, task_id -> tasks", unique=("task_id person_id",),
+    )
+    op.create_index("ix_gold_results_figures", "gold_results", ["project_id", "person_id", "at", "is_void", "num_same", "num_judged"])
+# fmt: on
 
 
 def upgrade() -> None:
     """Create every table, and the triggers that keep the audit log as it is."""
     _create_accounts()
-    _create_logins()
     _create_projects()
     _create_items()
     _create_tasks()
-    _create_answers()
+    _create_reviews()
+    _create_qualification()
+    _create_agreements()
+    _create_figures()
     # The audit log cannot be changed, not even by an administrator of the application.
     dialect = op.get_bind().dialect.name
-    if dialect == "postgresql":
-        op.execute(_FUNCTION)
+    op.execute(_FUNCTION if dialect == "postgresql" else _REPLACEMENT)
     for verb in ("UPDATE", "DELETE", "TRUNCATE") if dialect == "postgresql" else ("UPDATE", "DELETE"):
         op.execute(_TRIGGERS[dialect].replace("VERB", verb))
 
