@@ -330,4 +330,4 @@ def test_the_ranking_is_said_and_an_empty_response_is_named(served, browser):
 def test_the_scores_of_a_long_response_stay_in_sight(served, browser):
     Annotator(served, browser, texts=("Long. " * 2000, "Short.", "Three."))
     below = "document.querySelector('[data-response=A] .scores').getBoundingClientRect().bottom"
-    assert browser.value(f"{below} <= document.querySelector('#bar').getBoundingClientRect().top")
+    browser.wait(f"{below} <= document.querySelector('#bar').getBoundingClientRect().top")

@@ -4,11 +4,9 @@ import re
 import time
 
 import pytest
-from sqlalchemy import select, text
 
 from steelyard.workbench.accounts.api_tokens import SCOPES, issue_token
-from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
+from steelyard.workbench.storage.tables import StoredPerson
 from workbench_routes import HOLDERS, ROUTES, filled
 from workbench_site import PASSWORD
 
@@ -94,41 +92,3 @@ def test_the_page_makes_tokens_with_a_scope_and_an_end(visit):
     listed = visit.browser("administrator").get("/manage/people").text
     assert "laptop" in listed
     assert "valid until" in listed
-
-
-def test_tokens_of_an_earlier_version_get_an_end_or_are_revoked(sqlite_template, tmp_path):
-    path = tmp_path / "old.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    database = Database(f"sqlite:///{path}")
-    with database.engine.begin() as connection:
-        for table, column in (("api_tokens", "scope"), ("api_tokens", "expires_at"), ("assignments", "active_at")):
-            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
-        connection.execute(text("DROP TABLE settling_times"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0013'"))
-        # The account of the second is closed, and the third has changed the password since.
-        for number, active in ((1, 1), (2, 0), (3, 1)):
-            connection.execute(
-                text(
-                    "INSERT INTO people (id, name, display_name, pseudonym, password_hash, role, language, skills, "
-                    "is_active, is_simulated, created_at) VALUES "
-                    "(:n, 'n' || :n, '', 'P' || :n, '', 'researcher', 'en', '[]', :active, 0, 1)"
-                ),
-                {"n": number, "active": active},
-            )
-            connection.execute(
-                text("INSERT INTO api_tokens (token_hash, name, person_id, created_at) VALUES (:n, 't', :n, 10)"),
-                {"n": number},
-            )
-        connection.execute(
-            text(
-                "INSERT INTO events (at, action, subject, subject_id, detail, previous_hash, hash) "
-                "VALUES (20, 'password changed', 'person', 3, '{}', '', 'x')"
-            )
-        )
-    database.migrate()
-    with database.reading() as session:
-        tokens = session.scalars(select(StoredApiToken).order_by(StoredApiToken.id)).all()
-    assert [token.revoked_at is None for token in tokens] == [True, False, False]
-    assert {token.scope for token in tokens} == {"administer"}
-    assert 89 < (tokens[0].expires_at - time.time()) / 86_400 < 91
-    database.close()

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from sqlalchemy import func, select, text, update
+from sqlalchemy import select, update
 
 from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.results.paper_figures import paper_figures
@@ -108,17 +108,3 @@ def test_hours_cost_and_the_paper_count_them(waiting):
     sentence = "Of these, alignment took 0.2 h, and settlement and review by the layers 0.3 h."
     assert sentence in pages["paper.en.md"]
     assert "对齐用时 0.2 小时" in pages["paper.zh.tex"]
-
-
-def test_a_database_of_the_version_before_keeps_times_from_now_on(waiting):
-    with waiting.database.engine.begin() as connection:
-        connection.execute(text("DROP TABLE settling_times"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0015'"))
-    waiting.database.migrate()
-    with waiting.database.reading() as session:
-        assert session.scalar(select(func.count()).select_from(StoredSettlingTime)) == 0
-        project = session.get_one(StoredProject, waiting.site.project)
-        assert paper_figures(session, project, at=time.time()).alignment_hours == 0
-    place = f"{task_of(waiting, 'annotator')}"
-    assert post(waiting, "annotator", place, ORDER, 30) == 303
-    assert times(waiting) == [("alignment", 30)]
