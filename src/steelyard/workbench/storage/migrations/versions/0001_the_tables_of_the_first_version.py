@@ -1,5 +1,7 @@
 """The tables of the first version."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -27,7 +29,7 @@ _REPLACEMENT = f"""
 """SQLite's `INSERT OR REPLACE` deletes without a trigger. PostgreSQL replaces by an update, which is refused already."""
 
 
-def _create(table: str, *columns: list[sa.Column], refers: str = "", unique: tuple[str, ...] = ()) -> None:
+def _create(table: str, *columns: list[sa.Column[Any]], refers: str = "", unique: tuple[str, ...] = ()) -> None:
     """Create a table with an ``id``. ``refers`` has columns that name the id of another table, as "column -> table"."""
     references = [pair.split(" -> ") for pair in refers.split(", ") if pair]
     op.create_table(
@@ -40,7 +42,7 @@ def _create(table: str, *columns: list[sa.Column], refers: str = "", unique: tup
     )
 
 
-def _columns(kind: sa.types.TypeEngine[object], names: str, *, nullable: bool = False) -> list[sa.Column]:
+def _columns(kind: sa.types.TypeEngine[Any], names: str, *, nullable: bool = False) -> list[sa.Column[Any]]:
     return [sa.Column(name, kind, nullable=nullable) for name in names.split()]
 
 
