@@ -15,7 +15,6 @@ import argparse
 import http.client
 import os
 import platform
-import random
 import statistics
 import subprocess
 import sys
@@ -89,9 +88,6 @@ def measured(address, settings):
         figures["streams"] = [visitor.stream("research", f"/api/v1/projects/1/export?evidence={evidence}")
                               for evidence in ("both", "aligned")]  # fmt: skip
         figures["release"] = visitor.release()
-        figures["priorities"] = visitor.prioritise(figures["num_items"])
-        # With a queue, these have its deciles and the agreement on what came by chance.
-        figures["pages_with_queue"] = [visitor.times("research", f"/progress/1{each}") for each in ("", "/agreement")]
         figures["erase_ms"] = visitor.erase(database)
         figures["peak_mib"] = visitor.peak_mib()
     # Should one of the verbs end badly.
@@ -226,14 +222,6 @@ class Visitor:
         seconds, cpu, _, content = self._ask("research", address, "POST", body, "application/json")
         made = {"s": round(seconds, 1), "cpu_s": round(cpu, 1)}
         return {"made": made, "sent": self.stream("research", f"{address}/{msgspec.json.decode(content)['id']}")}
-
-    def prioritise(self, num_items):
-        """Return the time in which a program orders the last 40,000 items by a number for each: 2 MiB hold no more."""
-        numbers = {f"q{number}": random.random() for number in range(max(0, num_items - 40_000), num_items)}
-        body = msgspec.json.encode({"priorities": numbers})
-        path = "/api/v1/projects/1/priorities"
-        seconds, cpu, _, content = self._ask("administrator", path, "POST", body, "application/json")
-        return {"s": round(seconds, 1), "cpu_s": round(cpu, 1), **msgspec.json.decode(content)}
 
     def erase(self, database):
         """Return the time of the deletion of the last annotator's name, in milliseconds."""

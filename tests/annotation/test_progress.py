@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_progress import coverage
 
-from steelyard.annotation.progress import FurtherPeople, WorkDone, WorkLeft, WorkPrice, forecast
+from steelyard.annotation.progress import WorkDone, WorkLeft, WorkPrice, forecast
 
 HOUR = WorkPrice(30.0, "hour")
 
@@ -46,18 +46,6 @@ def test_rejections_bring_new_rounds_and_waits_delay_the_end():
     # Items that have waited for long say that waits are long.
     stuck = forecast(done, left(waits=(1.0,) * 20, waiting=(30.0,) * 20), HOUR)
     assert stuck.days.high > slow.days.high
-
-
-@pytest.mark.parametrize(("third", "more"), [(0.0, 0), (0.5, 40), (1.0, 80)])
-def test_tasks_that_ask_few_at_first_ask_as_many_more_as_earlier_ones(third, more):
-    """80 tasks ask for two people, 5 for all three; of earlier tasks a share came to ask a third one."""
-    before = {2: (1 - third) * 1e6, 3: third * 1e6}
-    made = forecast(WorkDone([20.0] * 10, [1200.0] * 10), left(further=FurtherPeople({2: 80, 3: 5}, before, 3)), HOUR)
-    # The number of them is binomial: by three standard deviations at most.
-    assert made.answers.median == pytest.approx(100 + more, abs=3 * (80 * third * (1 - third)) ** 0.5)
-    unknown = forecast(WorkDone([20.0] * 10, [1200.0] * 10), left(further=FurtherPeople({2: 80}, {}, 3)), HOUR)
-    assert unknown.answers.low == 100
-    assert unknown.answers.high == 180
 
 
 @pytest.mark.parametrize(

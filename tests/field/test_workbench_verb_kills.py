@@ -21,7 +21,6 @@ from sqlalchemy import select, text
 
 from postgres_server import postgres_serving, run_statement
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.core.types import Judgment
 from steelyard.io.cases import write_cases
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
@@ -47,8 +46,7 @@ ATTEMPTS = {"exported", "tasks exported", "answers imported"}
 PEOPLE = "--person 1=person1 --person 2=person2"
 VERBS = {
     "import": "import new.jsonl --project fresh --set seed=3",
-    "import into a project": "import new.jsonl --project open --batch second --judged judged-new.jsonl",
-    "queue": "queue --project open --judged judged.jsonl",
+    "import into a project": "import new.jsonl --project open --batch second",
     "qualification": "qualification reference.jsonl --project open",
     "answers": f"answers export.json --tasks given --project open {PEOPLE}",
     "erase": "erase person3 --yes",
@@ -90,8 +88,6 @@ def place(tmp_path_factory):
     write_cases(folder / "new.jsonl", cases(NUM_CASES, first=5000))
     write_cases(folder / "open.jsonl", cases(NUM_CASES))
     write_cases(folder / "reference.jsonl", cases_with_reference(40))
-    write_cases(folder / "judged-new.jsonl", judged(cases(NUM_CASES, first=5000)))
-    write_cases(folder / "judged.jsonl", judged(cases(NUM_CASES)))
     at = f"--database sqlite:///{folder}/start.db"
     let_through(f"release 0.9 --project done {at}", folder)
     let_through(f"tasks --project open --format label_studio --out given {at}", folder)
@@ -134,20 +130,6 @@ def finish(database):
             session.add(stored)
 
     database.write(work)
-
-
-def judged(known):
-    """Cases with the verdict of a model on each, to order a queue by."""
-    return [
-        msgspec.structs.replace(
-            case,
-            judgments=tuple(
-                Judgment(left="r0", right="r1", verdict=verdict, judge=judge, kind="llm")
-                for judge, verdict in (("one", "left"), ("two", "left" if number % 3 else "right"))
-            ),
-        )
-        for number, case in enumerate(known)
-    ]
 
 
 def write_export(folder, tasks, name):
@@ -270,8 +252,6 @@ def plain_row(table, row, places):
             plain[column.name] = None if number is None else places[key.column.table.name][number]
     if table.name == "events":
         rows_of_subject = places.get({"person": "people"}.get(row["subject"], f"{row['subject']}s"), {})
-        if "queue" in row["detail"]:
-            plain["detail"]["queue"] = places["queues"][row["detail"]["queue"]]
         plain["subject_id"] = rows_of_subject.get(row["subject_id"], row["subject_id"])
     if table.name == "release_parts":
         # Cards and manifests have their date.

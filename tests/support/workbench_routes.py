@@ -151,7 +151,6 @@ ROUTES = {
     ("GET", f"{REST}/{{project}}/releases/{{release}}"): Row("export", 404),
     ("GET", f"{REST}/{{project}}/export"): Row("export", 200),
     ("GET", f"{REST}/{{project}}/answers"): Row("export", 200),
-    ("POST", f"{REST}/{{project}}/priorities"): Row("manage project", 200, {"json": {"priorities": {"q1": 2.0}}}),
 }
 
 

@@ -233,15 +233,14 @@ class TeamMachine(RuleBasedStateMachine):
         if accepts or number == 0:
             self.write(work)
 
-    @rule(wanted=st.integers(1, 3), fewest=st.sampled_from([None, None, 1]), two_left=st.booleans())
-    def change_rules(self, wanted, fewest, two_left):
-        """Another number of people is asked, with or without stopping early; two responses are compared or not."""
+    @rule(wanted=st.integers(1, 3), two_left=st.booleans())
+    def change_rules(self, wanted, two_left):
+        """Another number of people is asked; two responses are compared or not."""
 
         def work(session, at):
             project = session.get_one(StoredProject, self.crew.project)
             now = settings_of(project)
-            rules = {"num_annotators": wanted, "fewest_annotators": fewest}
-            rules |= {"two_left": "drop" if two_left else "compare"}
+            rules = {"num_annotators": wanted, "two_left": "drop" if two_left else "compare"}
             changed = msgspec.structs.replace(now, rules=msgspec.structs.replace(now.rules, **rules))
             change_settings(session, project, changed, by=None, at=at)
 

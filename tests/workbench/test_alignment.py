@@ -4,7 +4,7 @@ from itertools import compress
 
 import msgspec
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
@@ -24,6 +24,7 @@ from steelyard.workbench.pipeline.alignment import (
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.disputes import letters_of
 from steelyard.workbench.pipeline.item_states import lock_item, move
+from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
 from steelyard.workbench.views.item_views import view_item
@@ -304,17 +305,18 @@ def test_people_who_could_not_judge_have_to_align(database):
 
 def test_an_item_without_disputes_passes_though_its_batch_fails(database):
     crew = Crew(database, responses="abc", num_items=2, gate="batch", delivery_share=1.0)
-    # The disputed item comes first.
-    database.write(
-        lambda session: session.execute(
-            update(StoredTask).where(StoredTask.item_id == crew.item(0).id).values(priority=1.0)
-        )
-    )
     first, second = crew.people["annotator"][:2]
+    disputed = {each.id for each in crew.tasks(item_id=crew.item(0).id)}
     for person in (first, second):
-        for _ in range(2):
-            assignment, task, _ = crew.take(person)
-            is_turned = person == first and task in {each.id for each in crew.tasks(item_id=crew.item(0).id)}
+        held = database.write(
+            lambda session, person=person: [
+                (each.id, each.task_id)
+                for each in next_assignments(session, crew.seat(session, person), number=2, at=crew.now())
+            ]
+        )
+        # The answer to the disputed item comes first.
+        for assignment, task in sorted(held, key=lambda each: each[1] not in disputed):
+            is_turned = person == first and task in disputed
             crew.submit(assignment, ranked("c>b>a" if is_turned else "a>b>c"))
     assert crew.item(0).state == "aligning"
     assert crew.item(1).state == "delivery review"

@@ -1,7 +1,6 @@
 """Other settings of a project under way: open items ask as many people as the rules say, and none waits for nothing."""
 
 import msgspec
-import pytest
 from sqlalchemy import select
 
 from steelyard.annotation.answers import TaskAnswer
@@ -42,7 +41,7 @@ def test_items_with_enough_answers_pass_when_fewer_are_wanted(database):
     assert crew.submit(held[0], in_order(held[2])).outcome == "too late"
     assert crew.take(third) is None
     (event,) = crew.events("other number of people asked")
-    assert event.detail == {"tasks": 3, "released": 1, "num_annotators": 2, "fewest_annotators": None}
+    assert event.detail == {"tasks": 3, "released": 1, "num_annotators": 2}
 
 
 def test_who_has_begun_keeps_the_place_when_fewer_are_wanted(database):
@@ -90,14 +89,6 @@ def test_the_sums_behind_figures_stay_those_of_a_recount(database):
     before = sums_of(database)
     database.write(recount)
     assert sums_of(database) == before
-
-
-@pytest.mark.parametrize("num_annotators", [1, 2])
-def test_stopping_early_is_turned_off_for_open_items_too(database, num_annotators):
-    crew = Crew(database, responses="abc", num_annotators=3, fewest_annotators=num_annotators, seed=1)
-    # Without a fit nothing is sure: whoever is left is asked.
-    change(crew, rules={"fewest_annotators": None})
-    assert [task.num_wanted for task in crew.tasks()] == [3]
 
 
 def test_a_rejected_item_without_what_the_new_kind_needs_gets_its_former_tasks(database):

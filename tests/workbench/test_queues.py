@@ -7,15 +7,12 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from steelyard.workbench.pipeline.external_priorities import set_priorities
 from steelyard.workbench.pipeline.queues import give_back, release, take_again
 from steelyard.workbench.pipeline.submissions import save_draft
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
-    StoredItem,
     StoredPerson,
-    StoredProject,
     StoredTask,
 )
 from workbench_people import NO_GOLD, NOON, answer, answer_all, make_project, send, take
@@ -248,27 +245,6 @@ def test_each_person_has_an_order_of_responses_that_stays(database):
     # 30 tasks of each person: all six orders occur but with a chance of 6 (5/6)^30 < 3 %, fixed by the seed.
     assert len(orders) == 12
     assert any(both[people[0]] != both[people[1]] for both in of_task.values())
-
-
-def test_tasks_of_a_higher_priority_come_first(database):
-    project, (ada, bob) = make_project(database, 60, num_people=2)
-    order = {"q57": 2.0, "q3": 1.0, "q59": 1.0}
-    database.write(
-        lambda session: set_priorities(session, session.get_one(StoredProject, project), order, by=ada, at=NOON)
-    )
-    for person in (ada, bob):
-        for _ in range(4):
-            ((number, shown),) = take(database, project, person)
-            send(database, number, answer(shown))
-    item_of = {task.id: task.item_id for task in rows(database, StoredTask)}
-    prompts = {item.id: item.prompt for item in rows(database, StoredItem)}
-    for person in (ada, bob):
-        taken = [
-            prompts[item_of[each.task_id]] for each in rows(database, StoredAssignment) if each.person_id == person
-        ]
-        assert taken[0] == "q57"
-        assert set(taken[1:3]) == {"q3", "q59"}
-        assert taken[3] not in order
 
 
 def test_a_person_gets_tasks_of_the_own_skills_alone(database):

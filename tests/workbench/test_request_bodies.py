@@ -108,14 +108,12 @@ def deep(text):
     [
         ("projects", f'{{"name": "R", "settings": {{"rules": {deep("")}}}}}'),
         ("projects", f'{{"name": "R", "settings": {{"rules": [{"[]," * 600_000}0]}}}}'),
-        ("projects/{project}/priorities", f'{{"priorities": {deep("")}}}'),
-        ("projects/{project}/priorities", f'{{"priorities": {{"a": {deep("1")}}}}}'),
-        ("projects/{project}/priorities", f"{{{'[],' * 2_000_000}}}"),
-        ("projects/{project}/priorities", json.dumps({"priorities": dict.fromkeys(map(str, range(600_000)), 1)})),
-        ("projects/{project}/priorities", f'{{"priorities": {{"a": {"9" * 2_000_000}}}}}'),
+        ("projects", f'{{"name": {deep("1")}}}'),
+        ("projects", f"{{{'[],' * 600_000}}}"),
+        ("projects", f'{{"name": "R", "settings": {{"seed": {"9" * 2_000_000}}}}}'),
         ("projects/{project}/releases", f'{{"name": {deep("")}}}'),
         ("projects/{project}/qualification/people/{person}", deep("")),
-        ("projects/{project}/priorities", '{"priorities": {"\ud800": 1}}'),
+        ("projects", '{"name": "\ud800"}'),
     ],
 )
 def test_a_bomb_is_refused_in_a_sentence(visit, path, body):

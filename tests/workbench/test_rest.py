@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.core.types import Case
-from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredTask
+from steelyard.workbench.storage.tables import StoredEvent, StoredItem
 from workbench_people import NOON, answer_all
 from workbench_site import case_lines
 
@@ -114,38 +114,9 @@ def test_answers_are_signed_by_pseudonyms_and_export_says_who_took_it(visit, adm
     ]
 
 
-def test_priorities_order_the_tasks(visit, admin):
-    path = f"{PROJECTS}/{visit.site.project}/priorities"
-    assert admin.post(path, json={"priorities": {"q4": 1.5, "unknown": 2}}).json() == {
-        "num_tasks": 1,
-        "num_by_chance": 0,
-        "num_unknown": 1,
-    }
-    with visit.database.reading() as session:
-        rows = session.execute(select(StoredItem.prompt, StoredTask.priority).join(StoredTask)).all()
-    assert {prompt: priority for prompt, priority in rows if priority} == {"q4": 1.5}
-    for body in ('{"priorities": {"q4": NaN}}', '{"priorities": {"q4": 1e999}}', '{"priorities": {}}'):
-        assert admin.post(path, content=body, headers={"content-type": "application/json"}).status_code == 422
-
-
-def test_an_order_of_a_hundred_thousand_prompts_fits_a_request(admin, visit):
-    path = f"{PROJECTS}/{visit.site.project}/priorities"
-    most = {"q4": 2.0} | {f"{number:0136d}": number / 7 for number in range(99_999)}
-    body = json.dumps({"priorities": most}).encode()
-    assert 15 * 2**20 < len(body) < 16 * 2**20
+def test_a_body_without_its_kind_is_refused(admin):
     # As curl sends it by itself, a body is no JSON.
-    assert "send Content-Type: application/json" in admin.post(path, content=body).json()["error"]
-    kind = {"content-type": "application/json"}
-    ordered = admin.post(path, content=body, headers=kind)
-    assert ordered.status_code == 200, ordered.text
-    assert ordered.json()["num_unknown"] == 99_999
-    refused = admin.post(path, content=body + b" " * 2**20, headers=kind)
-    assert (refused.status_code, refused.json()["error"]) == (
-        413, "the request is larger than 16 MiB: send the prompts in several requests"
-    )  # fmt: skip
-    assert "at most 100000 items" in admin.post(path, json={"priorities": most | {"q": 1}}).json()["error"]
-    described = admin.get("/api/openapi.json").json()["paths"]["/api/v1/projects/{project}/priorities"]["post"]
-    assert described["responses"]["413"]["description"].startswith("The request is larger than 16 MiB")
+    assert "send Content-Type: application/json" in admin.post(PROJECTS, content=b'{"name": "R"}').json()["error"]
 
 
 def test_unknown_addresses_and_methods_are_answered_as_data(admin):

@@ -5,7 +5,7 @@ from itertools import chain
 from threading import Barrier, Thread
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
@@ -209,13 +209,6 @@ def test_the_answer_of_a_rejected_item_checks_nobody_any_more(database):
     database.write(make_gold)
     deciding(crew, REJECTED, "delivery")
     assert [(each.is_retired, each.is_open) for each in crew.tasks(is_gold=True)] == [(True, False)]
-
-
-def test_a_new_round_has_the_priority_of_the_one_before(database):
-    crew = annotated(database, delivery_share=1.0)
-    database.write(lambda session: session.execute(update(StoredTask).values(priority=2.5)))
-    deciding(crew, REJECTED, "delivery")
-    assert {task.priority for task in crew.tasks(round=2)} == {2.5}
 
 
 def test_of_two_reviewers_at_once_one_wins_and_the_other_is_told(database):

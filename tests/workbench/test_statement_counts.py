@@ -12,7 +12,6 @@ from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.hard_items import disagreement_figures
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.case_export import export_cases
-from steelyard.workbench.pipeline.external_priorities import set_priorities
 from steelyard.workbench.pipeline.item_assessments import assess_items
 from steelyard.workbench.pipeline.item_states import move
 from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
@@ -36,9 +35,6 @@ READERS = {
     "export": lambda session, project, items: list(export_cases(session, project, evidence="both")),
     "items": lambda session, project, items: item_page(session, project.id, ItemSelection()),
     "answers": lambda session, project, items: answer_page(session, project.id),
-    "priorities": lambda session, project, items: set_priorities(
-        session, project, {f"q{number}": float(number) for number in range(len(items))}, by=1, at=NOON
-    ),
 }
 
 

@@ -98,10 +98,6 @@ class PipelineRules(Config, frozen=True):
 
     num_annotators: int = 2
     """People who annotate each task, none seeing the others' answers."""
-    fewest_annotators: int | None = None
-    """People after whom no more are asked where the order is sure enough; empty: always all of num_annotators."""
-    sure_enough: float = 0.95
-    """The probability of a right order, on average over the pairs of a task, from which no more people are asked."""
     least_agreement: float = 0.9
     """The share of pairs on which they must agree for an item to pass the gate."""
     gate: GateUnit = "item"
@@ -130,11 +126,6 @@ class PipelineRules(Config, frozen=True):
         if not 1 <= self.num_annotators <= _MOST_ANNOTATORS:
             allowed = f"1 to {_MOST_ANNOTATORS}"
             raise ConfigError(f"{self.num_annotators} people", where="num_annotators", allowed=allowed)
-        if self.fewest_annotators is not None and not 1 <= self.fewest_annotators <= self.num_annotators:
-            allowed = f"1 to num_annotators, {self.num_annotators}"
-            raise ConfigError(f"{self.fewest_annotators} people", where="fewest_annotators", allowed=allowed)
-        if not 0.5 < self.sure_enough < 1:
-            raise ConfigError(f"{self.sure_enough}", where="sure_enough", allowed="above 0.5 and below 1")
         if not 0 < self.lock_minutes <= _LONGEST_LOCK:
             allowed = f"more than 0, at most {_LONGEST_LOCK} (a week)"
             raise ConfigError(f"{self.lock_minutes} minutes", where="lock_minutes", allowed=allowed)
@@ -142,13 +133,6 @@ class PipelineRules(Config, frozen=True):
 
 WITHOUT_REVIEW: JsonObject = {"delivery_share": 0.0, "operations_share": 0.0, "validation": False}
 """Rules of a team without reviewers: an item is finished once its annotators agree, at the gate or in alignment."""
-
-
-def annotators_at_first(rules: PipelineRules, *, is_calibration: bool) -> int:
-    """Return how many people a task asks at first: all of them for a calibration item, by which people are known."""
-    if rules.fewest_annotators is None or is_calibration:
-        return rules.num_annotators
-    return rules.fewest_annotators
 
 
 class ItemStep(NamedTuple):

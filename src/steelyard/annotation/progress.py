@@ -3,9 +3,8 @@
 Three things are uncertain, and each is drawn from what the project has shown so far:
 
 - **answers to come**: those that open tasks still ask for, a little more for tasks that retire when people take
-  responses out, those of further people where a task asks for few at first, and whole new rounds for items that will be
-  rejected. How many further people a task asks is drawn from those that earlier ones came to ask. The share of
-  rejections is drawn from its Beta distribution (Jeffreys' prior), because a handful of decisions says little about it.
+  responses out, and whole new rounds for items that will be rejected. The share of rejections is drawn from its Beta
+  distribution (Jeffreys' prior), because a handful of decisions says little about it.
 - **answers a day**: the mean of the last days with Student's t for its error, each future day with the deviation of the
   past ones. Days of the week on which nobody works are known once they were seen: before the first
   weekend, half of the draws have it free. From two weeks on each day of the week has its own level.
@@ -15,7 +14,7 @@ Three things are uncertain, and each is drawn from what the project has shown so
 Not in the interval: a team that grows or shrinks, a batch that is rejected whole, reviewers who fall behind.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,17 +50,6 @@ class WorkDone(NamedTuple):
     first_weekday: int = 0
 
 
-class FurtherPeople(NamedTuple):
-    """Tasks that ask for few people at first, by how many they ask: those under way, and those of earlier rounds.
-
-    ``most``: the people that a task may come to ask.
-    """
-
-    under_way: Mapping[int, int]
-    before: Mapping[int, float]
-    most: int
-
-
 class WorkLeft(NamedTuple):
     """What is left, and what the project has shown of its own waste.
 
@@ -69,7 +57,6 @@ class WorkLeft(NamedTuple):
     ``answers_a_round``: those that an item takes in one round. ``waste``: all answers over those of tasks that remain.
     ``num_accepted`` and ``num_rejected``: rounds of items that reviews decided on. ``waits`` and ``waiting`` are
     of the items that came to the gate lately: days to the end of those that finished, and days so far of the others.
-    ``further``: null where a task asks for all its people at once.
     """
 
     num_answers: int
@@ -80,7 +67,6 @@ class WorkLeft(NamedTuple):
     num_rejected: int
     waits: Sequence[float]
     waiting: Sequence[float] = ()
-    further: FurtherPeople | None = None
 
 
 class WorkPrice(NamedTuple):
@@ -126,7 +112,7 @@ def forecast(done: WorkDone, left: WorkLeft, price: WorkPrice, *, seed: int = 0)
     weekday = (done.first_weekday + max(0, len(done.answers) - _MOST_DAYS)) % 7
     pace = _pace(answers, weekday, random)
     tail = _Tail(_wait_sampler(left), pace.mean / max(left.answers_a_round, 1.0), left.num_items)
-    of_tasks = (left.num_answers + _further_answers(left.further, random)) * left.waste
+    of_tasks = left.num_answers * left.waste
     to_come = of_tasks + left.answers_a_round * _new_rounds(left.num_items, rejected, random)
     # New rounds of the last items come after everybody else is done: they are part of the wait.
     early = max(0, left.num_items - tail.num_items)
@@ -157,24 +143,6 @@ class _Pace(NamedTuple):
     deviation: float
     freedom: int
     levels: Floats
-
-
-def _further_answers(further: FurtherPeople | None, random: np.random.Generator) -> Floats:
-    """Draw the answers that tasks under way will ask for beyond those that they ask for now.
-
-    The shares of earlier tasks by the people whom they came to ask are drawn from their Dirichlet distribution, with a
-    prior of one task in all: a handful of earlier tasks says little.
-    """
-    answers = np.zeros(_NUM_DRAWS)
-    if further is None:
-        return answers
-    for people, number in sorted(further.under_way.items()):
-        ends = np.arange(people, further.most + 1)
-        if len(ends) > 1:
-            before = np.array([further.before.get(int(end), 0.0) for end in ends])
-            shares = random.dirichlet(before + 1 / len(ends), _NUM_DRAWS)
-            answers += random.multinomial(number, shares) @ (ends - people)
-    return answers
 
 
 def _new_rounds(num_items: int, rejected: Floats, random: np.random.Generator) -> Floats:

@@ -46,16 +46,14 @@ def item_strengths(
     num_items: int,
     width: int,
     start: ItemStrengths | None = None,
-    prior: Floats | None = None,
     most_steps: int = _MOST_STEPS,
 ) -> ItemStrengths:
     """Return the strengths of items, given the raters: Newton steps for all items together.
 
-    ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices;
-    ``prior`` (item, response) the means of the strengths before any answer, 0 by default.
+    ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices.
     An item with ten answers takes a few milliseconds.
     """
-    views = Views(choices, raters, num_items, width, start, prior=prior)
+    views = Views(choices, raters, num_items, width, start)
     views.converge(raters, most_steps=most_steps)
     return views.items
 
@@ -75,8 +73,6 @@ class Views:
         num_items: int,
         width: int,
         start: ItemStrengths | None,
-        *,
-        prior: Floats | None = None,
     ) -> None:
         self.choices, self.num_raters = [block for block in choices if len(block.item)], len(raters.tie)
         # Without taste all raters have one view of an item: that of the item.
@@ -84,8 +80,7 @@ class Views:
         codes = [block.item * self.num_raters + by_rater * block.rater for block in self.choices]
         keys = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
         self.item, self.view = keys // self.num_raters, [np.searchsorted(keys, code) for code in codes]
-        self._prior = np.zeros((num_items, width)) if prior is None else prior
-        self.items = ItemStrengths(self._prior, np.tile(np.eye(width), (num_items, 1, 1)))
+        self.items = ItemStrengths(np.zeros((num_items, width)), np.tile(np.eye(width), (num_items, 1, 1)))
         # Where steps begin at nothing they go to the mode first: from there the average is a short way.
         self.is_near = start is not None
         self.items = start or self.items
@@ -110,7 +105,7 @@ class Views:
         shrink = np.linalg.inv(np.eye(width) + raters.taste * curvature) if raters.taste else self._whole
         precision = np.tile(np.eye(width), (num_items, 1, 1))
         np.add.at(precision, self.item, curvature @ shrink)
-        shift = self._prior.copy()
+        shift = np.zeros_like(self.items.mean)
         pull = (curvature @ self.mean[..., None])[..., 0] + gradient
         np.add.at(shift, self.item, (shrink.transpose(0, 2, 1) @ pull[..., None])[..., 0])
         covariance = np.asarray(np.linalg.inv(precision), np.float64)
@@ -189,26 +184,3 @@ def _cubature(size: int) -> tuple[Floats, Floats, Floats]:
     nodes = np.array(list(product(node, repeat=size - 1)), np.float64)
     weights = np.array([np.prod(each) for each in product(weight / weight.sum(), repeat=size - 1)], np.float64)
     return basis, nodes, weights
-
-
-class PairBelief(NamedTuple):
-    """For every two responses of an item, in the order of `numpy.triu_indices`: difference and standard deviation."""
-
-    difference: Floats
-    deviation: Floats
-
-    @property
-    def first_is_better(self) -> Floats:
-        """The probability that the first of each two is the better one, (item, pair)."""
-        from scipy.special import ndtr
-
-        return ndtr(self.difference / np.maximum(self.deviation, 1e-12))
-
-
-def pair_beliefs(items: ItemStrengths) -> PairBelief:
-    """Return the beliefs on every two responses of each item, (item, pair)."""
-    first, second = np.triu_indices(items.mean.shape[1], 1)
-    variance = np.diagonal(items.covariance, axis1=1, axis2=2)
-    mixed = items.covariance[:, first, second]
-    spread = variance[:, first] + variance[:, second] - 2 * mixed
-    return PairBelief(items.mean[:, first] - items.mean[:, second], np.sqrt(np.maximum(spread, 0.0)))

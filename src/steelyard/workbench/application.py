@@ -55,7 +55,7 @@ _ROUTERS = (
     rest.description,
     review.router,
 )
-_REQUESTS = (rest.ProjectRequest, rest.PrioritiesRequest, releases.ReleaseRequest, manage_qualification.DecisionRequest)
+_REQUESTS = (rest.ProjectRequest, releases.ReleaseRequest, manage_qualification.DecisionRequest)
 """What programs send as JSON."""
 _POLICY = (
     b"default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; "

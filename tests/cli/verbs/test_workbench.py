@@ -222,7 +222,6 @@ def test_the_commands_of_the_how_to_exist(name):
         "serve",
         "add-person",
         "import",
-        "queue",
         "qualification",
         "export",
         "records",

@@ -19,7 +19,6 @@ from steelyard.cli.verbs.workbench_data import (
     write_paper,
 )
 from steelyard.cli.verbs.workbench_exchange import read_answers, write_tasks
-from steelyard.cli.verbs.workbench_queue import order_items
 from steelyard.cli.verbs.workbench_records import write_records
 from steelyard.cli.verbs.workbench_releases import list_releases, release_items
 from steelyard.core.config import parse_settings, resolve_config
@@ -274,7 +273,6 @@ WORKBENCH = VerbGroup(
         FunctionVerb("serve", _serve),
         FunctionVerb("add-person", _add_person),
         FunctionVerb("import", import_cases_of_file, ("steelyard.workbench.pipeline.projects", "ProjectSettings")),
-        FunctionVerb("queue", order_items),
         FunctionVerb("qualification", import_qualification_cases),
         FunctionVerb("export", export_items),
         FunctionVerb("records", write_records),

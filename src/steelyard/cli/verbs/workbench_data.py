@@ -16,7 +16,6 @@ from steelyard.core.text import number_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from steelyard.workbench.pipeline.task_ordering import QueuePlan
     from steelyard.workbench.storage.database import Database
     from steelyard.workbench.storage.tables import StoredProject
 
@@ -31,16 +30,7 @@ DatabaseAddress = Annotated[
     ),
 ]
 ProjectName = Annotated[str, typer.Option("--project", help="The name of the project.")]
-QueueScores = Annotated[
-    list[Path] | None,
-    typer.Option("--scores", help="Scores of a reward model (steelyard score) to order the items by; may be repeated."),
-]
-QueueJudged = Annotated[
-    list[Path] | None,
-    typer.Option("--judged", help="A case file with verdicts of models to order the items by; may be repeated."),
-]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that holds something else.")]
-RandomShare = Annotated[float, typer.Option("--random-share", help="The share of items that come by chance.")]
 
 
 def import_cases_of_file(
@@ -58,31 +48,22 @@ def import_cases_of_file(
             "--without-review", help="A new project needs no reviewers: items on which people agree are done."
         ),
     ] = False,
-    scores: QueueScores = None,
-    judged: QueueJudged = None,
-    random_share: RandomShare = 0.2,
 ) -> None:
     """Make tasks of a case file: all of it as one batch, or nothing where a line is wrong.
 
-    A project that is not there yet is made, with the settings of `--set`. With `--scores` or `--judged` people get
-    those items first on which models and judges are unsure or disagree, and a share of the items by chance.
+    A project that is not there yet is made, with the settings of `--set`. People get the items in the order of the
+    file.
 
     Example: `steelyard workbench import sampled.jsonl --project bench --set rules.num_annotators=3`
 
     Example: `steelyard workbench import cases.jsonl --project bench --without-review`
 
-    Example: `steelyard workbench import cases.jsonl --project bench --scores scored/scores.jsonl --judged judged.jsonl`
     """
     from steelyard.annotation.pipeline import WITHOUT_REVIEW
     from steelyard.io.cases import read_cases
     from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
-    from steelyard.workbench.pipeline.queue_sources import key_of, read_committee
-    from steelyard.workbench.pipeline.task_ordering import check_share, plan_queue, store_queue
 
     read = list(read_cases(cases))
-    check_share(random_share)
-    known = {key_of(case): case for case in read}
-    committee = read_committee(scores or (), judged or (), known, is_complete=True)
     opened = open_workbench(database, is_made=True)
     values = merge_settings({"rules": WITHOUT_REVIEW} if is_unreviewed else {}, parse_settings(settings or ()))
     chosen = resolve_config(ProjectSettings, values, where="--set")
@@ -98,16 +79,11 @@ def import_cases_of_file(
         stored = stored or add_project(session, project, chosen, by=None, at=at)
         name = batch or cases.stem
         made = import_cases(session, stored, read, batch=name, by=None, at=at)
-        queue = ""
-        if committee:
-            plan = plan_queue(session, stored, committee, random_share=random_share, batch=name)
-            store_queue(session, stored, plan, by=None, at=at)
-            queue = f"\n  ordered by {listed_members(plan)}; {number_of(plan.num_random, 'item')} by chance"
         skipped = f"; {number_of(made.num_skipped, 'case')} left out" if made.num_skipped else ""
         items, tasks = number_of(made.num_items, "item"), number_of(made.num_tasks, "task")
-        return f"{items} with {tasks} in project {project}{skipped}.{queue}"
+        return f"{items} with {tasks} in project {project}{skipped}."
 
-    print_lines(opened.write(work).split("\n"))
+    print_lines([opened.write(work)])
 
 
 def import_qualification_cases(
@@ -262,11 +238,6 @@ def write_paper(
         write_text(out / name, text)
     simulated = " The people are simulated, as the paragraph says." if made.is_simulated else ""
     print_lines([f"{out} has {', '.join(sorted(pages))}.{simulated}"])
-
-
-def listed_members(plan: "QueuePlan") -> str:
-    """Return the names of the models and judges of a queue."""
-    return ", ".join(source.name for source in plan.sources)
 
 
 def open_workbench(address: str, *, is_made: bool = False) -> "Database":

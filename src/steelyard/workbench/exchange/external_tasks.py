@@ -111,7 +111,7 @@ def tasks_of_project(session: Session, project: StoredProject, tool: str, *, see
         select(StoredTask, StoredItem)
         .join(StoredItem, StoredTask.item_id == StoredItem.id)
         .where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False), StoredTask.is_open.is_(True))
-        .order_by(StoredTask.priority.desc(), StoredTask.id)
+        .order_by(StoredTask.id)
     )
     tasks: list[ExternalTask] = []
     for task, item in rows:

@@ -21,7 +21,6 @@ from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.figures.agreement_clusters import agreement_effects, task_numbers
 from steelyard.workbench.figures.dashboards import review_counts, week_of, week_start
 from steelyard.workbench.figures.label_coincidences import AnswerSample, several_coincidences
-from steelyard.workbench.figures.queue_figures import QueueFigures, queue_figures
 from steelyard.workbench.storage.figure_tables import (
     StoredGateResult,
     StoredPairAgreement,
@@ -60,7 +59,6 @@ class ShareRow(Record, frozen=True, kw_only=True, omit_defaults=False):
 class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Agreement in all, by category, person and pair of people; the gate and the reviews by layer, person and week.
 
-    With a ``queue`` the items are not a random sample: it has the agreement over those that came by chance.
     ``alpha_sample``: what alpha stands on where it is not all answers, in large projects with three answers a task.
     """
 
@@ -75,7 +73,6 @@ class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     rejected_layers: tuple[ShareRow, ...]
     rejected_people: tuple[ShareRow, ...]
     rejected_weeks: tuple[ShareRow, ...]
-    queue: QueueFigures | None
 
 
 def agreement_figures(session: Session, project: StoredProject) -> AgreementFigures:
@@ -131,7 +128,6 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
             (names.get(person, ""), number, total) for person, number, total in _decisions(reviews, 1)
         ),
         rejected_weeks=_shares(_decisions(reviews, 2), are_weeks=True),
-        queue=queue_figures(session, project.id),
     )
 
 

@@ -11,16 +11,14 @@ from sqlalchemy import BigInteger, Integer, cast, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import LAYERS, ItemState
-from steelyard.annotation.progress import FurtherPeople, ProjectForecast, WorkDone, WorkLeft, WorkPrice, forecast
+from steelyard.annotation.progress import ProjectForecast, WorkDone, WorkLeft, WorkPrice, forecast
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
-from steelyard.workbench.figures.queue_figures import QueueFigures, queue_figures
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
-from steelyard.workbench.pipeline.projects import CALIBRATION_SHARE, settings_of
+from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.settling_times import settling_hours
-from steelyard.workbench.pipeline.stopping_notes import saved_answers
 from steelyard.workbench.pipeline.stranded import StrandedWork, stranded_work
 from steelyard.workbench.pipeline.tallies import DAY
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
@@ -100,10 +98,8 @@ class RoundCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
 class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The progress of a project. ``answers_left``: those that open tasks ask for. ``pace``: answers a day of a person.
 
-    ``answers_saved``: those that ``stopped_rounds`` of items did not ask for, being sure enough (`stopping_rule`).
     ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
     ``stranded``: work that waits for nobody; ``waiting``: for people. ``discards``: responses that people took out.
-    ``queue``: null where items come in the order of their import.
     """
 
     at: float
@@ -115,15 +111,12 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     pace: Estimate
     answers: int
     answers_left: int
-    stopped_rounds: int
-    answers_saved: int
     rounds: RoundCounts
     discards: DiscardCounts
     forecast: ProjectForecast
     forecast_at: float
     stranded: tuple[StrandedWork, ...]
     waiting: tuple[WaitingWork, ...]
-    queue: QueueFigures | None
 
 
 def progress_figures(session: Session, project: StoredProject, *, at: float) -> ProgressFigures:
@@ -131,7 +124,6 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
     groups = _item_groups(session, project.id)
     days, people = _days(session, project.id), _people(session, project.id)
     rounds, left = _rounds(session, project.id), _answers_left(session, project.id)
-    saved = saved_answers(session, project.id)
     total = _counted("", groups)
     forecast_at = (at // DAY) * DAY
     to_come = _left(session, project, rounds, left, items=total, at=forecast_at)
@@ -145,15 +137,12 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         pace=_pace(session, project.id),
         answers=sum(day.answers for day in days),
         answers_left=left,
-        stopped_rounds=saved.num_rounds,
-        answers_saved=saved.num_answers,
         rounds=rounds,
         discards=discard_counts(session, project.id),
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
         stranded=stranded_work(session, project),
         waiting=waiting_work(session, project.id),
-        queue=queue_figures(session, project.id),
     )
 
 
@@ -316,28 +305,7 @@ def _left(
         num_rejected=_num_sent_back(session, project.id),
         waits=finished,
         waiting=waiting,
-        further=_further(session, project),
     )
-
-
-def _further(session: Session, project: StoredProject) -> FurtherPeople | None:
-    """Return how many people tasks ask for so far; null where they ask for all at once."""
-    rules = settings_of(project).rules
-    if rules.fewest_annotators is None:
-        return None
-    is_under_way = StoredItem.state == "annotating"
-    rows = session.execute(
-        select(is_under_way, StoredTask.num_wanted, func.count())
-        .join(StoredItem, (StoredTask.item_id == StoredItem.id) & (StoredTask.round == StoredItem.round))
-        .where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False), StoredTask.is_retired.is_(False))
-        .group_by(is_under_way, StoredTask.num_wanted)
-    ).all()
-    under_way = {people: number for is_open, people, number in rows if is_open}
-    before = {people: float(number) for is_open, people, number in rows if not is_open}
-    # Items of the calibration ask everybody from the start, whatever is known.
-    calibration = CALIBRATION_SHARE * sum(before.values())
-    before[rules.num_annotators] = max(0.0, before.get(rules.num_annotators, 0.0) - calibration)
-    return FurtherPeople(under_way, before, rules.num_annotators)
 
 
 def _forecast(project: StoredProject, days: Sequence[DayCounts], left: WorkLeft, *, at: float) -> ProjectForecast:

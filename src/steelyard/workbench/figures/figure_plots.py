@@ -11,7 +11,6 @@ from steelyard.workbench.figures.agreement_figures import AgreementFigures
 from steelyard.workbench.figures.dashboards import ProgressFigures
 from steelyard.workbench.figures.people_figures import PeopleFigures
 from steelyard.workbench.figures.plots import DayColumn, PlotPart, ValueDot, day_columns, dots, stacked_bar
-from steelyard.workbench.figures.queue_figures import QueueFigures
 from steelyard.workbench.pipeline.question_words import category_name
 
 _MOST_COLUMNS = 120
@@ -41,12 +40,11 @@ class StateMark(NamedTuple):
 
 
 class ProgressPlots(NamedTuple):
-    """The plots of the page of progress, and the legend of the states. ``queue`` is empty without a queue."""
+    """The plots of the page of progress, and the legend of the states."""
 
     states: Markup
     legend: tuple[StateMark, ...]
     days: Markup
-    queue: Markup
 
 
 def progress_plots(figures: ProgressFigures, words: Mapping[str, str]) -> ProgressPlots:
@@ -72,27 +70,6 @@ def progress_plots(figures: ProgressFigures, words: Mapping[str, str]) -> Progre
         stacked_bar(words["progress_by_state"], parts),
         marks,
         day_columns(words["progress_by_day"], columns, up=words["progress_answers"], across=words["day_utc"]),
-        Markup("") if figures.queue is None else _queue_plot(figures.queue, words),
-    )
-
-
-def _queue_plot(figures: QueueFigures, words: Mapping[str, str]) -> Markup:
-    """Return the items of each decile of priority: annotated by priority and by chance, and waiting."""
-    return day_columns(
-        words["queue"],
-        [
-            DayColumn(
-                str(each.decile or words["queue_unknown"]),
-                [
-                    PlotPart(each.annotated - each.by_chance_annotated, words["queue_by_priority_annotated"], "tone-1"),
-                    PlotPart(each.by_chance_annotated, words["queue_by_chance_annotated"], "tone-2"),
-                    PlotPart(each.items - each.annotated, words["queue_waiting"], "tone-4"),
-                ],
-            )
-            for each in figures.deciles
-        ],
-        up=words["all_items"],
-        across=words["queue_decile_axis"],
     )
 
 

@@ -17,8 +17,6 @@ from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.types import Case, JsonObject
 from steelyard.workbench.pipeline.disputes import letters_of, settling_order
 from steelyard.workbench.pipeline.projects import case_of
-from steelyard.workbench.pipeline.stopping_notes import stopping_notes
-from steelyard.workbench.storage.queue_tables import queue_notes
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -77,12 +75,8 @@ def export_cases(session: Session, project: StoredProject, *, evidence: Evidence
     )
     while items := session.scalars(finished.where(StoredItem.id > after)).all():
         answers = _answers_of(session, items)
-        queues, stops = queue_notes(session, items), stopping_notes(session, items)
         for item in items:
-            notes = {"queue": queues.get(item.id), "stopping": stops.get(item.id)}
             meta = {"agreement": item.agreement, "discarded": list(item.discarded), "evidence": evidence}
-            # Whoever counts over the cases must know which of them are a random sample.
-            meta |= {name: note for name, note in notes.items() if note is not None}
             case = _with_evidence(item, answers.get(item.id, []), evidence, meta)
             if case is not None:
                 yield case

@@ -13,13 +13,12 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.iteration import batched
 from steelyard.core.types import JsonObject
 from steelyard.workbench.pipeline.departures import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.gate_agreement import UnitCounts
-from steelyard.workbench.pipeline.projects import ProjectSettings, people_at_first, settings_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.pipeline.submissions import pass_gate
 from steelyard.workbench.storage.audit_log import Deed, record
@@ -39,7 +38,7 @@ def change_settings(
     was, project.settings = project.settings, msgspec.to_builtins(settings)
     record(session, Deed(_CHANGED, "project", project.id, by, {"was": was, "now": project.settings}), at=at)
     session.flush()
-    if _numbers(settings.rules) != _numbers(before.rules):
+    if settings.rules.num_annotators != before.rules.num_annotators:
         _ask_as_many(session, project, settings, by=by, at=at)
 
 
@@ -55,10 +54,6 @@ def reasons_so_far(session: Session, project: StoredProject) -> frozenset[str]:
     return frozenset(settings_of(project).discard_reasons) | frozenset(former)
 
 
-def _numbers(rules: PipelineRules) -> tuple[int, int | None]:
-    return rules.num_annotators, rules.fewest_annotators
-
-
 def _ask_as_many(
     session: Session, project: StoredProject, settings: ProjectSettings, *, by: int | None, at: float
 ) -> None:
@@ -70,7 +65,7 @@ def _ask_as_many(
         items = _locked_items(session, numbers)
         changed: set[int] = set()
         for task, held in _open_tasks(session, items):
-            wanted = _wanted(task, items[task.item_id], settings)
+            wanted = max(settings.rules.num_annotators, task.num_answered)
             if wanted != task.num_wanted:
                 num_released += _ask(session, task, held, wanted)
                 num_tasks += 1
@@ -80,12 +75,8 @@ def _ask_as_many(
             remove_discarded(session, items[item], settings, person=by, at=at)
             pass_gate(session, items[item], settings, at=at, units=units)
         pass_on_abandoned(session, [item for number, item in items.items() if number in changed], at=at)
-    detail: JsonObject = {"tasks": num_tasks, "released": num_released, **_as_json(settings.rules)}
+    detail: JsonObject = {"tasks": num_tasks, "released": num_released, "num_annotators": settings.rules.num_annotators}
     record(session, Deed("other number of people asked", "project", project.id, by, detail), at=at)
-
-
-def _as_json(rules: PipelineRules) -> JsonObject:
-    return {"num_annotators": rules.num_annotators, "fewest_annotators": rules.fewest_annotators}
 
 
 def _locked_items(session: Session, numbers: Sequence[int]) -> dict[int, StoredItem]:
@@ -113,15 +104,6 @@ def _open_tasks(session: Session, items: dict[int, StoredItem]) -> list[tuple[St
     for row in sorted(session.scalars(rows), key=lambda each: (each.draft is None, each.assigned_at, each.id)):
         held[row.task_id].append(row)
     return [(task, held[task.id]) for task in present]
-
-
-def _wanted(task: StoredTask, item: StoredItem, settings: ProjectSettings) -> int:
-    """Return how many people a task asks under other settings: never fewer than have answered it.
-
-    A task that asked further people because its order was not sure keeps them, up to the number of all.
-    """
-    fewest, most = people_at_first(item, settings), settings.rules.num_annotators
-    return max(min(max(task.num_wanted, fewest), most), task.num_answered)
 
 
 def _ask(session: Session, task: StoredTask, held: Sequence[StoredAssignment], wanted: int) -> int:

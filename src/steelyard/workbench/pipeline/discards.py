@@ -130,7 +130,6 @@ def _add_tasks(
             responses=list(task),
             category=item.category,
             num_wanted=former.num_wanted,
-            priority=former.priority,
         )
         for number, task in enumerate(added, start=(last or 0) + 1)
     )

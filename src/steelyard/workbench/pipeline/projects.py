@@ -8,14 +8,13 @@ import msgspec
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.pipeline import LAYERS, PipelineRules, annotators_at_first
+from steelyard.annotation.pipeline import LAYERS, PipelineRules
 from steelyard.annotation.qualification import QualificationRules
 from steelyard.annotation.review import draw_for_review
 from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_of
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
-from steelyard.core.numerics import generator
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
@@ -34,7 +33,6 @@ _BLOCK = 500
 _HIGHEST_PRICE = 1e9
 _LONGEST = {"prompt": 500, "language": 40, "category": 200, "batch": 200}
 """The characters that columns of `StoredItem` hold: SQLite would take more, and could not move to PostgreSQL."""
-CALIBRATION_SHARE = 0.1
 """The share of items that all people answer, however sure their order is: by them raters are known."""
 GOLD_ANSWERS = 10**9
 """The number of answers to a task whose answer is known: everybody may get it."""
@@ -179,7 +177,6 @@ def plan_tasks(
     if planned is None:
         return []
     kind, design = planned
-    num_wanted = people_at_first(item, settings)
     return [
         StoredTask(
             project_id=item.project_id,
@@ -189,16 +186,10 @@ def plan_tasks(
             kind=kind.name,
             responses=list(responses),
             category=item.category,
-            num_wanted=num_wanted,
+            num_wanted=settings.rules.num_annotators,
         )
         for number, responses in enumerate(design, start=first_number)
     ]
-
-
-def people_at_first(item: StoredItem, settings: ProjectSettings) -> int:
-    """Return how many people each task of an item asks at first."""
-    luck = generator(settings.seed, "calibration", item.prompt, item.language).random()
-    return annotators_at_first(settings.rules, is_calibration=luck < CALIBRATION_SHARE)
 
 
 def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | None:

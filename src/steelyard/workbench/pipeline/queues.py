@@ -236,7 +236,7 @@ def _take_expired(session: Session, seat: Seat, at: float) -> StoredAssignment |
 
 
 def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bool) -> Sequence[Row]:
-    """Return free tasks that the person has not had, those of the highest priority begun at a random one.
+    """Return free tasks that the person has not had, in the order of the import and from a random one on.
 
     Each row has the ``id`` of the task and ``unseen``: the assignment of it that the person gave back unseen, or null.
     With ``avoids_items`` no task of an item that the person has had another task of.
@@ -246,10 +246,9 @@ def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bo
     statement = _free_tasks(is_gold, avoids_items, has_skills=bool(skills), has_closed=bool(closed), rework=rework)
     categories = ({"skills": skills} if skills else {}) | ({"closed": closed} if closed else {})
     rows = session.execute(statement, _parameters(seat) | categories).all()
-    # Tasks of one priority are equally good: people who ask at once try different ones first.
-    best = [row for row in rows if row.priority == rows[0].priority]
-    start = random.randrange(len(best)) if best else 0
-    return [*best[start:], *best[:start], *rows[len(best) :]]
+    # They are equally good: people who ask at once try different ones first.
+    start = random.randrange(len(rows)) if rows else 0
+    return [*rows[start:], *rows[:start]]
 
 
 def _closed(session: Session, seat: Seat) -> list[str]:
@@ -268,7 +267,7 @@ def _free_tasks(
     has_closed: bool,
     rework: str,
 ) -> Select:
-    """Return the statement for free tasks of a seat, best first."""
+    """Return the statement for free tasks of a seat, the earliest first."""
     free: list[ColumnElement[bool]] = [
         StoredTask.project_id == bindparam("project"),
         StoredTask.is_gold.is_(is_gold),
@@ -286,9 +285,9 @@ def _free_tasks(
         StoredAssignment.task_id == StoredTask.id, StoredAssignment.person_id == bindparam("person")
     )
     return (
-        select(StoredTask.id, StoredTask.priority, unseen.scalar_subquery().label("unseen"))
+        select(StoredTask.id, unseen.scalar_subquery().label("unseen"))
         .where(*free, ~had)
-        .order_by(StoredTask.priority.desc(), StoredTask.id)
+        .order_by(StoredTask.id)
         .limit(_CANDIDATES)
     )
 

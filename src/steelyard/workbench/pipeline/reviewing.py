@@ -21,7 +21,6 @@ from steelyard.workbench.pipeline.projects import (
     case_of,
     draw_reviews,
     item_name,
-    people_at_first,
     plan_tasks,
     settings_of,
 )
@@ -185,14 +184,10 @@ def _begin_round(
     for start in range(0, len(items), _BLOCK):
         block = items[start : start + _BLOCK]
         numbers = [item.id for item in block]
-        of_items = select(StoredTask.item_id, func.max(StoredTask.priority)).where(StoredTask.item_id.in_(numbers))
-        priorities = {item: priority for item, priority in session.execute(of_items.group_by(StoredTask.item_id))}  # noqa: C416
         for item in block:
             move(session, item, "rejected", person=person, at=at, reason=verdict.reason)
             item.agreement = None
             tasks = _new_tasks(session, item, settings, restores_discarded=verdict.restores_discarded)
-            for task in tasks:
-                task.priority = priorities.get(item.id, 0.0)
             session.add_all(tasks)
             if not tasks:
                 move(session, item, "dropped", person=None, at=at, reason="no responses are left for a task")
@@ -231,7 +226,7 @@ def _new_tasks(
             kind=task.kind,
             responses=task.responses,
             category=task.category,
-            num_wanted=people_at_first(item, settings),
+            num_wanted=settings.rules.num_annotators,
         )
         for number, task in enumerate(session.scalars(former.order_by(StoredTask.number)).all(), start=1)
     ]

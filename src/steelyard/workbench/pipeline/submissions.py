@@ -23,7 +23,6 @@ from steelyard.workbench.pipeline.item_states import move
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import responses_shown, take_again
-from steelyard.workbench.pipeline.stopping_rule import ask_further
 from steelyard.workbench.pipeline.tallies import tally_answer, tally_gate
 from steelyard.workbench.storage.audit_log import Deed, record, seal
 from steelyard.workbench.storage.refusals import RefusedError
@@ -234,8 +233,6 @@ def pass_gate(
     ``units`` are the counts that one transaction keeps for all items that it takes to the gate.
     """
     if item.state != "annotating" or not _is_complete(session, item):
-        return
-    if ask_further(session, item, settings, at=at):
         return
     counts_of_item, counts = (units or UnitCounts()).at_gate(session, item, settings.rules.gate)
     item.agreement = counts_of_item.share

@@ -125,7 +125,6 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     pace: Estimate
     seconds: tuple[float, float, float] | None
     people_a_task: tuple[int, int] | None
-    answers_saved: int
     gates: int
     uncompared: int
     gate: Estimate
@@ -179,7 +178,6 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         pace=progress.pace,
         seconds=_quartiles(every),
         people_a_task=_people_a_task(session, project.id),
-        answers_saved=progress.answers_saved,
         gates=climb.gates,
         uncompared=progress.rounds.gates - climb.gates,
         gate=agreement.gate,

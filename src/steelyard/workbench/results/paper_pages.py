@@ -126,8 +126,6 @@ def _double_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str,
         yield "double range", {"least": str(least), "most": str(most)}
     else:
         yield "double", {"number": str(most)}
-    if figures.answers_saved:
-        yield "stopping", {"sure": _setting(rules.sure_enough), "saved": _count(figures.answers_saved)}
     if figures.uncompared and most > 1:
         yield "uncompared", {"number": _count(figures.uncompared)}
     if figures.gates:

@@ -20,7 +20,6 @@ from starlette.responses import Response
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.accounts.people import Visitor, public_name
 from steelyard.workbench.accounts.permissions import Annotator, LoginNeeded
-from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.pipeline.changed_settings import reasons_so_far
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import rubric_of
@@ -200,23 +199,16 @@ def answer(brief: BriefRequest[_AnswerQuery]) -> bytes:
     """Store an answer: once, however often it is sent."""
     now, answer, query = time.time(), _answer_in(brief.body), brief.query
 
-    def store(session: Session) -> tuple[str, int | None]:
+    def store(session: Session) -> str:
         locked = lock_assignment(session, query.assignment, person=brief.visitor.person, guideline=query.guideline)
         if locked is None:
             raise HTTPException(404)
-        settings = settings_of(locked.project)
         stored = blind_task_of(session, locked.assignment).stored(answer)
         _check_reasons(session, locked.project, stored)
         seconds = count_seconds(locked.assignment, query.seconds, at=now)
-        outcome = submit(session, locked, stored, seconds=seconds, at=now).outcome
-        return outcome, None if settings.rules.fewest_annotators is None else locked.project.id
+        return submit(session, locked, stored, seconds=seconds, at=now).outcome
 
-    outcome, stopping = brief.database.write(store)
-    if stopping is not None:
-        # The next decisions stand on a fit that knows more; nobody waits for it.
-        keeper: FitKeeper = brief.request.app.state.fits
-        keeper.refresh(stopping, patience=0)
-    return _encoded(outcome)
+    return _encoded(brief.database.write(store))
 
 
 BRIEF_ROUTES = (tasks, draft, answer)

@@ -38,10 +38,8 @@ class RequestLimit(NamedTuple):
 
 REQUESTS = RequestLimit(2 * 2**20, "send less at a time")
 UPLOADS = RequestLimit(64 * 2**20, "import a large file on the server: steelyard workbench import")
-PRIORITIES = RequestLimit(16 * 2**20, "send the prompts in several requests")
-"""The 100,000 prompts that one order may name fit with 160 bytes for each."""
 LOGINS = RequestLimit(16 * 2**10, "send a name and a password")
-_LIMITS = {"/import": UPLOADS, "/priorities": PRIORITIES, "/login": LOGINS}
+_LIMITS = {"/import": UPLOADS, "/login": LOGINS}
 _SLOWEST = 10_000
 """Bytes a second at which a body may come once the patience is over."""
 _MOST_VALUES = 1_000_000

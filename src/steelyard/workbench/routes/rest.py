@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 from starlette.responses import Response, StreamingResponse
 
@@ -19,7 +19,6 @@ from steelyard.core.config import resolve_config
 from steelyard.core.types import JsonObject
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
 from steelyard.workbench.pipeline.case_export import Evidence
-from steelyard.workbench.pipeline.external_priorities import set_priorities
 from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
 from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
@@ -30,7 +29,6 @@ from steelyard.workbench.pipeline.projects import (
 )
 from steelyard.workbench.routes.manage import export_stream, project_of
 from steelyard.workbench.routes.request_bodies import (
-    PRIORITIES,
     REQUESTS,
     UPLOADS,
     KnownRoute,
@@ -46,7 +44,6 @@ from steelyard.workbench.views.uploads import read_upload
 
 PREFIX = "/api/v1"
 LINES = "application/x-ndjson"
-_MOST_PRIORITIES = 100_000
 
 
 class Problem(BaseModel):
@@ -143,24 +140,6 @@ class ProgressNote(BaseModel):
     items: dict[str, int]
 
 
-class PrioritiesRequest(BaseModel):
-    """Numbers by prompt: the tasks of the highest come first."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    priorities: dict[str, FiniteFloat] = Field(
-        min_length=1, max_length=_MOST_PRIORITIES, description=f"At most {_MOST_PRIORITIES:,} prompts in a request."
-    )
-
-
-class PrioritiesNote(BaseModel):
-    """How many open tasks have a new priority; items that came by chance and keep theirs; prompts that are unknown."""
-
-    num_tasks: int
-    num_by_chance: int
-    num_unknown: int
-
-
 def errors(*statuses: int, limit: RequestLimit = REQUESTS) -> dict[int | str, JsonObject]:
     """Return the description of the refusals of a route: those that every route has, and some by status.
 
@@ -183,7 +162,6 @@ TOKEN = Security(HTTPBearer(auto_error=False, description="A token of the page o
 router = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
 description = APIRouter(route_class=KnownRoute, include_in_schema=False)
 SentProject = Annotated[ProjectRequest, Depends(json_body(ProjectRequest))]
-SentPriorities = Annotated[PrioritiesRequest, Depends(json_body(PrioritiesRequest))]
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="Rows after this number.")]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="The most rows of the answer.")]
 Filter = Annotated[str, Query(max_length=500, description="Only items with exactly this value; empty for all.")]
@@ -306,30 +284,6 @@ def list_answers(
         project_of(session, project)
         listed: ListPage[Any] = answer_page(session, project, after=after, size=limit)
     return AnswersNote(answers=[AnswerNote(**row._asdict()) for row in listed.rows], next=listed.following)
-
-
-@router.post(
-    "/projects/{project}/priorities",
-    responses=errors(400, 404, 413, 422, limit=PRIORITIES),
-    openapi_extra=json_description(PrioritiesRequest),
-)
-def order_queue(
-    request: Request,
-    visitor: Manager,
-    project: RowNumber,
-    order: SentPriorities,
-) -> PrioritiesNote:
-    """Order the open tasks by a number for each prompt, such as how unsure a model is about it.
-
-    Exported cases say so in ``meta.queue`` where nobody had begun the item. Items by chance stay a random sample: they
-    keep their places.
-    """
-    outcome = _database(request).write(
-        lambda session: set_priorities(
-            session, project_of(session, project), order.priorities, by=visitor.person, at=time.time()
-        )
-    )
-    return PrioritiesNote(**outcome._asdict())
 
 
 @description.get("/api")

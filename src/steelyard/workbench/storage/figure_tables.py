@@ -177,22 +177,3 @@ class StoredDisagreement(WorkbenchTable):
     expected: Mapped[float]
     excess: Mapped[float]
     p: Mapped[float]
-
-
-class StoredEarlyStop(WorkbenchTable):
-    """A round of an item that asked fewer people than it might have, its order being sure enough by a fit.
-
-    ``num_saved``: the answers that were not asked for. ``sureness``: the least of its tasks.
-    """
-
-    __tablename__ = "early_stops"
-    __table_args__ = (UniqueConstraint("item_id", "round"), Index("ix_early_stops_project", "project_id", "num_saved"))
-
-    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
-    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
-    round: Mapped[int]
-    fit_id: Mapped[int] = mapped_column(ForeignKey("rater_fits.id"))
-    sureness: Mapped[float]
-    num_answers: Mapped[int]
-    num_saved: Mapped[int]
-    at: Mapped[float]

@@ -15,7 +15,6 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
-    desc,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -166,7 +165,7 @@ class StoredTask(WorkbenchTable):
     __tablename__ = "tasks"
     __table_args__ = (
         UniqueConstraint("item_id", "round", "number"),
-        Index("ix_tasks_open", "project_id", "is_gold", "is_open", desc("priority"), "id"),
+        Index("ix_tasks_open", "project_id", "is_gold", "is_open", "id"),
         Index(
             "ix_tasks_left",
             "project_id",
@@ -192,7 +191,6 @@ class StoredTask(WorkbenchTable):
     is_open: Mapped[bool] = mapped_column(default=True)
     is_retired: Mapped[bool] = mapped_column(default=False)
     is_gold: Mapped[bool] = mapped_column(default=False)
-    priority: Mapped[float] = mapped_column(default=0.0)
     gold: Mapped[JsonObject | None]
 
 

@@ -3,7 +3,7 @@
 from alembic import context
 
 # Their tables belong to the metadata.
-from steelyard.workbench.storage import figure_tables, qualification_tables, queue_tables, release_tables  # noqa: F401
+from steelyard.workbench.storage import figure_tables, qualification_tables, release_tables  # noqa: F401
 from steelyard.workbench.storage.tables import WorkbenchTable
 
 context.configure(

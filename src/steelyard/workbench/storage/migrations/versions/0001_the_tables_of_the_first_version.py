@@ -125,20 +125,6 @@ def _create_items() -> None:
         _columns(sa.LargeBinary(), "content"), refers="release_id -> releases", unique=("release_id path number",),
     )
     _create(
-        "queues", _columns(_NUMBER, "project_id"), _columns(_NUMBER, "person_id", nullable=True),
-        _columns(sa.Double(), "at random_share"), _columns(sa.JSON(), "sources"),
-        refers="person_id -> people, project_id -> projects",
-    )
-    op.create_index("ix_queues_project_id", "queues", ["project_id"])
-    _create(
-        "queue_places", _columns(_NUMBER, "project_id item_id queue_id place decile"),
-        _columns(sa.Double(), "priority uncertainty disagreement", nullable=True),
-        _columns(sa.Boolean(), "is_random"), refers="item_id -> items, project_id -> projects, queue_id -> queues",
-        unique=("item_id",),
-    )
-    op.create_index("ix_queue_places_figures", "queue_places", ["project_id", "decile", "is_random"])
-    op.create_index("ix_queue_places_queue_id", "queue_places", ["queue_id"])
-    _create(
         "remarks", _columns(_NUMBER, "item_id person_id"), _columns(sa.Text(), "text"), _columns(sa.Double(), "at"),
         refers="item_id -> items, person_id -> people",
     )
@@ -149,13 +135,12 @@ def _create_tasks() -> None:
     _create(
         "tasks", _columns(_NUMBER, "project_id item_id round number num_wanted num_reserved num_answered"),
         _columns(sa.String(30), "kind"), _columns(sa.JSON(), "responses"), _columns(sa.String(200), "category"),
-        _columns(sa.Boolean(), "is_open is_retired is_gold"), _columns(sa.Double(), "priority"),
-        _columns(sa.JSON(), "gold", nullable=True), refers="item_id -> items, project_id -> projects",
+        _columns(sa.Boolean(), "is_open is_retired is_gold"), _columns(sa.JSON(), "gold", nullable=True), refers="item_id -> items, project_id -> projects",
         unique=("item_id round number",),
     )
     op.create_index("ix_tasks_item_id", "tasks", ["item_id"])
     op.create_index("ix_tasks_left", "tasks", ["project_id", "category", "round", "num_wanted", "num_answered"], sqlite_where=sa.text("num_answered < num_wanted AND NOT is_retired AND NOT is_gold"), postgresql_where=sa.text("num_answered < num_wanted AND NOT is_retired AND NOT is_gold"))
-    op.create_index("ix_tasks_open", "tasks", ["project_id", "is_gold", "is_open", sa.text("priority DESC"), "id"])
+    op.create_index("ix_tasks_open", "tasks", ["project_id", "is_gold", "is_open", "id"])
     _create(
         "assignments", _columns(_NUMBER, "task_id person_id"), _columns(sa.JSON(), "shown"),
         _columns(sa.String(10), "state"), _columns(sa.Boolean(), "is_gold_place"),
@@ -199,12 +184,6 @@ def _create_reviews() -> None:
     op.create_index("ix_disagreements_figures", "disagreements", ["project_id", "category", "excess", "p", "num_compared", "num_different", "expected"])
     op.create_index("ix_disagreements_gate", "disagreements", ["project_id", "gate_id"])
     op.create_index("ix_disagreements_worst", "disagreements", ["project_id", "excess", "item_id"])
-    _create(
-        "early_stops", _columns(_NUMBER, "project_id item_id round fit_id num_answers num_saved"),
-        _columns(sa.Double(), "sureness at"), refers="fit_id -> rater_fits, item_id -> items, project_id -> projects",
-        unique=("item_id round",),
-    )
-    op.create_index("ix_early_stops_project", "early_stops", ["project_id", "num_saved"])
 
 
 def _create_qualification() -> None:
