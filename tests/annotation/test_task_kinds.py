@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.annotation.agreement import count_agreement, disputed_points
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.questions import shared_marks
@@ -21,8 +22,8 @@ ORIGIN = Origin("someone", "1-1", (), "b", {"stage": "annotation"})
 PAIRWISE = kind_named("pairwise")
 
 
-@pytest.mark.parametrize("name", kind_names())
-@pytest.mark.parametrize("seed", range(8))
+@each("name", kind_names())
+@each("seed", range(8))
 def test_an_answer_that_is_complete_is_accepted_and_agrees_with_itself(name, seed):
     kind = kind_named(name)
     shown, answer = simulated(name, CATALOGUES, seed=seed, place=seed % 4)
@@ -71,8 +72,8 @@ def test_what_no_page_sends_is_refused(name):
         replace(answer, ranking=(*answer.ranking, ("nobody",))),
         replace(answer, discarded={"nobody": "garbled"}),
     ]
-    for each in filter(None, wrong):
-        assert kind.misfits(each, shown, CATALOGUES), each
+    for refused in filter(None, wrong):
+        assert kind.misfits(refused, shown, CATALOGUES), refused
 
 
 @pytest.mark.parametrize("name", kind_names())
@@ -87,9 +88,9 @@ def test_every_case_of_a_kind_gets_tasks_and_what_people_enter_is_exported(name)
     judgments, ratings = kind.judgments(answer, origin), kind.ratings(answer, origin)
     case = kind.revise(cases_for(name)[0], answer, origin)
     assert judgments or ratings or case != cases_for(name)[0]
-    for each in (*judgments, *ratings):
-        assert each.task == "1-1"
-        assert each.meta["stage"] == "annotation"
+    for row in (*judgments, *ratings):
+        assert row.task == "1-1"
+        assert row.meta["stage"] == "annotation"
 
 
 def ranked(*tiers, **fields):

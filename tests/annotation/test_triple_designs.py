@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.annotation.triple_designs import choose_triples, covering_triples, replan
 from steelyard.core.comparison import circular_triples
 from steelyard.core.errors import ConfigError
@@ -26,7 +27,7 @@ def shown_how_often(groups, number):
     return sorted(counts.values())
 
 
-@pytest.mark.parametrize("number", range(3, 31))
+@each("number", range(3, 31))
 def test_triples_cover_every_pair_in_the_fewest_triples(number):
     triples = covering_triples(number)
     covered = {frozenset(pair) for triple in triples for pair in combinations(triple, 2)}

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tiny
+from each_value import each
 from steelyard.cli import main as cli
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import write_cases
@@ -36,7 +37,7 @@ def test_help_groups_verbs_by_task():
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize("verb", cli.verbs_by_name())
+@each("verb", cli.verbs_by_name())
 def test_verb_help_has_an_example(verb):
     result = CliRunner().invoke(cli.build_app(), [verb, "--help"], env={"COLUMNS": "200"})
     assert result.exit_code == 0

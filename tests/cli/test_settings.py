@@ -9,6 +9,7 @@ from msgspec import inspect
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from each_value import each
 from package_source import ROOT
 from steelyard.annotation.worse_answers import DEGRADATIONS as KINDS
 from steelyard.cli.main import build_app, verbs_by_name
@@ -35,7 +36,7 @@ def invoke(*words, **environment):
     return CliRunner().invoke(build_app(), words, env=environment)
 
 
-@pytest.mark.parametrize("config", {(one.__module__, one.__name__): one for one in CONFIGS}.values(), ids=str)
+@each("config", {(one.__module__, one.__name__): one for one in CONFIGS}.values())
 def test_settings_read_from_source_match_the_config(config):
     fields = {field.name: field for field in msgspec.structs.fields(config)}
     settings = read_settings(config.__module__, config.__name__)
@@ -81,7 +82,7 @@ def test_docs_settings_page_is_up_to_date():
     )
 
 
-@pytest.mark.parametrize("name", STAGE_VERBS)
+@each("name", STAGE_VERBS)
 def test_settings_option_lists_every_setting_without_required_options(name):
     settings = read_nested_settings(*STAGE_VERBS[name].config)
     result = invoke(name, "--settings", "--json")
@@ -116,7 +117,7 @@ def test_settings_show_type_default_and_meaning():
     assert seed == {"name": "seed", "type": "a whole number", "default": 0, "meaning": "The seed of the split."}
 
 
-@pytest.mark.parametrize("name", STAGE_VERBS)
+@each("name", STAGE_VERBS)
 def test_option_help_is_the_meaning_of_its_setting(name):
     command = get_command(build_app()).commands[name]
     helps = {parameter.name: parameter.help for parameter in command.params}

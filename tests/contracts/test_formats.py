@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from each_value import each
 from format_parts import seen_of, with_part
 from steelyard.core.checks import check_case
 from steelyard.core.errors import OutputError, Place, RecordError, UserError
@@ -47,7 +48,7 @@ def rows_of(kind):
     return [row.value for row in read_rows(golden(kind))]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_the_golden_file_is_recognised_as_what_it_is(kind):
     rows = rows_of(kind)
     assert rows
@@ -58,7 +59,7 @@ def test_the_golden_file_is_recognised_as_what_it_is(kind):
         assert "`--from`" in line
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_cases_hold_together_and_the_rows_are_not_changed(kind):
     rows = rows_of(kind)
     before = msgspec.json.encode(rows)
@@ -69,7 +70,7 @@ def test_cases_hold_together_and_the_rows_are_not_changed(kind):
     assert len(cases) == len(rows) or kind in TREES or (kind in GATHERED and len(cases) < len(rows))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_what_is_written_is_what_was_read(kind):
     rows = rows_of(kind)
     written = msgspec.json.decode(msgspec.json.encode(write(kind, read(kind, rows))))
@@ -77,17 +78,15 @@ def test_what_is_written_is_what_was_read(kind):
     assert read(kind, written) == read(kind, rows)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("broken", [{}, {"prompt": 3}, {"chosen": 1, "rejected": 2}, {"instruction": 1, "output": "x"}])
+@each("kind", KINDS)
+@each("broken", [{}, {"prompt": 3}, {"chosen": 1, "rejected": 2}, {"instruction": 1, "output": "x"}])
 def test_a_row_of_something_else_is_refused_with_its_line(kind, broken):
     with pytest.raises(UserError, match=r"^f:1"):
         read(kind, [broken])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "key", ["prompt", "chosen", "rejected", "instruction", "output", "conversations", "responses", "input", "subset"]
-)
+@each("kind", KINDS)
+@each("key", ["prompt", "chosen", "rejected", "instruction", "output", "conversations", "responses", "input", "subset"])
 def test_a_key_that_a_row_lacks_is_named(kind, key):
     row = rows_of(kind)[0]
     if (
@@ -151,8 +150,8 @@ def test_every_conversation_and_every_pair_survives(kind, one):
     assert dropped["ties"] == (0 if "ties" in build("formats", kind).supports else tied)
 
 
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("kind", KINDS)
+@each("part", PARTS)
+@each("kind", KINDS)
 def test_a_part_comes_back_or_is_counted(kind, part):
     base = msgspec.structs.replace(read(kind, rows_of(kind))[0], meta={})
     one = with_part(base, part)

@@ -10,6 +10,7 @@ import pytest
 from typer.main import get_command
 
 import example_folder
+from each_value import each
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.cli.verb import StageVerb
 
@@ -100,14 +101,14 @@ def test_the_pages_and_the_helps_were_read():
     assert set(NOT_RUN) <= set(SHOWN)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@each("verb", VERBS)
 def test_every_verb_s_help_has_an_example_of_itself(verb):
     examples = re.findall(r"^ *Example: `([^`]+)`$", help_text(verb), flags=re.MULTILINE)
     assert examples
     assert all(example.split()[:2] == ["steelyard", verb] for example in examples)
 
 
-@pytest.mark.parametrize("command", SHOWN)
+@each("command", SHOWN)
 def test_every_verb_option_and_argument_exists(command):
     if command in WHOLE and not STOPS & set(command.split()):
         assert parsed(command)
@@ -125,8 +126,8 @@ def single_commands():
     ]
 
 
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("words", single_commands(), ids=" ".join)
+@each("width", [80, 120])
+@each("words", single_commands())
 def test_the_examples_of_a_rendered_help_can_be_pasted(words, width):
     shown = example_folder.invoke([*words, "--help"], COLUMNS=str(width)).stdout.splitlines()
     command = get_command(build_app()).commands[words[0]]
@@ -139,7 +140,7 @@ def test_the_examples_of_a_rendered_help_can_be_pasted(words, width):
     assert all(parsed(one) for one in "\n".join(block).replace("\\\n", " ").split("\n") if len(one.split()) > 2)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@each("verb", VERBS)
 def test_a_help_has_at_most_sixty_lines(verb):
     lines = example_folder.invoke([verb, "--help"], COLUMNS="80").stdout.splitlines()
     assert len(lines) <= MOST_LINES_OF_HELP

@@ -4,6 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from each_value import each
 from evaluated_cases import select_pairs
 from evaluation_summaries import resampled_bench
 from steelyard.core.plugins import build, kinds
@@ -95,9 +96,9 @@ def check(tree):
     return found
 
 
-@pytest.mark.parametrize("kind", kinds("benches"))
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("num_each", [1, 4])
+@each("kind", kinds("benches"))
+@each("sign", [1.0, -1.0])
+@each("num_each", [1, 4])
 def test_every_interval_of_every_bench_has_a_width(kind, sign, num_each):
     bench = build("benches", kind)
     cases = [bench.normalize(one, "f") for one in cases_of(kind, num_each)]

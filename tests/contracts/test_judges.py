@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.core.comparison import OUTCOMES, Comparison, Reply
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Message, Response
@@ -43,7 +44,7 @@ def whole(question):
     return "\n".join(message.content for message in question.messages)
 
 
-@pytest.mark.parametrize(("kind", "form"), EVERY)
+@each(("kind", "form"), EVERY)
 def test_every_answer_is_shown_whole_in_every_order(kind, form):
     judge, given_ = build("judges", kind, {"form": form}), comparison(kind)
     questions = judge.questions(given_)
@@ -62,7 +63,7 @@ def test_every_answer_is_shown_whole_in_every_order(kind, form):
     assert len(shown_first) == len(questions)
 
 
-@pytest.mark.parametrize(("kind", "style"), list(product(KINDS, styles())))
+@each(("kind", "style"), list(product(KINDS, styles())))
 def test_every_style_asks_with_the_language_and_the_criteria(kind, style):
     form = {"form": "brackets"} if styles()[style].form not in FORMS[kind] else {}
     judge = build("judges", kind, {"style": style, "prompt_language": "en", **form})
@@ -150,7 +151,7 @@ def test_several_turns_are_shown_with_their_roles(kind):
     assert "Assistant: four\n\nUser: five\n\nAssistant: six" in text
 
 
-@pytest.mark.parametrize(("kind", "form"), EVERY)
+@each(("kind", "form"), EVERY)
 def test_the_protocol_is_plain_json_and_tells_settings_apart(kind, form):
     one, other = build("judges", kind, {"form": form}), build("judges", kind, {"form": form, "criteria": False})
     assert json.loads(json.dumps(one.protocol())) == one.protocol()

@@ -12,6 +12,7 @@ import pytest
 from rich.cells import cell_len
 from typer.main import get_command
 
+from each_value import each
 from example_folder import invoke
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.io.cases import read_cases
@@ -79,8 +80,8 @@ def in_ascii(words, folder, **environment):
     )
 
 
-@pytest.mark.parametrize("columns", [40, 70, 110])
-@pytest.mark.parametrize("verb", VERBS)
+@each("columns", [40, 70, 110])
+@each("verb", VERBS)
 def test_help_loses_nothing_at_any_width(verb, columns):
     command = get_command(build_app()).commands[verb]
     result = invoke([verb, "--help"], COLUMNS=str(columns))
@@ -92,7 +93,7 @@ def test_help_loses_nothing_at_any_width(verb, columns):
         assert joined(paragraph.replace("Example: ", "")) in shown
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@each("verb", VERBS)
 def test_help_keeps_to_forty_eight_columns(verb):
     lines = invoke([verb, "--help"], COLUMNS="48").output.splitlines()
     # A word cannot be broken, and neither can a word of an example with its backslash.

@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 
+from each_value import each
 from steelyard.core.checks import check_case
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Message, Pair, Rating, Response
@@ -29,7 +30,7 @@ def test_a_case_that_holds_together_passes(one):
     assert check_case(one) is one
 
 
-@pytest.mark.parametrize(
+@each(
     ("broken", "found"),
     [
         (case("p", "aba"), "responses: response id 'a' is given twice"),

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+from each_value import each
 from steelyard.core.config import Config, Positive, describe_type, parse_settings, parse_toml, resolve_config
 from steelyard.core.errors import ConfigError
 
@@ -89,7 +90,7 @@ class Options(Config, frozen=True):
     rate: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 1.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "found", "allowed"),
     [
         ({"epochs": "two"}, "epochs is 'two'", "a whole number"),

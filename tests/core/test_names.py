@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.core.names import escape_unseen, is_name, name_key, normalize_name
 
 GOOD = ["Ada", "李 明", "José", "Jose\u0301", "می\u200cخواهم", "क्\u200dष", "👩\u200d💻", "O'Brien-Łódź (2)", "❤\ufe0f"]
@@ -22,7 +23,7 @@ def test_names_of_people_are_names(name):
     assert is_name(f"  {name} ")
 
 
-@pytest.mark.parametrize("name", BAD, ids=lambda name: ascii(name)[:30])
+@each("name", BAD)
 def test_what_is_not_seen_or_turns_the_direction_is_not_a_name(name):
     assert not is_name(name)
 

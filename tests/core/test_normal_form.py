@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.core.text import common_spellings, conversation_form, is_same_text, name_form, normal_form
 from steelyard.core.types import Message
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "other"),
     [
         ("Hello there", " hello\n\nTHERE\t\u00a0"),
@@ -51,7 +52,7 @@ def test_two_ways_to_write_a_text_are_one(text, other):
     assert normal_form(text) == normal_form(other)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "other"),
     [
         ("a b", "ab"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.core.plugins import build
 from steelyard.core.text import money_text, num_characters, num_markdown_marks, prompt_text, response_text
 from steelyard.core.types import Case, Message, Response
@@ -26,7 +27,7 @@ TURNS = (Message(role="assistant", content="שלום"), Message(role="assistant"
 CODE = "```python\n# no heading\n- no item\n**x**\n```\nafter"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "marks"),
     [
         ("", 0),

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from each_value import each
 from steelyard.core.plugins import build
 from steelyard.plugins.benches.rewardbench import WEIGHT_SETS
 from steelyard.plugins.benches.subset_benches import translation_subset
@@ -45,7 +46,7 @@ def cheemsbench_items(row):
 LEFT_OUT = {Cell("c", "open_prompt"): 1146 - 1000, Cell("c", "human_instruction"): 1346 - 1000}
 
 
-@pytest.mark.parametrize("row", rows("cheemsbench_full.csv"), ids=lambda row: row["model"])
+@each("row", rows("cheemsbench_full.csv"))
 def test_cheemsbench_overall(row):
     found = build("benches", "cheemsbench").summarise(resample(cheemsbench_items(row), seed=0), LEFT_OUT)
     assert found["subsets"]["open_prompt"]["accuracy"]["value"] == pytest.approx(float(row["open_accuracy"]))
@@ -80,7 +81,7 @@ def scored(labels, numbers, points):
     return resample(Items(layout_of(labels), np.array(rows), num_resamples=0), seed=0)
 
 
-@pytest.mark.parametrize("row", rows("mrewardbench_languages.csv"), ids=lambda row: row["model"])
+@each("row", rows("mrewardbench_languages.csv"))
 def test_mrewardbench_average_and_variance_over_languages(row):
     # Simplified and traditional Chinese lie apart, and their mean is what is printed.
     printed = {CODES[name]: float(row[name]) for name in CODES}
@@ -96,7 +97,7 @@ def test_mrewardbench_average_and_variance_over_languages(row):
     assert abs(variance - float(row["var"])) <= 0.05 + 2 * variance**0.5 * 0.05
 
 
-@pytest.mark.parametrize("row", rows("mrewardbench_translation.csv"), ids=lambda row: row["model"])
+@each("row", rows("mrewardbench_translation.csv"))
 def test_mrewardbench_average_over_translation_subsets(row):
     printed = {name: float(score) for name, score in row.items() if name not in ("model", "type", "avg")}
     labels = [Label(name, Cell("c", name)) for name in map(translation_subset, printed)]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adversarial_replies import STYLES, adversarial_replies
+from each_value import each
 from steelyard.core.comparison import Reply
 from steelyard.judging.published_verdicts import FORMATS, read_published
 from steelyard.plugins.judges._texts import style_named
@@ -76,7 +77,7 @@ def verdict(style, text, labels=AB):
     return None if choice.place is None else labels[choice.place]
 
 
-@pytest.mark.parametrize(("style", "text", "label"), DOCUMENTED)
+@each(("style", "text", "label"), DOCUMENTED)
 def test_documented_forms(style, text, label):
     assert verdict(style, text) == label
 
@@ -121,7 +122,7 @@ def test_any_text_is_read_without_failing(text, form):
 REPEATED = ("<eval>", "</eval>", "<answer>", "\\boxed{", "[The Begin of Ranking Score]", "[RESULT] ", "{", "のは")
 
 
-@pytest.mark.parametrize("form", sorted(FORMATS))
-@pytest.mark.parametrize("part", [*REPEATED, '{"score":'])
+@each("form", sorted(FORMATS))
+@each("part", [*REPEATED, '{"score":'])
 def test_a_repeated_part_is_read_in_linear_steps(form, part):
     assert read_published(part * 20_000 + "x", form, AB, num_shown=2).value is None

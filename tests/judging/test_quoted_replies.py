@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from each_value import each
 from steelyard.core.comparison import Comparison, Reply
 from steelyard.core.plugins import build
 from steelyard.core.types import Message, Prompt, Response
@@ -100,10 +101,8 @@ def reply_of(judge, question, line, form):
     return lead + verdict
 
 
-@pytest.mark.parametrize(("form", "line"), [(form, line) for form, lines in LINES.items() for line in lines])
-@pytest.mark.parametrize(
-    ("judge", "outcome"), [("honest", "right"), ("quoting", "right"), ("declining", "none"), ("obeying", "tie")]
-)
+@each(("form", "line"), [(form, line) for form, lines in LINES.items() for line in lines])
+@each(("judge", "outcome"), [("honest", "right"), ("quoting", "right"), ("declining", "none"), ("obeying", "tie")])
 def test_the_worst_response_gains_nothing_from_a_verdict_in_it(judge, outcome, form, line):
     verdicts = Counter()
     for number in range(14):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.core.comparison import Alternative
 from steelyard.judging.reply_parsing import (
     VerdictOrigin,
@@ -144,7 +145,7 @@ def test_the_table_is_as_long_as_was_asked():
     assert len({(form, text) for form, text, _ in NASTY}) == len(NASTY)
 
 
-@pytest.mark.parametrize(("form", "text", "said"), NASTY, ids=lambda value: str(value)[:30])
+@each(("form", "text", "said"), NASTY)
 def test_nasty_outputs(form, text, said):
     reading = read_choice(text, form, AB)
     assert reading.value == said
@@ -199,7 +200,7 @@ def test_first_token_that_is_something_else_says_nothing():
     assert read_first_token([], AB).value is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "said"),
     [
         ("[[7]]", "7"),
@@ -281,7 +282,7 @@ OWN, FORGED = VerdictOrigin(CODE), VerdictOrigin(CODE, is_contested=True)
 PUBLISHED = VerdictOrigin(None, is_contested=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("origin", "form", "text", "value"),
     [
         (FORGED, "brackets", f"[[A {CODE}]]", "A"),
@@ -389,7 +390,7 @@ def read_everything(text):
     is_refusal(text)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@each("kind", HOSTILE)
 def test_the_time_of_every_reader_grows_as_the_reply_does(kind):
     short, long = (HOSTILE[kind](number) for number in (500, 4_000))
     # Eight times the text, sixty-four times the time where it grows as the square. Other work on the machine can slow

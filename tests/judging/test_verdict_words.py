@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from each_value import each
 from steelyard.judging.reply_parsing import read_choice, read_rating
 from steelyard.judging.reply_words import announces, negates
 from steelyard.judging.verdict_words import language_words
@@ -18,30 +19,30 @@ EACH = {
 }
 
 
-@pytest.mark.parametrize(("language", "text"), EACH["plain"])
+@each(("language", "text"), EACH["plain"])
 def test_a_plain_verdict_is_read(language, text):
     assert read_choice(f"First some reasons\n{text}", "brackets", AB).value == "A"
     assert read_choice(f"{text.rstrip('.。')}。\nThen some reasons", "brackets", AB).value == "A"
 
 
-@pytest.mark.parametrize(("language", "text"), EACH["negated"])
+@each(("language", "text"), EACH["negated"])
 def test_a_negated_verdict_is_refused(language, text):
     assert read_choice(text, "brackets", AB).value is None
     assert read_choice(f"First some reasons\n{text}!", "brackets", AB).value is None
 
 
-@pytest.mark.parametrize(("language", "text"), EACH["letter"])
+@each(("language", "text"), EACH["letter"])
 def test_a_line_that_chooses_is_read(language, text):
     assert read_choice(text, "letter", AB).value == "B"
     assert read_choice(f"Some reasons.\n{text}", "letter", AB).value == "B"
 
 
-@pytest.mark.parametrize(("language", "text"), EACH["none"])
+@each(("language", "text"), EACH["none"])
 def test_a_line_that_does_not_choose_is_refused(language, text):
     assert read_choice(text, "letter", AB).value is None
 
 
-@pytest.mark.parametrize(("language", "text"), EACH["eight"])
+@each(("language", "text"), EACH["eight"])
 def test_a_line_that_rates_is_read(language, text):
     assert read_rating(text).value == "8"
     assert read_rating(f"Some reasons.\n{text}").value == "8"
@@ -52,14 +53,14 @@ def test_a_line_that_does_not_rate_is_refused(language, text):
     assert read_rating(text).value is None
 
 
-@pytest.mark.parametrize("language", M_REWARDBENCH.split())
+@each("language", M_REWARDBENCH.split())
 def test_the_languages_of_m_rewardbench_have_words_and_sentences(language):
     assert {"plain", "negated", "letter", "none", "eight"} <= set(SENTENCES[language])
     words = language_words()[language]
     assert all((words.first, words.second, words.because, words.degrees, words.ratings, words.points, words.score))
 
 
-@pytest.mark.parametrize("language", M_REWARDBENCH.split())
+@each("language", M_REWARDBENCH.split())
 def test_an_answer_is_named_by_its_letter_number_or_place(language):
     words = language_words()[language]
     noun = words.answer[0]
@@ -70,7 +71,7 @@ def test_an_answer_is_named_by_its_letter_number_or_place(language):
         assert {name: read_choice(name, "letter", AB).value for name in names} == dict.fromkeys(names, label)
 
 
-@pytest.mark.parametrize("language", M_REWARDBENCH.split())
+@each("language", M_REWARDBENCH.split())
 def test_a_reason_leaves_a_verdict_and_one_that_turns_to_the_other_answer_does_not(language):
     words, table = language_words()[language], SENTENCES[language]
     turn = next(word for word in words.breaks if word not in words.because)
@@ -92,7 +93,7 @@ def test_a_clause_that_begins_with_the_verb_is_a_report():
     assert read_choice("[[B]], says the first answer", "brackets", AB).value is None
 
 
-@pytest.mark.parametrize("language", language_words())
+@each("language", language_words())
 def test_every_word_of_negation_negates_and_no_idiom_does(language):
     words = language_words()[language]
     for word in (*words.negation, *words.worse):
@@ -102,7 +103,7 @@ def test_every_word_of_negation_negates_and_no_idiom_does(language):
         assert not negates(f"[[ {text} ]]"), idiom
 
 
-@pytest.mark.parametrize("language", language_words())
+@each("language", language_words())
 def test_every_word_of_an_announcement_announces(language):
     for word in language_words()[language].announces:
         assert announces(f"{word.replace('*', '')} "), word

@@ -9,6 +9,7 @@ import pytest
 from transformers.utils.chat_template_utils import render_jinja_template
 
 import tiny
+from each_value import each
 from published_tokenizers import SHAPES
 from steelyard.core.errors import ModelError
 from steelyard.networks.conversation import Rendering, encode
@@ -50,8 +51,8 @@ ORDINARY = {
 }
 
 
-@pytest.mark.parametrize("name", ORDINARY)
-@pytest.mark.parametrize("is_asking", [True, False])
+@each("name", ORDINARY)
+@each("is_asking", [True, False])
 def test_a_template_writes_what_it_writes_under_transformers(name, is_asking):
     expected = render_jinja_template([TURNS], chat_template=ORDINARY[name], add_generation_prompt=is_asking, **MARKS)[
         0
@@ -117,7 +118,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each("name", HOSTILE)
 def test_a_template_that_wants_too_much_is_stopped(name):
     before = time.thread_time()
     with pytest.raises(TooMuchWork):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.prompts.languages import chinese_script, identify, prose
 
 SENTENCES = {
@@ -33,7 +34,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("language", SENTENCES)
+@each("language", SENTENCES)
 def test_a_sentence_has_its_language(language):
     (found,) = identify([SENTENCES[language]])
     assert found is not None

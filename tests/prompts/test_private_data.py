@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from stdnum import luhn, verhoeff
 from stdnum.iso7064 import mod_11_2, mod_11_10
 
+from each_value import each
 from steelyard.prompts.private_data import RULES, find_private_data, mask_private_data
 
 EXAMPLES = [
@@ -166,7 +167,7 @@ GENERATORS = {
 }
 
 
-@pytest.mark.parametrize(("rule", "text"), EXAMPLES)
+@each(("rule", "text"), EXAMPLES)
 def test_a_published_example_is_found(rule, text):
     assert rules_in(text) == {rule}
 

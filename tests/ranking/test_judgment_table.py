@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from each_value import each
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.ranking.judgment_table import (
@@ -144,7 +145,7 @@ def test_better_and_worse_follow_the_verdict():
     assert given.is_strict.tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize(
+@each(
     ("votes", "expected"),
     [
         ("a", {(0, 0, 1)}),
@@ -159,7 +160,7 @@ def test_better_and_worse_follow_the_verdict():
         ("??", set()),
     ],
 )
-@pytest.mark.parametrize("flipped", [False, True])
+@each("flipped", [False, True])
 def test_the_majority_needs_strictly_most_votes(votes, expected, *, flipped):
     code = {"a": LEFT, "b": RIGHT, "=": TIE, "?": NONE}
     mirrored = {LEFT: RIGHT, RIGHT: LEFT}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.core.checks import check_case
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response
@@ -43,7 +44,7 @@ def broken(text, rules=RULES, measures=MEASURES, meta=None, **fields):
     return {row.rule for row in clean_case(case, measures, rules).rows}
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "text", "fields"),
     [
         ("empty", " \n。", {}),
@@ -108,7 +109,7 @@ def test_code_formulas_quotations_lists_and_short_facts_are_no_faults(text):
     assert broken(text, measures=rule_measures("scripts", LengthBounds(1, 2000))) == set()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "language"),
     [
         ("Pedestrian dies in hospital after car crash as man arrested", "en"),
@@ -179,7 +180,7 @@ def test_refusals_of_safety_prompts_are_answers():
     assert "refusal" not in broken(long)
 
 
-@pytest.mark.parametrize(
+@each(
     ("language", "text"),
     [
         ("ar", "أنا آسف، لا أستطيع المساعدة في ذلك."),

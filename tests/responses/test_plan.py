@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Message, Prompt
 from steelyard.responses.plan import (
@@ -196,7 +197,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "message"), HOSTILE.values(), ids=HOSTILE)
+@each(("content", "message"), HOSTILE.values())
 def test_wrong_plans_are_refused(content, message):
     with pytest.raises(ConfigError, match=message):
         parse_plan(content, where="plan.toml")

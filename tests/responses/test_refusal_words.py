@@ -4,8 +4,7 @@ import re
 import tomllib
 from importlib.resources import files
 
-import pytest
-
+from each_value import each
 from steelyard.responses.phrases import UNUSUAL_CASE
 
 TABLE = tomllib.loads(files("steelyard").joinpath("data/cleaning.toml").read_text(encoding="utf-8"))
@@ -37,7 +36,7 @@ def texts_without(pattern, beginnings, words):
     return beginnings
 
 
-@pytest.mark.parametrize("language", TABLE["refusals"])
+@each("language", TABLE["refusals"])
 def test_no_refusal_is_without_one_of_the_words(language):
     words = TABLE["refusal_words"][language]
     assert words == [word.lower() for word in words]

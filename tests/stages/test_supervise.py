@@ -8,6 +8,7 @@ import pytest
 
 import tiny
 import warm_process
+from each_value import each
 from steelyard.core.errors import (
     ConfigError,
     EvidenceError,
@@ -354,7 +355,7 @@ MODEL, SCORES = Files(model="longer"), Files(scores=Path("s"))
 CALIBRATED = MODEL._replace(calibration_cases=Path("h"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("config", "files", "message"),
     [
         (Config(), Files(), "neither --model nor --scores"),

@@ -6,6 +6,7 @@ import pytest
 
 import steelyard as sy
 from converted_tables import back, read, texts
+from each_value import each
 from steelyard.core.errors import KindError, OutputError, RecordError
 from steelyard.core.types import Judgment
 from steelyard.stages.convert import Config, convert
@@ -20,8 +21,8 @@ def better(case):
     return text[first], text[second]
 
 
-@pytest.mark.parametrize("prompt", ["question", "input", "query", "instruction", "Question", "问题"])
-@pytest.mark.parametrize("sides", [("chosen", "rejected"), ("good", "bad"), ("chosen_response", "rejected_response")])
+@each("prompt", ["question", "input", "query", "instruction", "Question", "问题"])
+@each("sides", [("chosen", "rejected"), ("good", "bad"), ("chosen_response", "rejected_response")])
 def test_the_prompt_of_a_pair_may_have_another_name(prompt, sides):
     rows = [
         {"system": "你是导游。", prompt: f"介绍{city}", sides[0]: f"好的。\n{city}很好。", sides[1]: "好的。\n不知道。"}

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import training_examples
+from each_value import each
 from steelyard.core.errors import MissingPartError
 from steelyard.training.batching import Slot, pairs_in, plan_steps
 from steelyard.training.config import Config
@@ -162,8 +163,8 @@ def test_a_linear_schedule_falls_in_equal_parts():
     assert factors(6, warmup_ratio=0.3, schedule="linear") == pytest.approx([0.5, 1.0, 1.0, 0.75, 0.5, 0.25])
 
 
-@pytest.mark.parametrize("num_steps", [1, 2, 7, 100])
-@pytest.mark.parametrize("warmup_ratio", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("schedule", ["cosine", "linear"])
+@each("num_steps", [1, 2, 7, 100])
+@each("warmup_ratio", [0.0, 0.1, 1.0])
+@each("schedule", ["cosine", "linear"])
 def test_every_step_moves(num_steps, warmup_ratio, schedule):
     assert all(0 < factor <= 1 for factor in factors(num_steps, warmup_ratio=warmup_ratio, schedule=schedule))

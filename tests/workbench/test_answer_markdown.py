@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from each_value import each
 from steelyard.workbench.views.answer_markdown import LONGEST_RENDERED
 from steelyard.workbench.views.answer_markdown import safe_markdown as shown_or_as_written
 
@@ -94,7 +95,7 @@ def num_calls(text):
     return count
 
 
-@pytest.mark.parametrize("part", SHAPES.values(), ids=SHAPES)
+@each("part", SHAPES.values())
 def test_marks_take_work_in_proportion(part):
     assert num_calls(repeated(part, 8000)) < 2.5 * num_calls(repeated(part, 4000)) + 1000
 

@@ -7,6 +7,7 @@ from inspect import signature
 import pytest
 from starlette.testclient import TestClient
 
+from each_value import each
 from package_source import sources
 from steelyard.core import errors
 from steelyard.core.errors import ConfigError, FileError, Place, RecordError, UserError
@@ -166,8 +167,8 @@ PLACES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("where", PLACES)
-@pytest.mark.parametrize("kind", [each for each in kinds_of_errors() if "words" not in signature(each).parameters])
+@each("where", PLACES)
+@each("kind", [each for each in kinds_of_errors() if "words" not in signature(each).parameters])
 def test_every_error_of_the_core_is_a_chinese_sentence_on_a_chinese_page(kind, where):
     error = kind("a problem with several words", where=where, allowed="some values in English", do="do this and that")
     sentence = refusal_text(error, "zh")

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
+from each_value import each
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.simulated_annotators import Noise
 from steelyard.annotation.task_kinds import kind_named, kind_names
@@ -28,8 +29,8 @@ CATALOGUES = catalogues_of(ProjectSettings())
 QUESTION_KINDS = [name for name in kind_names() if name != "triple"]
 
 
-@pytest.mark.parametrize("name", QUESTION_KINDS)
-@pytest.mark.parametrize("seed", range(6))
+@each("name", QUESTION_KINDS)
+@each("seed", range(6))
 def test_a_form_that_was_filled_in_with_an_answer_gives_that_answer(name, seed):
     shown, answer = simulated(name, CATALOGUES, seed=seed)
     questions = kind_named(name).questions(tuple(shown), CATALOGUES)

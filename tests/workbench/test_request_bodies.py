@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from each_value import each
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from workbench_routes import HOLDERS, OPEN, ROUTES, filled
@@ -48,8 +49,8 @@ def refused_unread(visit, method, path, headers):
     return exchange.status
 
 
-@pytest.mark.parametrize(("method", "path"), CHANGES, ids=lambda part: part.strip("/"))
-@pytest.mark.parametrize("size", [1000, LARGE])
+@each(("method", "path"), CHANGES)
+@each("size", [1000, LARGE])
 def test_no_byte_is_read_of_nobody(visit, method, path, size):
     address, status = filled(path, visit.site, "administrator", is_foreign=False), 401 if "/api/" in path else 303
     for kind in ("application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/x"):
@@ -65,7 +66,7 @@ def test_no_byte_is_read_of_nobody(visit, method, path, size):
     assert refused_unread(visit, method, address, headers) == status
 
 
-@pytest.mark.parametrize(("method", "path"), CHANGES, ids=lambda part: part.strip("/"))
+@each(("method", "path"), CHANGES)
 def test_no_byte_is_read_of_who_may_not_or_sends_too_much(visit, method, path):
     holders = HOLDERS[ROUTES[method, path].permission]
     for role, cookie in visit.site.cookies.items():

@@ -6,6 +6,7 @@
 import pytest
 from fastapi.routing import APIRoute
 
+from each_value import each
 from steelyard.workbench.accounts.people import ROLES
 from workbench_routes import HOLDERS, OPEN, ROUTES, filled, routes_of
 
@@ -75,8 +76,8 @@ def test_who_may_do_it_and_on_what(visit, method, path):
         assert statuses(visit.browser(role), role, token=token) == row.status, role
 
 
-@pytest.mark.parametrize(("method", "path"), [key for key in ROUTES if "{" in key[1]])
-@pytest.mark.parametrize("number", ["0", "-1", str(2**63), "9" * 400, "1.5", "%00", "x"])
+@each(("method", "path"), [key for key in ROUTES if "{" in key[1]])
+@each("number", ["0", "-1", str(2**63), "9" * 400, "1.5", "%00", "x"])
 def test_a_number_that_is_not_a_row_is_refused_in_words(visit, method, path, number):
     row = ROUTES[method, path]
     role = next(iter(HOLDERS[row.permission]))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 
 from chat_server import request, sending
+from each_value import each
 from fault_server import FAULTS, body_of, faulting, response, text_of
 from steelyard.core.errors import ModelError
 from steelyard.core.plugins import build
@@ -38,7 +39,7 @@ def expected(number):
     return {one.id: text_of({"messages": [{"content": one.question.messages[-1].content}]}) for one in requests(number)}
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@each("kind", FAULTS)
 def test_after_a_fault_the_request_is_answered_with_its_own_reply(kind):
     with faulting(share=0.4, kinds=(kind,)) as server:
         replies = answers(server, 40, **({"timeout_seconds": SOON, "num_tries": 100} if kind in SLOW else {}))
@@ -49,7 +50,7 @@ def test_after_a_fault_the_request_is_answered_with_its_own_reply(kind):
         assert server.num_requests == 40
 
 
-@pytest.mark.parametrize("kind", sorted(FAULTS.keys() - HARMLESS))
+@each("kind", sorted(FAULTS.keys() - HARMLESS))
 def test_a_fault_that_stays_is_a_failure_and_no_answer(kind):
     with faulting(share=1.0, kinds=(kind,)) as server:
         limits = {"num_tries": 2} | ({"timeout_seconds": SOON} if kind in SLOW else {})

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from each_value import each
 from steelyard.core.errors import FileError, KindError, Place, RecordError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Row
@@ -34,14 +35,14 @@ def test_there_are_formats_of_prompts():
     assert {"prompts", "instructions", "conversations"} <= set(PROMPT_KINDS)
 
 
-@pytest.mark.parametrize("kind", ANSWERED)
+@each("kind", ANSWERED)
 def test_a_row_of_answers_is_never_recognised_as_a_prompt(kind):
     (path,) = GOLDEN.glob(f"{kind}.*")
     for row in read_rows(path):
         assert [name for name in PROMPT_KINDS if build("formats", name).matches(row.value)] == []
 
 
-@pytest.mark.parametrize("kind", ANSWERED)
+@each("kind", ANSWERED)
 def test_a_row_that_lost_a_known_field_of_its_answers_is_not_recognised_either(kind):
     (path,) = GOLDEN.glob(f"{kind}.*")
     answers = {"chosen", "response", "response1", "output", "output_1", "answer", "preference", "winner", "label"}

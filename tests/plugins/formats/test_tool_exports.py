@@ -2,6 +2,7 @@
 
 import pytest
 
+from each_value import each
 from format_rows import read, write
 from steelyard.core.errors import RecordError
 from steelyard.io.cases import read_cases
@@ -111,10 +112,8 @@ def potato(label, item, user="u1"):
     return {"instance_id": "i1", "user_id": user, "labels": {"s": label}, "item": {"id": "i1", "prompt": "q"} | item}
 
 
-@pytest.mark.parametrize(
-    "item", [{"responses": ["甲", "乙"]}, {"left": "甲", "right": "乙"}, {"answer1": "甲", "answer2": "乙"}]
-)
-@pytest.mark.parametrize(
+@each("item", [{"responses": ["甲", "乙"]}, {"left": "甲", "right": "乙"}, {"answer1": "甲", "answer2": "乙"}])
+@each(
     ("label", "better"),
     [
         ({"selection": "A"}, "甲"),

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from each_value import each
 from steelyard.core.comparison import Alternative, Comparison, Reply
 from steelyard.core.plugins import build
 from steelyard.core.types import Response
@@ -32,7 +33,7 @@ def echoes(question):
     return dict.fromkeys(text for text in texts if text.strip())
 
 
-@pytest.mark.parametrize(("kind", "form", "tongue"), ASKED)
+@each(("kind", "form", "tongue"), ASKED)
 def test_an_echo_is_no_verdict(kind, form, tongue):
     item = prompt(category=("code",), reference="42", language="zh")
     told = {}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from each_value import each
 from steelyard.core.errors import ConfigError
 from steelyard.plugins.judges._texts import (
     criterion_of,
@@ -96,8 +97,8 @@ CRITERIA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("subset", [None, "human_instruction", "open_prompt", "Human Instruction"])
-@pytest.mark.parametrize("criterion", CRITERIA)
+@each("subset", [None, "human_instruction", "open_prompt", "Human Instruction"])
+@each("criterion", CRITERIA)
 def test_a_name_has_the_criteria_of_its_whole_words_in_any_part_of_cheemsbench(criterion, subset):
     found = {name: criterion_of(prompt(category=(name,), subset=subset)) for name in CRITERIA[criterion]}
     assert found == dict.fromkeys(CRITERIA[criterion], criterion)

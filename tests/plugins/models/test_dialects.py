@@ -1,5 +1,6 @@
 import pytest
 
+from each_value import each
 from steelyard.plugins.models._dialects import DIALECTS, Malformed, ServedModel, ServerItem, in_order, numbers
 
 ITEMS = [ServerItem("first", "q", "1"), ServerItem("second", "q", "2")]
@@ -61,8 +62,8 @@ def test_labels_of_one_text_come_in_the_order_of_their_names():
     assert DIALECTS["tei_predict"].read(row, 1) == [[0.1, 0.9]]  # one text may come without the outer list
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
+@each("dialect", DIALECTS)
+@each(
     "reply",
     [None, 1, "x", [], {}, {"data": []}, {"data": [1, 2]}, {"rewards": [1.0]}, {"rewards": "12"}, [[], []], [{}, {}],
      {"data": [{"index": 0}, {"index": 0}]}, {"data": [{"index": [0]}, {"index": 1}]}, [[{"score": 1}], [{}]], [None]],
