@@ -7,7 +7,9 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-real test check properties field api notebook settings peers clean
+SUITE := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q --ignore tests/architecture --ignore tests/field
+
+.PHONY: demo demo-real test slow check properties field api notebook settings peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/steelyard demo --out demo
@@ -17,13 +19,19 @@ demo-real: $(VENV)/.backbones
 	$(BIN)/steelyard demo --real --out demo-real
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q --ignore tests/architecture --ignore tests/field
+	$(SUITE)
 
+# What starts processes, kills them, opens browsers or trains for long.
+slow: $(VENV)/.dev
+	$(SUITE) -m 'slow and not field'
+
+# The types and the structure side by side; the types are printed last.
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests speed studies
 	$(BIN)/ruff format --check src tests speed studies
-	$(BIN)/basedpyright
-	$(BIN)/python -m pytest -q tests/architecture
+	@$(BIN)/basedpyright > $(VENV)/types.log 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest -q tests/architecture; structure=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.log; exit $$((structure | types))
 
 # Examples of the properties that no run had before, ten times as many; what fails is shown with its numbers.
 properties: $(VENV)/.dev

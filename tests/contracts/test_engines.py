@@ -12,6 +12,8 @@ from steelyard.core.plugins import build, kinds
 from steelyard.io.cases import decode_batch
 from steelyard.io.lines import LineBatch
 
+pytestmark = pytest.mark.slow
+
 KINDS = kinds("engines")
 
 

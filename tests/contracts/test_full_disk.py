@@ -14,6 +14,8 @@ from hostile_files import GOOD, plans
 from steelyard.cli.main import main, verbs_by_name
 from steelyard.cli.verb import StageVerb
 
+pytestmark = pytest.mark.slow
+
 RECIPE = """
 [stages.resolved]
 verb = "resolve"

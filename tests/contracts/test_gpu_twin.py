@@ -19,6 +19,8 @@ from steelyard.training.batching import Slot
 from steelyard.training.gradient_accumulation import Accumulation, objective_of
 from steelyard.training.trainer import scorer_of
 
+pytestmark = pytest.mark.slow
+
 SPEED = Path(__file__).parents[2] / "speed"
 SCRIPTS = [str(SPEED / name) for name in ("gpu.py", "gpu_sides.py")]
 ALL_PARTS = ["--sizes", "tiny"]

@@ -67,15 +67,16 @@ def settings_of(kind, folder):
     return {"path": tiny_families.FAMILIES[kind](folder / "model")} if kind in tiny_families.FAMILIES else {}
 
 
-@pytest.fixture(params=KINDS)
-def model(request, tmp_path):
+@pytest.fixture(params=KINDS, scope="module")
+def model(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
     with ExitStack() as open_while_testing:
         if request.param == "remote":
-            tiny.tokenizer().save_pretrained(tmp_path / "tokenizer")
+            tiny.tokenizer().save_pretrained(folder / "tokenizer")
             asked = open_while_testing.enter_context(serving(rewarded))
-            settings = {"url": asked.url, "dialect": "openrlhf", "tokenizer": str(tmp_path / "tokenizer")}
+            settings = {"url": asked.url, "dialect": "openrlhf", "tokenizer": str(folder / "tokenizer")}
         else:
-            settings = settings_of(request.param, tmp_path)
+            settings = settings_of(request.param, folder)
         yield build_model(choose_model(request.param, settings))
 
 

@@ -18,6 +18,8 @@ from steelyard.stages.train import Config, train
 from strategies import case
 from warm_process import Ended
 
+pytestmark = pytest.mark.slow
+
 TORCHRUN = Path(sys.executable).parent / "torchrun"
 DIES = """
 import os, signal, sys

@@ -124,6 +124,7 @@ def drawn(random, num_prompts, *, sizes=SIZE):
     return trial(*rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [SIZE, {"easy": 1, "hard": 1}], ids=["dependent", "one a prompt"])
 def test_a_precision_that_is_not_there_is_certified_as_rarely_as_promised(sizes):
     thresholds = (0.0, 1.0, 2.0)

@@ -1,8 +1,11 @@
 """`judge` through faults and kills: no reply lost, none asked for twice, every verdict that of a run without them."""
 
+import pytest
+
 from fault_runs import judge_through_faults
 
 
+@pytest.mark.slow
 def test_faults_and_kills_change_no_verdict(tmp_path):
     outcome = judge_through_faults(tmp_path, num_cases=750, share=0.3, num_kills=5, seed=3)
     assert outcome.num_questions == 1500

@@ -39,6 +39,7 @@ print(given / (size * number // 2), before - resident())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the heap of the GNU C library")
 def test_holes_go_back_to_the_system_at_most_once_a_second():
     done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True, timeout=60)

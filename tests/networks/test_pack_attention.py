@@ -144,6 +144,7 @@ def test_runs_of_different_lengths_read_what_a_plain_loop_reads(window, has_grou
     assert (last[:, :, : len(packed.last)] - expected[:, :, packed.last]).abs().max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:<class .torch.autograd.function.Function.> should not be instantiated")
 def test_packs_of_all_lengths_are_compiled_a_few_times():
     counter = CompileCounterWithBackend("eager")

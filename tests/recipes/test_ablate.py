@@ -18,6 +18,8 @@ from steelyard.recipes.experiments import evaluation_name
 from steelyard.report.experiment_panels import experiment_sentences
 from toy_prompts import toy_prompts
 
+pytestmark = pytest.mark.slow
+
 TABLE_4 = Ablation(benches=("test.jsonl",), model="base", human="human.jsonl", llm="llm.jsonl", supervisors=("longer",))
 
 

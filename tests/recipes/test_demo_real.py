@@ -15,6 +15,8 @@ from steelyard.io.run_folder import read_run
 from steelyard.recipes.demo import real_demo
 from steelyard.stages import gemma
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "halluqa": {"num_questions": 60, "num_answers": 5},
     "human_model": {"epochs": 1, "trainable": "last:1"},

@@ -12,6 +12,8 @@ from steelyard.recipes.recipe import read_recipe
 from steelyard.recipes.run import plan, run
 from strategies import case
 
+pytestmark = pytest.mark.slow
+
 RECIPE = Path(__file__).parents[2] / "recipes" / "labelling.toml"
 QUESTIONS = (
     "Where does the river begin?",

@@ -85,6 +85,7 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["failed", "killed"])
 def test_an_unfinished_stage_starts_anew_with_other_settings(tmp_path, capsys, ending):
     path, out = small_recipe(tmp_path), tmp_path / "out"
@@ -109,6 +110,7 @@ def test_an_unfinished_stage_starts_anew_with_other_settings(tmp_path, capsys, e
     assert outputs(out, ["made", "ranked", "scored"]) == outputs(tmp_path / "whole", ["made", "ranked", "scored"])
 
 
+@pytest.mark.slow
 def test_an_unfinished_stage_of_other_inputs_starts_anew(tmp_path, capsys):
     path, out = small_recipe(tmp_path), tmp_path / "out"
     words = [sys.executable, "-c", STOPPED, str(path), str(out), "ranked/run.json", "killed"]
@@ -125,6 +127,7 @@ def test_an_unfinished_stage_of_other_inputs_starts_anew(tmp_path, capsys):
     assert "another content of cases: made/cases.jsonl): this stage starts anew" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_replies_of_a_chat_model_are_not_replaced_without_from(tmp_path, capsys):
     path, out = small_recipe(tmp_path), tmp_path / "out"
     words = [sys.executable, "-c", STOPPED, str(path), str(out), "ranked/run.json", "killed"]

@@ -16,7 +16,7 @@ from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import render
 from steelyard.report.sources import read_sources
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 CELLS = {
     "=1+1": "'=1+1",
     "+49 30": "+49 30",

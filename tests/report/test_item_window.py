@@ -8,7 +8,7 @@ from steelyard.report.items import JoinedItems, pack
 from steelyard.report.page import Page, render
 from strategies import case
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 RANKING = (("a",), ("b",))
 CASES = [
     case("p", "ab", ["a>b"], category=("math",), ranking=RANKING),

@@ -506,6 +506,7 @@ print(committed, done)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_first", [True, False], ids=["writing", "reading and writing"])
 def test_a_kill_at_any_line_loses_nothing_and_asks_nothing_twice(is_first, cases, tmp_path):
     before, out, folder = tmp_path / "before", tmp_path / "now" / "out", tmp_path / "now" / "batches"

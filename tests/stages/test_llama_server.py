@@ -28,6 +28,8 @@ from steelyard.stages.sample import Config as Sampling
 from steelyard.stages.sample import sample
 from strategies import case
 
+pytestmark = pytest.mark.slow
+
 WORDS = "river stone cloud engine theory garden number violet winter copper 天平 砝码 重量 秤杆".split()  # noqa: SIM905
 KEY = "sk-steelyard-test-8f31c0"
 JUDGE = {"style": "first_token", "least_odds": 0.001}

@@ -122,6 +122,7 @@ def big(name, said):
     return msgspec.structs.replace(made, responses=texts)
 
 
+@pytest.mark.slow
 def test_memory_does_not_hold_the_cases(tmp_path):
     for name, said in (("a", "a>b"), ("b", "b>a")):
         write_cases(tmp_path / f"{name}.jsonl", (big(f"p{index}", said) for index in range(3000)))

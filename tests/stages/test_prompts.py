@@ -177,6 +177,7 @@ def test_a_language_model_screens_for_harm_and_is_asked_once(tmp_path):
     assert run.summary.has_language_model
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_result(tmp_path):
     raw = written(tmp_path, *(made(f"p{n}", f"{n} {ENGLISH if n % 2 else CHINESE} {n * 7919}") for n in range(600)))
     one = prompts(raw, tmp_path / "one", Config(), workers=1)

@@ -180,6 +180,7 @@ def build(config): return Model(config.log)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["score", "evaluate"])
 def test_nothing_is_scored_twice_after_a_kill(tmp_path, monkeypatch, stage):
     (tmp_path / "dying.py").write_text(DYING, encoding="utf-8")

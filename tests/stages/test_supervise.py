@@ -312,6 +312,7 @@ def build(config): return Model(config.log)
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_scored_twice_after_a_kill(tmp_path):
     (tmp_path / "my").mkdir()
     (tmp_path / "my" / "dying.py").write_text(DYING, encoding="utf-8")
@@ -332,6 +333,7 @@ def test_nothing_is_scored_twice_after_a_kill(tmp_path):
     assert not list((tmp_path / "out").glob("*.part.jsonl"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies_before", ["scores.jsonl", "manifest.jsonl", "cases.jsonl", "run.json"])
 def test_a_run_that_is_killed_goes_on_to_the_same_result(cases, tmp_path, dies_before):
     whole = supervise(cases, tmp_path / "whole", Config(min_margin=2.0), **LONGER._asdict())

@@ -150,6 +150,10 @@ def add_settled_items(session, project, people, at):
     return items
 
 
+_FORM_TOKENS: dict[str, str] = {}
+"""By cookie: a token belongs to a session, and every copy of a site has its sessions."""
+
+
 class Visit:
     """The workbench of a database with a copy of the site, as browsers and programs reach it."""
 
@@ -157,7 +161,6 @@ class Visit:
         self.site = site
         self.database = database
         self.app = application(self.database, Options(hosts=("testserver",)))
-        self._csrf = {}
 
     def browser(self, name=None):
         """Return a client of somebody who is logged in, or of nobody; it follows no redirection."""
@@ -168,10 +171,11 @@ class Visit:
 
     def csrf(self, name):
         """Return the token that pages of this person's session have in their forms."""
-        if name not in self._csrf:
+        cookie = self.site.cookies[name]
+        if cookie not in _FORM_TOKENS:
             text = self.browser(name).get("/account").text
-            self._csrf[name] = re.search(r'name="csrf-token" content="(\w+)"', text)[1]
-        return self._csrf[name]
+            _FORM_TOKENS[cookie] = re.search(r'name="csrf-token" content="(\w+)"', text)[1]
+        return _FORM_TOKENS[cookie]
 
     def program(self, token):
         """Return a client with a token."""

@@ -13,6 +13,8 @@ from steelyard.training.callbacks import Trackers
 from steelyard.training.checkpoints import CHECKPOINT_FILE, load_checkpoint, translate_disk_full
 from strategies import case
 
+pytestmark = pytest.mark.slow
+
 SMALL_DISK = """
 import ctypes, os, shutil, subprocess, sys
 from warm_process import execute

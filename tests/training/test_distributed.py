@@ -12,6 +12,8 @@ from steelyard.training.checkpoints import load_checkpoint
 from steelyard.training.distributed import clip_gradient, copy_into, load_on_first, outline_of, shard, unshard, whole
 from training_examples import network
 
+pytestmark = pytest.mark.slow
+
 
 def save_large(folder):
     """A classifier of 110 MB in float32, none of its tensors much of it."""

@@ -7,6 +7,8 @@ from steelyard.core.errors import OutputError
 from steelyard.networks.devices import LOCAL
 from steelyard.training.distributed import process_group, shared_folder
 
+pytestmark = pytest.mark.slow
+
 MEETS = """
 import os
 import sys

@@ -1,4 +1,5 @@
-"""The databases of the workbench's tests: every test that asks for one runs on SQLite and on a real PostgreSQL."""
+"""The databases of the workbench's tests: every test that asks for one runs on SQLite, and on a real
+PostgreSQL in `make slow`."""
 
 import shutil
 from contextlib import contextmanager
@@ -62,7 +63,7 @@ def sqlite_place():
     shutil.rmtree(folder)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def address(request, sqlite_place):
     """The address of a migrated database without rows, on each of the two systems."""
     if request.param == "sqlite":

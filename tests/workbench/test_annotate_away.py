@@ -15,6 +15,7 @@ from workbench_people import answer, send
 from workbench_server import Login
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

@@ -12,6 +12,7 @@ from steelyard.workbench.storage.tables import StoredAssignment
 from workbench_annotator import BANNER, CARD, PRESSED, PROMPT, Annotator
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

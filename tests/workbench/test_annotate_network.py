@@ -9,6 +9,8 @@ from faulty_network import Fault, FaultyNetwork
 from steelyard.workbench.storage.tables import StoredAnswer
 from workbench_annotator import CARD, Annotator
 
+pytestmark = pytest.mark.slow
+
 SAVING = "document.querySelector('#saving').textContent"
 BANNER = "document.querySelector('#banner')"
 KEPT = {"en": "Not sent yet, kept on this computer", "zh": "尚未提交，已保存在本机"}

@@ -11,6 +11,7 @@ from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, S
 from workbench_annotator import CARD, STEP, SUBMIT, Annotator
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

@@ -12,6 +12,7 @@ from workbench_annotator import BANNER, CARD, PRESSED, PROMPT, Annotator
 from workbench_server import Login
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

@@ -54,6 +54,7 @@ def repeated(part, length):
     return (part * length)[:length]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["\\[", "\\(", "Step: \\[ ", "a \\( b \\[ c $$$ ", "$a", "$$ x $ ", "\\[$", "``` \\["])
 def test_formulas_that_do_not_close_take_time_in_proportion(part):
     def seconds(length):
@@ -95,6 +96,7 @@ def num_calls(text):
     return count
 
 
+@pytest.mark.slow
 @each("part", SHAPES.values())
 def test_marks_take_work_in_proportion(part):
     assert num_calls(repeated(part, 8000)) < 2.5 * num_calls(repeated(part, 4000)) + 1000

@@ -17,6 +17,8 @@ from workbench_clients import Annotator, tokens_of
 from workbench_people import make_project, sums_of
 from workbench_server import ServedWorkbench
 
+pytestmark = pytest.mark.slow
+
 NUM_PEOPLE, NUM_ITEMS = 20, 16
 NUM_ANSWERS = 2 * 5 * NUM_ITEMS
 

@@ -48,7 +48,7 @@ def test_migrations_make_exactly_the_tables_of_this_program(database):
             assert made.split("tasks", 2)[2] == str(CreateIndex(index)).split("tasks", 2)[2]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def address_without_tables(request, tmp_path):
     """The address of an empty database on each of the two systems."""
     if request.param == "postgresql":
@@ -134,6 +134,7 @@ def test_a_damaged_file_says_so_and_is_left_alone(tmp_path, sqlite_template):
     database.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_and_a_text_that_cannot_be_stored_are_told(empty_postgres):
     database = Database(empty_postgres)
     database.migrate()
@@ -231,6 +232,7 @@ def test_a_reader_sees_one_state_while_others_write(database):
     assert names(database) == ["Ada"]
 
 
+@pytest.mark.slow
 def test_two_serialisations_that_fail_on_postgresql_are_run_again(empty_postgres):
     database = Database(empty_postgres)
     database.migrate()
@@ -309,6 +311,7 @@ def test_the_permissions_of_an_existing_database_stay(tmp_path, sqlite_template)
     database.close()
 
 
+@pytest.mark.slow
 def test_a_server_is_copied_by_its_own_tool(empty_postgres, tmp_path):
     database = Database(empty_postgres)
     with pytest.raises(ConfigError, match="pg_dump"):

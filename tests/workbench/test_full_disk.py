@@ -19,6 +19,8 @@ from steelyard.workbench.storage.database_errors import NoRoomError, Unavailable
 from steelyard.workbench.storage.tables import StoredPerson
 from workbench_people import NOON
 
+pytestmark = pytest.mark.slow
+
 ROOM = 100
 ANSWER = msgspec.json.encode(TaskAnswer(scores={"A": 5, "B": 3, "C": 1}, ranking=(("A",), ("B",), ("C",))))
 

@@ -6,10 +6,14 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from postgres_server import run_statement
 from workbench_clients import KillableServer
 from workbench_kills import check_whole, work_and_kill
 from workbench_server import LONGEST_START
+
+pytestmark = pytest.mark.slow
 
 
 def test_nothing_is_lost_or_doubled_when_the_server_is_killed(database, address):

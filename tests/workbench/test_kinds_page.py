@@ -11,6 +11,7 @@ from workbench_annotator import STEP, SUBMIT, Annotator
 from workbench_people import NOON
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

@@ -11,6 +11,7 @@ from workbench_people import NO_GOLD, NOON, cases, cases_with_reference
 from workbench_server import Login
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

@@ -142,6 +142,7 @@ def test_the_description_names_every_operation_with_its_errors(visit):
     assert "http" not in json.dumps(schema["paths"])
 
 
+@pytest.mark.slow
 def test_no_request_drawn_from_the_description_ends_in_a_fault_of_the_server(visit):
     schemathesis = pytest.importorskip("schemathesis")
     schemathesis.serializer("application/x-ndjson")(

@@ -13,6 +13,7 @@ from workbench_people import NO_GOLD, NOON, content_of
 from workbench_server import Login
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

@@ -16,7 +16,7 @@ ORDER = {"score": ["5", "3", "1"], "place": ["1", "2", "3"], "discard": ["", "",
 LAYERS = ("delivery", "operations", "researcher")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def waiting(request):
     """The workbench on either system, whose items have waited for a thousand seconds in their states."""
     begun = time.time() - 1000

@@ -9,6 +9,8 @@ import pytest
 from steelyard.viewing.server import listening
 from steelyard.workbench.serving import _SharedListener
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def listener():

@@ -1,9 +1,12 @@
 """People who do things at once and in odd order: nothing gets stuck, doubled or lost (`workbench_shifts`)."""
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from workbench_shifts import TeamMachine
+
+pytestmark = pytest.mark.slow
 
 
 def test_nothing_gets_stuck_doubled_or_lost(new_sqlite):

@@ -91,6 +91,7 @@ def trained(tmp_path_factory):
     return folder, [*words, "--batch-size", "2", "--epochs", "4"]
 
 
+@pytest.mark.slow
 def test_a_training_is_seen_live_killed_continued_by_the_printed_command_and_finished(trained):
     folder, words = trained
     (folder / "runs").mkdir()

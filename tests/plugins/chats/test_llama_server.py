@@ -17,6 +17,8 @@ from steelyard.core.errors import ModelError
 from steelyard.core.plugins import build
 from tiny_gguf import CONTEXT, END
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-steelyard-test-8f31c0"
 LONG = "The scale has two pans, one beam and many weights. "
 

@@ -11,6 +11,8 @@ from steelyard.io.cases import write_cases
 from steelyard.stages.resolve import resolve
 from strategies import case
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ray", reason="Ray is of the group ray")
 
 
