@@ -1,6 +1,7 @@
 """Imports go up the list of packages, there are no cycles, and pure packages have no effects."""
 
 import ast
+from functools import cache
 
 from package_source import ROOT, Source, imports, sources
 
@@ -43,6 +44,7 @@ modules = {source.module: source for source in sources()}
 package = [source for source in sources() if source.parts and source.parts != ("__main__",)]
 
 
+@cache
 def targets(source: Source) -> set[str]:
     """The modules of the package that a file imports, also inside functions."""
     names = {imported.target for imported in imports(source) if imported.target.split(".")[0] == "steelyard"}
@@ -166,7 +168,7 @@ def test_scripts_of_documents_and_speed_import_names_that_exist():
     missing = sorted(
         f"{path.relative_to(ROOT)} imports {imported.target}"
         for path in scripts
-        for imported in imports(Source(path, "", ast.parse(path.read_text(encoding="utf-8")), []))
+        for imported in imports(Source(path, ""))
         if imported.target.startswith("steelyard.") and imported.target not in modules
         if imported.target.rpartition(".")[2] not in top_level_names(imported.target.rpartition(".")[0])
     )

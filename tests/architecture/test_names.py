@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 
 from package_source import sources
 
@@ -22,16 +23,16 @@ def class_places() -> dict[str, list[str]]:
     """Return the files that define a class of each name."""
     places = defaultdict(list)
     for source in sources():
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in PER_FILE:
                 places[node.name].append(f"{source.module}:{node.lineno}")
     return places
 
 
-def vague_names(tree: ast.Module) -> list[str]:
+def vague_names(nodes: Iterable[ast.AST]) -> list[str]:
     """Return the vague names of values, parameters and functions in a file, with their lines."""
     names = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             names += [(argument.arg, node.lineno) for argument in arguments]
@@ -41,18 +42,18 @@ def vague_names(tree: ast.Module) -> list[str]:
     return [f"{line}: {name}" for name, line in names if name in VAGUE]
 
 
-def idioms(tree: ast.Module) -> list[str]:
+def idioms(nodes: Iterable[ast.AST]) -> list[str]:
     """Return the idioms in the docstrings of a file."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    docstrings = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, documented)]
+    docstrings = [ast.get_docstring(node) for node in nodes if isinstance(node, documented)]
     return [match for docstring in docstrings for match in IDIOM.findall(docstring or "")]
 
 
-def untyped_objects(tree: ast.Module) -> int:
+def untyped_objects(nodes: Iterable[ast.AST]) -> int:
     """Return the number of dictionaries of anything in the annotations of a file."""
     annotations = (
         node
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Subscript) and getattr(node.value, "id", None) in ("dict", "Mapping")
     )
     return sum(ast.unparse(node.slice) in ("str, Any", "(str, Any)") for node in annotations)
@@ -64,21 +65,23 @@ def test_a_class_name_has_one_definition():
 
 
 def test_values_are_named_by_their_nouns():
-    places = [f"{source.path}:{name}" for source in sources() for name in vague_names(source.tree)]
+    places = [f"{source.path}:{name}" for source in sources() for name in vague_names(source.nodes)]
     assert places == []
 
 
 def test_docstrings_are_standard_english():
-    places = [f"{source.path}: {idiom}" for source in sources() for idiom in idioms(source.tree)]
+    places = [f"{source.path}: {idiom}" for source in sources() for idiom in idioms(source.nodes)]
     assert places == []
 
 
 def test_records_have_types():
-    assert sum(untyped_objects(source.tree) for source in sources()) <= MAX_UNTYPED_OBJECTS
+    assert sum(untyped_objects(source.nodes) for source in sources()) <= MAX_UNTYPED_OBJECTS
 
 
 def test_vague_names_and_idioms_are_recognised():
-    tree = ast.parse('def told(one, two):\n    """There is no such thing."""\n    found = [x for kept in one]\n')
-    assert vague_names(tree) == ["1: one", "1: told", "3: found", "3: kept"]
-    assert idioms(tree) == ["is no"]
-    assert untyped_objects(ast.parse("a: dict[str, Any]\nb: dict[str, int]")) == 1
+    nodes = tuple(
+        ast.walk(ast.parse('def told(one, two):\n    """There is no such thing."""\n    found = [x for kept in one]\n'))
+    )
+    assert vague_names(nodes) == ["1: one", "1: told", "3: found", "3: kept"]
+    assert idioms(nodes) == ["is no"]
+    assert untyped_objects(ast.walk(ast.parse("a: dict[str, Any]\nb: dict[str, int]"))) == 1

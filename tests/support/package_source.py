@@ -1,7 +1,7 @@
 """Every source file as a parsed tree, with its module name and imports, for the architecture tests."""
 
 import ast
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,11 +9,28 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "steelyard"
 
 
-class Source(NamedTuple):
-    path: Path
-    module: str
-    tree: ast.Module
-    lines: list[str]
+class Source:
+    """A file, which is parsed when its tree is first asked for, and once in a process."""
+
+    def __init__(self, path: Path, module: str):
+        self.path, self.module = path, module
+
+    @cached_property
+    def _text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self._text.splitlines()
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self._text)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree."""
+        return list(ast.walk(self.tree))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -29,27 +46,27 @@ class Import(NamedTuple):
 
 @cache
 def sources() -> tuple[Source, ...]:
-    parsed = []
+    found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        text = path.read_text(encoding="utf-8")
-        parsed.append(Source(path, module, ast.parse(text), text.splitlines()))
-    return tuple(parsed)
+        found.append(Source(path, module))
+    return tuple(found)
 
 
-def imports(source: Source) -> list[Import]:
+@cache
+def imports(source: Source) -> tuple[Import, ...]:
     """Return every import, also those inside functions (``is_lazy``); ``from a import b`` counts as ``a.b``."""
     top = set(map(id, source.tree.body))
     found = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         lazy = id(node) not in top
         if isinstance(node, ast.Import):
             found += [Import(name.name, node.lineno, lazy) for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             found += [Import(f"{node.module}.{name.name}", node.lineno, lazy) for name in node.names]
-    return found
+    return tuple(found)
 
 
 def functions(source: Source) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in source.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
