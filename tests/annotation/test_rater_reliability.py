@@ -43,6 +43,7 @@ def test_intervals_cover_the_accuracy_of_simulated_raters():
     assert np.mean(covered) >= 0.9
 
 
+@pytest.mark.slow
 def test_raters_who_hardly_err_are_not_made_worse_by_items_with_two_answers():
     truth = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 3.0])
     found = panel(simulated(3000, truth, 0), 6, 3000).raters.values()
@@ -52,6 +53,7 @@ def test_raters_who_hardly_err_are_not_made_worse_by_items_with_two_answers():
     assert np.mean([rater.discrimination for rater in found][-2:]) > 2.3
 
 
+@pytest.mark.slow
 def test_several_answers_to_an_item_do_not_bend_the_accuracy_or_make_it_too_sure():
     """Five triples of an item by each of two raters, whose views of it differ not at all, or much."""
     truth = np.array([0.8, 1.6, 2.0, 3.0])

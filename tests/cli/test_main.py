@@ -165,6 +165,7 @@ def test_a_group_without_a_verb_prints_its_help(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("Usage: steelyard workbench")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_no_progress_bar_of_another_library_appears(tmp_path):
     tiny.save_base(tmp_path / "base")

@@ -161,6 +161,7 @@ def test_a_terminal_with_colour_gets_colour(corpus, monkeypatch):
     assert COLOUR.search(told)
 
 
+@pytest.mark.slow
 def test_chinese_names_and_texts_where_there_is_only_ascii(corpus, tmp_path):
     results = {
         words[0]: in_ascii([word.format(tmp_path) for word in words], corpus)

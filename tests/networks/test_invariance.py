@@ -63,6 +63,7 @@ def test_no_bit_of_a_reward_depends_on_other_rows(kind):
         assert torch.equal(found, expected)
 
 
+@pytest.mark.slow
 def test_a_thousand_texts_in_packs_of_many_sizes():
     model = network("qwen2", torch.float32, max_position_embeddings=4096)
     asked = prompts(340, seed=3, longest=40)

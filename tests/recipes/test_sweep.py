@@ -114,6 +114,7 @@ def test_each_point_is_trained_on_its_share(swept):
     assert all(arm.accuracy.value == 1.0 for arm in full), "three seeds of 16 steps learn it"
 
 
+@pytest.mark.slow
 def test_growth_is_the_difference_per_doubling(swept):
     _, _, _, found = swept
     assert [(one.name, one.by) for one in found.growth] == [("a", "pairs"), ("b", "pairs")]

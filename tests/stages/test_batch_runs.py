@@ -318,6 +318,7 @@ def test_futile_results_write_no_further_batch(cases, tmp_path):
         waits(lambda: judge(cases, tmp_path / "failed", at(server), batch=tmp_path / "f"), "batch-0002-m")
 
 
+@pytest.mark.slow
 def test_the_command_line_waits_with_exit_code_three(cases, tmp_path):
     with chatting(by_model) as server:
         words = f"judge cases.jsonl --base-url {server.url} --chat-model m --set judge.prompt_language=en --out out"

@@ -59,6 +59,7 @@ def questions(server):
     return Counter(json.dumps(question, sort_keys=True) for question in server.questions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_replies_under_way_are_awaited_and_asked_for_once(verb, number, tmp_path):
     num_requests, num_first = NUM_REQUESTS[verb]

@@ -226,6 +226,7 @@ def test_another_question_is_another_run(cases, tmp_path):
         assert len(server.questions) == before + 24
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_rest_is_asked_and_the_result_is_the_same(cases, tmp_path):
     with chatting(preferring("answer a")) as server:
         config = at(server, workers=1)

@@ -150,6 +150,7 @@ merge([Path("a.jsonl"), Path("b.jsonl")], Path("out"))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies_before", ["cases.jsonl", "run.json"])
 def test_a_run_that_is_killed_is_done_again(tmp_path, dies_before, monkeypatch):
     write_cases(tmp_path / "a.jsonl", [case(id="x", judgments=["a>b"]), case(id="y")])

@@ -145,7 +145,7 @@ def walk(visit, role):
             yield other, address, browser.request(other, address, headers={**headers, **kind})
 
 
-WALKS = [("annotator", "en"), *((role, "zh") for role in ROLES)]
+WALKS = [("annotator", "en"), *(pytest.param(role, "zh", marks=pytest.mark.slow) for role in ROLES)]
 
 
 @pytest.mark.parametrize(("role", "language"), WALKS, ids=lambda value: value)
@@ -260,7 +260,7 @@ PROBLEMS = {"misfit", "missing score", "missing comparison", "missing entry", "c
 PROBLEMS |= {"comparison against ranking", "no reason", "discard reason", "too long", "too many marks"}
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", ["zh", pytest.param("en", marks=pytest.mark.slow)])
 def test_no_wrong_answer_of_any_kind_is_refused_with_a_canary(visit, language):
     projects = [Blind(visit, name) for name in kind_names()]
     put_canaries(visit.database)
@@ -291,7 +291,7 @@ def test_no_wrong_answer_of_any_kind_is_refused_with_a_canary(visit, language):
     assert problems >= PROBLEMS
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_no_form_of_any_kind_is_refused_with_a_canary(visit, language):
     projects = [Blind(visit, name) for name in kind_names()]
     put_canaries(visit.database)

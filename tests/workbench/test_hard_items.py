@@ -167,6 +167,7 @@ def test_somebody_whom_the_fit_does_not_know_counts_as_an_average_person():
 REASONS = {"en": ("Hard items are not shown", "No estimate: it could use"), "zh": ("不显示疑难条目", "无估计值：")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", REASONS)
 def test_the_pages_give_the_reason_in_both_languages(visit, language):
     hard, withheld = REASONS[language]

@@ -213,6 +213,7 @@ def test_cases_that_get_no_task_are_left_out_as_the_error_says(material, tmp_pat
     assert sum(states.values()) == 2
 
 
+@pytest.mark.slow
 def test_a_demonstration_is_made_once_with_items_in_many_states(tmp_path, monkeypatch, material):
     monkeypatch.setattr("steelyard.workbench.demo.demo_cases", lambda folder, *, seed: material)
     database = open_demo(tmp_path, 0)

@@ -253,6 +253,7 @@ def test_the_network_is_reached_by_https_or_not_by_accident():
     assert options_of(Reach()).hosts == ("localhost", "127.0.0.1", "[::1]")
 
 
+@pytest.mark.slow
 def test_a_wide_host_ends_with_2_before_anything_is_made(tmp_path):
     words = ["workbench", "serve", "--host", "0.0.0.0", "--database", f"sqlite:///{tmp_path / 'w.db'}"]
     done = subprocess.run([sys.executable, "-m", "steelyard", *words], capture_output=True, text=True, check=False)

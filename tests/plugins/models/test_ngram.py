@@ -131,6 +131,7 @@ print([list(line.scores.values()) for line in model.score(read_cases(sys.argv[1]
 """
 
 
+@pytest.mark.slow
 def test_scores_are_the_same_bits_with_the_kernels_of_other_processors(tmp_path):
     write_cases(tmp_path / "train.jsonl", toy_prompts(40, right=True))
     printed = set()
