@@ -83,6 +83,7 @@ def test_any_history_has_ordered_ends_or_a_reason(days, answers, items, rejected
         assert all(end >= 0 for end in finite)
 
 
+@pytest.mark.slow
 def test_intervals_made_half_way_cover_the_true_end():
     number, end, cost, _, length = coverage(range(40), num_items=600, num_people=4, has_weekends=True)
     assert number == 40

@@ -32,6 +32,7 @@ def panel(answers, number, num_items):
     return fit_panel(answers, [f"rater {place}" for place in range(number)], num_items=num_items, width=2)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_accuracy_of_simulated_raters():
     truth = np.array([0.0, 0.8, 1.5, 1.5, 2.0, 2.5])
     covered = []

@@ -4,6 +4,8 @@ import importlib.util
 import json
 from pathlib import Path
 
+import pytest
+
 DOCS = Path(__file__).parents[2] / "docs"
 DRAWN = "image/svg+xml"
 
@@ -12,6 +14,7 @@ def stored(name):
     return json.loads((DOCS / name).read_text(encoding="utf-8"))["cells"]
 
 
+@pytest.mark.slow
 def test_the_cells_of_the_notebook_run_and_give_their_outputs():
     spec = importlib.util.spec_from_file_location("notebook_page", DOCS / "notebook_page.py")
     page = importlib.util.module_from_spec(spec)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import steelyard as sy
 from steelyard.cli.main import verbs_by_name
 from steelyard.cli.verb import StageVerb
@@ -64,6 +66,7 @@ def test_every_verb_of_data_is_a_function_with_its_settings_and_defaults():
             assert parameters[keyword].default == setting.default, f"{name}: {setting.name}"
 
 
+@pytest.mark.slow
 def test_a_type_checker_knows_every_keyword_and_result(tmp_path):
     (tmp_path / "example.py").write_text(CHECKED)
     settings = {"extraPaths": [str(ROOT / "src")], "pythonVersion": "3.11", "typeCheckingMode": "standard"}

@@ -77,6 +77,7 @@ def test_completes_verbs_in_every_shell(shell):
     assert "score" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -48,7 +48,7 @@ def remedies():
     """Every text that is given as ``do=``, or named ``do`` first, with its place."""
     found = {}
     for source in sources():
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.keyword) and node.arg == "do":
                 found[f"{source.module}:{node.value.lineno}"] = words_of(node.value)
             elif isinstance(node, ast.Assign) and any(getattr(one, "id", None) == "do" for one in node.targets):

@@ -45,6 +45,7 @@ def peak_memory(folder, **sizes):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_texts(tmp_path):
     peak_memory(tmp_path / "imports", num_cases=2)
     few, many = (peak_memory(tmp_path / str(number), num_cases=number, characters=60_000) for number in (90, 180))

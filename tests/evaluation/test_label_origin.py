@@ -1,5 +1,7 @@
 """Labels of people within the file of a judge: made with the tool's own verbs, and used as the judge's nowhere."""
 
+import shutil
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -27,20 +29,27 @@ def case(index, *, kind, first_wins, repeats=1):
     )
 
 
-@pytest.fixture
-def files(tmp_path):
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
     """People's labels of the first prompts, three people each; a judge of all that is right in 3 of 4."""
     random = np.random.default_rng(3)
     truth = random.random(NUM_PROMPTS) < 0.8
     judge = np.where(random.random(NUM_PROMPTS) < 0.75, truth, ~truth)
     people = [case(index, kind="human", first_wins=truth[index], repeats=3) for index in range(NUM_LABELLED)]
     by_judge = [case(index, kind="llm", first_wins=judge[index]) for index in range(NUM_PROMPTS)]
-    write_cases(tmp_path / "people.jsonl", people)
-    write_cases(tmp_path / "judge.jsonl", by_judge)
-    resolve(tmp_path / "people.jsonl", tmp_path / "human")
-    resolve(tmp_path / "judge.jsonl", tmp_path / "alone")
-    merge([tmp_path / "people.jsonl", tmp_path / "judge.jsonl"], tmp_path / "merged")
-    return tmp_path
+    folder = tmp_path_factory.mktemp("labelled")
+    write_cases(folder / "people.jsonl", people)
+    write_cases(folder / "judge.jsonl", by_judge)
+    resolve(folder / "people.jsonl", folder / "human")
+    resolve(folder / "judge.jsonl", folder / "alone")
+    merge([folder / "people.jsonl", folder / "judge.jsonl"], folder / "merged")
+    return folder
+
+
+@pytest.fixture
+def files(labelled, tmp_path):
+    """A copy that the test may change."""
+    return shutil.copytree(labelled, tmp_path / "files")
 
 
 def evaluated(files, judged, out, human="human", config=CONFIG):

@@ -86,6 +86,7 @@ def test_a_block_that_takes_too_much_is_stopped_and_the_limit_is_lifted_again():
     assert len(bytearray(2**27)) == 2**27
 
 
+@pytest.mark.slow
 def test_a_parquet_file_of_few_bytes_and_endless_rows_stops_at_the_limit(tmp_path):
     path = tmp_path / "bomb.parquet"
     # 512 rows of 16 MiB, told once: 8 GiB where they are read out.

@@ -53,7 +53,12 @@ def every_way(model, asked, **settings):
     yield rewards_of(model, asked, len(asked), limits=Limits(rows_per_pass=2), **settings)
 
 
-@pytest.mark.parametrize("kind", EXACT)
+QUICK = ("qwen2", "gemma3_text", "mixtral")
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in EXACT]
+)
 def test_no_bit_of_a_reward_depends_on_other_rows(kind):
     model = network(kind, torch.float32, max_position_embeddings=4096)
     asked = prompts(7 if kind in MODELS_OF_EXPERTS else 12)
@@ -75,7 +80,7 @@ def test_a_thousand_texts_in_packs_of_many_sizes():
         assert torch.equal(rewards_of(model, asked, len(asked), limits=Limits(tokens)), expected)
 
 
-@pytest.mark.parametrize("kind", ["gemma2", "qwen2"])
+@pytest.mark.parametrize("kind", ["qwen2", pytest.param("gemma2", marks=pytest.mark.slow)])
 def test_bfloat16_keeps_its_bits_too(kind):
     model = network(kind, torch.bfloat16, max_position_embeddings=4096)
     model.head.float()

@@ -81,6 +81,7 @@ def test_what_has_no_name_and_what_has_no_section_is_in_the_language_of_the_read
     assert [text for text in shown if {"zh": "未分类", "en": "uncategorised"}[language] in text]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_prompts_without_a_category_keep_their_link_in_both_languages(nameless_runs, tmp_path):
     """The word changes with the language, the value of the filter and of the address does not."""

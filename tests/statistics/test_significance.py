@@ -84,6 +84,7 @@ def test_corrected_values_lie_between_the_plain_ones_and_bonferroni(values):
     assert all(own <= other <= min(1.0, own * len(values)) + 1e-12 for own, other in zip(values, found, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000))
 def test_two_equal_models_are_rarely_told_apart(seed):

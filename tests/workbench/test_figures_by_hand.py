@@ -46,7 +46,10 @@ class Sent(NamedTuple):
     settling: list
 
 
-@pytest.fixture(scope="module", params=[2, 3], ids=["two people", "three people"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(2, id="two people"), pytest.param(3, id="three people", marks=pytest.mark.slow)],
+)
 def sent(request, sqlite_template, tmp_path_factory):
     """A project that simulated people have worked through, with rejections and gold tasks."""
     random.seed(1)

@@ -113,7 +113,7 @@ def test_a_keeper_makes_a_fit_that_is_due_once(one_guesses):
     assert num_fits(database) == 1
 
 
-@pytest.mark.parametrize(("most_answers", "patience"), [(500, 0.01), (1, 60)])
+@pytest.mark.parametrize(("most_answers", "patience"), [(500, 0.01), pytest.param(1, 60, marks=pytest.mark.slow)])
 def test_a_page_does_not_wait_for_a_fit(one_guesses, monkeypatch, most_answers, patience):
     database, project, _ = one_guesses
     keeper = FitKeeper(database)
