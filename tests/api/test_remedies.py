@@ -1,98 +1,92 @@
-"""Errors that are raised in Python name keywords: every string of the source with an option is translated."""
+"""Remedies of errors that are raised in Python are keywords, and the call with them works."""
 
-import ast
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
 import steelyard as sy
-from steelyard.api.remedies import with_keywords
+from steelyard.api.wording import python_words
+from steelyard.core.remedies import ANY, FILE, NUMBER, Advice, Command, Placeholder, Remedy, worded
 
-SOURCE = Path(sy.__file__).parent
-OTHER_TEXTS = {"api", "cli", "report", "viewing", "workbench"}
-"""Packages whose options are those of a terminal: lists of items, servers, pages, the workbench."""
-OPTION = re.compile(r"(?<![\w(-])--[a-z]")
-COMMAND = re.compile(r"`[a-z]+ [^`]*`|\bsteelyard [a-z-]+(?: [^;,()`]+)?")
-FUNCTIONS = [getattr(sy, name) for name in sy.__all__ if inspect.isfunction(getattr(sy, name))]
-KEYWORDS = {name for function in FUNCTIONS for name in inspect.signature(function).parameters}
-OF_OTHERS = {"id", "nproc_per_node", "prompt_key"}
-"""Options of the verb `inspect` in a terminal and of torchrun, and a setting of a format, which is in ``settings``."""
-
-
-def strings():
-    """Every string of the source with an option, docstrings excepted; what is formatted into it is 7."""
-    found = set()
-    for path in SOURCE.rglob("*.py"):
-        if path.relative_to(SOURCE).parts[0] in OTHER_TEXTS:
-            continue
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-        inner = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-        inner |= {id(value) for node in nodes if isinstance(node, ast.JoinedStr) for value in node.values}
-        for node in nodes:
-            if id(node) not in inner and isinstance(node, ast.JoinedStr | ast.Constant):
-                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in parts)
-                found |= {text} if OPTION.search(text) and " " in text.strip() else set()
-    return sorted(found)
-
-
-def parameters(name):
-    return inspect.signature(getattr(sy, name)).parameters
-
-
-def test_every_option_of_the_source_is_a_keyword():
-    texts = strings()
-    assert len(texts) > 100
-    for text in texts:
-        for function in ("train", "evaluate", "resolve"):
-            translated = re.sub(
-                r"`[a-z]+ [^`]*`|\bsteelyard [a-z-]+(?: [^;,()`]+)?", "", with_keywords(text, parameters(function))
-            )
-            assert not re.search(r"(?<![\w-])--[a-z]", translated), text
-            named = set(re.findall(r"(?<![\w.{\"'(])([a-z_]+)=", translated))
-            assert named <= KEYWORDS | OF_OTHERS, (text, translated)
+CONVERSION = Command("convert", ("/tmp/rows.jsonl", "cases.jsonl"), (Remedy("prompt_column", "问"),))
 
 
 @pytest.mark.parametrize(
-    ("function", "text", "expected"),
+    ("function", "part", "expected"),
     [
-        ("evaluate", "permit them: --set allow_overlap=true", "permit them: allow_overlap=True"),
-        ("evaluate", "give --set model.path=FOLDER", 'give model_settings={"path": FOLDER}'),
+        ("evaluate", Remedy("allow_overlap", value=True), "allow_overlap=True"),
+        ("evaluate", Remedy("model.path", FILE), 'model_settings={"path": FILE}'),
+        ("evaluate", Remedy("judge.max_tokens", NUMBER), 'model_settings={"judge": {"max_tokens": N}}'),
+        ("judge", Remedy("judge.max_tokens", NUMBER), 'judge={"max_tokens": N}'),
         (
             "score",
-            "use --set model.reduction=sum --set model.protocol=template",
-            'use model_settings={"reduction": "sum", "protocol": "template"}',
+            Remedy("model.reduction", "sum", (Remedy("model.protocol", "template"),)),
+            'model_settings={"reduction": "sum", "protocol": "template"}',
         ),
-        ("evaluate", "--model implicit --set model.path=a/b", 'model="implicit" model_settings={"path": "a/b"}'),
-        ("train", "raise --max-length, or --over-length left", 'raise max_length=…, or over_length="left"'),
-        ("score", "use --max-length 512", 'use model_settings={"max_length": 512}'),
-        ("evaluate", "--no-self-test goes on", "self_test=False goes on"),
-        ("resolve", "write --only kind=NAME", 'write only=["kind=NAME"]'),
-        ("judge", "take fewer, or say --set allow_even=true: a draw", "take fewer, or say allow_even=True: a draw"),
-        ("evaluate", "or --bench KIND=FILE", 'or bench_kind="KIND"'),
-        (
-            "train",
-            '--set \'trackers=[{kind="wandb",mode="offline"}]\'',
-            'trackers=[{"kind": "wandb","mode": "offline"}]',
-        ),
-        (
-            "train",
-            "split (`steelyard split A --out B`), or say --allow-overlap",
-            "split (`steelyard split A --out B`), or say allow_overlap=True",
-        ),
+        ("evaluate", Remedy("model", "implicit", (Remedy("model.path", "a/b"),)),
+         'model="implicit", model_settings={"path": "a/b"}'),
+        ("train", Remedy("max_length"), "max_length"),
+        ("train", Remedy("over_length", "left"), 'over_length="left"'),
+        ("score", Remedy("max_length", 512), 'model_settings={"max_length": 512}'),
+        ("evaluate", Remedy("self_test", value=False), "self_test=False"),
+        ("resolve", Remedy("only", ("kind=NAME",)), 'only=["kind=NAME"]'),
+        ("evaluate", Remedy("bench", Placeholder("KIND=FILE")), 'bench_kind="KIND"'),
+        ("train", Remedy("trackers", [{"kind": "wandb"}]), 'trackers=[{"kind": "wandb"}]'),
+        ("convert", Remedy("prompt_key", "q"), 'settings={"prompt_key": "q"}'),
+        ("convert", Remedy("labels.0", "tie", (Remedy("labels.1", "left"),)), 'labels={"0": "tie", "1": "left"}'),
+        ("train", Command("resolve", ("a b.jsonl",), (Remedy("out", "resolved"),)),
+         'sy.resolve("a b.jsonl", out="resolved")'),
+        ("train", Command("evaluate", (ANY,), (Remedy("max_length", NUMBER),)),
+         'sy.evaluate(…, model_settings={"max_length": N})'),
+        ("train", Command("inspect", (FILE,), (Remedy("id", "p"),)), 'sy.inspect(FILE, prompt="p")'),
+        ("train", Command("workbench add-person", ("A B",), (Remedy("role", "reviewer"),)),
+         "steelyard workbench add-person 'A B' --role reviewer"),
+        ("convert", CONVERSION, 'sy.convert("/tmp/rows.jsonl", "cases.jsonl", prompt_column="问")'),
     ],
-)
-def test_an_option_is_written_as_python_does(function, text, expected):
-    assert with_keywords(text, parameters(function)) == expected
+)  # fmt: skip
+def test_a_remedy_is_written_as_python_does(function, part, expected):
+    assert python_words(inspect.signature(getattr(sy, function)).parameters)(part) == expected
 
 
-def test_the_remedy_of_an_error_works_as_it_is_named(tmp_path):
+def test_a_file_of_values_in_memory_has_their_name():
+    words = python_words(inspect.signature(sy.convert).parameters, {"/tmp/rows.jsonl": "rows in memory"})
+    assert words(CONVERSION) == 'sy.convert(rows, prompt_column="问")'
+
+
+def test_a_sentence_is_neutral_until_an_interface_words_it():
+    advice = Advice("raise ", Remedy("max_length"), Advice(", or say ", Remedy("over_length", "left")), " {} %s")
+    assert advice == "raise max_length, or say over_length=left {} %s"
+    words = python_words(inspect.signature(sy.train).parameters)
+    assert worded(advice, words) == 'raise max_length, or say over_length="left" {} %s'
+    assert worded("--plain {text}", words) == "--plain {text}"
+
+
+def cases(**fields):
     good, worse = (sy.Response(id=name, text=text) for name, text in (("a", "long answer"), ("b", "short")))
-    prompt = sy.Prompt(id="p", messages=(sy.Message(role="user", content="?"),))
-    cases = [sy.Case(prompt=prompt, responses=(good, worse), ranking=(("a",), ("b",)))]
-    with pytest.raises(sy.errors.EvidenceError, match=r'say pairs="tiers"') as raised:
-        sy.evaluate("longer", cases, pairs="judged")
+    prompt = sy.Prompt(id="p", language=fields.pop("language", None), messages=(sy.Message(role="user", content="?"),))
+    return [sy.Case(prompt=prompt, responses=(good, worse), **({"ranking": (("a",), ("b",))} | fields))]
+
+
+VERDICT = sy.Judgment(left="a", right="b", verdict="left", judge="j", kind="llm")
+FAILING = [
+    (lambda **more: sy.evaluate("longer", cases(), **more), {"pairs": "judged"}, r"say (pairs=\"tiers\")"),
+    (lambda **more: sy.evaluate("longer", cases(), **more), {"pairs": "listed"}, r"say (pairs=\"tiers\")"),
+    (lambda **more: sy.resolve(cases(ranking=None, judgments=(VERDICT,)), **more), {"only": ["kind"]},
+     r"write (only=\[\"kind=NAME\"\])"),
+    (lambda **more: sy.convert([{"text": "q"}], **more), {}, r"sy\.convert\(rows, (prompt_column=\"text\")\)"),
+    (lambda **more: sy.convert([{"问": "q", "A": "x", "B": "y", "winner": "0"}], **more),
+     {"prompt_column": "问", "first_column": "A", "second_column": "B", "label_column": "winner"},
+     r"others: (labels=\{.*\})"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "settings", "remedy"), FAILING)
+def test_the_remedy_of_an_error_works_as_it_is_named(call, settings, remedy):
+    with pytest.raises(sy.errors.UserError, match=remedy) as raised:
+        call(**settings)
     assert "--" not in str(raised.value)
-    assert float(sy.evaluate("longer", cases, pairs="tiers").accuracy) == 1.0
+    found = re.search(remedy, str(raised.value))
+    assert found is not None
+    changed = eval(f"dict({found[1].replace('NAME', 'llm')})")
+    call(**settings | changed)

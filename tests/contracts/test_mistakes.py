@@ -63,7 +63,10 @@ MISTAKES = {
     "ablate deep.toml --out out": ["deep.toml: this is UTF-16LE, not text in UTF-8"],
     "report loop --out out.html": ["loop: this folder holds no finished run"],
     "leaderboard resolved loop --out out": ["resolved: the folder holds a run of resolve"],
-    "report sim/cases.jsonl --out out.html": ["sim/cases.jsonl: this is a file", "do: name the --out folder"],
+    "report sim/cases.jsonl --out out.html": [
+        "sim/cases.jsonl: this is a file",
+        "do: name the folder",
+    ],
     "resolve sim --out out": ["sim: this is a folder", "do: name a file in it"],
     "resolve sim/cases.jsonl --out out --aggregate vote": ["resolve: aggregate is 'vote'", "majority, none"],
     "resolve sim/cases.jsonl --out out --only people=human": [
@@ -90,7 +93,10 @@ MISTAKES = {
     "convert table.csv out.jsonl": ["table.csv", "allowed: "],
     "convert sim/cases.jsonl out.jsonl --to openrlfh": ["no 'openrlfh' in formats", "did you mean 'openrlhf'?"],
     "convert sim/cases.jsonl out.xlsx": ["out.xlsx", "allowed: ", "do: say --to KIND"],
-    "report nowhere --out out.html": ["nowhere: this folder holds no finished run", "do: name the --out folder"],
+    "report nowhere --out out.html": [
+        "nowhere: this folder holds no finished run",
+        "do: name the folder",
+    ],
     "report resolved --out out.pdf": ["out.pdf: a report is a page of HTML", "allowed: a name ending in .html"],
     "report resolved --out out.html --language fr": ["report: language is 'fr'", "allowed: en, zh"],
     "debias sim/cases.jsonl --out out": ["sim/cases.jsonl: no case has a pair", "do: rank the cases first"],
@@ -103,12 +109,12 @@ MISTAKES = {
     "inspect sim/cases.jsonl --id nope": ["no item with id 'nope'", "do: without --id the command lists the items"],
     "languages resolved --out out": [
         "resolved: the folder holds a run of resolve",
-        "allowed: the --out folder of `steelyard evaluate`",
+        "allowed: the folder of a run of `steelyard evaluate`",
     ],
     "run nothing": ["nothing: there is no such recipe", "allowed: a .toml file, or cheems, demo, demo_real, labelling"],
     "run demo --from nostage --dry-run": ["the recipe has no stage 'nostage'", "allowed: "],
     "list format": ["there is no package of plug-ins 'format'", "did you mean 'formats'?"],
-    "supervise sim/llm.jsonl --out out": ["neither --model nor --scores", "do: "],
+    "supervise sim/llm.jsonl --out out": ["neither model nor scores", "do: "],
     "supervise sim/llm.jsonl --model longer --out out --min-precision 0.9": ["go together", "do: set both, or neither"],
     "supervise sim/llm.jsonl --model longer --out out --only judge=gtp": [
         "judge=gtp admits no judgment",

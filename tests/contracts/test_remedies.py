@@ -6,80 +6,161 @@ import json
 import re
 import shlex
 import tomllib
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 from typer.main import get_command
 
+import steelyard as sy
 import tiny
 from example_folder import done, invoke
 from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
+from steelyard.api.wording import python_words
 from steelyard.cli.main import build_app, verbs_by_name
-from steelyard.cli.verb import FunctionVerb, StageVerb, VerbGroup, fitted_remedy
+from steelyard.cli.verb import FunctionVerb, StageVerb, VerbGroup
+from steelyard.cli.wording import options_of
 from steelyard.core.errors import EXTRAS, UserError
 from steelyard.core.plugins import kinds, load
+from steelyard.core.remedies import Command, Placeholder, Remedy
 from steelyard.io.cases import read_cases
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.loading import load_tokenizer
-from steelyard.recipes.recipe import stage_call, stage_verbs
 
 BY_NAME = ("evaluate", "score", "supervise", "judge", "filter-study", "train", "convert", "resolve")
 """Verbs that build plug-ins by name."""
-OTHER_PROGRAMS = re.compile(r"`(?!steelyard)[^`]*`|(pip|ray|hf|git|wandb) [^;:,]*")
+TABLES = {"model": "models", "judge": "judges", "chat": "chats"}
+"""By table of settings the package whose kinds it may have."""
+PLAIN = {
+    "inspect": ("steelyard.stages.inspect", "Config"),
+    "workbench import": ("steelyard.workbench.pipeline.projects", "ProjectSettings"),
+}
+"""Where the settings of verbs are that declare no stage."""
 
 
-def words_of(node):
-    """The literal words of an expression; ``X`` stands for what is known only when it runs."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(words_of(one) for one in node.values)
-    if isinstance(node, ast.BinOp):
-        return words_of(node.left) + words_of(node.right)
+class Named(NamedTuple):
+    """A remedy of the source: its place, the names that its setting may have, and its value."""
+
+    place: str
+    settings: tuple[str, ...]
+    value: object
+
+
+class Called(NamedTuple):
+    """A command of the source, whose ``changes`` are remedies of its verb."""
+
+    place: str
+    verb: str
+    num_arguments: int
+    changes: tuple[Named, ...]
+
+
+OPEN = object()
+"""A value that is known only when the program runs, or that the user chooses."""
+OF_RECIPES = ("demo", "run", "ablate", "sweep", "view")
+"""Verbs that run others."""
+MADE = {
+    "max_X": ("max_cost", "max_failed", "max_hours"),
+    "X_column": tuple(f"{part}_column" for part in ("prompt", "chosen", "first", "label", "response", "rating")),
+    "X.secret": ("chat.secret",),
+    "labels.X": ("labels.1",),
+    "model.X": ("model.path",),
+    "X": (),
+}
+"""Settings whose names are made when the program runs, by their form; of none, where they are those of the user."""
+
+
+def texts_of(node):
+    """The texts that an expression may be; ``X`` stands for what is known only when it runs."""
     if isinstance(node, ast.IfExp):
-        return f"{words_of(node.body)} {words_of(node.orelse)}"
-    return "X"
+        return [*texts_of(node.body), *texts_of(node.orelse)]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)]
+    return [node.value if isinstance(node, ast.Constant) else "X"]
 
 
-def remedies():
-    """Every text that is given as ``do=``, or named ``do`` first, with its place."""
-    found = {}
+def value_of(node):
+    try:
+        return None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return OPEN
+
+
+def called(node, name):
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def remedy_of(node, module):
+    forms = [one for text in texts_of(node.args[0]) for one in ((text,) if "X" not in text else MADE[text])]
+    values = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "value")]
+    return Named(f"{module}:{node.lineno}", tuple(forms), value_of(values[0] if values else None))
+
+
+@cache
+def collected():
+    """Every remedy and every command of the source, without those that only word or keep them."""
+    remedies, commands = [], []
     for source in sources():
+        if source.parts[:1] in (("cli",), ("api",)) or source.module == "steelyard.core.remedies":
+            continue
+        inner = set()
         for node in source.nodes:
-            if isinstance(node, ast.keyword) and node.arg == "do":
-                found[f"{source.module}:{node.value.lineno}"] = words_of(node.value)
-            elif isinstance(node, ast.Assign) and any(getattr(one, "id", None) == "do" for one in node.targets):
-                found[f"{source.module}:{node.lineno}"] = words_of(node.value)
-    return {place: OTHER_PROGRAMS.sub("", text) for place, text in found.items()}
+            if called(node, "Command"):
+                below = [one for one in ast.walk(node) if called(one, "Remedy")]
+                inner |= set(map(id, below))
+                changes = tuple(remedy_of(one, source.module) for one in below)
+                arguments = [one for part in node.args[1:2] for one in getattr(part, "elts", ())]
+                num_arguments = sum(getattr(one, "id", "") != "ANY" for one in arguments)
+                place = f"{source.module}:{node.lineno}"
+                commands.append(Called(place, value_of(node.args[0]), num_arguments, changes))
+        remedies += [
+            remedy_of(node, source.module)
+            for node in source.nodes if called(node, "Remedy") and id(node) not in inner
+        ]  # fmt: skip
+    return remedies, commands
 
 
 @pytest.fixture(scope="module")
-def verbs():
-    """By verb its options, by group those of all its verbs."""
-    commands = get_command(build_app()).commands
-    parts = {name: (verb, *getattr(verb, "commands", {}).values()) for name, verb in commands.items()}
-    return {name: {option for part in of for own in part.params for option in own.opts} for name, of in parts.items()}
+def root():
+    return get_command(build_app())
 
 
-@pytest.fixture(scope="module")
-def settings():
-    """By verb its settings; and by the table that a kind has in them (``model``, ``judge``, ``chat``) those of all."""
-    configs = {verb: stage_call(verb, where="").config_type for verb in stage_verbs()}
-    configs["inspect"] = import_module("steelyard.stages.inspect").Config
-    configs |= {verb: import_module(declaration.config[0]).Config for verb, declaration in stage_declarations().items()}
-    tables = {"model": "models", "judge": "judges", "chat": "chats"}
-    own = {verb: fields(config) for verb, config in configs.items()}
-    own["convert"] |= set().union(*(fields(load("formats", kind).Config) for kind in kinds("formats")))
-    nested = {table: set().union(*(fields(load(room, kind).Config) for kind in kinds(room)))
-              for table, room in tables.items()}  # fmt: skip
-    return own, nested
+@cache
+def settings_of(verb):
+    """The types of the settings of a verb by dotted name; in the table of a kind they are those of all kinds."""
+    if verb in PLAIN:
+        config = import_module(PLAIN[verb][0]).__dict__[PLAIN[verb][1]]
+    elif verb in stage_declarations():
+        config = import_module(stage_declarations()[verb].config[0]).Config
+    else:
+        return {}
+    types = {}
+    for name, kind in fields(config):
+        types.setdefault(name, []).append(kind)
+    more = [(f"{table}.{name}", kind) for table in TABLES if table in types for name, kind in kinds_of_table(table)]
+    if verb == "convert":
+        more = [one for kind in kinds("formats") for one in fields(load("formats", kind).Config)]
+    for name, kind in more:
+        types.setdefault(name, []).append(kind)
+    return types
 
 
-def fields(config):
-    return {field.encode_name for field in msgspec.structs.fields(config)}
+def kinds_of_table(table):
+    """The settings of every kind that a table may have, with those of the judge and the chat of a model."""
+    own = [one for kind in kinds(TABLES[table]) for one in fields(load(TABLES[table], kind).Config)]
+    below = ("judge", "chat") if table == "model" else ()
+    return [*own, *((f"{one}.{name}", kind) for one in below for name, kind in kinds_of_table(one))]
+
+
+def fields(config, prefix=""):
+    """The settings of a Config with their types, and those of Configs in it."""
+    for field in msgspec.structs.fields(config):
+        yield f"{prefix}{field.encode_name}", field.type
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            yield from fields(field.type, f"{prefix}{field.encode_name}.")
 
 
 @cache
@@ -136,45 +217,104 @@ def verbs_of(module):
     return [*found, *BY_NAME] if parts[1] == "plugins" else found or list(reached())
 
 
-def test_every_option_that_a_remedy_names_is_one_of_its_verb(verbs):
-    texts = remedies()
-    assert len(texts) > 200
+def problem_of(named, verb, root):
+    """Why a remedy is none of the verb; null if its setting exists there, its value is allowed and both are worded."""
+    command = command_of(verb, root)
+    setting = named.settings[0]
+    value = Placeholder("VALUE") if named.value is OPEN else named.value
+    words = shlex.split(options_of(command, root)(Remedy(setting, value)))
+    options = {option for parameter in command.params for option in parameter.opts}
+    arguments = {parameter.metavar or parameter.name.upper() for parameter in command.params}
+    if words[0] == "--set":
+        key = words[1].partition("=")[0]
+        if key.startswith("labels."):
+            key, _, label = key.partition(".")
+            named = named if named.value is OPEN else named._replace(value={label: named.value})
+        types = settings_of(verb).get(key)
+    elif words[0] in options or words[0] in arguments:
+        names = (setting, f"model.{setting}", setting.removeprefix("model."))
+        types = next((settings_of(verb)[name] for name in names if name in settings_of(verb)), [object])
+    else:
+        return f"{words} is no option"
+    if types is None:
+        return f"{words} is no setting"
+    is_open = named.value in (OPEN, None)
+    return None if is_open or any(fits(named.value, kind) for kind in types) else f"{words}: {named.value!r} is refused"
+
+
+def fits(value, kind):
+    try:
+        msgspec.convert(list(value) if isinstance(value, tuple) else value, kind if kind is not object else Any)
+    except msgspec.ValidationError:
+        return "=" in str(value)  # KEY=VALUE, which the option reads itself
+    return True
+
+
+def command_of(verb, root):
+    return reduce(lambda group, word: group.commands[word], verb.split(), root)
+
+
+def spelled(verb):
+    """The verbs themselves, or those of a group."""
+    declared = verbs_by_name()[verb]
+    return [f"{verb} {inner.name}" for inner in declared.verbs] if isinstance(declared, VerbGroup) else [verb]
+
+
+def test_every_remedy_of_the_source_is_one_of_its_verb(root):
+    remedies, _ = collected()
+    assert len(remedies) > 200
     wrong = []
-    for place, text in texts.items():
-        called = re.findall(r"steelyard ([a-z-]+)", text)
-        wrong += [f"{place}: no verb {one}" for one in called if one not in verbs]
-        by_verb = verbs_of(place.partition(":")[0])
-        of_called = set().union(*(verbs.get(one, set()) for one in called))
-        # Every command has --help.
-        for option in re.findall(r"(?<![\w-])(--(?!help\b)[a-z][a-z-]+)", text):
-            has = [option in of_called or option not in fitted_remedy(text, verbs[one], verb=one)
-                   or option in verbs[one] for one in by_verb]  # fmt: skip
-            wrong += [] if any(has) else [f"{place}: {option} is no option of {by_verb}"]
-        bare = re.findall(r"(?<!--set )(?<!--set ')(?<!--bench )(?<![\w.])((?:model|judge|chat)\.\w+)=", text)
-        wrong += [f"{place}: {one} cannot be pasted without --set" for one in bare]
-    assert wrong == []
+    for named in remedies:
+        verbs = [inner for verb in verbs_of(named.place.partition(":")[0]) for inner in spelled(verb)]
+        for setting in named.settings:
+            problems = {verb: problem_of(named._replace(settings=(setting,)), verb, root) for verb in verbs}
+            wrong += [] if None in problems.values() else [f"{named.place} {setting}: {problems}"]
+    assert not wrong, "\n".join(wrong)
 
 
-def test_every_setting_that_a_remedy_names_is_one_of_its_verb(verbs, settings):
-    own, nested = settings
+def test_every_command_of_the_source_is_one_of_its_verb(root):
+    _, commands = collected()
+    assert len(commands) > 10
     wrong = []
-    for place, text in remedies().items():
-        names = re.findall(r"--set '?([\w.]+)", text)
-        for verb in verbs_of(place.partition(":")[0]) if names else ():
-            shown = re.findall(r"--set '?([\w.]+)", fitted_remedy(text, verbs[verb], verb=verb))
-            if all(known(name, own.get(verb, set()), nested) for name in shown):
-                break
-        else:
-            wrong += [f"{place}: {names}"] if names else []
-    assert wrong == []
+    for command in commands:
+        for change in command.changes:
+            problem = problem_of(change, command.verb, root)
+            wrong += [] if problem is None else [f"{command.place}: {problem}"]
+        num_inputs = sum(one.param_type_name == "argument" for one in command_of(command.verb, root).params)
+        wrong += [] if command.num_arguments == 0 or num_inputs else [f"{command.place}: no arguments"]
+    assert not wrong, "\n".join(wrong)
 
 
-def known(name, own, nested):
-    """Whether a verb has this setting; what is known only when it runs (``X``, ``KEY``, a label) may be any."""
-    first, _, rest = name.partition(".")
-    if first in ("X", "KEY", "labels"):
-        return True
-    return first in own and (not rest or rest.rpartition(".")[2] in set().union({"KEY"}, *nested.values()))
+def test_every_remedy_of_a_function_is_one_of_its_keywords(root):
+    remedies, commands = collected()
+    wrong, num_worded = [], 0
+    for named in remedies:
+        for verb in verbs_of(named.place.partition(":")[0]):
+            name = verb.replace("-", "_")
+            if (
+                not named.settings
+                or name not in sy.__all__
+                or verb in OF_RECIPES
+                or problem_of(named, verb, root) is not None
+            ):
+                continue
+            value = Placeholder("VALUE") if named.value is OPEN else named.value
+            signature = inspect.signature(getattr(sy, name)).parameters
+            text = python_words(signature)(Remedy(named.settings[0], value))
+            given = ast.parse(f"f({text.replace('…', '...')})", mode="eval").body
+            keywords = {one.arg for one in given.keywords} | {one.id for one in given.args}
+            num_worded += 1
+            wrong += [] if keywords <= {*signature} else [f"{named.place}: {name}({text})"]
+    assert (wrong, num_worded > 500) == ([], True)
+    for command in commands:
+        changes = tuple(
+            Remedy(one.settings[0], Placeholder("X") if one.value is OPEN else one.value) for one in command.changes
+        )
+        text = python_words({})(Command(command.verb, tuple("x" * command.num_arguments), changes))
+        if text.startswith("sy."):
+            call = ast.parse(text, mode="eval").body
+            signature = inspect.signature(getattr(sy, call.func.attr))
+            signature.bind_partial(*call.args, **{one.arg: one.value for one in call.keywords})
 
 
 def test_every_group_that_a_remedy_installs_is_one_of_the_package():
@@ -187,19 +327,6 @@ def test_every_group_that_a_remedy_installs_is_one_of_the_package():
     }
     assert named | set(EXTRAS.values()) <= set(groups)
     assert named
-
-
-def test_remedies_are_fitted_to_the_verb():
-    model = {"--set", "--out"}
-    assert fitted_remedy("name one: --chat-template plain, or a Jinja file", model, verb="inspect") == (
-        "name one: --set model.chat_template=plain, or a Jinja file"
-    )
-    assert fitted_remedy("say --max-length 12", model | {"--max-length"}, verb="evaluate") == "say --max-length 12"
-    judge = "say --set judge.max_tokens=N with more, or --set allow_even=true"
-    assert fitted_remedy(judge, model, verb="judge") == judge
-    assert fitted_remedy(judge, model, verb="evaluate") == (
-        "say --set model.judge.max_tokens=N with more, or --set model.allow_even=true"
-    )
 
 
 @pytest.fixture(scope="module")

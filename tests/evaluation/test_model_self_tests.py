@@ -126,7 +126,7 @@ def test_a_broken_model_is_stopped_by_the_test_that_is_named(rule, failing, said
         self_tested(Outside(rule), CASES, name="broken")
     assert f"{failing}: " in caught.value.problem
     assert said in caught.value.problem
-    assert "--no-self-test" in caught.value.do
+    assert "self_test=false" in caught.value.do
 
 
 def test_a_model_that_remembers_what_it_saw_before_depends_on_the_order():

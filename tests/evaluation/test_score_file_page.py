@@ -47,7 +47,7 @@ def test_each_form_is_read(tmp_path, form):
 def test_another_reason_than_length_needs_permission(tmp_path):
     text = FORMS["A response that is too long for the model"]
     for other in (text.replace('"too long"', '"lost"'), text.replace(', "unscored": {"b": "too long"}', "")):
-        with pytest.raises(EvidenceError, match="use --allow-unscored"):
+        with pytest.raises(EvidenceError, match="use allow_unscored=true"):
             evaluated(tmp_path, other)
 
 

@@ -55,7 +55,7 @@ def test_another_run_is_refused_and_replaced_only_by_force(tmp_path, given):
     with pytest.raises(OutputError, match="holds another run"):
         stage(tmp_path / "out", given, depth=2)
     given.write_text("y\n")
-    with pytest.raises(OutputError, match="--force"):
+    with pytest.raises(OutputError, match="force=true"):
         stage(tmp_path / "out", given)
     (tmp_path / "out" / "mine.txt").write_text("a note of the user's")
     assert not stage(tmp_path / "out", given, depth=2, force=True, text="new").is_finished
@@ -91,7 +91,7 @@ def test_a_refused_call_leaves_no_trace(tmp_path, given):
 def test_a_run_never_replaces_what_it_reads(tmp_path, given):
     stage(tmp_path / "first", given)
     made = tmp_path / "first" / "out.txt"
-    with pytest.raises(OutputError, match="--out holds the cases that the run reads"):
+    with pytest.raises(OutputError, match="out holds the cases that the run reads"):
         stage(tmp_path / "first", made, force=True)
     assert made.read_text() == "made"
 
@@ -257,7 +257,7 @@ def test_a_run_that_was_killed_after_its_record_is_finished_by_the_same_call(tmp
         (out / name).write_text("{}")
     with pytest.raises(FileError, match="did not finish") as caught:
         read_sources([out])
-    assert "run the same command again" in str(caught.value)
+    assert "run the same again" in str(caught.value)
     assert stage(out, given, text="again").is_finished
     assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
     assert len(read_sources([out])) == 1

@@ -158,7 +158,7 @@ def test_a_ceiling_counts_what_every_member_cost_before():
         ask_panel(panel._replace(members=panel.members[:1]), planned(CASES[:10]), ledger)
         before = len(server.questions)
         # A reply of 7 and 3 tokens costs 0.037: 24 and 20 of them 1.628.
-        with pytest.raises(CeilingError, match=r"--max-cost 1.62 is reached: .*cost 1\.63"):
+        with pytest.raises(CeilingError, match=r"max_cost=1.62 is reached: .*cost 1\.63"):
             ask_panel(panel, planned(), ledger, ceilings=Ceilings(cost=1.62))
         assert len(server.questions) == before
         ask_panel(panel, planned(), ledger, ceilings=Ceilings(cost=2.0))

@@ -59,7 +59,7 @@ def test_a_run_that_stopped_says_why_and_a_finished_one_that_it_is(tmp_path):
             judge(cases, out, config, max_cost=2.0)
         stopped = judge(cases, out, config, status=True).status
         assert stopped.state == "failed"
-        assert "--max-cost 2 is reached" in stopped.problem
+        assert "max_cost=2 is reached" in stopped.problem
         asked = len(server.questions)
         rest = judge(cases, out, config, dry_run=True)
         assert len(server.questions) == asked

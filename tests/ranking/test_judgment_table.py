@@ -108,7 +108,7 @@ def test_what_is_admitted_nowhere_is_refused_with_the_names_that_there_are(only,
     cases = [case(id="p"), case(id="q", responses="abc", judgments=JUDGMENTS)]
     with pytest.raises(EvidenceError) as error:
         check_admits(only, cases, where="c.jsonl")
-    assert str(error.value).startswith("c.jsonl: --only ")
+    assert str(error.value).startswith("c.jsonl: only ")
     assert said in str(error.value)
     check_admits(Only(), cases, where="c.jsonl")
     with pytest.raises(EvidenceError, match="allowed: batch: the file has none"):

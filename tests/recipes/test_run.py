@@ -53,7 +53,7 @@ def test_changed_settings_need_from(tmp_path, capsys):
         run(changed, tmp_path / "out")
     said = capsys.readouterr().err
     assert "stopped at ranked" in said
-    assert "--from ranked" in said
+    assert "redo_from=ranked" in said
     redone = run(changed, tmp_path / "out", redo_from="ranked")
     assert [one.was_finished for one in redone] == [True, False, False, False]
 
@@ -137,7 +137,7 @@ def test_replies_of_a_chat_model_are_not_replaced_without_from(tmp_path, capsys)
     assert plan(changed, out)[1].state == "differs"
     with pytest.raises(OutputError, match="holds an unfinished run"):
         run(changed, out)
-    assert "--from ranked" in capsys.readouterr().err
+    assert "redo_from=ranked" in capsys.readouterr().err
     assert (out / "ranked" / "replies.sqlite").read_bytes() == b"paid for"
 
 

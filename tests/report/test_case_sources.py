@@ -95,7 +95,7 @@ def test_a_run_whose_cases_are_gone_says_what_to_do(cases, tmp_path):
     with pytest.raises(FileError) as error:
         look_up(tmp_path / "scored")
     assert f"{cases}, which score read as cases, is gone" in str(error.value)
-    assert f"steelyard inspect CASES --scores {tmp_path / 'scored' / 'scores.jsonl'}" in str(error.value)
+    assert f"steelyard inspect CASES with scores={tmp_path / 'scored' / 'scores.jsonl'}" in str(error.value)
 
 
 def test_an_output_that_is_gone_is_said_to_be(cases, tmp_path):

@@ -1,5 +1,6 @@
 import msgspec
 
+from steelyard.core.remedies import Command
 from steelyard.io.terminal_text import plain
 from steelyard.report.case_analysis import analyze_case
 from steelyard.report.item_list import ItemList, ItemRow, item_row, list_lines, list_record, table_lines
@@ -17,7 +18,7 @@ def texts(lines):
 
 def listing(rows=ROWS, **fields):
     given = {
-        "opened_by": "steelyard inspect f", "num_items": 2, "num_found": 2, "first": 1, "next_page": None,
+        "opened_by": Command("inspect", ("f",)), "num_items": 2, "num_found": 2, "first": 1, "next_page": None,
         "looked_up": ("items: f",), **fields,
     }  # fmt: skip
     return ItemList(rows=rows, **given)
@@ -53,14 +54,14 @@ def test_a_narrow_table_has_lines_below_each_other_and_the_whole_id():
 
 def test_the_first_line_opens_an_item_and_the_last_goes_on():
     found = texts(list_lines(listing(num_items=50, num_found=41, first=21, next_page=3), 80))
-    assert found[:3] == ["open one: steelyard inspect f --id p1", "items: f", ""]
-    assert found[-1] == "items 21 to 22 of 41; 50 in all · more: --page 3"
+    assert found[:3] == ["open one: steelyard inspect f with id=p1", "items: f", ""]
+    assert found[-1] == "items 21 to 22 of 41; 50 in all · more: page=3"
 
 
 def test_an_id_of_several_languages_is_opened_with_its_language():
     both = (ROWS[0]._replace(id="a b", language=None), ROWS[0]._replace(id="a b"))
     assert texts(list_lines(listing(both), 80))[0] == (
-        "open one: steelyard inspect f --id 'a b' --language unspecified"
+        "open one: steelyard inspect f with id=a b, language=unspecified"
     )
 
 
@@ -75,4 +76,4 @@ def test_the_record_has_the_rows_whole():
         "id": "p2[b]\t", "language": None, "responses": 2, "judgments": 0, "conflicts": 0, "tiers": None,
         "preview": "why " * 30,
     }  # fmt: skip
-    assert record["open_one"] == "steelyard inspect f --id p1"
+    assert record["open_one"] == "steelyard inspect f with id=p1"

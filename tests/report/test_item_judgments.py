@@ -183,7 +183,7 @@ def test_more_arrows_than_a_person_reads_are_counted():
     pairs = [f"{one}>{other}" for place, one in enumerate(names) for other in names[place + 1 :]]
     lines = drawn(case(responses=names, judgments=pairs), 200)
     assert len(lines) == MOST_ARROWS + 3
-    assert lines[-1] == f"… {len(pairs) - MOST_ARROWS} more: --json has them all"
+    assert lines[-1] == f"… {len(pairs) - MOST_ARROWS} more, all of them in the JSON record"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_an_unknown_id_gives_the_nearest(files):
     assert "did you mean" in str(error.value)
     assert "p-03" in str(error.value)
     assert len(error.value.allowed.split(", ")) <= 6
-    with pytest.raises(EvidenceError, match="--search") as error:
+    with pytest.raises(EvidenceError, match="search=TEXT") as error:
         find_item(files, "nothing like it", None)
     assert error.value.allowed is None
 
@@ -44,7 +44,7 @@ def test_an_id_in_several_languages_needs_one(files):
     with pytest.raises(EvidenceError, match="exists in 2 languages") as error:
         find_item(files, "both", None)
     assert error.value.allowed == "unspecified, zh"
-    assert error.value.do == "name one: --language"
+    assert error.value.do == "name one: language=CODE"
     assert find_item(files, "both", "zh").case.prompt.messages[0].content == "你好"
     assert find_item(files, "both", "unspecified").case.prompt.language is None
     with pytest.raises(EvidenceError, match="no item of language 'fr'") as error:

@@ -52,7 +52,7 @@ def test_a_file_of_a_run_that_is_gone_is_named_with_the_command_that_writes_it(t
     (folder / "items.jsonl").unlink()
     with pytest.raises(FileError, match="it is gone") as caught:
         items_of(evaluated)
-    assert caught.value.do == "run steelyard evaluate again with --force"
+    assert caught.value.do == "run steelyard evaluate again with force=true"
 
 
 def test_the_same_folder_twice_is_refused_and_equal_names_are_told_apart(tmp_path):

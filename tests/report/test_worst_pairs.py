@@ -47,7 +47,7 @@ def test_the_most_confident_errors_come_first_with_texts_and_the_evidence(evalua
     assert "label: tier 1 above tier 2 (published ranking, without judgments)" in text
     assert "\x1b" not in text + "".join(shown)
     assert max(map(width_of, shown)) <= 60
-    assert plain(worst_lines(worst, 1000)[-1]) == f"open one: steelyard inspect {evaluated} --id ID"
+    assert plain(worst_lines(worst, 1000)[-1]) == f"open one: steelyard inspect {evaluated} with id=ID"
 
 
 def test_the_number_limits_the_errors_and_the_record_has_them(evaluated):
@@ -66,9 +66,9 @@ def test_errors_are_shown_without_texts_where_the_bench_is_gone(evaluated):
 
 
 def test_only_an_evaluation_has_worst_pairs(evaluated):
-    with pytest.raises(EvidenceError, match="--worst needs an evaluation"):
+    with pytest.raises(EvidenceError, match="worst needs an evaluation"):
         inspect_worst(evaluated.parent / "bench.jsonl", 3)
-    with pytest.raises(ConfigError, match="--worst 0"):
+    with pytest.raises(ConfigError, match="worst=0"):
         inspect_worst(evaluated, 0)
 
 

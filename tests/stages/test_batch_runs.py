@@ -154,7 +154,7 @@ def test_a_live_run_asks_nothing_that_waits_until_it_is_released(cases, tmp_path
     with chatting(by_model) as server:
         waits(lambda: judge(cases, out, at(server), batch=folder))
         error = waits(lambda: judge(cases, out, at(server)), "24 requests wait", "batch-0001-m.jsonl (24 since 20")
-        assert "--release-batch all" in error.do
+        assert "release_batch=all" in error.do
         assert server.questions == []
         status = judge(cases, out, at(server), status=True)
         assert isinstance(status, JudgeStatus)
@@ -285,7 +285,7 @@ def test_chats_without_batches_say_so(cases, tmp_path, chat, message):
     own = (
         {"path": str(tmp_path / "r.jsonl")} if chat["kind"] == "recorded" else {"base_url": "http://x/v1", "model": "m"}
     )
-    with pytest.raises(ConfigError, match=f"{message}(.|\n)*do: leave out --batch"):
+    with pytest.raises(ConfigError, match=f"{message}(.|\n)*do: leave out batch"):
         judge(cases, tmp_path / "out", Config(chat=chat | own), batch=tmp_path / "b")
     assert not (tmp_path / "b").exists()
     assert not (tmp_path / "out").exists()
@@ -333,7 +333,7 @@ def test_the_command_line_waits_with_exit_code_three(cases, tmp_path):
         assert "out is waiting" in status.stdout
         assert "batch-0001-m.jsonl: 24 of 24 requests wait since 20" in status.stdout
         # The remedy, as it is printed.
-        assert "--release-batch all" in refused.stderr
+        assert "release_batch=all" in refused.stderr
         assert warm_process.command(f"{words} --release-batch all", tmp_path).wait().returncode == 0
         assert len(server.questions) == 24
 
@@ -345,7 +345,7 @@ def test_python_takes_the_same_options(cases, tmp_path):
             sy.judge(cases, batch=tmp_path / "b", **asked)
         asked["out"] = tmp_path / "out"
         error = waits(lambda: sy.judge(cases, batch=tmp_path / "b", **asked), "24 requests wait")
-        assert 'run the same call; release_batch="all" asks these requests again' in error.do
+        assert 'run the same again; release_batch="all" asks these requests again' in error.do
         answer_batches(tmp_path / "b", server)
         assert sy.judge(cases, batch=tmp_path / "b", **asked).summary.tokens["m"].num_replies == 24
         plan = {"models": [{"chat": asked["chat"]}]}
@@ -427,7 +427,7 @@ def test_another_name_of_the_model_can_be_accepted(cases, tmp_path):
     with chatting(lambda question: completion("[[A]]", model="deployment")) as server:
         waits(lambda: judge(cases, out, at(server), batch=folder))
         answer_batches(folder, server)
-        with pytest.raises(RecordError, match="--any-batch-model"):
+        with pytest.raises(RecordError, match="any_batch_model=true"):
             judge(cases, out, at(server), batch=folder)
         done = judge(cases, out, at(server), batch=folder, any_batch_model=True)
     assert done.summary.tokens["m"].other_models == {"deployment": 24}
@@ -455,7 +455,7 @@ def test_services_may_add_a_date_to_the_name_of_a_model(cases, tmp_path):
 def test_folders_that_cannot_serve_are_refused(cases, tmp_path):
     config = Config(chat={"base_url": "http://x/v1", "model": "m"})
     (tmp_path / "file").write_text("x")
-    with pytest.raises(OutputError, match="--batch names a file"):
+    with pytest.raises(OutputError, match="batch names a file"):
         judge(cases, tmp_path / "out", config, batch=tmp_path / "file")
     with pytest.raises(OutputError, match="cannot be written"):
         judge(cases, tmp_path / "out", config, batch=tmp_path / "file" / "below")

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from example_folder import invoke
 from steelyard.cli.main import main
 from steelyard.core.errors import (
     ConfigError,
@@ -96,7 +97,7 @@ def test_a_language_that_is_given_is_kept(tmp_path):
 def test_what_cannot_be_told_is_refused_with_the_choices(tmp_path):
     with pytest.raises(KindError, match=r"no known format has these fields \(fields a, b\)") as caught:
         recognise(file(tmp_path / "x.jsonl", {"a": 1, "b": 2}))
-    assert "--from KIND, or name the columns of your own table: --prompt-column NAME" in str(caught.value)
+    assert "from_kind=KIND, or name the columns of your own table: prompt_column=NAME" in str(caught.value)
     mixed = file(tmp_path / "m.jsonl", ROW, {"chosen": "a", "rejected": "b"})
     assert recognise(mixed) == "columns"
     with pytest.raises(KindError, match="did you mean 'trl'"):
@@ -469,10 +470,10 @@ def test_votes_under_names_in_other_languages_are_read(tmp_path, rows, verdicts)
 def case_of_printed_command(rows, tmp_path, monkeypatch):
     """The case that the command makes which the refusal of the rows prints."""
     write_rows(tmp_path / "rows.jsonl", rows)
-    with pytest.raises(KindError) as caught:
-        convert(tmp_path / "rows.jsonl", tmp_path / "cases.jsonl")
-    monkeypatch.setattr(sys, "argv", shlex.split(str(caught.value.do).rpartition("perhaps so: ")[2]))
     monkeypatch.chdir(tmp_path)
+    refused = invoke(["convert", "rows.jsonl", "cases.jsonl"])
+    assert isinstance(refused.exception, KindError)
+    monkeypatch.setattr(sys, "argv", shlex.split(str(refused.exception.do).rpartition("perhaps so: ")[2]))
     with pytest.raises(SystemExit, match="0"):
         main()
     (one,) = read_cases(tmp_path / "cases.jsonl")

@@ -139,7 +139,7 @@ def test_tokens_of_a_named_tokenizer(tmp_path):
     [
         (Config(by="author"), EvidenceError, "no pair has two different known authors"),
         (Config(length_tolerance=1.0), ConfigError, "length_tolerance is 1.0"),
-        (Config(by="author", tokenizer="x"), ConfigError, "--tokenizer with --by author"),
+        (Config(by="author", tokenizer="x"), ConfigError, "tokenizer with by=author"),
     ],
 )
 def test_what_cannot_be_is_refused(cases, tmp_path, config, error, message):
@@ -178,9 +178,7 @@ def test_what_makes_no_sense_is_refused(config):
 
 
 def test_what_can_do_nothing_is_refused():
-    with pytest.raises(
-        ConfigError, match=r"length_tolerance is 0\.1, and there are no scores\n  do: give --scores FILE"
-    ):
+    with pytest.raises(ConfigError, match=r"length_tolerance is 0\.1, and there are no scores\n  do: give scores=FILE"):
         check_settings(Config(length_tolerance=0.1), with_scores=False)
     check_settings(Config(length_tolerance=0.1), with_scores=True)
 

@@ -4,6 +4,7 @@ import pytest
 
 import tiny
 from steelyard.core.errors import ConfigError, EvidenceError, FileError
+from steelyard.core.remedies import Command
 from steelyard.io.cases import write_cases
 from steelyard.networks.conversation import Rendering, encode
 from steelyard.report.case_sources import Rule
@@ -65,7 +66,7 @@ def test_a_run_s_own_model_shows_its_tokens_when_asked(cases, tmp_path, model):
     score(cases, tmp_path / "scored", model=model)
     page = inspect_item(tmp_path / "scored", "p1")
     assert page.tokens == ()
-    assert "tokens: --tokens shows what the model model reads" in page.looked_up
+    assert "tokens=true shows what the model model reads" in page.looked_up
     page = inspect_item(tmp_path / "scored", "p1", InspectOptions(with_tokens=True))
     one = page.analysis.case
     own = encode(tiny.tokenizer(), Rendering(template=tiny.CHATML, strip=False), one, one.responses[1]).ids
@@ -104,11 +105,11 @@ def test_an_unknown_item_is_refused(cases):
 def test_items_are_listed_with_the_command_that_opens_them(cases, tmp_path):
     resolve(cases, tmp_path / "a run")
     items = inspect_items(tmp_path / "a run", ItemFilter(limit=2))
-    assert items.opened_by == f"steelyard inspect '{tmp_path / 'a run'}'"
+    assert items.opened_by == Command("inspect", (str(tmp_path / "a run"),))
     assert (len(items.rows), items.num_items, items.first, items.next_page) == (2, 3, 1, 2)
     assert items.looked_up == (
         f"items: {tmp_path / 'a run' / 'cases.jsonl'} (written by resolve)",
-        f"not listed, but looked in for --id: {cases}",
+        f"not listed, but looked in for the id: {cases}",
     )
     last = inspect_items(cases, ItemFilter(limit=2, page=2))
     assert (len(last.rows), last.first, last.next_page) == (1, 3, None)

@@ -326,7 +326,7 @@ def test_at_a_ceiling_of_money_nothing_more_is_sent_and_a_higher_one_continues(c
         whole = judge(cases, tmp_path / "whole", at(server))
         number = len(server.questions)
         # A reply of 7 and 3 tokens costs 0.037, so that the ninth reaches 0.3; at most two more are under way.
-        with pytest.raises(CeilingError, match=r"--max-cost 0.3 is reached: (9|1\d) of 24 requests are answered"):
+        with pytest.raises(CeilingError, match=r"max_cost=0.3 is reached: (9|1\d) of 24 requests are answered"):
             judge(cases, tmp_path / "out", at(server), prices=tmp_path / "prices.toml", max_cost=0.3)
         assert 9 <= len(server.questions) - number < 20
         sent = len(server.questions)
@@ -363,9 +363,9 @@ def test_a_response_that_holds_a_verdict_is_counted_with_its_missing_verdicts(ca
 
 def test_at_a_ceiling_of_failures_or_time_the_run_stops(cases, tmp_path):
     with chatting(lambda question: {"error": "no"}) as server:
-        with pytest.raises(CeilingError, match=r"--max-failed 2 is reached: 0 of 24 .*, ([3-9]|1\d) failed"):
+        with pytest.raises(CeilingError, match=r"max_failed=2 is reached: 0 of 24 .*, ([3-9]|1\d) failed"):
             judge(cases, tmp_path / "out", at(server), max_failed=2)
-        with pytest.raises(CeilingError, match=r"--max-hours 0 is reached: 0 of 24 .*, 0 failed"):
+        with pytest.raises(CeilingError, match=r"max_hours=0 is reached: 0 of 24 .*, 0 failed"):
             judge(cases, tmp_path / "out", at(server), max_hours=0.0)
         assert len(server.questions) < 20
 

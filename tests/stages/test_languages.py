@@ -79,7 +79,7 @@ def test_languages_without_a_common_item_are_refused(tmp_path):
         languages(tmp_path / "run", tmp_path / "out")
     rows += [rows[0] | {"language": "ar"}]
     items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    with pytest.raises(EvidenceError, match=r"""--set 'languages=\["ar","en"\]'"""):
+    with pytest.raises(EvidenceError, match=r"""languages=\["ar","en"\]"""):
         languages(tmp_path / "run", tmp_path / "out")
 
 

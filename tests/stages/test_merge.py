@@ -44,7 +44,7 @@ def test_sources_that_number_their_prompts_alike_stay_apart(tmp_path):
         cases = [case(id=str(number), text=text, source=name) for number, text in enumerate(texts, 1)]
         write_cases(tmp_path / f"{name}.jsonl", [*cases, case(id="p", text="without a source")])
     files = [tmp_path / "AlignBench.jsonl", tmp_path / "HalluQA.jsonl"]
-    with pytest.raises(RecordError, match=r"prompt '1' has two different texts(?s:.)*do: say --ids by_source"):
+    with pytest.raises(RecordError, match=r"prompt '1' has two different texts(?s:.)*do: say ids=by_source"):
         merge(files, tmp_path / "out")
     run = merge(files, tmp_path / "out", Config(ids="by_source"))
     merged = [(one.prompt.id, one.prompt.messages[0].content) for one in read_cases(tmp_path / "out" / "cases.jsonl")]

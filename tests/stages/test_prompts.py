@@ -189,7 +189,7 @@ def test_worker_processes_give_the_same_result(tmp_path):
 
 def test_an_identified_language_that_repeats_a_key_is_refused(tmp_path):
     raw = written(tmp_path, made("a", ENGLISH), made("a", "Something else entirely, my friend.", "en"))
-    with pytest.raises(RecordError, match="--languages off"):
+    with pytest.raises(RecordError, match="languages=off"):
         prompts(raw, tmp_path / "out", Config())
     assert prompts(raw, tmp_path / "out", Config(languages="off")).counts.num_used == 2
 

@@ -265,7 +265,7 @@ def test_broken_inputs_are_refused_before_anything_is_asked_or_written(tmp_path,
 
 def test_people_without_a_model_to_compare_are_refused(tmp_path):
     people = written(tmp_path, made("a", ("code",)), name="people.jsonl")
-    with pytest.raises(ConfigError, match="--classify KEY=VALUE sets each of its model"):
+    with pytest.raises(ConfigError, match="sets each of its model"):
         prompts(people, tmp_path / "out", Config(), human=people)
 
 

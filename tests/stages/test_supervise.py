@@ -151,7 +151,7 @@ def test_a_tau_that_drops_everything_is_refused_with_what_others_keep(cases, tmp
 
 def test_a_judge_that_is_not_there_is_refused_before_anything_is_scored(cases, tmp_path):
     with pytest.raises(
-        EvidenceError, match="--only judge=gtp admits no judgment\n  allowed: judge: gpt, person 0, person 1"
+        EvidenceError, match="only judge=gtp admits no judgment\n  allowed: judge: gpt, person 0, person 1"
     ):
         supervise(cases, tmp_path / "out", Config(only=Only(judge=("gtp",))), **LONGER._asdict())
     with pytest.raises(EvidenceError, match="kind=llm kind=model admits no judgment\n  allowed: kind: human"):
@@ -265,7 +265,7 @@ def test_a_cross_fitted_model_may_judge_its_training_prompts(tmp_path):
 
 
 def test_settings_that_contradict_are_refused_before_anything_is_made(cases, tmp_path):
-    with pytest.raises(ConfigError, match="neither --model nor --scores"):
+    with pytest.raises(ConfigError, match="neither model nor scores"):
         supervise(cases, tmp_path / "out", **Files()._asdict())
     assert not (tmp_path / "out").exists()
 
@@ -360,22 +360,22 @@ CALIBRATED = MODEL._replace(calibration_cases=Path("h"))
 @each(
     ("config", "files", "message"),
     [
-        (Config(), Files(), "neither --model nor --scores"),
-        (Config(), Files(model="longer", scores=Path("s")), "both --model and --scores"),
-        (Config(min_margin=1.0, min_precision=0.9), CALIBRATED, "--min-margin with --calibration-cases"),
-        (Config(), CALIBRATED, "--calibration-cases FILE and --min-precision go together"),
-        (Config(min_precision=0.9), MODEL, "--calibration-cases FILE and --min-precision go together"),
-        (Config(confidence=0.9), MODEL, "--confidence without --calibration-cases"),
-        (Config(policy="cycles", keep_ties=True), MODEL, "--keep-ties with the policy cycles"),
-        (Config(policy="cycles", min_margin=1.0), MODEL, "--min-margin with the policy cycles"),
-        (Config(policy="weight", min_precision=0.9), CALIBRATED, "--calibration-cases with the policy weight"),
+        (Config(), Files(), "neither model nor scores"),
+        (Config(), Files(model="longer", scores=Path("s")), "both model and scores"),
+        (Config(min_margin=1.0, min_precision=0.9), CALIBRATED, "min_margin with calibration_cases"),
+        (Config(), CALIBRATED, "calibration_cases and min_precision go together"),
+        (Config(min_precision=0.9), MODEL, "calibration_cases and min_precision go together"),
+        (Config(confidence=0.9), MODEL, "confidence without calibration_cases"),
+        (Config(policy="cycles", keep_ties=True), MODEL, "keep_ties with the policy cycles"),
+        (Config(policy="cycles", min_margin=1.0), MODEL, "min_margin with the policy cycles"),
+        (Config(policy="weight", min_precision=0.9), CALIBRATED, "calibration_cases with the policy weight"),
         (Config(scale=2.0), MODEL, "scale with the policy agree"),
         (Config(min_precision=0.9), SCORES._replace(calibration_cases=Path("h")), "no scores of the calibration cases"),
-        (Config(), SCORES._replace(calibration_scores=Path("h")), "--calibration-scores goes with"),
+        (Config(), SCORES._replace(calibration_scores=Path("h")), "calibration_scores goes with"),
         (
             Config(min_precision=0.9),
             CALIBRATED._replace(calibration_scores=Path("h")),
-            "--calibration-scores goes with",
+            "calibration_scores goes with",
         ),
         (Config(min_margin=-0.1), MODEL, "min_margin is -0.1"),
         (Config(min_margin=math.nan), MODEL, "min_margin is nan"),
@@ -383,7 +383,7 @@ CALIBRATED = MODEL._replace(calibration_cases=Path("h"))
         (Config(min_precision=1.0), CALIBRATED, "min_precision is 1.0"),
         (Config(min_precision=0.9, confidence=0.0), CALIBRATED, "confidence is 0.0"),
         (Config(policy="weight", scale=0.0), MODEL, "scale is 0.0"),
-        (Config(model={"seed": 1}), SCORES, r"settings of a model \(seed\) with --scores"),
+        (Config(model={"seed": 1}), SCORES, r"settings of a model \(seed\) with scores"),
     ],
 )
 def test_what_contradicts_or_makes_no_sense_is_named(config, files, message):

@@ -62,7 +62,7 @@ def test_the_prompt_of_texts_may_be_turns(name):
 def test_judges_of_a_table_are_people_unless_the_settings_say_models():
     row = {"prompt": "q", "response_a": "x", "response_b": "y", "winner": "a", "judge": "gpt-4"}
     (case,), counts = read([row])
-    assert counts.noted["judges read as people (of models: --set judge_kind=llm)"] == 1
+    assert counts.noted["judges read as people (of models: judge_kind=llm)"] == 1
     (case,), counts = read([row], settings={"judge_kind": "llm"})
     assert [(vote.judge, vote.kind) for vote in case.judgments] == [("gpt-4", "llm")]
     (case,), _ = read([{**row, "judge": {"id": 4, "email": "a@b.org"}}])
@@ -292,9 +292,7 @@ def test_an_unknown_table_names_the_nearest_formats_and_a_command(tmp_path):
     with pytest.raises(KindError) as caught:
         convert(file, tmp_path / "cases.jsonl")
     error = caught.value
-    assert "--first-column 'Text A' --second-column 'Text B' --label-column 'Wer?' --prompt-column Anfrage" in str(
-        error.do
-    )
+    assert "first_column=Text A, second_column=Text B, label_column=Wer?, prompt_column=Anfrage" in str(error.do)
     assert len(str(error).splitlines()) == 3
     file.write_text("question,answer1,answer2,preferences\nq,x,y,0.5\n", "utf-8")
     with pytest.raises(KindError, match=r"allowed: \w+ \(here without [\w, ]+\); \w+ \(here without [\w, ]+\)"):
@@ -512,7 +510,7 @@ def test_lists_and_numbers_in_the_cells_of_a_table_without_types(tmp_path):
     file.write_text('question,responses,scores\nq,"[""x"", ""y""]","[1, 2.5]"\n', "utf-8")
     with pytest.raises(KindError) as caught:
         convert(file, tmp_path / "cases.jsonl")
-    assert "--response-column responses --prompt-column question --rating-column scores" in str(caught.value.do)
+    assert "response_column=responses, prompt_column=question, rating_column=scores" in str(caught.value.do)
     columns = {"prompt_column": "question", "response_column": "responses", "rating_column": "scores"}
     (case,) = sy.convert(file, **columns).cases
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["y"], ["x"]]

@@ -130,7 +130,7 @@ def test_a_training_that_learns_nothing_is_reported_at_its_end_with_what_to_do(t
     report = capsys.readouterr().err
     assert report.count("little has been learned") == 1
     assert f"after all 100 steps the loss of a pair is 0.692; equal scores have {math.log(2):.3f}" in report
-    assert "raise --learning-rate (now 5e-06)" in report
+    assert "raise learning_rate (now 5e-06)" in report
 
 
 def test_a_training_that_is_interrupted_writes_a_checkpoint_and_ends_in_the_same_weights(tmp_path, capsys):

@@ -116,7 +116,7 @@ def test_where_every_case_fails_the_rate_is_to_blame():
     for names in (guilty, []):
         refused = loss_error(math.inf, 7, names, 3)
         assert refused.problem == "the loss is inf at step 7"
-        assert "lower --learning-rate" in refused.do
+        assert "lower learning_rate" in refused.do
 
 
 def test_of_many_the_first_are_named():

@@ -61,7 +61,7 @@ def test_answers_over_the_limit_are_left_out_with_their_pairs_and_counted_never_
     assert first == "2 of 5 (40.0%) answers are longer than 60 tokens and left out"
     assert second == "3 of 4 (75.0%) pairs are lost with them; 1 of 2 (50.0%) prompts is lost whole"
     longest = own["longest"]
-    assert third.startswith(f"to keep them whole: --max-length {longest} keeps all; --over-length left")
+    assert third.startswith(f"to keep them whole: max_length={longest} keeps all; over_length=left")
     whole = make([long_case(), case(id="q", ranking=(("a",), ("b",)))], max_length=longest)
     assert (whole.num_pairs, list(whole.length.sentences())) == (4, [])
     with pytest.raises(

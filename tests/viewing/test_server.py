@@ -349,4 +349,4 @@ def test_a_page_that_is_made_does_not_wait_for_one_in_the_making(evaluated, monk
 def test_a_refused_host_says_how_to_open_the_page(folder):
     answer = client(folder, host="0.0.0.0").get("/", headers={"host": "lab.example:8765"})
     assert answer.status_code == 421
-    assert "start it with --host NAME" in answer.text
+    assert "start it for that host" in answer.text

@@ -146,7 +146,7 @@ def test_a_server_that_is_gone_and_a_text_that_cannot_be_stored_are_told(empty_p
 
     with pytest.raises(UnavailableError, match="what was stored before is intact") as refusal:
         database.write(lose)
-    assert "run the same command again" in refusal.value.do
+    assert "run the same again" in refusal.value.do
     assert database.write(add("Ada"))
     database.close()
 

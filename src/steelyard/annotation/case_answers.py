@@ -14,6 +14,7 @@ import msgspec
 from steelyard.annotation.plackett_luce import MOST_RANKED, RankingAnswer
 from steelyard.annotation.rater_reliability import fit_panel, reliability_of
 from steelyard.core.errors import EvidenceError
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.types import Case, Judgment, Kind, Record
 from steelyard.statistics.intervals import Estimate
 
@@ -123,7 +124,10 @@ def summarise_raters(
             "no prompt has verdicts of two raters",
             where=where,
             allowed="judgments with `left`, `right`, `verdict` and `judge`, of at least two judges of a prompt",
-            do="steelyard merge A.jsonl B.jsonl --out merged joins what several raters said of the same prompts",
+            do=Advice(
+                Command("merge", ("A.jsonl", "B.jsonl"), (Remedy("out", "merged"),)),
+                " joins what several raters said of the same prompts",
+            ),
         )
     kinds: dict[str, dict[Kind, None]] = {}
     for case in admitted:

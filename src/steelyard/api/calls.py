@@ -20,11 +20,13 @@ import msgspec
 
 from steelyard.api.arguments import called, check_value
 from steelyard.api.cases import Cases, CasesLike
-from steelyard.api.remedies import in_python
+from steelyard.api.wording import RENAMED, in_python, python_words
 from steelyard.core.config import ConfigType, resolve_config
 from steelyard.core.errors import ConfigError, UserError, choices
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.settings_help import REQUIRED, Setting, read_settings
 from steelyard.io.cases import write_cases
+from steelyard.io.progress import worded_by
 from steelyard.ranking.judgment_table import Only, parse_only
 
 Parameters = ParamSpec("Parameters")
@@ -33,8 +35,6 @@ PathText = str | PathLike[str]
 _TEMPORARY = "steelyard-"
 _INPUTS = "inputs"
 _IN_MEMORY = "in memory"
-_RENAMED = {"model_settings": "model", "bench_settings": "bench"}
-"""Keywords for settings whose names are those of inputs."""
 _PARAMETERS: dict[str, Mapping[str, inspect.Parameter]] = {}
 """The parameters of each verb, once its module is imported."""
 
@@ -43,14 +43,14 @@ def check_pilot_folder(pilot: int | None, out: PathText | None) -> None:
     """Raise ConfigError for a pilot without ``out``: its replies are paid for, and the next call would know of none."""
     if pilot is not None and out is None:
         problem = "the replies of a pilot outlive the call, and a result without a folder does not"
-        raise ConfigError(problem, where="pilot", do="name a folder for the result: --out FOLDER")
+        raise ConfigError(problem, where="pilot", do=Advice("name a folder for the result: ", Remedy("out", FOLDER)))
 
 
 def batch_path(batch: PathText | None, release: str | None, out: PathText | None) -> Path | None:
     """Return the folder of batch files. Raises ConfigError without ``out``: the next call would know of none."""
     if out is None and (batch is not None or release is not None):
         problem = "batch files outlive a call, and a result without a folder does not"
-        raise ConfigError(problem, where="batch", do="name a folder for the result: --out FOLDER")
+        raise ConfigError(problem, where="batch", do=Advice("name a folder for the result: ", Remedy("out", FOLDER)))
     return None if batch is None else Path(batch)
 
 
@@ -88,13 +88,16 @@ class Call:
         self._written: list[Path] = []
         self._in_memory: dict[str, str] = {}
         self._parameters = _PARAMETERS.get(function or stage, {})
+        self._logs = worded_by(python_words(self._parameters, self._in_memory))
 
     def __enter__(self) -> "Call":
+        self._logs.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._logs.__exit__(None, None, None)
         if error is None:
             return
         for path in self._written:
@@ -192,7 +195,7 @@ def config_of(config_type: type[ConfigType], settings: Mapping[str, object], *, 
     Paths may be `Path`, records may be instances, and the judgments that count (`Only`) ``["kind=human"]`` as on the
     command line.
     """
-    values = {_RENAMED.get(name, name): json_value(value) for name, value in settings.items()}
+    values = {RENAMED.get(name, name): json_value(value) for name, value in settings.items()}
     fields = {field.name: field.type for field in msgspec.structs.fields(config_type)}
     for name, value in values.items():
         is_list = isinstance(value, list | tuple | str)
@@ -219,7 +222,7 @@ def json_value(value: Any) -> Any:
 def _keywords(stage: str, more: tuple[str, str] | None) -> tuple[Keyword, ...]:
     settings: Sequence[Setting] = read_settings(f"steelyard.stages.{stage}")
     settings = [*settings, *(read_settings(*more) if more else ())]
-    names = {field: keyword for keyword, field in _RENAMED.items()}
+    names = {field: keyword for keyword, field in RENAMED.items()}
     return tuple(Keyword(names.get(setting.name, setting.name), setting) for setting in settings)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
 import msgspec
 
-from steelyard.api.remedies import in_python
+from steelyard.api.wording import in_python
 from steelyard.core.checks import check_case
 from steelyard.core.errors import EvidenceError, MissingPartError, Place, RecordError, UserError
 from steelyard.core.text import number_of, response_text, verb_for

@@ -7,7 +7,7 @@ from typing import Any
 from steelyard.api.arguments import checked
 from steelyard.api.calls import Call, PathText, config_of, verb
 from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage, RunViewer
-from steelyard.api.remedies import in_python
+from steelyard.api.wording import in_python
 from steelyard.core.errors import ConfigError, EvidenceError, UserError
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.languages import LanguagesSummary

@@ -9,6 +9,7 @@ from typing import Any
 from steelyard.api.calls import Call, Folder, PathText, config_of
 from steelyard.api.cases import Cases, CasesLike, HoldsCases, rows_of
 from steelyard.api.outcomes import Outcome
+from steelyard.api.wording import python_words
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
@@ -110,7 +111,7 @@ class ItemView:
         return page_record(self.item)
 
     def __str__(self) -> str:
-        return "\n".join(map(plain, page_lines(self.item, _WIDTH)))
+        return "\n".join(map(plain, page_lines(self.item, _WIDTH, wording=python_words({}))))
 
     def __repr__(self) -> str:
         return str(self)

@@ -233,7 +233,7 @@ def _parse(part: SettingOption, setting: Setting, value: Any) -> Any:
         return value[0]
     if any(typing.get_origin(member) is dict for member in _alternatives(setting.type)):
         _check_unique(part, value)
-        return parse_settings(value, option=part.option)
+        return parse_settings(value, setting=part.name)
     try:
         return msgspec.convert(value, setting.type, strict=False)
     except msgspec.ValidationError:

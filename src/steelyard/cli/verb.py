@@ -8,9 +8,10 @@ verb (`FunctionVerb`) is a function with Typer parameters.
 import importlib
 import inspect
 import os
-import re
+import shlex
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -35,19 +36,19 @@ from steelyard.cli.options import (
     setting_parameter,
 )
 from steelyard.cli.output import TerminalTable, counts_line, echo_record, has_colour, print_lines, print_settings
+from steelyard.cli.wording import command_line
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
 from steelyard.core.settings_help import read_nested_settings, read_parameters, read_settings
 from steelyard.core.types import Run
-from steelyard.io.progress import InterruptedRun, interruptible, log, log_details
+from steelyard.io.progress import InterruptedRun, interruptible, log, log_details, worded_by
 from steelyard.io.run_folder import resumable_work
+from steelyard.io.run_state import started_by
 from steelyard.io.tempfiles import copy_pipe, is_pipe
 
 _OUTPUTS = ("out", "folder")
 _NOWHERE = Path()
 """What stands for --out in the answer of a verb that needs none."""
-_JUDGE_SETTING = re.compile(r"--set ('?)((?:judge|chat)\.|allow_even=)")
-_MODEL_OPTION = re.compile(r"(--(?:chat-template|max-length|over-length))(?: ([^\s,;:()-][^\s,;:()]*))?")
 
 
 class StageVerb(NamedTuple):
@@ -203,14 +204,14 @@ class VerbCommand(TyperCommand):
 
     def __init__(self, *, verb: StageVerb | FunctionVerb, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self._verb = verb
+        self.verb = verb
         # Those of the placeholder that Typer registers; the properties below take their place.
         del self.params, self.callback
 
     @cached_property
     def _generated(self) -> Any:
         app = typer.Typer(add_completion=False)
-        app.command()(self._verb.function())
+        app.command()(self.verb.function())
         return typer.main.get_command(app)
 
     @cached_property
@@ -228,10 +229,10 @@ class VerbCommand(TyperCommand):
 
         Raises ConfigError for another library's name of an option.
         """
-        if self._verb.config is not None and SETTINGS_OPTION in args:
-            print_settings(read_nested_settings(*self._verb.config), as_json="--json" in args)
+        if self.verb.config is not None and SETTINGS_OPTION in args:
+            print_settings(read_nested_settings(*self.verb.config), as_json="--json" in args)
             ctx.exit()
-        check_option_names(args, self._options(), verb=self._verb.name)
+        check_option_names(args, self._options(), verb=self.verb.name)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -240,7 +241,7 @@ class VerbCommand(TyperCommand):
         An interrupted run reports what can be resumed, and exits with 130 after Ctrl-C (128 plus the signal's number).
         """
         try:
-            with interruptible():
+            with interruptible(), worded_by(command_line(ctx)), started_by(typed_command()):
                 return self._with_copied_pipes(ctx)
         except KeyboardInterrupt as error:
             number = error.number if isinstance(error, InterruptedRun) else signal.SIGINT
@@ -267,15 +268,15 @@ class VerbCommand(TyperCommand):
                     ctx.params[name] = _with_copies(value, Path(folder), copies)
             try:
                 return super().invoke(ctx)
-            except UserError as error:
-                do = error.do and fitted_remedy(error.do, self._options(), verb=self._verb.name)
-                if not copies and do == error.do:
+            except UserError as raised:
+                error = raised.worded(command_line(ctx))
+                if error is raised and not copies:
                     raise
-                texts: list[Any] = [error.problem, error.where, error.allowed, do]
+                texts: list[Any] = [error.problem, error.where, error.allowed, error.do]
                 for pipe, copy in copies.items():
                     texts = [text and str(text).replace(str(copy), str(pipe)) for text in texts]
                 problem, where, allowed, do = texts
-                raise type(error)(problem, where=where, allowed=allowed, do=do) from error
+                raise type(error)(problem, where=where, allowed=allowed, do=do) from raised
 
 
 def _write_help(command: Any, ctx: Any, formatter: Any, entries: Sequence[Entry]) -> None:
@@ -284,22 +285,17 @@ def _write_help(command: Any, ctx: Any, formatter: Any, entries: Sequence[Entry]
     formatter.write(help_page(command.help or "", usage, entries, shutil.get_terminal_size().columns, mark))
 
 
-def fitted_remedy(do: str, options: Collection[str], *, verb: str) -> str:
-    """Return a remedy with the options and settings of this verb.
-
-    In verbs that use a model, settings of a judge and its chat are below ``model``, and options that the verb lacks are
-    settings of the model. A remedy that names another verb (`steelyard VERB`) is unchanged.
-    """
-    if "--set" not in options or "steelyard " in do:
-        return do
-
-    def setting(match: re.Match[str]) -> str:
-        name = match[1].removeprefix("--").replace("-", "_")
-        return match[0] if match[1] in options else f"--set model.{name}={match[2] or 'VALUE'}"
-
-    if verb != "judge":
-        do = _JUDGE_SETTING.sub(r"--set \1model.\2", do)
-    return _MODEL_OPTION.sub(setting, do)
+def typed_command() -> str | None:
+    """Return the words that started this process for a shell; null unless they are those of the command line."""
+    program, words = Path(sys.argv[0]), [word for word in sys.argv[1:] if word != "--force"]
+    if program.name == "__main__.py" and program.parent.name == "steelyard":
+        size = os.environ.get("LOCAL_WORLD_SIZE", "1")
+        start = [sys.executable] if size == "1" else ["torchrun", f"--nproc-per-node={size}"]
+        return shlex.join([*start, "-m", "steelyard", *words])
+    if program.stem != "steelyard":
+        return None
+    is_on_path = shutil.which("steelyard") == str(program)
+    return shlex.join(["steelyard" if is_on_path else str(program), *words])
 
 
 def check_option_names(words: Sequence[str], options: Collection[str], *, verb: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from steelyard.core.errors import ConfigError, choices
+from steelyard.core.remedies import Advice, Placeholder, Remedy
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 """A count of at least one."""
@@ -38,24 +39,30 @@ def resolve_config(config_type: type[ConfigType], settings: Mapping[str, Any], *
         raise _config_error(config_type, settings, error, where) from error
 
 
-def parse_settings(assignments: Iterable[str], *, option: str = "--set") -> dict[str, Any]:
+def parse_settings(assignments: Iterable[str], *, setting: str = "set") -> dict[str, Any]:
     """Parse ``["epochs=2", "model.path='x'"]`` into nested settings. A value that is not TOML is plain text.
 
-    ``option`` is the option before each assignment. Raises ConfigError for anything but ``KEY=VALUE``.
+    ``setting`` is the input that has them. Raises ConfigError for anything but ``KEY=VALUE``.
     """
     settings: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"{option} {assignment!r} has no key and value", do=f"write {option} KEY=VALUE")
+            raise ConfigError(
+                Advice(Remedy(setting), f" {assignment!r} has no key and value"),
+                do=Advice("write ", Remedy(setting, Placeholder("KEY=VALUE"))),
+            )
         if len(assignment.splitlines()) > 1:
-            raise ConfigError(f"{option} {assignment!r} has a line break", do=f"write {option} once for each setting")
+            raise ConfigError(
+                Advice(Remedy(setting), f" {assignment!r} has a line break"),
+                do=Advice("write ", Remedy(setting), " once for each setting"),
+            )
         inner = settings
         *parents, last = key.strip().split(".")
         for parent in parents:
             inner = inner.setdefault(parent, {})
             if not isinstance(inner, dict):
-                raise ConfigError(f"{option} {assignment!r}: {parent!r} was set to a value already")
+                raise ConfigError(Advice(Remedy(setting), f" {assignment!r}: {parent!r} was set to a value already"))
         inner[last] = _parse_value(value.strip())
     return settings
 

@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
+from steelyard.core.remedies import Advice, Wording, worded
+
 _MOST_NAMES = 20
 # Of TRL and transformers 5, OpenRLHF 0.9 and LLaMA-Factory 0.9. Units may differ: a batch here is a number of prompts
 # with all their answers (``steelyard VERB --settings``).
@@ -110,7 +112,7 @@ class Place(NamedTuple):
 
 
 class UserError(Exception):
-    """A problem, where it is, what is allowed there, and what to do about it."""
+    """A problem, where it is, what is allowed there, and what to do about it: texts, or `Advice` with remedies."""
 
     def __init__(
         self, problem: str, *, where: Place | str | None = None, allowed: str | None = None, do: str | None = None
@@ -133,6 +135,14 @@ class UserError(Exception):
     def at(self, where: Place | str) -> "UserError":
         """Return the same error with its place."""
         return type(self)(self.problem, where=where, allowed=self.allowed, do=self.do)
+
+    def worded(self, wording: Wording) -> "UserError":
+        """Return the same error with its remedies in the words of an interface; itself where it has none."""
+        texts = (self.problem, self.allowed, self.do)
+        if not any(isinstance(text, Advice) for text in texts):
+            return self
+        problem, allowed, do = (text and worded(text, wording) for text in texts)
+        return type(self)(problem or "", where=self.where, allowed=allowed, do=do)
 
 
 class FileError(UserError):

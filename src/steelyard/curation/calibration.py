@@ -27,6 +27,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Record
 from steelyard.curation.supervised import ScoredBatch, compare_with_people
@@ -193,7 +194,7 @@ def check_judged(cases: MarginSurvey, *, where: str) -> None:
         raise EvidenceError(
             "there is no strict judgment to supervise",
             where=where,
-            do="pick others: --only kind=NAME, or --only judge=NAME",
+            do=Advice("pick others: ", Remedy("only", ("kind=NAME",)), ", or ", Remedy("only", ("judge=NAME",))),
         )
 
 

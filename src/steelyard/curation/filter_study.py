@@ -12,6 +12,7 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Meta, Record
 from steelyard.curation.calibration import is_kept
@@ -141,12 +142,14 @@ def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:
     judges = {judgment.judge for case in cases for judgment in case.judgments if judgment.kind != "human"}
     if config.judge not in judges:
         problem = f"no model named {config.judge!r} judged here"
-        raise ConfigError(problem, where=where, allowed=choices(config.judge, judges), do="name another --judge")
+        raise ConfigError(
+            problem, where=where, allowed=choices(config.judge, judges), do=Advice("name another ", Remedy("judge"))
+        )
     verdicts = judgment_table(cases, Only(judge=(config.judge,), kind=("llm", "model"))).verdicts
     verdicts = verdicts.where(verdicts.is_strict)
     if not len(verdicts.graph):
         problem = f"the judge {config.judge!r} prefers no answer anywhere"
-        raise EvidenceError(problem, where=where, do="name another --judge")
+        raise EvidenceError(problem, where=where, do=Advice("name another ", Remedy("judge")))
     if config.max_pairs is None:
         return verdicts
     # A stable sort of a permutation by prompt: the first entries of each prompt are a simple random sample.

@@ -14,6 +14,7 @@ from steelyard.core.checks import checked_scores
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.protocols import TrainableModel
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, Pair, Record
 from steelyard.curation.filter_study import (
     AGREES,
@@ -161,7 +162,7 @@ def run_trials(
     if config.human_shares and num_prompts < 2 * config.folds:
         raise EvidenceError(
             f"{num_prompts} different prompts are too few for {config.folds} folds",
-            do="bring more, or --set human_shares=[] for precision alone",
+            do=Advice("bring more, or ", Remedy("human_shares", []), " for precision alone"),
         )
     trials = []
     for share in sorted(config.human_shares):
@@ -202,7 +203,9 @@ class _Trial:
         if not len(human.case):
             raise EvidenceError(
                 f"people prefer no answer on any of the {len(split.human)} prompts of a share of {self.share}",
-                do="take larger --set human_shares, or --set human_shares=[] for precision alone",
+                do=Advice(
+                    "take larger ", Remedy("human_shares"), ", or ", Remedy("human_shares", []), " for precision alone"
+                ),
             )
         ceiling = study.human.where(study.trains & np.isin(prompt, np.concatenate([split.human, split.judged])))
         chosen = np.isin(study.prompt[study.judged.case], split.judged)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import RecordError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Meta, Pair, Prompt, Ranking, Rating, Record, Response
 from steelyard.ranking.judgment_table import Edges
 from steelyard.ranking.pairs import listed_pairs, pairs_of
@@ -50,7 +51,7 @@ def union(first: Case, second: Case, warnings: Counter[str]) -> Case:
 def _prompt(first: Prompt, second: Prompt, warnings: Counter[str]) -> Prompt:
     if first.messages != second.messages:
         has_sources = first.source and second.source and first.source != second.source
-        do = "say --ids by_source if each source has ids of its own" if has_sources else None
+        do = Advice("say ", Remedy("ids", "by_source"), " if each source has ids of its own") if has_sources else None
         raise RecordError(f"prompt {first.id!r} has two different texts", allowed="one text for one key", do=do)
     for field in ("category", "source", "subset", "reference"):
         value, other = getattr(first, field), getattr(second, field)

@@ -13,6 +13,7 @@ import numpy as np
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Floats, Integers
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Meta
 from steelyard.ranking.judgment_table import NONE, TIE, Only, Verdicts
 
@@ -109,23 +110,26 @@ def check_policy(config: Config, *, is_calibrated: bool) -> None:
     """
     if config.policy != "agree":
         of_agree = {
-            "min-margin": config.min_margin is not None,
-            "keep-ties": config.keep_ties,
-            "calibration-cases": is_calibrated,
+            "min_margin": config.min_margin is not None,
+            "keep_ties": config.keep_ties,
+            "calibration_cases": is_calibrated,
         }
-        wrong = [f"--{name}" for name, is_set in of_agree.items() if is_set]
+        wrong = [name for name, is_set in of_agree.items() if is_set]
         if wrong:
-            raise ConfigError(f"{', '.join(wrong)} with the policy {config.policy}", do="they belong to --policy agree")
+            raise ConfigError(
+                f"{', '.join(wrong)} with the policy {config.policy}",
+                do=Advice("they belong to ", Remedy("policy", "agree")),
+            )
     if config.scale is not None and config.policy != "weight":
-        raise ConfigError(f"scale with the policy {config.policy}", do="it belongs to --policy weight")
-    if config.min_margin is not None and is_calibrated:
-        raise ConfigError("--min-margin with --calibration-cases", do="set the margin, or have it calibrated")
-    if (config.min_precision is None) == is_calibrated:
-        raise ConfigError("--calibration-cases FILE and --min-precision go together", do="set both, or neither")
-    if config.confidence is not None and not is_calibrated:
         raise ConfigError(
-            "--confidence without --calibration-cases", do="it is the confidence of a calibrated threshold"
+            f"scale with the policy {config.policy}", do=Advice("it belongs to ", Remedy("policy", "weight"))
         )
+    if config.min_margin is not None and is_calibrated:
+        raise ConfigError("min_margin with calibration_cases", do="set the margin, or have it calibrated")
+    if (config.min_precision is None) == is_calibrated:
+        raise ConfigError("calibration_cases and min_precision go together", do="set both, or neither")
+    if config.confidence is not None and not is_calibrated:
+        raise ConfigError("confidence without calibration_cases", do="it is the confidence of a calibrated threshold")
     _check_ranges(config)
 
 

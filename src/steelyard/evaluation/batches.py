@@ -15,6 +15,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
 from steelyard.core.plugins import build
 from steelyard.core.protocols import FormulaModel, RewardModel
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import num_characters, number_of, verb_for
 from steelyard.core.types import Case
 from steelyard.curation.input_checks import InputChecks
@@ -197,8 +198,11 @@ def refuse_unscored(columns: BenchColumns, scores: ScoreColumns) -> None:
         raise EvidenceError(
             f"{number_of(sum(others.values()), 'response')} {verb_for(sum(others.values()), 'has', 'have')} no "
             f"score ({listed})",
-            do="score them, or use --allow-unscored (allow_unscored=True in Python), which counts their pairs as wrong "
-            "and reports bounds",
+            do=Advice(
+                "score them, or use ",
+                Remedy("allow_unscored", value=True),
+                ", which counts their pairs as wrong and reports bounds",
+            ),
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.core.errors import EvidenceError, FileError, KindError, Place, RecordError
 from steelyard.core.plugins import build
+from steelyard.core.remedies import Advice, Placeholder, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
@@ -36,7 +37,8 @@ def split_kinds(texts: Iterable[str], *, is_path: Callable[[str], bool]) -> dict
 def find_bench_files(benches: Sequence[Path], bench: Any) -> tuple[Path, ...]:
     """Return the files of a bench: those named, and the data files of folders and patterns (`expand_inputs`)."""
     if bench.source_format is None:
-        do = "check the path; other formats need the kind of benchmark (--bench KIND=FOLDER): steelyard list benches"
+        kind = Remedy("bench", Placeholder("KIND=FOLDER"))
+        do = Advice("check the path; other formats need the kind of benchmark (", kind, "): steelyard list benches")
         return expand_inputs(benches, CASE_SUFFIXES, what="benchmark file", do=do)
     return expand_inputs(benches, ROW_SUFFIXES, what="benchmark file", do="check the path and the names")
 
@@ -107,7 +109,11 @@ def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
         raise KindError(
             "the file is not a case file, and the kind of benchmark `cases` reads no other format",
             where=str(path),
-            do="name the kind of benchmark (--bench cheemsbench=FILE), or make a case file with `steelyard convert`",
+            do=Advice(
+                "name the kind of benchmark (",
+                Remedy("bench", Placeholder("cheemsbench=FILE")),
+                "), or make a case file with `steelyard convert`",
+            ),
         )
     return build("formats", bench.source_format).read(read_rows(path), warnings)
 
@@ -150,7 +156,10 @@ def refuse_overlap(
         raise EvidenceError(
             f"{problem}; results on memorised prompts do not generalise",
             where=where,
-            do="remove them (`steelyard split` separates prompts), or permit them: --set allow_overlap=true",
+            do=Advice(
+                "remove them (`steelyard split` separates prompts), or permit them: ",
+                Remedy("allow_overlap", value=True),
+            ),
         )
     log(f"warning: {problem}")
     return {"prompts that the model was trained on": len(seen)}

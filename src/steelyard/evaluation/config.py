@@ -10,6 +10,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import Bench
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Meta
 from steelyard.evaluation.measure import MATCHED_RATIO
 from steelyard.plugins.reward_models import ModelChoice, choose_kind
@@ -93,7 +94,7 @@ def choose_baselines(config: Config, train_cases: Path | None) -> tuple[ModelCho
         raise ConfigError(
             "the ngram baseline needs training cases",
             where="baselines",
-            do="add --train-cases FILE, or remove ngram from --set baselines",
+            do=Advice("add ", Remedy("train_cases", FILE), ", or remove ngram from ", Remedy("baselines")),
         )
     settings = {TRAINED_BASELINE: {"train": str(train_cases)}, "random": {"seed": config.seed}}
     chosen = tuple(choose_kind(name, settings.get(name)) for name in names)

@@ -11,6 +11,7 @@ import numpy as np
 from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.numerics import Integers
 from steelyard.core.plugins import build
+from steelyard.core.remedies import ANY, NUMBER, Advice, Command, Remedy
 from steelyard.core.types import Run
 from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read_items
 from steelyard.evaluation.measure import measures
@@ -113,7 +114,7 @@ def read_evaluation(folder: Path) -> Run[EvaluationSummary]:
         raise FileError(
             f"the folder holds a run of {stage}",
             where=str(folder),
-            allowed="the --out folder of `steelyard evaluate`",
+            allowed="the folder of a run of `steelyard evaluate`",
         )
     return read_run(folder, Run[EvaluationSummary])
 
@@ -139,7 +140,10 @@ def _evaluation(folder: Path) -> Run[EvaluationSummary]:
         raise EvidenceError(
             "most pairs have no score or verdict, so the evaluation has no headline to compare",
             where=str(folder),
-            do="leave this folder out, or evaluate again with a longer limit: steelyard evaluate … --max-length N",
+            do=Advice(
+                "leave this folder out, or evaluate again with a longer limit: ",
+                Command("evaluate", (ANY,), (Remedy("max_length", NUMBER),)),
+            ),
         )
     return run
 
@@ -270,10 +274,12 @@ def check_protocols(
     differences = "; ".join(f"{_title(fact)}: {_list_values(values)}" for fact, values in refused.items())
     names_to_allow = [_OF_A_MODEL.get(fact.name, fact.name) for fact in refused]
     names = [name for name in dict.fromkeys(names_to_allow) if name in get_args(Differing)]
-    hint = f"; or permit the difference: --set 'allow_differing={msgspec.json.encode(names).decode()}'" if names else ""
     raise EvidenceError(
         f"the evaluations differ in their protocols: {differences}",
-        do=f"evaluate all with equal settings, or make one table per protocol{hint}",
+        do=Advice(
+            "evaluate all with equal settings, or make one table per protocol",
+            *(("; or permit the difference: ", Remedy("allow_differing", names)) if names else ()),
+        ),
     )
 
 

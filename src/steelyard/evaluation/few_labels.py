@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +9,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Integers
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, InputFinding
 from steelyard.evaluation.batches import Source, evaluate_scored, join_parts
@@ -69,7 +69,11 @@ class HumanLabels:
             raise EvidenceError(
                 f"{len(self._cases)} of {self._num_cases} human-labelled prompts are not among the judged ones, "
                 f"the first: {first!r}",
-                do="add them to --judged: the labels of both on the same prompts show how far the judge can be trusted",
+                do=Advice(
+                    "add them to ",
+                    Remedy("judged"),
+                    ": the labels of both on the same prompts show how far the judge can be trusted",
+                ),
             )
 
 
@@ -117,13 +121,23 @@ def separate_labels(
         problem = "the judge has no label of its own: no ranking follows from judgments of models"
         raise EvidenceError(problem, where=str(path), do="let a judge label the same prompts: steelyard judge")
     if num_shared and not num_contradicted:
-        by_judge = f"steelyard resolve {quote(str(path))} --only kind=llm --only kind=model --out by_judge"
-        ranked = f"rank by the judge's own judgments: {by_judge}; or " if labels.judged.num_judged else ""
+        by_judge = Command(
+            "resolve", (str(path),), (Remedy("only", ("kind=llm", "kind=model")), Remedy("out", "by_judge"))
+        )
+        ranked = ("rank by the judge's own judgments: ", by_judge, "; or ") if labels.judged.num_judged else ()
         raise EvidenceError(
             f"the judge contradicts people on none of {number_of(num_shared, 'pair')} that both label: its labels are "
             "people's, or these are too few to show how often it is wrong",
             where=str(path),
-            do=f"{ranked}evaluate on people's labels alone: --bench FILE in place of --human and --judged",
+            do=Advice(
+                *ranked,
+                "evaluate on people's labels alone: ",
+                Remedy("bench", FILE),
+                " in place of ",
+                Remedy("human"),
+                " and ",
+                Remedy("judged"),
+            ),
         )
     return labels
 

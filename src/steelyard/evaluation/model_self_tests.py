@@ -11,6 +11,7 @@ import msgspec
 
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import ComparesAnswers, JudgeModel, RewardModel, SelfTest, SelfTested, State
+from steelyard.core.remedies import Advice, Remedy, joined
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Meta, Record, Scores
 from steelyard.io.progress import bar, log, track
@@ -19,7 +20,9 @@ from steelyard.statistics.tolerance import compare_scores
 MOST_CASES = 6
 MOST_ANSWERS = 2
 
-_UNMOVED = "say --set model.batch_size=1 and see whether it goes away; then check the padding, and the model's code"
+_UNMOVED = Advice(
+    "say ", Remedy("model.batch_size", 1), " and see whether it goes away; then check the padding, and the model's code"
+)
 
 
 class SelfTestResult(Record, frozen=True, kw_only=True):
@@ -99,7 +102,7 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
     Raises ModelError that names every failed test with its figures and its remedy.
     """
     if not is_wanted:
-        log("the self-tests of the model are off (--no-self-test); the run records it")
+        log(Advice("the self-tests of the model are off (", Remedy("self_test", value=False), "); the run records it"))
         return SelfTestSummary(state="off")
     if isinstance(model, JudgeModel):
         why = "a judge gives verdicts, whose outcomes every run counts"
@@ -129,11 +132,11 @@ def _refuse_failed(results: Sequence[SelfTest], name: str) -> None:
     if not failed:
         return
     reasons = "; ".join(f"{test.name}: {test.remark}" for test in failed)
-    do = "; ".join(dict.fromkeys(test.do for test in failed if test.do is not None))
+    do = joined("; ", list(dict.fromkeys(test.do for test in failed if test.do is not None)))
     raise ModelError(
         f"{len(failed)} of {len(results)} self-tests failed, and no score is given: {reasons}",
         where=f"the model {name!r}",
-        do=f"{do}. --no-self-test goes on without the tests, and the run records it",
+        do=Advice(do, ". ", Remedy("self_test", value=False), " goes on without the tests, and the run records it"),
     )
 
 
@@ -164,7 +167,7 @@ def _finite(scores: Sequence[float | None], sample: Sample) -> SelfTest:
     if not wrong:
         return SelfTest(name="finite", state="passed", figures=figures)
     remark = f"{len(wrong)} of {len(scores)} scores are NaN or infinite (first: {sample.name_of(wrong[0])})"
-    do = "check the model's weights for NaN, and its number type: --set model.dtype=float32"
+    do = Advice("check the model's weights for NaN, and its number type: ", Remedy("model.dtype", "float32"))
     return SelfTest(name="finite", state="failed", figures=figures, remark=remark, do=do)
 
 
@@ -251,6 +254,12 @@ def _length_test(model: SelfTested, cases: Iterable[Case]) -> SelfTest:
         state="failed",
         figures=figures,
         remark=f"{remark}, and over_length is 'refuse'",
-        do="say --over-length unscored (no score, counted), --over-length left or right (cut, counted), or "
-        f"--max-length {longest}",
+        do=Advice(
+            "say ",
+            Remedy("over_length", "unscored"),
+            " (no score, counted), ",
+            Remedy("over_length", "left"),
+            " or right (cut, counted), or ",
+            Remedy("max_length", longest),
+        ),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from steelyard.core.comparison import OUTCOMES, VERDICTS, Answer, Outcome
 from steelyard.core.errors import EvidenceError
 from steelyard.core.protocols import Bench, JudgeModel
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Record, Scores
 from steelyard.evaluation.bench_pairs import PairValues
@@ -91,7 +92,11 @@ def check_bench(bench: Bench, model: JudgeModel) -> None:
     num_columns = bench.columns((), (), unscored_is_right=False).shape[1]
     if num_columns and model.compares_pairs and bench.pair_columns is None:
         problem = "the headline of this benchmark needs a score for each response, and the judge compares pairs"
-        raise EvidenceError(problem, where="bench", do="use --set model.task=best, or --set model.task=ratings")
+        raise EvidenceError(
+            problem,
+            where="bench",
+            do=Advice("use ", Remedy("model.task", "best"), ", or ", Remedy("model.task", "ratings")),
+        )
 
 
 def pair_columns(
@@ -202,7 +207,7 @@ def _of_scores(case: Case, pairs: Sequence[tuple[int, int]], line: Scores) -> It
             reasons = [line.unscored[name] for name in names if name in line.unscored]
             reason: Outcome | None = next((known for known in OUTCOMES if known in reasons), None)
             if reason is None:
-                do = "compare pairs instead: --set model.task=pairs"
+                do = Advice("compare pairs instead: ", Remedy("model.task", "pairs"))
                 raise EvidenceError(f"the judge gave no score for prompt id {case.prompt.id!r}: {reasons[0]}", do=do)
             yield reason
         else:
@@ -221,5 +226,8 @@ def refuse_failed(judged: Judged) -> None:
         raise EvidenceError(
             f"{judged.num_failed} of {number_of(len(judged.outcomes), 'pair')} "
             f"{verb_for(judged.num_failed, 'has', 'have')} no verdict because requests failed",
-            do="run the same command again: finished requests are kept. Or accept no headline: --allow-unscored",
+            do=Advice(
+                "run the same again: finished requests are kept. Or accept no headline: ",
+                Remedy("allow_unscored", value=True),
+            ),
         )

@@ -1,14 +1,14 @@
 """Recognition of a file's format by its first rows, and the cases of a file of any known format."""
 
-import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, KindError, Place, RecordError, listed
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format, Row
+from steelyard.core.remedies import KIND, NAME, Advice, Command, Remedy, joined
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.column_names import ColumnGuess
 from steelyard.io.rows import UTF8, TextForm, read_rows
@@ -17,11 +17,14 @@ from steelyard.prompts.taxonomy import read_data
 TABLE_KIND = "columns"
 _ROWS_LOOKED_AT = 20
 _MOST_MISSING = 3
-_NUM_WORDS = 4
-_NAME_COLUMNS = (
-    "say --from KIND, or name the columns of your own table: --prompt-column NAME with --chosen-column NAME"
-    " --rejected-column NAME, or --first-column NAME --second-column NAME --label-column NAME, or --response-column"
-    " NAME --rating-column NAME; prompts without answers need --prompt-column NAME alone"
+_PROMPT, _CHOSEN, _REJECTED, _FIRST, _SECOND, _LABEL, _RESPONSE, _RATING = (
+    Remedy(f"{part}_column", NAME)
+    for part in ("prompt", "chosen", "rejected", "first", "second", "label", "response", "rating")
+)
+_NAME_COLUMNS = Advice(
+    *("say ", Remedy("from_kind", KIND), ", or name the columns of your own table: ", _PROMPT, " with "),
+    *(_CHOSEN._replace(others=(_REJECTED,)), ", or ", _FIRST._replace(others=(_SECOND, _LABEL)), ", or "),
+    *(_RESPONSE._replace(others=(_RATING,)), "; prompts without answers need ", _PROMPT, " alone"),
 )
 
 
@@ -49,14 +52,13 @@ def recognise(*files: Path, settings: JsonObject | None = None, form: TextForm =
     where = str(files[0])
     if matches:
         problem = f"several formats could be this: {', '.join(matches)} (fields {listed(sorted(fields))})"
-        raise KindError(
-            problem, where=where, allowed=", ".join(matches), do=f"say --from {' or --from '.join(matches)}"
-        )
+        raise KindError(problem, where=where, allowed=", ".join(matches), do=Advice("say ", _any_of(matches)))
     problem = f"no known format has these fields (fields {listed(sorted(fields))})"
     nearest = [_missing(kind, readers[kind], fields) for kind in _nearest(readers, fields)]
     command = _command(files[0], first, settings or {})
-    has_answers = "--prompt-column" in command and command.count("-column") > 1
-    do = "; or ".join(filter(None, (_prompt_kinds(first, readers, has_answers=has_answers), command)))
+    has_answers = "prompt_column" in command and command.count("_column") > 1
+    prompts = _prompt_kinds(first, readers, has_answers=has_answers)
+    do = joined("; or ", [text for text in (prompts, command) if text is not None])
     raise KindError(problem, where=where, allowed="; ".join(nearest) or "steelyard list formats", do=do)
 
 
@@ -93,14 +95,20 @@ def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject) -> st
     """Return the command that reads the table under the columns that its names and cells make likely."""
     guess = ColumnGuess(rows, settings)
     guess.suggest()
-    words = ["steelyard", "convert", str(file), "cases.jsonl"]
-    for key, value in guess.settings.items():
-        for name in ([value] if isinstance(value, str) else value) if key.endswith("_column") else ():
-            words += [f"--{key.replace('_', '-')}", name]
+    changes = [
+        Remedy(key, value if isinstance(value, str) else tuple(value))
+        for key, value in guess.settings.items()
+        if key.endswith("_column")
+    ]
     labels = guess.settings.get("labels") if "labels" not in settings else None
-    words += ["--set", "lower_is_better=true"] * (guess.settings.get("lower_is_better") is True)
-    words += [word for label, side in (labels or {}).items() for word in ("--set", f"labels.{label}={side}")]
-    return f"name the columns, perhaps so: {shlex.join(words)}" if len(words) > _NUM_WORDS else _NAME_COLUMNS
+    changes += [Remedy("lower_is_better", value=True)] * (guess.settings.get("lower_is_better") is True)
+    changes += [Remedy(f"labels.{label}", side) for label, side in (labels or {}).items()]
+    command = Command("convert", (str(file), "cases.jsonl"), tuple(changes))
+    return Advice("name the columns, perhaps so: ", command) if changes else _NAME_COLUMNS
+
+
+def _any_of(kinds: Iterable[str]) -> Advice:
+    return Advice(*[part for kind in kinds for part in (" or ", Remedy("from_kind", kind))][1:])
 
 
 def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format], *, has_answers: bool) -> str | None:
@@ -116,7 +124,7 @@ def _prompt_kinds(rows: Sequence[JsonObject], readers: Mapping[str, Format], *, 
     if is_published and has_answers and all(len(fields - {*readers[kind].keys}) > 1 for kind in kinds_read):
         return None
     what = "the prompts of that published set" if is_published else "prompts without answers to compare"
-    return f"say --from {' or --from '.join(kinds_read)} if these are {what}"
+    return Advice("say ", _any_of(kinds_read), f" if these are {what}")
 
 
 def _reads(reader: Format, rows: Sequence[JsonObject]) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.languages import language_key
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Meta, Record
 from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
@@ -45,9 +46,9 @@ def supervisor_of_model(choice: ModelChoice, protocol: Meta, train_cases: Path |
     folder, recorded = choice.files.get("path"), choice.files.get("train")
     if recorded is not None and train_cases is not None and file_hash(recorded) != file_hash(train_cases):
         raise ModelError(
-            f"the model is trained on {recorded}, but --train-cases is {train_cases}",
+            f"the model is trained on {recorded}, but train_cases is {train_cases}",
             where=choice.name,
-            do="remove --train-cases",
+            do=Advice("remove ", Remedy("train_cases")),
         )
     path = recorded or (_training_prompts(folder, train_cases) if folder else train_cases)
     # A protocol with folds leaves out the fold of each prompt that it scores.
@@ -71,7 +72,8 @@ def supervisor_of_scores(scores: Path, calibration_scores: Path | None, train_ca
     if path is None and run and "model.train" in run.inputs and Path(run.inputs["model.train"].path).is_file():
         path = Path(run.inputs["model.train"].path)
     if path is None:
-        log(f"the training cases of the model behind {scores} are unknown: name them with --train-cases FILE")
+        where = f"the training cases of the model behind {scores} are unknown: name them with "
+        log(Advice(where, Remedy("train_cases", FILE)))
     return _supervisor(str(run.summary.get("model", scores)) if run else str(scores), protocol, path)
 
 
@@ -118,7 +120,9 @@ def check_may_judge(supervisor: Supervisor, cases: Path, *, compare_ids: bool, a
             f"not trained on: {', '.join(sorted({str(case.prompt.language) for case in other_languages}))}",
             where=str(cases),
             allowed=", ".join(sorted(languages)),
-            do="use a supervisor trained on these languages, or permit this one: --set any_language=true",
+            do=Advice(
+                "use a supervisor trained on these languages, or permit this one: ", Remedy("any_language", value=True)
+            ),
         )
 
 
@@ -126,12 +130,12 @@ def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], training
     by_text = [case for case in seen if training.has_text(case)]
     num_by_id = len(seen) - len(by_text)
     how = f"{len(by_text)} by their text" + (f", {num_by_id} by their id alone" if num_by_id else "")
-    hint = "; or use --set compare_ids=false if equal ids are a coincidence" if num_by_id else ""
+    hint = ("; or use ", Remedy("compare_ids", value=False), " if equal ids are a coincidence") if num_by_id else ()
     raise EvidenceError(
         f"the supervisor {supervisor.name} was trained on {len(seen)} of {number_of(num_cases, 'prompt')} ({how}), "
         f"the first: {seen[0].prompt.id!r}; its scores of memorised prompts are no evidence",
         where=str(cases),
-        do=f"remove them, or train on other prompts (`steelyard split` separates prompts){hint}",
+        do=Advice("remove them, or train on other prompts (`steelyard split` separates prompts)", *hint),
     )
 
 
@@ -145,7 +149,8 @@ def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
     manifest = read_manifest(folder)
     if manifest is None:
         if train_cases is None:
-            log(f"{folder} does not record its training cases: prompts are not checked without --train-cases FILE")
+            lack = f"{folder} does not record its training cases: prompts are not checked without "
+            log(Advice(lack, Remedy("train_cases", FILE)))
         return train_cases
     if train_cases is not None and file_hash(train_cases) != manifest.data_hash:
         raise ModelError(
@@ -161,7 +166,7 @@ def _training_prompts(folder: Path, train_cases: Path | None) -> Path | None:
     raise ModelError(
         "the training cases of the supervisor are no longer at their recorded place, so overlap cannot be checked",
         where=str(folder),
-        do="name them: --train-cases FILE",
+        do=Advice("name them: ", Remedy("train_cases", FILE)),
     )
 
 

@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 from steelyard.evaluation.tables import Mark, word
 from steelyard.statistics.intervals import Estimate
 
-MODEL_COLOURS = ("var(--series-1)", "var(--series-2)", "var(--series-3)", "var(--series-4)")
-BASELINE_COLOUR = "var(--baseline)"
+
+def css_variable(name: str) -> str:
+    """Return the colour that the page's stylesheet has under this name."""
+    return f"var(--{name})"
+
+
+MODEL_COLOURS = tuple(css_variable(f"series-{number}") for number in range(1, 5))
+BASELINE_COLOUR = css_variable("baseline")
 BASELINE_SYMBOLS = ("square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
-FAINT, STRONG, ALERT = "var(--faint)", "var(--series-1)", "var(--alert)"
+FAINT, MUTED, ALERT, INK = map(css_variable, ("faint", "muted", "alert", "ink"))
+STRONG = MODEL_COLOURS[0]
 CHANCE = 0.5
 
 Spec = dict[str, Any]
@@ -103,7 +110,7 @@ def symbol_of(marks: Sequence[Mark]) -> Spec:
 
 def vertical_line(value: float) -> Spec:
     """Return a dashed line at one value of the x axis."""
-    mark = {"type": "rule", "strokeDash": [4, 4], "color": "var(--muted)", "aria": False}
+    mark = {"type": "rule", "strokeDash": [4, 4], "color": MUTED, "aria": False}
     return {
         "data": {"values": [{"at": value}]},
         "mark": mark,

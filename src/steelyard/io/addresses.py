@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.remedies import Advice, Placeholder, Remedy
 
 HIDDEN = "[key]"
 _MIN_KEY_LENGTH = 4
@@ -68,7 +69,8 @@ def check_address(url: str, *, where: str) -> None:
     if parts is None:
         raise ConfigError("this is no address of a server", where=where, allowed="http://HOST:PORT/PATH, or https")
     part = where.partition(".")[0]
-    do = f"put the key into an environment variable, and name that: --set {part}.secret=VARIABLE"
+    secret = Remedy(f"{part}.secret", Placeholder("VARIABLE"))
+    do = Advice("put the key into an environment variable, and name that: ", secret)
     if "@" in parts.netloc:
         raise ConfigError("the address holds a user name or password, and addresses are recorded", where=where, do=do)
     if any(_SECRET_NAME.fullmatch(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from steelyard.core.errors import OutputError
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 
 ResultT = TypeVar("ResultT")
 LOCK_FILE = ".lock"
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF)
-_FULL = "the disk is full", "free some space, and run the same command again"
+_FULL = "the disk is full", "free some space, and run the same again"
 _NO_ROOM = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -80,7 +81,11 @@ def write_once(path: Path, write: Callable[[Path], ResultT], *, force: bool = Fa
             raise error.at(str(path)) if error.where == str(again) else error from None
         if not filecmp.cmp(again, path, shallow=False):
             problem = "there is a file already, and it holds something else"
-            raise OutputError(problem, where=str(path), do="name another, or say --force to replace it")
+            raise OutputError(
+                problem,
+                where=str(path),
+                do=Advice("name another, or say ", Remedy("force", value=True), " to replace it"),
+            )
     return result, False
 
 
@@ -92,7 +97,7 @@ def write_folder_once(path: Path, write: Callable[[Path], ResultT]) -> tuple[Res
     """
     sweep_parts(path)
     if path.exists() and not path.is_dir():
-        raise OutputError("is a file", where=str(path), do="name a new folder: --out DIR")
+        raise OutputError("is a file", where=str(path), do=Advice("name a new folder: ", Remedy("out", FOLDER)))
     with part_folder(path) as folder:
         whole = folder / path.name
         whole.mkdir()
@@ -104,7 +109,7 @@ def write_folder_once(path: Path, write: Callable[[Path], ResultT]) -> tuple[Res
             whole.rename(path)
         elif not _equal_folders(whole, path):
             problem = "there is a folder already, and it holds something else"
-            raise OutputError(problem, where=str(path), do="name a new folder: --out DIR")
+            raise OutputError(problem, where=str(path), do=Advice("name a new folder: ", Remedy("out", FOLDER)))
     return result, is_new
 
 
@@ -253,7 +258,7 @@ def _locked(path: Path) -> int:
             raise OutputError(
                 f"another run is writing here (process {holder})",
                 where=str(path.parent),
-                do="wait until it has ended, or name another --out",
+                do=Advice("wait until it has ended, or name another ", Remedy("out")),
             )
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), path.stat()):

@@ -18,6 +18,7 @@ import msgspec
 
 from steelyard.core.checks import content_id
 from steelyard.core.errors import ConfigError, FileError, OutputError, Place, RecordError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Record
 from steelyard.io.atomic import move_into_place, only_writer
 from steelyard.io.batch_marks import BatchMarks
@@ -97,7 +98,7 @@ class BatchWriter:
         line = _encoded({"custom_id": request, "method": "POST", "url": url, "body": body})
         if len(line) > self.limits.num_bytes:
             problem = f"one request has {len(line):,} bytes; a batch file has at most {self.limits.num_bytes:,}"
-            do = "leave out the longest responses, or ask without --batch"
+            do = Advice("leave out the longest responses, or ask without ", Remedy("batch"))
             raise ConfigError(problem, where=self._slug, do=do)
         is_full = len(self._ids) >= self.limits.num_requests or self._num_bytes + len(line) > self.limits.num_bytes
         if self._stream is not None and is_full:
@@ -133,13 +134,17 @@ class BatchWriter:
 def batch_folder(folder: Path) -> Iterator[None]:
     """Lock a folder of batch files. Raises OutputError where it cannot be written, or another run writes there."""
     if folder.exists() and not folder.is_dir():
-        raise OutputError("--batch names a file", where=str(folder), allowed="a folder for batch files")
+        raise OutputError(
+            Advice(Remedy("batch"), " names a file"), where=str(folder), allowed="a folder for batch files"
+        )
     try:
         lock = only_writer(folder)
         lock.__enter__()
     except OSError as error:
         problem = f"this folder cannot be written ({error.strerror})"
-        raise OutputError(problem, where=str(folder), do="change its permissions, or name another --batch") from error
+        raise OutputError(
+            problem, where=str(folder), do=Advice("change its permissions, or name another ", Remedy("batch"))
+        ) from error
     try:
         yield
     finally:
@@ -164,7 +169,8 @@ def check_unchanged(folder: Path, marks: BatchMarks) -> None:
     names = marks.names()
     for name in (batch.name for batch in marks.waiting()):
         if (folder / name).is_file() and file_hash(folder / name) != names[name]:
-            do = "put the file back as it was written, or say --release-batch all to ask its requests again"
+            released = Remedy("release_batch", "all")
+            do = Advice("put the file back as it was written, or say ", released, " to ask its requests again")
             raise FileError("the batch file was changed since it was written", where=str(folder / name), do=do)
 
 
@@ -207,7 +213,11 @@ def read_results(path: Path) -> Iterator[RequestResult]:
             raise RecordError(f"not a result of a batch ({error})", where=place, allowed=_RESULT, do=do) from error
         if "method" in row and "response" not in row:
             problem = "this is a file of requests that this run did not write"
-            raise RecordError(problem, where=place, do="name another --batch, or move the file out of the folder")
+            raise RecordError(
+                problem,
+                where=place,
+                do=Advice("name another ", Remedy("batch"), ", or move the file out of the folder"),
+            )
         yield _result(read, row, place)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from steelyard.core.errors import WaitingError
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Record
 
@@ -76,7 +77,12 @@ class BatchMarks:
     def refuse_waiting(self) -> None:
         """Raise WaitingError where requests wait: sent as well, they would be asked and billed twice."""
         if waiting := self.waiting():
-            do = "put the results into the folder of the batch files and say --batch FOLDER, or say --release-batch all"
+            do = Advice(
+                "put the results into the folder of the batch files and say ",
+                Remedy("batch", FOLDER),
+                ", or say ",
+                Remedy("release_batch", "all"),
+            )
             raise WaitingError(waiting_text(waiting), do=f"{do} to ask these requests again")
 
     def is_waiting(self, request: str) -> bool:

@@ -5,13 +5,13 @@ A case file has one case a line (``.jsonl``) or a row (``.parquet``); a score fi
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from steelyard.core.checks import STOPPED, check_case, checked_scores
 from steelyard.core.errors import EvidenceError, Place, RecordError
+from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.compression import data_suffix
@@ -214,7 +214,8 @@ def _translated(message: str, line: bytes, place: Place) -> RecordError:
     problem, _, path = message.partition(" - at `$")
     inside = path.rstrip("`").lstrip(".")
     if problem.startswith("Expected `object`, got `array`") and not inside:
-        do = "make a case file of a JSON array: steelyard convert IN OUT --to cases"
+        files = Placeholder("IN"), Placeholder("OUT")
+        do = Advice("make a case file of a JSON array: ", Command("convert", files, (Remedy("to_kind", "cases"),)))
         return RecordError("an array where a case should be", where=place, allowed="one case a line", do=do)
     allowed = None
     if "Invalid enum value" in problem and inside.endswith("verdict"):
@@ -224,7 +225,7 @@ def _translated(message: str, line: bytes, place: Place) -> RecordError:
 
 
 def _conversion(place: Place) -> str:
-    return f"make a case file of it: steelyard convert {quote(str(place.file))} cases.jsonl"
+    return Advice("make a case file of it: ", Command("convert", (str(place.file), "cases.jsonl")))
 
 
 def _is_foreign_row(line: bytes) -> bool:

@@ -114,7 +114,7 @@ def find_runs(paths: Sequence[Path], stage: str) -> tuple[Path, ...]:
         if not chosen:
             place = "below this folder" if is_folder else "by this pattern"
             problem = f"no finished run of `steelyard {stage}` is found {place}{others}"
-            raise FileError(problem, where=str(path), do=f"name --out folders of `steelyard {stage}`")
+            raise FileError(problem, where=str(path), do=f"name folders of finished runs of `steelyard {stage}`")
         log(f"{path}: runs of {stage}: {len(chosen)}{others}")
         folders += chosen
     return tuple(folders)

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Any
 
 from steelyard.core.errors import ConfigError, FileError, Place, choices
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.io.compression import compression_of, data_suffix, open_unpacked
 from steelyard.prompts.taxonomy import read_data
 
@@ -111,7 +112,9 @@ class _Transcoded(io.RawIOBase):
             content, shown = error.object, f" (0x{error.object[error.start]:02x})"
             line += content[: error.start].decode(self._encoding, "ignore").count("\n")
         likely = _likely_name(content)
-        do = "name the encoding of the file" + (f", here perhaps: --set encoding={likely}" if likely else "")
+        do = Advice(
+            "name the encoding of the file", *((", here perhaps: ", Remedy("encoding", likely)) if likely else ())
+        )
         return FileError(f"this is not {self._encoding}{shown}", where=Place(str(self._path), line), do=do)
 
     def close(self) -> None:

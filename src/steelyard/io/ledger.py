@@ -16,6 +16,7 @@ import msgspec
 
 from steelyard.core.comparison import Reply
 from steelyard.core.errors import FileError, OutputError, UserError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.io.atomic import create_private
 from steelyard.io.batch_marks import TABLES, BatchMarks
 
@@ -57,7 +58,7 @@ class Ledger:
         Raises OutputError if the file was removed: SQLite would continue to write to the deleted file.
         """
         if self._path is not None and not self._path.exists():
-            do = "run the same command again, and leave the folder alone until it has ended"
+            do = "run the same again, and leave the folder alone until it has ended"
             raise OutputError("the ledger was removed while replies were written to it", where=str(self._path), do=do)
         if reply.failure == "failed":
             self._connection.execute(_COUNT_FAILURE, (reply.request, reply.detail or "failed"))
@@ -189,7 +190,11 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
             raise _unwritable(error, path) from error
         except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
             problem = f"the ledger of replies is damaged ({error})"
-            raise FileError(problem, where=str(path), do="name another --out, or say --force to start again") from error
+            raise FileError(
+                problem,
+                where=str(path),
+                do=Advice("name another ", Remedy("out"), ", or say ", Remedy("force", value=True), " to start again"),
+            ) from error
     finally:
         if connection is not None:
             connection.close()
@@ -232,12 +237,12 @@ def _opened(path: Path | None) -> sqlite3.Connection:
 def _opening_error(error: sqlite3.DatabaseError, path: Path | None) -> UserError:
     if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         problem = f"another run is writing the ledger ({error})"
-        return OutputError(problem, where=str(path), do="wait for it, or name another --out")
+        return OutputError(problem, where=str(path), do=Advice("wait for it, or name another ", Remedy("out")))
     if isinstance(error, sqlite3.OperationalError):
         return _unwritable(error, path)
-    return FileError(f"not a ledger of replies ({error})", where=str(path), do="name another --out")
+    return FileError(f"not a ledger of replies ({error})", where=str(path), do=Advice("name another ", Remedy("out")))
 
 
 def _unwritable(error: sqlite3.OperationalError, path: Path | None) -> OutputError:
-    do = "make room there, and run the same command again: every answer so far is stored"
+    do = "make room there, and run the same again: every answer so far is stored"
     return OutputError(f"the ledger cannot be written ({error})", where=str(path), do=do)

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
+from steelyard.core.remedies import Wording, worded
 from steelyard.io.terminal_text import visible, visible_line
 
 Item = TypeVar("Item")
@@ -67,9 +68,24 @@ def observed(observer: Observer) -> Iterator[None]:
         _observers.remove(observer)
 
 
+_wordings: list[Wording] = []
+"""How the interface in use words remedies."""
+
+
+@contextmanager
+def worded_by(wording: Wording) -> Iterator[None]:
+    """Let `log` write remedies in the words of an interface."""
+    _wordings.append(wording)
+    try:
+        yield
+    finally:
+        _wordings.remove(wording)
+
+
 def log(text: str) -> None:
-    """Write one message to stderr, above an open progress bar."""
+    """Write one message to stderr, above an open progress bar; of an `Advice` with remedies as the interface words."""
     console = _live[-1] if _live else Console(stderr=True, highlight=False)
+    text = worded(text, _wordings[-1]) if _wordings else text
     console.print(visible(text), markup=False, soft_wrap=True)
 
 

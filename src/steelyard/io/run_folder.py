@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 from steelyard.core.errors import FileError, OutputError, UserError
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Counts, Input, InputFinding, JsonObject, Meta, Record, Run
 from steelyard.io.atomic import LOCK_FILE, atomic_write, only_writer, remove
@@ -47,7 +48,7 @@ def read_run(folder: Path, kind: Any = Run[Meta]) -> Any:
     path = folder / RUN_FILE
     if not path.is_file():
         problem = "this is a file" if folder.is_file() else "this folder holds no finished run"
-        raise FileError(problem, where=str(folder), do="name the --out folder of a stage")
+        raise FileError(problem, where=str(folder), do="name the folder of a finished stage")
     try:
         run = msgspec.json.decode(path.read_bytes(), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AssertionError) as error:
@@ -160,7 +161,9 @@ def result_folder(
     other files, and while another process writes there.
     """
     if folder.exists() and not folder.is_dir():
-        raise OutputError("--out names a file", where=str(folder), allowed="a folder that is new or empty")
+        raise OutputError(
+            Advice(Remedy("out"), " names a file"), where=str(folder), allowed="a folder that is new or empty"
+        )
     # A finished run is only read. Another running process is reported before any input is hashed.
     is_to_write = force or not (folder / RUN_FILE).is_file()
     with only_writer(folder) if is_to_write else nullcontext():
@@ -192,7 +195,7 @@ def read_started(folder: Path) -> RunRequest:
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunRequest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        do = "say --force to start again, or name another --out"
+        do = Advice("say ", Remedy("force", value=True), " to start again, or name another ", Remedy("out"))
         raise FileError(f"not the record of an unfinished run ({error})", where=str(path), do=do) from error
 
 
@@ -220,7 +223,8 @@ def _check_apart(folder: Path, inputs: Mapping[str, Path]) -> None:
     """Raise OutputError if an input lies in the output folder: ``--force`` would remove it before it is read."""
     for role, path in inputs.items():
         if folder.is_dir() and folder.resolve() in (path.resolve(), *path.resolve().parents):
-            raise OutputError(f"--out holds the {role} that the run reads", where=str(folder), do="name another --out")
+            problem = Advice(Remedy("out"), f" holds the {role} that the run reads")
+            raise OutputError(problem, where=str(folder), do=Advice("name another ", Remedy("out")))
 
 
 def _is_finished(folder: Path, request: RunRequest) -> bool:
@@ -241,7 +245,7 @@ def _other_run(what: str, request: RunRequest, before: RunRequest, folder: Path)
     return OutputError(
         f"holds {what} ({before.stage}) with other inputs or settings{f': {difference}' if difference else ''}",
         where=str(folder),
-        do="name another --out, or say --force to replace it",
+        do=Advice("name another ", Remedy("out"), ", or say ", Remedy("force", value=True), " to replace it"),
     )
 
 
@@ -272,7 +276,11 @@ def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
         if not request.equals(before):
             raise _other_run("an unfinished run", request, before, folder)
     elif any(not _is_own_file(item.name) for item in folder.iterdir()):
-        raise OutputError("the folder holds files of something else", where=str(folder), do="name a new --out folder")
+        raise OutputError(
+            "the folder holds files of something else",
+            where=str(folder),
+            do=Advice("name a new folder: ", Remedy("out", FOLDER)),
+        )
     for pattern in (".*.part", ".saving-*"):  # partial files of a killed run of the same request
         for path in folder.glob(pattern):
             remove(path)
@@ -319,7 +327,7 @@ def _write_run(result: Result) -> None:
             raise OutputError(
                 f"{name} was removed while the run was writing here",
                 where=str(result.folder),
-                do="run the same command again, and leave the folder alone until it has ended",
+                do="run the same again, and leave the folder alone until it has ended",
             )
     run = Run(
         stage=request.stage,

@@ -6,9 +6,7 @@ still has a process is not in the file, which a kill leaves as it was: the lock 
 
 import os
 import shlex
-import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -116,6 +114,23 @@ class _Task:
         )
 
 
+_commands: list[str] = []
+"""The command lines that started the verbs which are running."""
+
+
+@contextmanager
+def started_by(command: str | None) -> Iterator[None]:
+    """Let runs in the block record the command line that started them; null leaves it out."""
+    if command is None:
+        yield
+        return
+    _commands.append(command)
+    try:
+        yield
+    finally:
+        _commands.remove(command)
+
+
 class _Recorder:
     """Writes the state of one run. A state that cannot be written never stops the run."""
 
@@ -126,7 +141,7 @@ class _Recorder:
         self._written = 0.0
         self._first = RunState(
             state="running",
-            command=_command(),
+            command=_commands[-1] if _commands and _is_utf8(_commands[-1], _working_folder()) else None,
             folder=_utf8(_working_folder()),
             process=os.getpid(),
             host=socket.gethostname(),
@@ -232,23 +247,13 @@ def _utf8(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
+def _is_utf8(*texts: str) -> bool:
+    """Return whether a record can hold these texts, which have names that may not be UTF-8."""
+    return all(_utf8(text) == text for text in texts)
+
+
 def _working_folder() -> str:
     try:
         return str(Path.cwd())
     except FileNotFoundError:  # deleted since the process started
         return ""
-
-
-def _command() -> str | None:
-    """Return the words that started this process for a shell; null unless they are those of the command line."""
-    program, words = Path(sys.argv[0]), [word for word in sys.argv[1:] if word != "--force"]
-    if any(_utf8(word) != word for word in (sys.argv[0], _working_folder(), *words)):
-        return None  # a name that is not UTF-8 cannot be written into the state
-    if program.name == "__main__.py" and program.parent.name == "steelyard":
-        size = os.environ.get("LOCAL_WORLD_SIZE", "1")
-        start = [sys.executable] if size == "1" else ["torchrun", f"--nproc-per-node={size}"]
-        return shlex.join([*start, "-m", "steelyard", *words])
-    if program.stem != "steelyard":
-        return None
-    is_on_path = shutil.which("steelyard") == str(program)
-    return shlex.join(["steelyard" if is_on_path else str(program), *words])

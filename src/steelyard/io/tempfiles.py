@@ -122,7 +122,7 @@ def open_line_store(folder: Path) -> Iterator[LineStore]:
         yield LineStore(connection)
     except sqlite3.OperationalError as error:
         problem = f"temporary lines cannot be written ({error})"
-        raise OutputError(problem, where=str(folder), do="free some space, and run the same command again") from error
+        raise OutputError(problem, where=str(folder), do="free some space, and run the same again") from error
     finally:
         connection.close()
         path.unlink(missing_ok=True)

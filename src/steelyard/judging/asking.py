@@ -23,6 +23,7 @@ from steelyard.core.errors import CeilingError, ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat, SlotChat
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import money_text
 from steelyard.core.types import JsonObject, Meta, Record
 from steelyard.io.ledger import Ledger
@@ -158,9 +159,10 @@ def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
     number = store.num_kept + store.num_answered + store.num_repeated
     done = f"{number:,}{of} requests are answered, {store.num_failed:,} failed"
     cost = "" if store.model.price is None else f", cost {money_text(store.budget.total(store.cost))}"
-    option = str(store.ceiling).partition(" ")[0]
-    do = f"run the same command with a higher {option}: what is answered is not asked again"
-    return CeilingError(f"{store.ceiling} is reached: {done}{cost}", where=store.model.name, do=do)
+    assert store.ceiling is not None
+    higher = store.ceiling._replace(value=None)
+    do = Advice("run the same again with a higher ", higher, ": what is answered is not asked again")
+    return CeilingError(Advice(store.ceiling, f" is reached: {done}{cost}"), where=store.model.name, do=do)
 
 
 def answers_of(panel: JudgePanel, comparison: Comparison, ledger: Ledger) -> dict[str, Answer]:
@@ -259,7 +261,7 @@ class _ReplyStore:
         self.first_failure = ""
         self.budget = Budget(Ceilings())
         self.sent = Spending()
-        self.ceiling: str | None = None
+        self.ceiling: Remedy | None = None
         self.futility: ModelError | None = None
 
     def keep(self, request: str) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from steelyard.core.comparison import Comparison, Reply, Request
 from steelyard.core.errors import ConfigError, ModelError, RecordError, WaitingError, choices
 from steelyard.core.protocols import BatchChat
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.io.batch_files import (
     BatchFile,
@@ -66,14 +67,17 @@ def check_batch_options(
     """
     if batch is None:
         if any_model:
-            do = "name their folder, --batch FOLDER, or leave the option out"
+            do = Advice("name their folder, ", Remedy("batch", FOLDER), ", or leave the option out")
             raise ConfigError("there are no results without a batch folder", where="any_batch_model", do=do)
         return None
     if batch.resolve() == out.resolve():
-        raise ConfigError("batch files in the folder of the run", where="batch", do="name another --batch")
+        raise ConfigError(
+            "batch files in the folder of the run", where="batch", do=Advice("name another ", Remedy("batch"))
+        )
     if any(limit is not None for limit in ceilings):
         do = "leave the ceiling out; a dry run forecasts what the requests cost"
-        raise ConfigError("a ceiling stops requests that are sent; --batch sends none", where="batch", do=do)
+        problem = Advice("a ceiling stops requests that are sent; ", Remedy("batch"), " sends none")
+        raise ConfigError(problem, where="batch", do=do)
     return BatchPlan(batch, release, any_model, allow_failed)
 
 
@@ -124,7 +128,7 @@ class Batches:
         """
         if not isinstance(model.chat, BatchChat):
             problem = f"a {model.chat.protocol().get('chat', 'chat')} chat cannot be asked in batch files"
-            do = "leave out --batch, or use --chat openai_compatible"
+            do = Advice("leave out ", Remedy("batch"), ", or use ", Remedy("chat.kind", "openai_compatible"))
             raise ConfigError(problem, where=model.name, allowed="chats of the kind openai_compatible", do=do)
         writer = BatchWriter(self.plan.folder, model.name, first=self._next_number(), limits=self.plan.limits)
         self._writers.append(writer)
@@ -200,7 +204,11 @@ class Batches:
             raise RecordError(
                 f"a reply of the model {reply.model!r}, where {model!r} was asked",
                 where=result.place,
-                do="move the file out of the folder, or say --any-batch-model if the service names the model so",
+                do=Advice(
+                    "move the file out of the folder, or say ",
+                    Remedy("any_batch_model", value=True),
+                    " if the service names the model so",
+                ),
             )
         return msgspec.structs.replace(reply, batch=held.batch)
 
@@ -271,10 +279,14 @@ def open_batches(plan: BatchPlan, ledger: Ledger) -> Iterator[Batches]:
         if batches.problem is not None:
             raise batches.problem
         if waiting := ledger.batches.waiting():
-            again = "the same command" if plan.release is None else "it without --release-batch"
-            do = (
-                f"send each file to the batch service, put what comes back into the folder under names that end in "
-                f".jsonl, and run {again}; --release-batch all asks these requests again"
+            without = () if plan.release is None else (" without ", Remedy("release_batch"))
+            do = Advice(
+                "send each file to the batch service, put what comes back into the folder under names that end in "
+                ".jsonl, and run the same again",
+                *without,
+                "; ",
+                Remedy("release_batch", "all"),
+                " asks these requests again",
             )
             raise WaitingError(waiting_text(waiting), where=str(plan.folder), do=do)
 

@@ -8,13 +8,17 @@ from typing import NamedTuple
 
 from steelyard.core.comparison import SERVER_LIMIT, TOO_LONG, Question, Reply
 from steelyard.core.errors import ModelError
+from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.io.ledger import Ledger
 
 FEWEST_REPLIES = 20
 """Replies required before failures, or the share that was cut off, can end the run."""
 _LONGER_CONTEXT = "start the server with a longer context for each request"
-MORE_TOKENS = "say --set judge.max_tokens=N with more, or --set judge.form=letter where it gives reasons"
+MORE_TOKENS = Advice(
+    *("say ", Remedy("judge.max_tokens", NUMBER), " with more, or ", Remedy("judge.form", "letter")),
+    " where it gives reasons",
+)
 
 
 class RequestCounts(NamedTuple):
@@ -34,10 +38,10 @@ def refuse_failed(counts: Mapping[str, RequestCounts], ledger: Ledger, *, withou
     failures = ledger.failures()
     reasons = ", ".join(f"{reason} {number}" for reason, number in failures.items())
     # A prompt over the context fails as often as it is sent.
-    again = _LONGER_CONTEXT if {*failures} == {TOO_LONG} else "run the same command again"
+    again = _LONGER_CONTEXT if {*failures} == {TOO_LONG} else "run the same again"
     raise ModelError(
         f"{num_failed} of {number_of(num_questions, 'request')} failed ({reasons}); what was answered is kept",
-        do=f"{again}, or say --allow-failed to leave them without {without}",
+        do=Advice(again, ", or say ", Remedy("allow_failed", value=True), f" to leave them without {without}"),
     )
 
 

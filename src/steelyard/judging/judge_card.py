@@ -19,6 +19,7 @@ import numpy as np
 from steelyard.core.errors import EvidenceError
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, ratio
+from steelyard.core.remedies import ANY, Advice, Command, Remedy
 from steelyard.core.text import common_spellings, name_form, num_characters
 from steelyard.core.types import Case, Judgment, Record
 from steelyard.io.cases import read_cases
@@ -110,7 +111,10 @@ def check_people(cases: Path, people: Path) -> None:
             f"people labelled no pair of {cases}",
             where=str(people),
             allowed="judgments of kind human, a ranking or pairs, of cases with the same ids and languages",
-            do="take the cases and people's labels from one file: steelyard convert … --evidence human",
+            do=Advice(
+                "take the cases and people's labels from one file: ",
+                Command("convert", (ANY,), (Remedy("evidence", "human"),)),
+            ),
         )
 
 

@@ -16,6 +16,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, choices
 from steelyard.core.protocols import Chat
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Input, InputFinding, Meta
 from steelyard.io.cases import FileCases, read_cases
 from steelyard.io.lines import read_toml
@@ -93,7 +94,9 @@ class JudgingPlan(NamedTuple):
         self.pairs.check(has_scores=self.scores is not None)
         task = self.config.task
         if task != "pairs" and self.pairs.choice != "all":
-            raise ConfigError(f"task={task} has no pairs to choose", where="pairs", do="say --task pairs")
+            raise ConfigError(
+                f"task={task} has no pairs to choose", where="pairs", do=Advice("say ", Remedy("task", "pairs"))
+            )
 
     def planned(self) -> Iterator[PlannedCase]:
         """Yield every case with its comparisons, or with the reason for having none."""
@@ -142,6 +145,6 @@ def choose_judges(config: Config, prices: Path | None, chat: Chat | None, *, nee
     if prices is not None:
         choice = choice.priced(read_toml(prices), where=str(prices))
     if needs_prices and any(member.price is None for member in choice.members):
-        do = "name a file of prices, --prices prices.toml, or --set price=[1.0,2.0]"
+        do = Advice("name a file of prices, ", Remedy("prices", "prices.toml"), ", or ", Remedy("price", [1.0, 2.0]))
         raise ConfigError("max_cost needs a price for every model", where="max_cost", do=do)
     return choice

@@ -10,6 +10,7 @@ import msgspec
 
 from steelyard.core.comparison import Comparison
 from steelyard.core.errors import EvidenceError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, Counts
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import write_cases
@@ -107,7 +108,7 @@ def _check_compared(reasons: Counter[str | None], cases: Path) -> None:
         return
     left_out = {reason: number for reason, number in reasons.items() if reason is not None}
     problem = f"none of {reasons.total()} cases can be compared ({', '.join(left_out)})"
-    do = "choose another task or other pairs: --task pairs --pairs all"
+    do = Advice("choose another task or other pairs: ", Remedy("task", "pairs", (Remedy("pairs", "all"),)))
     if set(left_out) == {NO_RESPONSES}:
         do = "let models answer the prompts first: steelyard sample"
     raise EvidenceError(problem, where=str(cases), do=do)

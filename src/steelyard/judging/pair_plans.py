@@ -13,6 +13,7 @@ import numpy as np
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import generator
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, Judgment, Verdict
 
 Pair = tuple[int, int]
@@ -38,8 +39,9 @@ class PairPlan(NamedTuple):
         """Raise ConfigError for a plan that lacks a number, or has one that it would ignore."""
         needs_number = self.choice == "random" or (self.choice == "unsure" and has_scores)
         if needs_number and self.num_pairs is None and self.max_margin is None:
-            do = "--set max_margin=0.5, or --set num_pairs=3" if self.choice == "unsure" else "--num-pairs 3"
-            raise ConfigError(f"pairs={self.choice} needs a number", where="pairs", do=f"say {do}")
+            margin = (Remedy("max_margin", 0.5), ", or ") if self.choice == "unsure" else ()
+            do = Advice("say ", *margin, Remedy("num_pairs", 3))
+            raise ConfigError(f"pairs={self.choice} needs a number", where="pairs", do=do)
         if self.choice == "disputed" and len(set(self.judges)) == 1:
             do = "name a second judge, or none, for all of the file"
             raise ConfigError("pairs=disputed compares two judges or more", where="judges", do=do)
@@ -52,7 +54,7 @@ class PairPlan(NamedTuple):
         for name, is_ignored in ignored.items():
             if is_ignored:
                 need = {"judges": "pairs=unsure without scores, or pairs=disputed", "num_pairs": "pairs=random"}
-                allowed = need.get(name, "pairs=unsure with --scores")
+                allowed = need.get(name, "pairs=unsure with scores")
                 raise ConfigError(f"{name} has no effect with pairs={self.choice}", where=name, allowed=allowed)
 
 

@@ -11,6 +11,7 @@ from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError, FileError, errors_at
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import Chat, Judge
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Meta
 from steelyard.judging.planning import JudgeTask
 from steelyard.judging.token_use import AnyPrice, Price
@@ -171,7 +172,9 @@ def choose_panel(
     if len(members) % 2 == 0 and not allow_even:
         problem = f"a panel of {len(members)}: an even number can be split"
         raise ConfigError(
-            problem, where="members", do="take an odd number, or say --set allow_even=true: a draw is a tie"
+            problem,
+            where="members",
+            do=Advice("take an odd number, or say ", Remedy("allow_even", value=True), ": a draw is a tie"),
         )
     return PanelChoice(task, tuple(_choose_judge(task, member) for member in members))
 

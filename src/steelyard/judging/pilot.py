@@ -10,6 +10,7 @@ from typing import Any
 
 from steelyard.core.comparison import Comparison, Request
 from steelyard.core.errors import CeilingError, ConfigError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, ask_requests, requests_of
@@ -39,9 +40,11 @@ def check_pilot(number: int | None, *, dry_run: bool, batch: Path | None = None)
             problem, where="pilot", allowed=f"{_FEWEST} requests or more", do="20 are enough for most runs"
         )
     if number is not None and dry_run:
-        raise ConfigError("a dry run sends nothing", where="pilot", do="leave out --dry-run")
+        raise ConfigError("a dry run sends nothing", where="pilot", do=Advice("leave out ", Remedy("dry_run")))
     if number is not None and batch is not None:
-        do = "leave out --batch; once the pilot is over, batch files go on with the other requests"
+        do = Advice(
+            "leave out ", Remedy("batch"), "; once the pilot is over, batch files go on with the other requests"
+        )
         raise ConfigError("a pilot sends requests, and batch files send none", where="pilot", do=do)
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from steelyard.core.comparison import Question, Reply
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import Chat
+from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Counts, Prompt
 from steelyard.io.ledger import Ledger
@@ -58,11 +59,11 @@ def ask_about_prompts(
     """
     number = sum(1 for _ in questions())
     requests = (as_request(question, chat.chat) for question in questions())
-    remedy = f"say --set max_tokens=N with more than {chat.max_tokens}"
+    remedy = Advice("say ", Remedy("max_tokens", NUMBER), f" with more than {chat.max_tokens}")
     counts = ask_requests(PricedChat(chat.name, chat.chat), requests, ledger, num_requests=number, remedy=remedy)
     if counts.num_failed and not allow_failed:
         problem = f"{counts.num_failed} of {number_of(counts.num_questions, 'request')} failed; answers are kept"
-        do = "run the same command again, or say --allow-failed to count those as unreadable"
+        do = Advice("run the same again, or say ", Remedy("allow_failed", value=True), " to count those as unreadable")
         raise ModelError(problem, where=chat.name, do=do)
     return (_without_thinking(ledger.reply(as_request(question, chat.chat).id)) for question in questions())
 

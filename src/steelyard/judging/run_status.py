@@ -62,7 +62,7 @@ def status_of(folder: Path) -> RunStatus:
     state = read_state(folder)
     if state is None:
         if not (folder / RUN_FILE).is_file():
-            do = "name the --out folder of a run that was started"
+            do = "name the folder of a run that was started"
             raise FileError("there is no run here", where=str(folder), do=do)
         read_run(folder)
         return RunStatus(state="finished")

@@ -15,6 +15,7 @@ from steelyard.core.comparison import Question, Reply, Request
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, errors_at
 from steelyard.core.plugins import load
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Record, Response
 from steelyard.io.ledger import Ledger
@@ -37,7 +38,7 @@ SampleOutcome = Literal["response", "refused", "cut off", "empty", "failed"]
 SAMPLES = "samples"
 """The key in a response's meta of the samples that have its text."""
 _ENDS = {None: "stop", "cut off": "length", "refused": "refusal"}
-SHORTER = "set max_tokens of the plan or the model to more, or say --set max_truncated=1.0"
+SHORTER = Advice("set max_tokens of the plan or the model to more, or say ", Remedy("max_truncated", 1.0))
 
 
 class KeepRules(NamedTuple):

@@ -11,14 +11,13 @@ import msgspec
 from steelyard.core.comparison import Reply
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
+from steelyard.core.remedies import Remedy
 from steelyard.core.types import Record
 
 _MILLION = 1_000_000
 _MOST_MONEY = 1e9
 Amount = Annotated[float, msgspec.Meta(ge=0, le=_MOST_MONEY)]
 """The price of a million tokens: large enough for any currency, and finite."""
-
-_CEILING_OPTIONS = {"cost": "--max-cost", "failed": "--max-failed", "hours": "--max-hours"}
 
 
 class Price(Config, frozen=True):
@@ -83,8 +82,8 @@ class Budget:
         """Return what all models cost, with the cost of the present one in this call."""
         return self._cost + cost
 
-    def ceiling(self, cost: float, num_failed: int) -> str | None:
-        """Return the option of the ceiling that is reached, with its value; null while there is room.
+    def ceiling(self, cost: float, num_failed: int) -> Remedy | None:
+        """Return the ceiling that is reached as a setting with its value; null while there is room.
 
         ``cost`` and ``num_failed`` are those of this call with the present model.
         """
@@ -94,7 +93,7 @@ class Budget:
         for name, limit in limits:
             # So many failures are allowed; money and time are spent when they are reached.
             if limit is not None and (spent[name] > limit or (spent[name] == limit and name != "failed")):
-                return f"{_CEILING_OPTIONS[name]} {limit:g}"
+                return Remedy(f"max_{name}", int(limit) if float(limit).is_integer() else limit)
         return None
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config
 from steelyard.core.errors import EvidenceError, FileError, ModelError, Place, UserError
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, Message, OverLength, Response
 from steelyard.io.encodings import check_utf8
 from steelyard.io.lines import check_readable
@@ -89,7 +90,9 @@ def choose_template(tokenizer: Any, choice: str | None, *, model: str) -> str:
     template = tokenizer.chat_template
     if not isinstance(template, str):
         raise ModelError(
-            "the model has no chat template", where=model, do="name one: --chat-template plain, or a Jinja file"
+            "the model has no chat template",
+            where=model,
+            do=Advice("name one: ", Remedy("chat_template", "plain"), ", or a Jinja file"),
         )
     return template
 
@@ -217,11 +220,15 @@ def _encode_written(
             raise ModelError(error.problem, where=f"{error.where}, prompt {case.prompt.id}", do=error.do) from error
         if not ids:
             raise ModelError(
-                "the conversation has no tokens", where=case.prompt.id, do="name another template: --chat-template"
+                "the conversation has no tokens",
+                where=case.prompt.id,
+                do=Advice("name another template: ", Remedy("chat_template", FILE)),
             )
         if bos is not None and ids[:2] == [bos, bos]:
             raise ModelError(
-                "two BOS tokens", where=case.prompt.id, do="name one that writes it once: --chat-template FILE"
+                "two BOS tokens",
+                where=case.prompt.id,
+                do=Advice("name one that writes it once: ", Remedy("chat_template", FILE)),
             )
         encoded.append(Encoded(_cut(ids, rendering, bos), len(ids), is_repaired))
     return encoded
@@ -287,8 +294,14 @@ def check_length(encoded: Sequence[Encoded], rendering: Rendering, case: Case) -
                 f"response {response.id!r} has {answer.length:,} tokens with its prompt, over the limit of "
                 f"{rendering.max_length:,}, and over_length is 'refuse'",
                 where=f"prompt {case.prompt.id!r}",
-                do=f"use --over-length unscored (no score, counted), left or right (cut, counted), or "
-                f"--max-length {answer.length}",
+                do=Advice(
+                    *(
+                        "use ",
+                        Remedy("over_length", "unscored"),
+                        " (no score, counted), left or right (cut, counted), or ",
+                    ),
+                    Remedy("max_length", answer.length),
+                ),
             )
 
 
@@ -304,7 +317,7 @@ def _check_texts(written: Written, messages: Sequence[Message], *, where: str) -
             raise ModelError(
                 f"the chat template changes or drops the {message.role} text {message.content[:40]!r}",
                 where=where,
-                do="name a template that keeps every text: --chat-template",
+                do=Advice("name a template that keeps every text: ", Remedy("chat_template", FILE)),
             )
         rest = rest.replace(core, "\0", 1) if core else rest
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from steelyard.core.errors import ConfigError, ModelError, OutputError
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.types import Case, JsonObject, Message, Response
 from steelyard.io.atomic import atomic_write
 from steelyard.io.hashing import file_hash
@@ -221,7 +222,7 @@ class FeatureStore:
             raise OutputError(
                 f"features cannot be kept here ({error.strerror})",
                 where=str(self.folder),
-                do="name a folder: --set model.cache=FOLDER",
+                do=Advice("name a folder: ", Remedy("model.cache", FOLDER)),
             ) from error
         return made
 

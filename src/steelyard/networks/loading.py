@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from steelyard.core.errors import ModelError
 from steelyard.core.numerics import derived_seed
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.io.run_folder import path_inside
 from steelyard.networks.devices import keep_few_kernels
@@ -134,7 +135,7 @@ def check_rows(rows: Sequence[Sequence[int]], network: RewardNetwork, *, where: 
     longest, limit = max(map(len, rows), default=0), _num_learned_positions(network)
     if limit is not None and longest > limit:
         problem = f"a conversation has {longest:,} tokens, and the model has embeddings for {limit:,} positions"
-        raise ModelError(problem, where=where, do=f"use --max-length {limit}")
+        raise ModelError(problem, where=where, do=Advice("use ", Remedy("max_length", limit)))
 
 
 def check_token_ids(rows: Sequence[Sequence[int]], model: Any, *, where: str) -> None:

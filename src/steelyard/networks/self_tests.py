@@ -8,6 +8,7 @@ import msgspec
 import torch
 
 from steelyard.core.protocols import SelfTest
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, Response
 from steelyard.networks.answer_tokens import PROBE_ANSWERS, num_shared
 from steelyard.networks.conversation import Rendering, encode
@@ -43,7 +44,8 @@ def beginning_mark(tokenizer: Any, rows: Sequence[ReadRow]) -> SelfTest:
     return SelfTest(
         name=name, state="failed", figures=figures,
         remark=f"conversations begin with {' or '.join(map(str, counts))} BOS tokens, not with one",
-        do="let either the template or the tokenizer write the mark; --chat-template FILE names another template",
+        do=Advice("let either the template or the tokenizer write the mark; ", Remedy("chat_template", FILE),
+                  " names another template"),
     )  # fmt: skip
 
 
@@ -76,7 +78,8 @@ def last_token(tokenizer: Any, rows: Sequence[ReadRow], end: Sequence[int]) -> S
     return SelfTest(
         name=name, state="failed", figures=figures,
         remark=f"the head should read {figures['expected']!r}, and reads {figures['read']}",
-        do="the template's end merges with answers: use --set model.strip=true, or name another: --chat-template FILE",
+        do=Advice("the template's end merges with answers: use ", Remedy("model.strip", value=True),
+                  ", or name another: ", Remedy("chat_template", FILE)),
     )  # fmt: skip
 
 
@@ -132,7 +135,7 @@ def same_by(name: str, first: Sequence[float], second: Sequence[float], *, dtype
     return SelfTest(
         name=name, state="failed", figures=figures,
         remark=f"{ways} differ by {result.largest:.3g}, where rounding allows {result.bound:.3g}",
-        do="use --set model.batch_size=1, and report the model: its attention depends on other rows",
+        do=Advice("use ", Remedy("model.batch_size", 1), ", and report the model: its attention depends on other rows"),
     )  # fmt: skip
 
 
@@ -173,7 +176,7 @@ def invariance_test(scorer: Scorer, prompts: Sequence[Rows]) -> SelfTest:
     return SelfTest(
         name=name, state="failed", figures=figures,
         remark=f"{num_different} of {3 * len(expected)} rewards have other bits with other answers in their pass",
-        do="use --set model.kernel=padded, in which each answer is a pass by itself",
+        do=Advice("use ", Remedy("model.kernel", "padded"), ", in which each answer is a pass by itself"),
     )  # fmt: skip
 
 

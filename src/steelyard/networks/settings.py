@@ -10,6 +10,7 @@ import msgspec
 
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, FileError, ModelError
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.types import JsonObject, OverLength
 from steelyard.io.atomic import atomic_write
 from steelyard.networks.conversation import Rendering, choose_rendering
@@ -84,7 +85,9 @@ class FeatureSettings(Config, frozen=True):
     def __post_init__(self) -> None:
         if not self.path:
             raise ConfigError(
-                "the features model needs a backbone", where="model.path", do="give --set model.path=FOLDER"
+                "the features model needs a backbone",
+                where="model.path",
+                do=Advice("give ", Remedy("model.path", FOLDER)),
             )
         if not self.poolings or len(set(self.poolings)) < len(self.poolings):
             raise ConfigError(

@@ -21,6 +21,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import kinds, load
 from steelyard.core.protocols import JudgeModel, RewardModel
+from steelyard.core.remedies import FOLDER, Advice, Placeholder, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
@@ -260,7 +261,7 @@ def write_scores(
                 f"{num_failed} of {number_of(num_responses, 'response')} {verb_for(num_failed, 'has', 'have')} no "
                 "score "
                 "because requests failed",
-                do="run the same command again: replies that came are stored",
+                do="run the same again: replies that came are stored",
             )
     return out
 
@@ -299,16 +300,16 @@ def _located(model: str) -> Path:
         except ModelError as error:
             why = f": {error.problem}"
     problem = f"this is a name on the hub, and no folder here{why}"
-    raise FileError(problem, where=model, do=f"download it; then {_how_to_score(known)}")
+    raise FileError(problem, where=model, do=Advice("download it; then ", _how_to_score(known)))
 
 
-def _how_to_score(known: PublishedModel) -> str:
-    """Return the arguments that score a published model, once it is in a folder."""
+def _how_to_score(known: PublishedModel) -> Advice:
+    """Return the settings that score a published model, once it is in a folder."""
     if known.kind == "generative":
-        settings = " ".join(f"--set model.{key}={value}" for key, value in known.settings.items())
-        chat = f"--set model.chat.model={known.hub or known.name}"
-        return f"ask it as a judge: --model llm_judge {chat} {settings}; or `steelyard judge`"
+        settings = (Remedy(f"model.{key}", value) for key, value in known.settings.items())
+        chat = Remedy("model.chat.model", known.hub or known.name)
+        return Advice("ask it as a judge: ", Remedy("model", "llm_judge", (chat, *settings)), "; or `steelyard judge`")
     if known.adapter == FOLDER_KIND:
-        return "--model FOLDER"
-    assignments = ["path=FOLDER", *(f"{key}=FOLDER_OF_{value}" for key, value in known.settings.items())]
-    return f"--model {known.adapter} " + " ".join(f"--set model.{assignment}" for assignment in assignments)
+        return Advice(Remedy("model", FOLDER))
+    folders = [Remedy(f"model.{key}", Placeholder(f"FOLDER_OF_{value}")) for key, value in known.settings.items()]
+    return Advice(Remedy("model", known.adapter, (Remedy("model.path", FOLDER), *folders)))

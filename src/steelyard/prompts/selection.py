@@ -13,6 +13,7 @@ import msgspec
 
 from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.languages import language_key, language_part
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import conversation_form
 from steelyard.core.types import Counts, Prompt
 from steelyard.prompts.balance import WantedShares, balanced, check_shares, group_shares
@@ -98,7 +99,7 @@ class Selection:
         place = len(self._prompts)
         if (prompt.id, screened.language) in self._keys:
             problem = f"prompt id {prompt.id!r} would stand twice in the identified language {screened.language!r}"
-            raise RecordError(problem, do="give each case its own id, or say --languages off")
+            raise RecordError(problem, do=Advice("give each case its own id, or say ", Remedy("languages", "off")))
         self._keys.add((prompt.id, screened.language))
         text = conversation_form(prompt.messages)
         self._digests.append(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.numerics import Integers
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import UNKNOWN_JUDGE, Case, Judgment, Kind, Ranking
 from steelyard.statistics.agreement import count_labels, orient_labels, vote
 from steelyard.statistics.groups import UNCATEGORISED
@@ -123,15 +124,15 @@ def parse_only(assignments: Iterable[str]) -> dict[str, list[str]]:
     settings: dict[str, list[str]] = {}
     for assignment in assignments:
         if not isinstance(assignment, str):
-            problem = f"--only has an item of type {type(assignment).__name__}"
+            problem = f"only has an item of type {type(assignment).__name__}"
             raise ConfigError(problem, allowed="texts, such as kind=human")
         key, equals, name = assignment.partition("=")
         if key not in Only.__struct_fields__:
-            raise ConfigError(
-                f"--only {assignment!r}: unknown key {key!r}", allowed=choices(key, Only.__struct_fields__)
-            )
+            raise ConfigError(f"only {assignment!r}: unknown key {key!r}", allowed=choices(key, Only.__struct_fields__))
         if not equals or not name:
-            raise ConfigError(f"--only {assignment!r} names no {key}", do=f"write --only {key}=NAME")
+            raise ConfigError(
+                f"only {assignment!r} names no {key}", do=Advice("write ", Remedy("only", (f"{key}=NAME",)))
+            )
         settings.setdefault(key, []).append(name)
     return settings
 
@@ -152,7 +153,7 @@ def check_admits(only: Only, cases: Iterable[Case], *, where: str) -> None:
                 names.update({values[key]} - {None})
     if required:
         raise EvidenceError(
-            "--only "
+            "only "
             + " ".join(f"{key}={name}" for key, names in required.items() for name in names)
             + " admits no judgment",
             where=where,

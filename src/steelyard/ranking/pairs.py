@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 from steelyard.core.errors import EvidenceError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, Pair
 
 PairChoice = Literal["tiers", "reachable", "judged", "listed"]
@@ -33,7 +34,7 @@ def pairs_of(case: Case, choice: PairChoice | None = None) -> tuple[IndexedPair,
     position = {response.id: index for index, response in enumerate(case.responses)}
     if chosen == "listed":
         if case.pairs is None:
-            raise EvidenceError(f"case {case.prompt.id!r} lists no pairs", do="say --set pairs=tiers")
+            raise EvidenceError(f"case {case.prompt.id!r} lists no pairs", do=Advice("say ", Remedy("pairs", "tiers")))
         return tuple(
             IndexedPair(
                 position[pair.better],
@@ -47,7 +48,7 @@ def pairs_of(case: Case, choice: PairChoice | None = None) -> tuple[IndexedPair,
     if chosen == "tiers":
         return across
     if not case.judgments:
-        raise EvidenceError(f"case {case.prompt.id!r} has no judgments", do="say --set pairs=tiers")
+        raise EvidenceError(f"case {case.prompt.id!r} has no judgments", do=Advice("say ", Remedy("pairs", "tiers")))
     allowed = _reachable(case, position) if chosen == "reachable" else _judged(case, position)
     return tuple(pair for pair in across if (pair.better, pair.worse) in allowed)
 

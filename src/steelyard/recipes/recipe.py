@@ -248,7 +248,7 @@ def build_recipe(
     overrides = dict(settings or {})
     for name in overrides:
         if name not in tables:
-            raise ConfigError(f"the recipe has no stage {name!r}", where="--set", allowed=choices(name, tables))
+            raise ConfigError(f"the recipe has no stage {name!r}", where="settings", allowed=choices(name, tables))
     shared = content.get("seed") if seed is None else seed
     steps: dict[str, Step] = {}
     for name, table in tables.items():

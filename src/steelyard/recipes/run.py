@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from steelyard.core.errors import FileError, UserError, WaitingError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, JsonObject, Record, Run
 from steelyard.io.atomic import atomic_write, only_writer
 from steelyard.io.hashing import file_hash
@@ -79,7 +80,7 @@ def _planned(
     folder = out / step.name
     run = read_run(folder) if (folder / RUN_FILE).is_file() else None
     if is_redone:
-        return PlannedStage(step, folder, "to run", "requested by --from", run)
+        return PlannedStage(step, folder, "to run", "requested", run)
     is_started = (folder / STARTED_FILE).is_file()
     if run is None and not is_started:
         return PlannedStage(step, folder, "to run", "", None)
@@ -218,7 +219,8 @@ def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:
     except UserError:
         log(f"stopped at {step.name}; the stages finished before it are kept")
         if not force and (out / step.name).exists():
-            log(f"to replace {out / step.name} and all stages that depend on it: --from {step.name}")
+            replaced = f"to replace {out / step.name} and all stages that depend on it: "
+            log(Advice(replaced, Remedy("redo_from", step.name)))
         raise
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.evaluation.tables import Figure, Mark, count, percent, word
-from steelyard.evaluation.vega import FAINT, STRONG, Spec, framed, row_axis, share_axis, vertical_line
+from steelyard.evaluation.vega import FAINT, MUTED, STRONG, Spec, framed, row_axis, share_axis, vertical_line
 from steelyard.statistics.intervals import Estimate
 
 _ROW = 30
@@ -53,7 +53,7 @@ def count_bars(about: str, bars: Sequence[CountBar], *, total: int) -> Figure:
     x = {"field": "number", "type": "quantitative", "scale": scale, "axis": None}
     tips = [{"field": "row", "title": word("group")}, {"field": "label", "title": "n"}]
     mark = {"type": "bar", "size": 14, "cornerRadiusEnd": 2}
-    text = {"type": "text", "align": "left", "dx": 6, "color": "var(--muted)", "fontSize": 12}
+    text = {"type": "text", "align": "left", "dx": 6, "color": MUTED, "fontSize": 12}
     layers: list[Spec] = [
         {"mark": mark, "encoding": {"y": y, "x": x, "color": _own_colour(), "tooltip": tips}},
         {"mark": text, "encoding": {"y": y, "x": x, "text": {"field": "label"}}},

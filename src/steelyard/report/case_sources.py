@@ -12,6 +12,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, Place, UserError, choices
 from steelyard.core.plugins import build
+from steelyard.core.remedies import CASES, Advice, Command, Remedy
 from steelyard.core.types import Case, JsonObject, Run, Scores
 from steelyard.evaluation.evaluations import bench_of
 from steelyard.evaluation.items import ScoredItem
@@ -55,7 +56,7 @@ def choose_rule(only: Sequence[str], aggregate: str | None) -> Rule | None:
         return None
     rules = get_args(Aggregate)
     if aggregate is not None and aggregate not in rules:
-        raise ConfigError(f"--aggregate {aggregate!r}", allowed=choices(aggregate, rules))
+        raise ConfigError(f"aggregate is {aggregate!r}", allowed=choices(aggregate, rules))
     settings = {"only": parse_only(only), "aggregate": aggregate or "none"}
     return resolve_config(Rule, settings, where="inspect")
 
@@ -103,17 +104,17 @@ def look_up(path: Path) -> Target:
     if not path.is_dir():
         return Target(path, (CaseFile(path, "the case file"),))
     if (path / STARTED_FILE).is_file() and not (path / RUN_FILE).is_file():
-        raise FileError("this run did not finish", where=str(path), do="run the same command again: it goes on")
+        raise FileError("this run did not finish", where=str(path), do="run the same again: it goes on")
     run = read_run(path)
     written, gone = _written(path, run)
     read, changed = _read(path, run, is_checked=not written)
     if not written and not read:
         reasons = "; ".join([*gone, *changed]) or "it neither wrote nor read any"
-        scores = f" --scores {path / 'scores.jsonl'}" if "scores.jsonl" in run.outputs else ""
+        scores = (Remedy("scores", str(path / "scores.jsonl")),) if "scores.jsonl" in run.outputs else ()
         raise FileError(
             f"no cases are known of this run ({run.stage}): {reasons}",
             where=str(path),
-            do=f"name the case file: steelyard inspect CASES{scores}",
+            do=Advice("name the case file: ", Command("inspect", (CASES,), scores)),
         )
     is_one = bool(written) and written[0].path.stem == "cases"
     model, moved = _model(path, run)
@@ -196,7 +197,7 @@ def _model(folder: Path, run: Run) -> tuple[ModelChoice | None, list[str]]:
     places = (Path(source.path), folder.parent / Path(source.path).name)
     path = next((place for place in places if place.exists()), None)
     if path is None:
-        return None, [f"{source.path}, the model of the run, is gone; --model FOLDER shows the tokens of another model"]
+        return None, [f"{source.path}, the model of the run, is gone; name another model to see tokens"]
     return ModelChoice(kind, path.name, dict(run.config["model"]), {"path": path}), []
 
 

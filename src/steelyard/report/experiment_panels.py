@@ -20,7 +20,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.evaluation.vega import Dot, Spec, interval_rows, share_axis
+from steelyard.evaluation.vega import BASELINE_COLOUR, Dot, Spec, interval_rows, share_axis
 
 LEVEL = 0.05
 _POINTS = Form(points, points_spread)
@@ -52,7 +52,7 @@ def arm_panel(arms: Sequence[Arm]) -> Panel:
 
 def _seeds(arms: Sequence[Arm]) -> Spec:
     values = [{"row": arm.name, "value": value} for arm in arms for value in arm.accuracy_by_seed]
-    mark = {"type": "tick", "color": "var(--baseline)", "thickness": 2, "size": 12}
+    mark = {"type": "tick", "color": BASELINE_COLOUR, "thickness": 2, "size": 12}
     y = {"field": "row", "type": "nominal", "sort": [arm.name for arm in arms]}
     x = {"field": "value", "type": "quantitative", "scale": {"zero": False}}
     return {"data": {"values": values}, "mark": mark, "encoding": {"y": y, "x": x}}

@@ -92,7 +92,9 @@ def draw_graph(analysis: CaseAnalysis, width: int) -> list[Line]:
     else:
         lines = [*_head(analysis, columns, spacing), *(_drawn(arrow, columns, spacing) for arrow in shown)]
     if len(arrows) > len(shown):
-        lines += joined_lines([f"… {len(arrows) - len(shown)} more: --json has them all"], width, style="quiet")
+        lines += joined_lines(
+            [f"… {len(arrows) - len(shown)} more, all of them in the JSON record"], width, style="quiet"
+        )
     return lines
 
 
@@ -173,7 +175,7 @@ def cycle_lines(analysis: CaseAnalysis, width: int) -> list[Line]:
             lines += _judgment(analysis, analysis.case.judgments[position], width)
         if len(cycle.judgments) > MOST_JUDGMENTS:
             more = len(cycle.judgments) - MOST_JUDGMENTS
-            lines += _note(f"… {more} more: --json has them all", width)
+            lines += _note(f"… {more} more, all of them in the JSON record", width)
     outvoted = analysis.num_conflicting - sum(len(cycle.judgments) for cycle in analysis.cycles)
     if outvoted:
         lines += text_lines(

@@ -2,13 +2,13 @@
 
 import difflib
 import math
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
+from steelyard.core.remedies import CASES, CODE, ID, Advice, Command, Placeholder, Remedy, Wording, worded
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.io.progress import track
@@ -58,6 +58,9 @@ class FoundItem(NamedTuple):
     position: int
 
 
+_INSPECT = Command("inspect", (CASES,))
+
+
 class ItemRow(NamedTuple):
     """One item: ``conflicts`` are judgments that contradict its tiers; ``tiers`` is null where it has no ranking."""
 
@@ -73,10 +76,10 @@ class ItemRow(NamedTuple):
 class ItemList(NamedTuple):
     """One page of items: ``num_found`` of ``num_items`` match, and the first here is number ``first`` of them.
 
-    ``opened_by`` is the command that opens one when ``--id`` is added. ``looked_up`` names the files that were read.
+    ``opened_by`` is the command that opens one when its id is added. ``looked_up`` names the files that were read.
     """
 
-    opened_by: str
+    opened_by: Command
     rows: tuple[ItemRow, ...]
     num_items: int
     num_found: int
@@ -98,7 +101,7 @@ def find_item(files: Sequence[CaseFile], item: str, language: str | None) -> Fou
             raise EvidenceError(
                 f"id {item!r} exists in {number_of(len(hits), 'language')} of {file.path}",
                 allowed=visible_line(", ".join(sorted(language_name(hit.case.prompt.language) for hit in hits))),
-                do="name one: --language",
+                do=Advice("name one: ", Remedy("language", CODE)),
             )
         if hits:
             return hits[0]
@@ -108,7 +111,8 @@ def find_item(files: Sequence[CaseFile], item: str, language: str | None) -> Fou
         raise EvidenceError(f"id {item!r} has no item of language {language!r}", where=where, allowed=allowed)
     near = nearest_ids(item, (case.prompt.id for file in files for case in file.cases()))
     hint = choices(visible_line(item), map(visible_line, near)) if near else None
-    do = "without --id the command lists the items; --search TEXT finds some"
+    search = Remedy("search", Placeholder("TEXT"))
+    do = Advice("without ", Remedy("id"), " the command lists the items; ", search, " finds some")
     raise EvidenceError(f"there is no item with id {item!r}", where=where, allowed=hint, do=do)
 
 
@@ -117,13 +121,13 @@ def list_items(
     item_filter: ItemFilter,
     rule: Rule,
     *,
-    opened_by: str = "",
+    opened_by: Command = _INSPECT,
     looked_up: tuple[str, ...] = (),
 ) -> ItemList:
     """Return one page of the items. Raises ConfigError for a limit below 1 and for a page that does not exist."""
     for name, number in (("limit", item_filter.limit), ("page", item_filter.page)):
         if number < 1:
-            raise ConfigError(f"--{name} {number}", allowed="1 or more")
+            raise ConfigError(Advice(Remedy(name, number)), allowed="1 or more")
     rows: list[ItemRow] = []
     first = (item_filter.page - 1) * item_filter.limit
     num_items = num_found = 0
@@ -189,36 +193,39 @@ def _contents(messages: Sequence[Message]) -> Iterator[str]:
     return (message.content for message in messages)
 
 
-def list_lines(items: ItemList, width: int) -> list[Line]:
+def list_lines(items: ItemList, width: int, wording: Wording = str) -> list[Line]:
     """Return how to open an item, what was read, the table and the next page, in lines of at most ``width`` cells."""
     last = items.first + len(items.rows) - 1
     of_all = "" if items.num_found == items.num_items else f"; {items.num_items:,} in all"
     counted = f"items {items.first:,} to {last:,} of {items.num_found:,}{of_all}"
     if not items.rows:
         counted = f"none of {number_of(items.num_items, 'item')} has it" if items.num_items else "no item"
-    further = [f"more: --page {items.next_page}"] if items.next_page is not None else []
+    further = [f"more: {wording(Remedy('page', items.next_page))}"] if items.next_page is not None else []
     return [
-        *([(Span(visible_line(f"open one: {_command(items)}"), "good"),)] if items.rows else []),
-        *(line for sentence in items.looked_up for line in text_lines(sentence, width, style="quiet")),
+        *([(Span(visible_line(f"open one: {wording(_opens_one(items))}"), "good"),)] if items.rows else []),
+        *(line for text in items.looked_up for line in text_lines(worded(text, wording), width, style="quiet")),
         EMPTY,
         *(table_lines(items.rows, width) if items.rows else []),
         *joined_lines([counted, *further], width),
     ]
 
 
-def list_record(items: ItemList) -> JsonObject:
+def list_record(items: ItemList, wording: Wording = str) -> JsonObject:
     """Return the page of items as one record."""
-    return {**items._asdict(), "rows": [row._asdict() for row in items.rows], "open_one": _command(items)}
+    rows = [row._asdict() for row in items.rows]
+    commands = {"opened_by": wording(items.opened_by), "open_one": wording(_opens_one(items))}
+    looked_up = [worded(text, wording) for text in items.looked_up]
+    return {**items._asdict(), "rows": rows, "looked_up": looked_up, **commands}
 
 
-def _command(items: ItemList) -> str:
+def _opens_one(items: ItemList) -> Command:
     """Return a command that works when pasted, for the first item of the page."""
     if not items.rows:
-        return f"{items.opened_by} --id ID"
+        return items.opened_by._replace(changes=(Remedy("id", ID),))
     row = items.rows[0]
     in_several = sum(other.id == row.id for other in items.rows) > 1
-    language = f" --language {shlex.quote(row.language or NO_LANGUAGE)}" if in_several else ""
-    return f"{items.opened_by} --id {shlex.quote(row.id)}{language}"
+    language = (Remedy("language", row.language or NO_LANGUAGE),) if in_several else ()
+    return items.opened_by._replace(changes=(Remedy("id", row.id), *language))
 
 
 def item_row(analysis: CaseAnalysis) -> ItemRow:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.core.remedies import Wording, worded
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject, Message, Rating, Response
 from steelyard.io.terminal_text import (
@@ -53,12 +54,12 @@ class ItemPage(NamedTuple):
     tokens: tuple[ShownAnswer, ...] = ()
 
 
-def page_lines(page: ItemPage, width: int, *, with_ids: bool = False) -> list[Line]:
+def page_lines(page: ItemPage, width: int, *, with_ids: bool = False, wording: Wording = str) -> list[Line]:
     """Return the page in lines of at most ``width`` cells; ``with_ids`` adds its id to every token."""
     analysis = page.analysis
     lines = [
         *_head(analysis, width),
-        *(line for sentence in page.looked_up for line in text_lines(sentence, width, style="quiet")),
+        *(line for text in page.looked_up for line in text_lines(worded(text, wording), width, style="quiet")),
         *prompt_lines(analysis.case, width),
         *response_lines(analysis, width, remarks=_score_remarks(page)),
         *judgment_lines(analysis, width),
@@ -226,7 +227,7 @@ def page_record(page: ItemPage) -> JsonObject:
     analysis, case = page.analysis, page.analysis.case
     in_cycle = {place: number for number, cycle in enumerate(analysis.cycles, 1) for place in cycle.judgments}
     return {
-        "looked_up": list(page.looked_up),
+        "looked_up": list(map(str, page.looked_up)),
         "labels": analysis.labels,
         "case": msgspec.to_builtins(case),
         "num_conflicting": analysis.num_conflicting,

@@ -24,7 +24,9 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import (
     ALERT,
+    INK,
     MODEL_COLOURS,
+    MUTED,
     STRONG,
     Spec,
     colour_of,
@@ -154,7 +156,7 @@ def tier_figure(spreads: Sequence[TierSpread]) -> Figure:
     across = {"type": "quantitative", "axis": {"title": word("centred_reward"), "tickCount": 6}}
     shown = {"y": rows, "tooltip": [_tip("row", "tier"), *(_tip(name, name, ".3f") for name in QUANTILE_WORDS)]}
     box = {"type": "bar", "size": 16, "cornerRadius": 3, "color": STRONG, "opacity": 0.55}
-    tick = {"type": "tick", "size": 22, "thickness": 3, "color": "var(--ink)"}
+    tick = {"type": "tick", "size": 22, "thickness": 3, "color": INK}
     layers = [
         vertical_line(0.0),
         _range(
@@ -171,7 +173,7 @@ def score_figure(rewards: RewardColumns) -> Figure:
     is_best, is_last = rewards.tier == 1, (rewards.tier == rewards.last) & (rewards.last > 1)
     groups = (
         (Mark(word("tier_best"), MODEL_COLOURS[0], "circle"), rewards.scores[is_best]),
-        (Mark(word("tier_middle"), "var(--muted)", "circle"), rewards.scores[~is_best & ~is_last]),
+        (Mark(word("tier_middle"), MUTED, "circle"), rewards.scores[~is_best & ~is_last]),
         (Mark(word("tier_last"), ALERT, "circle"), rewards.scores[is_last]),
     )
     edges = np.histogram_bin_edges(rewards.scores, bins=_num_bins(rewards.scores.size))

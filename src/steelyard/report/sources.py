@@ -14,6 +14,7 @@ from typing import IO, Generic, NamedTuple, TypeVar, overload
 import msgspec
 
 from steelyard.core.errors import FileError, Place, RecordError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, Run
 from steelyard.evaluation.items import ScoredItem
 from steelyard.io.cases import encode_case, read_cases
@@ -92,7 +93,7 @@ def read_sources(folders: Sequence[Path]) -> tuple[FinishedRun, ...]:
     for path in folders:
         folder = record_folder(path) if path.is_file() and (record_folder(path) / RUN_FILE).is_file() else path
         if (folder / STARTED_FILE).is_file():
-            raise FileError("this run did not finish", where=str(folder), do="run the same command again: it goes on")
+            raise FileError("this run did not finish", where=str(folder), do="run the same again: it goes on")
         run = read_run(folder)
         if any(folder.resolve() == source.folder.resolve() for source in sources):
             raise FileError("this run is given twice", where=str(folder), do="name each folder once")
@@ -211,7 +212,7 @@ def read_records(source: FinishedRun, name: str, kind: type[Part]) -> Iterator[P
     if name not in source.run.outputs and not path.is_file():
         return
     if not path.is_file():
-        do = f"run steelyard {source.run.stage.replace('_', '-')} again with --force"
+        do = Advice(f"run steelyard {source.run.stage.replace('_', '-')} again with ", Remedy("force", value=True))
         raise FileError("the run wrote this file, and it is gone", where=str(path), do=do)
     if not path.stat().st_size:
         return

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.evaluation.tables import Figure, Mark, Panel, Sentence, count, decimal, percent, word
-from steelyard.evaluation.vega import CHANCE, Spec, colour_of, framed, model_marks
+from steelyard.evaluation.vega import CHANCE, MUTED, Spec, colour_of, framed, model_marks
 from steelyard.report.page import Section
 from steelyard.training.config import HeldOutAccuracy, LengthSummary, TrainingSummary
 
@@ -123,7 +123,7 @@ def held_out_figure(curves: Mapping[str, Sequence[CurvePoint]]) -> Figure | None
     marks = model_marks(list(curves))
     tips = [_tip("step", "step", ","), _tip("value", "accuracy", ".1%"), _tip("n", "pairs", ",")]
     axis = {"title": word("held_out_accuracy"), "format": ".0%", "tickCount": 5}
-    chance = {"type": "rule", "strokeDash": [4, 4], "color": "var(--muted)", "aria": False}
+    chance = {"type": "rule", "strokeDash": [4, 4], "color": MUTED, "aria": False}
     layers: list[Spec] = [
         {
             "data": {"values": [{"at": CHANCE}]},

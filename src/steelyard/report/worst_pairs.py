@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.remedies import ID, Advice, Command, Remedy, Wording
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject
 from steelyard.evaluation.failures import (
@@ -38,22 +39,22 @@ class WorstPair(NamedTuple):
 class WorstPairs(NamedTuple):
     """The most confident errors, one of each prompt, among all pairs; ``groups`` are the error rates by group."""
 
-    opened_by: str
+    opened_by: Command
     pairs: tuple[WorstPair, ...]
     num_wrong: int
     groups: ErrorGroups | None
 
 
-def find_worst_pairs(target: Target, number: int, *, opened_by: str) -> WorstPairs:
+def find_worst_pairs(target: Target, number: int, *, opened_by: Command) -> WorstPairs:
     """Return the most confident errors of an evaluation.
 
     Raises ConfigError for a number below 1, and EvidenceError for a target that is not a finished evaluation.
     """
     if number < 1:
-        raise ConfigError(f"--worst {number}", allowed="1 or more")
+        raise ConfigError(Advice(Remedy("worst", number)), allowed="1 or more")
     if target.items is None:
-        do = "name the --out folder of `steelyard evaluate`"
-        raise EvidenceError("--worst needs an evaluation", where=str(target.name), do=do)
+        do = "name the folder of a run of `steelyard evaluate`"
+        raise EvidenceError(Advice(Remedy("worst"), " needs an evaluation"), where=str(target.name), do=do)
     columns = pair_columns(enumerate(read_items(target.items.parent, ScoredItem)))
     errors = {error.position: error for error in most_confident_errors(columns, number)}
     items = {
@@ -101,7 +102,7 @@ def label_evidence(case: Case, better: str, worse: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def worst_lines(worst: WorstPairs, width: int) -> list[Line]:
+def worst_lines(worst: WorstPairs, width: int, wording: Wording = str) -> list[Line]:
     """Return the errors in lines of at most ``width`` cells, the most confident one first."""
     lines = text_lines(_concentration(worst), width, style="title")
     for number, error in enumerate(worst.pairs, 1):
@@ -116,7 +117,8 @@ def worst_lines(worst: WorstPairs, width: int) -> list[Line]:
         lines += _answer(error, pair.better, "better answer", width)
         for evidence in () if error.case is None else label_evidence(error.case, pair.better, pair.worse):
             lines += text_lines(f"label: {evidence}", width, style="quiet", indent=INDENT)
-    return [*lines, *text_lines(f"open one: {worst.opened_by} --id ID", width, style="good")] if worst.pairs else lines
+    command = wording(worst.opened_by._replace(changes=(Remedy("id", ID),)))
+    return [*lines, *text_lines(f"open one: {command}", width, style="good")] if worst.pairs else lines
 
 
 def _concentration(worst: WorstPairs) -> str:

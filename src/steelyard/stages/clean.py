@@ -21,6 +21,7 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.iteration import batched
 from steelyard.core.languages import language_key
 from steelyard.core.plugins import build
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Run
 from steelyard.io.atomic import atomic_write
@@ -176,7 +177,7 @@ class _CleaningTotals:
     def check(self) -> None:
         """Raise EvidenceError if nothing would stay."""
         if not self._counts.num_kept:
-            do = "look at them with `clean --dry-run`, and change limits or actions"
+            do = Advice("look at them with ", Remedy("dry_run", value=True), ", and change limits or actions")
             raise EvidenceError("the rules drop every response", where=self._where, do=do)
 
     def result(self, config: Config) -> CleanPreview:

@@ -38,11 +38,11 @@ def compare(
     """
     runs = find_runs(runs, "evaluate")
     if len({folder.resolve() for folder in runs}) < len(runs):
-        raise EvidenceError("a folder is named twice", do="name each --out folder of `steelyard evaluate` once")
+        raise EvidenceError("a folder is named twice", do="name each folder of `steelyard evaluate` once")
     if len(runs) < 2:
         raise EvidenceError(
             f"a comparison needs at least two evaluations, got {len(runs)}",
-            do="name two or more --out folders of `steelyard evaluate`",
+            do="name two or more folders of `steelyard evaluate`",
         )
     evaluations = read_evaluations(runs)
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}

@@ -20,6 +20,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, FileError, KindError, OutputError, RecordError, UserError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Format
+from steelyard.core.remedies import KIND, Advice, Remedy
 from steelyard.core.types import Case, Counts, Input, JsonObject, Run
 from steelyard.curation.conversion import ConversionSummary, ConversionTally, count_blanks, count_pictures
 from steelyard.curation.evidence_rows import evidence_key, join_evidence, split_evidence, with_unique_ids
@@ -157,7 +158,8 @@ def _encoding_as_setting() -> Iterator[None]:
     except EncodingError as error:
         if error.encoding is None:
             raise
-        do = f"say its encoding, here {error.encoding}, and check the texts: --set encoding={error.encoding}"
+        encoding = Remedy("encoding", error.encoding)
+        do = Advice(f"say its encoding, here {error.encoding}, and check the texts: ", encoding)
         raise FileError(error.problem, where=error.where, do=do) from error
 
 
@@ -355,7 +357,7 @@ def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, fo
             "no format to write is named for a case file",
             where=str(out),
             allowed=", ".join(kinds("formats")),
-            do="say --to KIND",
+            do=Advice("say ", Remedy("to_kind", KIND)),
         )
     return OWN_KIND
 
@@ -382,7 +384,7 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
         # Formats and case files have unique keys; a language set from outside can make two of them one.
         if filled.key in seen:
             problem = f"prompt id {filled.prompt.id!r} would stand twice in language {config.language!r}"
-            raise RecordError(problem, do="leave --language away, or give each case its own id")
+            raise RecordError(problem, do=Advice("leave ", Remedy("language"), " away, or give each case its own id"))
         if config.language:
             seen.add(filled.key)
         yield filled

@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import Booleans
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.text import num_characters, number_of, response_text, verb_for
 from steelyard.core.types import Case, Counts, Pair, Response, Run
 from steelyard.curation.debiasing import (
@@ -83,14 +84,18 @@ def debias(
 def check_settings(config: Config, *, with_scores: bool) -> None:
     """Raises ConfigError for a setting without effect, and for a share outside its range."""
     if config.tokenizer is not None and config.by == "author":
-        raise ConfigError("--tokenizer with --by author", do="a tokenizer measures length")
+        raise ConfigError("tokenizer with by=author", do="a tokenizer measures length")
     if config.length_tolerance is None:
         return
     if not with_scores:
         raise ConfigError(
             f"length_tolerance is {config.length_tolerance}, and there are no scores",
             where="debias",
-            do="give --scores FILE: length_tolerance selects the pairs on which their accuracy is measured",
+            do=Advice(
+                "give ",
+                Remedy("scores", FILE),
+                ": length_tolerance selects the pairs on which their accuracy is measured",
+            ),
         )
     if not 0 <= config.length_tolerance < 1:
         raise ConfigError(

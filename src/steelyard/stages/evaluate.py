@@ -15,6 +15,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import JudgeModel
+from steelyard.core.remedies import FILE, Advice, Placeholder, Remedy
 from steelyard.core.types import Counts, InputFinding, Meta, Run
 from steelyard.evaluation.batches import (
     BatchResult,
@@ -80,9 +81,12 @@ def evaluate(
     a prompt without ``allow_overlap``.
     """
     if (model is None) == (scores is None):
-        raise ConfigError("exactly one of model and scores is required", do="use --model M, or --scores FILE")
+        raise ConfigError(
+            "exactly one of model and scores is required",
+            do=Advice("use ", Remedy("model", Placeholder("M")), ", or ", Remedy("scores", FILE)),
+        )
     if scores is not None and config.model:
-        problem = f"--scores is given with settings of a model: {', '.join(sorted(config.model))}"
+        problem = f"scores are given with settings of a model: {', '.join(sorted(config.model))}"
         raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
     _check_labels(benches, human, judged, config)
     check_settings(config)
@@ -129,20 +133,37 @@ def _check_labels(benches: Sequence[Path], human: Path | None, judged: Path | No
     """Raise ConfigError unless there are either benches, or human labels and a judge's."""
     if (human is None) != (judged is None):
         problem = "people's labels of few prompts and a judge's labels of many belong together"
-        raise ConfigError(problem, do=f"add {'--human FILE' if human is None else '--judged FILE'}")
+        raise ConfigError(problem, do=Advice("add ", Remedy("human" if human is None else "judged", FILE)))
     if human is not None and benches:
-        raise ConfigError("a benchmark is given twice", do="leave out --bench: --human and --judged are the benchmark")
+        raise ConfigError(
+            "a benchmark is given twice",
+            do=Advice(
+                "leave out ", Remedy("bench"), ": ", Remedy("human"), " and ", Remedy("judged"), " are the benchmark"
+            ),
+        )
     if human is None and not benches:
-        raise ConfigError("no benchmark is given", do="add --bench FILE, or --bench KIND=FILE")
+        raise ConfigError(
+            "no benchmark is given",
+            do=Advice("add ", Remedy("bench", FILE), ", or ", Remedy("bench", Placeholder("KIND=FILE"))),
+        )
     if human is None and config.width is not None:
-        raise ConfigError("width has no effect on one kind of labels", do="add --human FILE and --judged FILE")
+        raise ConfigError(
+            "width has no effect on one kind of labels",
+            do=Advice("add ", Remedy("human", FILE), " and ", Remedy("judged", FILE)),
+        )
 
 
 def _refuse_judge(choice: ModelChoice) -> None:
     """Raise ConfigError for a model that is a judge."""
     if choice.judges:
         problem = "the model is a judge, and its own verdicts cannot stand for labels that it is evaluated on"
-        raise ConfigError(problem, do="choose a reward model, or remove --human and --judged and add --bench FILE")
+        raise ConfigError(
+            problem,
+            do=Advice(
+                *("choose a reward model, or remove ", Remedy("human"), " and ", Remedy("judged"), " and add "),
+                Remedy("bench", FILE),
+            ),
+        )
 
 
 def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice:
@@ -152,7 +173,7 @@ def _chosen(model: str, config: Config, train_cases: Path | None) -> ModelChoice
         return choice
     if train_cases is None:
         problem = f"the {choice.kind} model needs training cases"
-        raise ConfigError(problem, do="add --train-cases FILE, or --set model.train=FILE")
+        raise ConfigError(problem, do=Advice("add ", Remedy("train_cases", FILE), ", or ", Remedy("model.train", FILE)))
     return choose_model(model, {**config.model, "train": str(train_cases)})
 
 

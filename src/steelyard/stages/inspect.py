@@ -3,7 +3,6 @@
 Nothing is written.
 """
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
+from steelyard.core.remedies import FOLDER, Advice, Command, Remedy
 from steelyard.core.types import Case, JsonObject, Meta
 from steelyard.networks.answer_tokens import ShownAnswer, shown_answers
 from steelyard.plugins.reward_models import FOLDER_KIND, ModelChoice, choose_model
@@ -94,19 +94,19 @@ def inspect_items(path: Path, item_filter: ItemFilter = _ALL, *, rule: Rule | No
     target = look_up(path)
     looked_up = [f"items: {file.path} ({file.role})" for file in target.listed]
     if target.others:
-        looked_up.append(f"not listed, but looked in for --id: {', '.join(str(file.path) for file in target.others)}")
+        looked_up.append(f"not listed, but looked in for the id: {', '.join(str(file.path) for file in target.others)}")
     return list_items(
         target.listed,
         item_filter,
         rule or target.rule,
-        opened_by=f"steelyard inspect {shlex.quote(str(path))}",
+        opened_by=Command("inspect", (str(path),)),
         looked_up=(*looked_up, *target.remarks),
     )
 
 
 def inspect_worst(path: Path, number: int) -> WorstPairs:
     """Return the most confident errors of a finished evaluation, one of each prompt."""
-    return find_worst_pairs(look_up(path), number, opened_by=f"steelyard inspect {shlex.quote(str(path))}")
+    return find_worst_pairs(look_up(path), number, opened_by=Command("inspect", (str(path),)))
 
 
 def _tokens(target: Target, options: InspectOptions, case: Case) -> ShownTokens:
@@ -115,10 +115,16 @@ def _tokens(target: Target, options: InspectOptions, case: Case) -> ShownTokens:
     model = chosen or target.model
     if model is None:
         if options.with_tokens:
-            raise ConfigError("no model is known here, so there are no tokens", do="name one: --model FOLDER")
+            raise ConfigError(
+                "no model is known here, so there are no tokens", do=Advice("name one: ", Remedy("model", FOLDER))
+            )
         return ShownTokens()
     if chosen is None and not options.with_tokens:
-        hint = (f"tokens: --tokens shows what the model {model.name} reads",) if model.kind == FOLDER_KIND else ()
+        hint = (
+            (Advice(Remedy("tokens", value=True), f" shows what the model {model.name} reads"),)
+            if model.kind == FOLDER_KIND
+            else ()
+        )
         return ShownTokens(remarks=hint)
     if model.kind != FOLDER_KIND:
         raise ConfigError(

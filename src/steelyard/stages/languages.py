@@ -14,6 +14,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.languages import language_key
+from steelyard.core.remedies import CODE, Advice, Remedy
 from steelyard.core.text import common_spellings, number_of, verb_for
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import bench_of, read_evaluation
@@ -142,7 +143,7 @@ def _remedy(items: Sequence[Item]) -> str:
     if not shared:
         return "evaluate parallel items, which have one prompt id in all languages"
     (first, second), _ = max(shared.items(), key=lambda item: (item[1], item[0]))
-    return f"""compare languages that share items: --set 'languages=["{first}","{second}"]'"""
+    return Advice("compare languages that share items: ", Remedy("languages", [first, second]))
 
 
 def _known_languages(codes: Set[str]) -> dict[str, tuple[str, Kin]]:
@@ -188,6 +189,9 @@ def _english(compared: Set[str], chosen: str | None, known: Mapping[str, tuple[s
             else "none of the languages is English"
         )
         raise EvidenceError(
-            problem, where=where, allowed=", ".join(sorted(compared)), do="name it: --baseline-language CODE"
+            problem,
+            where=where,
+            allowed=", ".join(sorted(compared)),
+            do=Advice("name it: ", Remedy("baseline_language", CODE)),
         )
     return english[0]

@@ -50,7 +50,7 @@ def leaderboard(
     runs = find_runs(runs, "evaluate")
     records = [read_evaluation(folder) for folder in runs]
     if len({folder.resolve() for folder in runs}) < len(runs):
-        raise EvidenceError("a folder is named twice", do="name each --out folder of `steelyard evaluate` once")
+        raise EvidenceError("a folder is named twice", do="name each folder of `steelyard evaluate` once")
     names = model_names(runs, records)
     partial = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
     if all(map(is_part, records)):
@@ -62,7 +62,7 @@ def leaderboard(
         number = f"{len(ranked)} of {len(runs)}" + (f" ({reasons})" if reasons else "")
         raise EvidenceError(
             f"a leaderboard needs two evaluations with a headline, got {number}",
-            do="name two or more finished --out folders of `steelyard evaluate`",
+            do="name two or more finished folders of `steelyard evaluate`",
         )
     evaluations = join_evaluations([runs[index] for index in ranked], [records[index] for index in ranked])
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}

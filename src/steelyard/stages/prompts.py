@@ -21,6 +21,7 @@ from steelyard.core.config import Positive, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, errors_at
 from steelyard.core.iteration import batched
 from steelyard.core.plugins import build
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, Meta, Prompt, Run
 from steelyard.curation.splits import root_text
@@ -196,7 +197,8 @@ def _categories(path: Path | None, human: Path | None, *, is_classified: bool) -
     if human is None:
         return _Categories(tree, path is not None, (), 0)
     if not is_classified:
-        do = "name the model that gives categories: --classify KEY=VALUE sets each of its model, base_url and kind"
+        classify = Remedy("classify", ("KEY=VALUE",))
+        do = Advice("name the model that gives categories: ", classify, " sets each of its model, base_url and kind")
         raise ConfigError("people's categories, and no language model to compare with them", where=str(human), do=do)
     read = [(case, people_category(case, tree, place)) for place, case in read_placed_cases(human)]
     labelled = tuple((case, tiers) for case, tiers in read if tiers)
@@ -245,7 +247,7 @@ def _run(result: Result, work: _Work, references: PromptReferences, chats: _Chat
     if not result.counts.num_used:
         problem = f"none of {number_of(len(work.screened), 'prompt')} stays ({', '.join(result.counts.dropped)})"
         where = str(result.request.inputs["cases"].path)
-        raise EvidenceError(problem, where=where, do="see what was found with `prompts --dry-run`")
+        raise EvidenceError(problem, where=where, do=Advice("see what was found with ", Remedy("dry_run", value=True)))
     chat = "" if classification is None else classification.chat
 
     def finished(place: int, case: Case) -> Case:

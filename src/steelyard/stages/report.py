@@ -8,6 +8,7 @@ from typing import Literal
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, Record, Run
 from steelyard.io.atomic import part_folder, sweep_parts, write_text
 from steelyard.io.run_folder import Result, run_stage
@@ -50,7 +51,7 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
     for a run that is not finished, OutputError where ``out`` is something else that a report would replace.
     """
     if not runs:
-        raise EvidenceError("no run is named", do="name the --out folders of finished stages")
+        raise EvidenceError("no run is named", do="name the folders of finished stages")
     sources = read_sources(runs)
     if out.suffix.lower() not in (".html", ".htm"):
         return _into_folder(sources, out, config, force=force)
@@ -100,11 +101,17 @@ def _write(result: Result, data: ReportData, config: Config) -> None:
 
 def _check_replaceable(out: Path, *, force: bool) -> None:
     if out.is_dir():
-        raise FileError("--out names a folder as if it were a file", where=str(out), do="name a file or another folder")
+        raise FileError(
+            Advice(Remedy("out"), " names a folder as if it were a file"),
+            where=str(out),
+            do="name a file or another folder",
+        )
     if out.is_file() and not force:
         with out.open(encoding="utf-8", errors="replace") as file:
             start = file.read(200)
         if _MARK not in start:
             raise OutputError(
-                "not a Steelyard report", where=str(out), do="name another --out, or say --force to replace it"
+                "not a Steelyard report",
+                where=str(out),
+                do=Advice("name another ", Remedy("out"), ", or say ", Remedy("force", value=True), " to replace it"),
             )

@@ -12,6 +12,7 @@ import msgspec
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, Run, Scores
 from steelyard.curation.calibration import (
     MarginSurvey,
@@ -116,20 +117,18 @@ def supervise(
 def check_settings(config: Config, files: Files) -> None:
     """Raises ConfigError for settings that contradict each other, lack another, or are outside their range."""
     if (files.model is None) == (files.scores is None):
-        problem = "both --model and --scores" if files.model else "neither --model nor --scores"
+        problem = "both model and scores" if files.model else "neither model nor scores"
         raise ConfigError(problem, do="give a reward model, or the scores that one gave these cases")
     if files.calibration_scores is not None and (files.calibration_cases is None or files.model is not None):
-        raise ConfigError(
-            "--calibration-scores goes with --scores and --calibration-cases", do="a --model scores both files"
-        )
+        raise ConfigError("calibration_scores goes with scores and calibration_cases", do="a model scores both files")
     if files.scores is not None and files.calibration_cases is not None and files.calibration_scores is None:
         raise ConfigError(
-            "--scores with --calibration-cases, but no scores of the calibration cases",
-            do="give --calibration-scores FILE too",
+            "scores with calibration_cases, but no scores of the calibration cases",
+            do=Advice("give ", Remedy("calibration_scores", FILE), " too"),
         )
     if config.model and files.scores is not None:
         raise ConfigError(
-            f"settings of a model ({', '.join(sorted(config.model))}) with --scores", do="the scores are made already"
+            f"settings of a model ({', '.join(sorted(config.model))}) with scores", do="the scores are made already"
         )
     check_policy(config, is_calibrated=files.calibration_cases is not None)
 
@@ -168,8 +167,14 @@ def _run(
     num_reversed = int((survey.margins < 0).sum())
     result.findings += below_chance(survey.agreement(config.seed), num_reversed, model=supervisor.name)
     if config.policy == "agree":
-        hint = f"; the scores are in {files.scores}, for --scores and another --out" if choice else ""
-        check_some_kept(survey, config.min_margin or 0.0, where=str(cases), do=f"take a smaller threshold{hint}")
+        hint = (
+            (f"; the scores are in {files.scores}, for ", Remedy("scores"), " and another ", Remedy("out"))
+            if choice
+            else ()
+        )
+        check_some_kept(
+            survey, config.min_margin or 0.0, where=str(cases), do=Advice("take a smaller threshold", *hint)
+        )
     threshold = _threshold(survey, config, files, result)
     rule = config.rule(threshold.min_margin)
     counter = _write(_with_margins(joined, config.only), rule, result)

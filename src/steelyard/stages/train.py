@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, InputFinding, Run, prepare_records
 from steelyard.curation.input_checks import check_cases
@@ -253,9 +254,12 @@ def _log_pairs(examples: "Examples", cases: Sequence[Case], config: Config, *, w
     if num_rows:
         examples.noted["rows of one prompt that are cases of their own"] += num_rows
         log(
-            f"{num_rows:,} of {number_of(len(cases), 'case')} {verb_for(num_rows, 'is', 'are')} rows of only "
-            f"{number_of(num_prompts, 'prompt')}; as one case a prompt they "
-            f"train several times faster: steelyard convert {where} joined.jsonl --rows joined"
+            Advice(
+                f"{num_rows:,} of {number_of(len(cases), 'case')} {verb_for(num_rows, 'is', 'are')} rows of only "
+                f"{number_of(num_prompts, 'prompt')}; as one case a prompt they "
+                f"train several times faster: ",
+                Command("convert", (str(where), "joined.jsonl"), (Remedy("rows", "joined"),)),
+            )
         )
     if added := examples.noted[UNLISTED]:
         log(

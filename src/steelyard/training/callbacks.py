@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.io.progress import InterruptedRun, bar, deferred, log
 from steelyard.training.checkpoints import Checkpoint, translate_disk_full
@@ -116,8 +117,11 @@ class DetectDivergence(Callback):
                 f"{median_loss(self._losses, steps):.3f}, the last {record.loss:.3f} at step {record.step} "
                 f"(of checkpoints, {saved})",
                 where=str(self._folder),
-                do=f"lower --learning-rate (now {config.learning_rate}) or raise --warmup-ratio, in a new --out; "
-                "if such losses are to be expected: --set divergence_steps=0",
+                do=Advice(
+                    *("lower ", Remedy("learning_rate"), f" (now {config.learning_rate}) or raise "),
+                    *(Remedy("warmup_ratio"), ", in a new ", Remedy("out"), "; if such losses are to be expected: "),
+                    Remedy("divergence_steps", 0),
+                ),
             )
 
     def _check_end(self, trainer: Trainer) -> None:
@@ -125,10 +129,20 @@ class DetectDivergence(Callback):
         if equal is None or not has_learned_nothing(losses, len(trainer.plan), equal=equal):
             return
         log(
-            f"after all {number_of(len(losses), 'step')} the loss of a pair is "
-            f"{median(losses[-STEPS_JUDGED:]):.3f}; equal scores have {equal:.3f}: little has been learned. "
-            f"do: raise --learning-rate (now {trainer.config.learning_rate}) three to ten times, or take more steps "
-            "(lower --batch-size, more --epochs); where that changes nothing, look for wrong labels: steelyard audit"
+            Advice(
+                f"after all {number_of(len(losses), 'step')} the loss of a pair is "
+                f"{median(losses[-STEPS_JUDGED:]):.3f}; equal scores have {equal:.3f}: little has been learned. "
+                "do: raise ",
+                Remedy("learning_rate"),
+                f" (now {trainer.config.learning_rate}) three to ten times, or take more steps (lower ",
+                *(
+                    Remedy("batch_size"),
+                    ", more ",
+                    Remedy("epochs"),
+                    "); where that changes nothing, look for wrong labels: ",
+                ),
+                Command("audit"),
+            )
         )
 
 

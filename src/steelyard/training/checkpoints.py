@@ -179,7 +179,7 @@ def translate_disk_full(folder: Path) -> Iterator[None]:
         raise OutputError(
             f"the disk is full{'; the last checkpoint is unchanged' if has_checkpoint else ''}",
             where=str(folder),
-            do=f"free some space, and run the same command again{_CONTINUES if has_checkpoint else ''}",
+            do=f"free some space, and run the same again{_CONTINUES if has_checkpoint else ''}",
         ) from error
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, choices
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, OverLength, Record
 from steelyard.io.progress import log_detail
@@ -215,7 +216,9 @@ def _check_adapter(config: Config) -> None:
             do="leave trainable out: adapter_layers says what is trained",
         )
     if config.adapter is None and config.save_adapter == "adapter":
-        raise ConfigError("save_adapter=adapter without an adapter", where="train", do="use --set adapter=lora")
+        raise ConfigError(
+            "save_adapter=adapter without an adapter", where="train", do=Advice("use ", Remedy("adapter", "lora"))
+        )
 
 
 def _check_policy(config: Config) -> None:

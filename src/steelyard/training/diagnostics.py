@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from steelyard.core.errors import ModelError
+from steelyard.core.remedies import CASES, ID, Advice, Command, Placeholder, Remedy
 from steelyard.core.types import InputFinding
 from steelyard.networks.devices import LOCAL
 from steelyard.networks.packing import num_shared_tokens
@@ -62,14 +63,25 @@ def check_classifier(scorer: Scorer, slots: Step, examples: Sequence[Example], r
     if reduction == "pair" and abs(equal_loss - expected) > 1e-6:
         raise ModelError(f"the loss of equal scores is {equal_loss:.4f}, not {expected:.4f}", do="report this")
     if not torch.isfinite(features).all():
-        raise ModelError("the model's last layer is not finite on the first step", do="use --set dtype=float32")
+        raise ModelError(
+            "the model's last layer is not finite on the first step", do=Advice("use ", Remedy("dtype", "float32"))
+        )
     _check_distinct(features, pairs)
     fitted = _fitted_loss(features, pairs)
     if fitted > _OVERFITTED * equal_loss:
         raise ModelError(
             f"no linear head separates the pairs of the first step: the loss falls only from {equal_loss:.3f} to "
             f"{fitted:.3f}",
-            do="look at what the model reads: steelyard inspect CASES --model MODEL --tokens; or --set preflight=false",
+            do=Advice(
+                "look at what the model reads: ",
+                Command(
+                    "inspect",
+                    (CASES,),
+                    (Remedy("id", ID), Remedy("model", Placeholder("MODEL")), Remedy("tokens", value=True)),
+                ),
+                "; or ",
+                Remedy("preflight", value=False),
+            ),
         )
     return Preflight(equal_loss, fitted)
 
@@ -86,7 +98,9 @@ def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, ha
     with scorer.evaluating():
         rewards = scorer.rewards(rows).double().cpu()
     if not torch.isfinite(rewards).all():
-        raise ModelError("the model's probabilities are not finite on the first step", do="use --set dtype=float32")
+        raise ModelError(
+            "the model's probabilities are not finite on the first step", do=Advice("use ", Remedy("dtype", "float32"))
+        )
     largest = float(rewards.abs().max())
     bound = _NEARLY_ZERO[scorer.is_autocast] * network.beta * max(len(row) for group in rows for row in group)
     if has_reference and largest > bound:
@@ -175,11 +189,13 @@ def loss_error(loss: float, step: int, unscorable: Sequence[str], num_prompts: i
     """
     problem = f"the loss is {loss} at step {step}"
     if not unscorable or len(unscorable) == num_prompts > 1:
-        return ModelError(problem, do="lower --learning-rate; the last checkpoint is unchanged")
+        return ModelError(problem, do=Advice("lower ", Remedy("learning_rate"), "; the last checkpoint is unchanged"))
     names = ", ".join(unscorable[:_NUM_NAMED])
     more = f" and {len(unscorable) - _NUM_NAMED} more" if len(unscorable) > _NUM_NAMED else ""
     problem += f": no finite reward for {names}{more} (of {num_prompts} prompts in the step)"
-    return ModelError(problem, do="look at it: steelyard inspect CASES --id ID; take it out, or --set dtype=float32")
+    inspect = Command("inspect", (CASES,), (Remedy("id", ID),))
+    do = Advice("look at it: ", inspect, "; take it out, or ", Remedy("dtype", "float32"))
+    return ModelError(problem, do=do)
 
 
 def unscorable_prompts(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> list[str]:
@@ -206,7 +222,11 @@ def _check_distinct(features: Tensor, pairs: PairBatch) -> None:
     if number:
         raise ModelError(
             f"the last hidden states of both answers are equal in {number} of {len(distances)} pairs of the first step",
-            do="check that the template writes the answer, and that --max-length does not cut off where it differs",
+            do=Advice(
+                "check that the template writes the answer, and that ",
+                Remedy("max_length"),
+                " does not cut off where it differs",
+            ),
         )
 
 

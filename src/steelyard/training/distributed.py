@@ -86,7 +86,7 @@ def _user_error(error: UserError | RuntimeError) -> UserError:
         raise error
     return UserError(
         "another process of this training has ended",
-        do="look for its message, and run the same command again: it continues from the last checkpoint",
+        do="look for its message, and run the same again: it continues from the last checkpoint",
     )
 
 

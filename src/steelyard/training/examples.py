@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.iteration import batched
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength, Response
 from steelyard.curation.input_checks import CasePair, are_unwinnable
@@ -114,9 +115,10 @@ class LengthCounter:
         )
         most = int(np.quantile(self._needs, _SHARE_OF_PAIRS, method="higher"))
         is_shorter = self.max_length < most < counts.longest
-        near = f"--max-length {most} keeps {_SHARE_OF_PAIRS:.0%} of the pairs, " if is_shorter else ""
-        cut = "" if counts.is_cut else "; --over-length left keeps their ends, right their beginnings"
-        yield f"to keep them whole: {near}--max-length {counts.longest} keeps all{cut}"
+        near = (Remedy("max_length", most), f" keeps {_SHARE_OF_PAIRS:.0%} of the pairs, ") if is_shorter else ()
+        left = Remedy("over_length", "left")
+        cut = () if counts.is_cut else ("; ", left, " keeps their ends, right their beginnings")
+        yield Advice("to keep them whole: ", *near, Remedy("max_length", counts.longest), " keeps all", *cut)
 
 
 def _share(number: int, total: int, noun: str) -> str:
@@ -284,17 +286,21 @@ def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> Non
         f"{number_of(len(too_long), 'answer')} {verb_for(len(too_long), 'is', 'are')} longer than "
         f"{number_of(rendering.max_length, 'token')}, the first: {too_long[0]}",
         where=where,
-        do="raise --max-length, or say --over-length unscored to leave them out, left or right to cut them",
+        do=Advice(
+            *("raise ", Remedy("max_length"), ", or say ", Remedy("over_length", "unscored")),
+            " to leave them out, left or right to cut them",
+        ),
     )
 
 
 def _refuse_nothing(num_in: int, too_long: list[str], rendering: Rendering, where: str) -> None:
     problem = f"none of {number_of(num_in, 'case')} has a comparable pair"
-    do = f"rank the cases first: steelyard resolve {where} --out resolved, and train on resolved/cases.jsonl"
+    resolve = Command("resolve", (where,), (Remedy("out", "resolved"),))
+    do = Advice("rank the cases first: ", resolve, ", and train on resolved/cases.jsonl")
     if too_long and not rendering.cuts:
         over = f"{len(too_long)} are, the first: {too_long[0]}"
         problem += f" without an answer over {number_of(rendering.max_length, 'token')} ({over})"
-        do = "raise --max-length, or say --over-length left"
+        do = Advice("raise ", Remedy("max_length"), ", or say ", Remedy("over_length", "left"))
     raise EvidenceError(problem, where=where, do=do)
 
 
@@ -317,5 +323,8 @@ def check_template(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) 
                 f"the chat template changes the prompt with the answer: its {changed[0].role} text "
                 f"{changed[0].content[:40]!r} differs before two answers",
                 where=case.prompt.id,
-                do="name a template that writes the prompt first, the same for every answer: --chat-template",
+                do=Advice(
+                    "name a template that writes the prompt first, the same for every answer: ",
+                    Remedy("chat_template", FILE),
+                ),
             )

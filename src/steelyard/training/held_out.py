@@ -12,6 +12,7 @@ import torch
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Booleans, Floats, Integers
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import common_spellings, conversation_form, name_form, number_of, verb_for
 from steelyard.core.types import Case, InputFinding
 from steelyard.curation.input_checks import is_far_below
@@ -102,7 +103,7 @@ def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: st
         raise EvidenceError(
             f"{len(shared)} of {len(held_out)} held-out prompts are in the training data, the first: {shared[0]!r}",
             where=where,
-            do="split by prompt (steelyard split), or say --allow-overlap",
+            do=Advice("split by prompt (steelyard split), or say ", Remedy("allow_overlap", value=True)),
         )
 
 
@@ -148,7 +149,9 @@ def reward_reference(
     rewards = rewards or rewards_of(scorer, reference.examples, title="rewards of the reference set")
     flat: Floats = np.concatenate(rewards)
     if not np.isfinite(flat).all():
-        raise ModelError("the trained model gives rewards that are not finite", do="lower --learning-rate")
+        raise ModelError(
+            "the trained model gives rewards that are not finite", do=Advice("lower ", Remedy("learning_rate"))
+        )
     within = np.concatenate([values - values.mean() for values in rewards])
     return RewardReference(
         name=reference.name,

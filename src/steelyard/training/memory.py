@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from steelyard.core.errors import ModelError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.io.progress import log, log_detail
 from steelyard.networks.devices import (
     FEWEST_TOKENS,
@@ -203,10 +204,10 @@ def choose_modes(
     if not fits(needed, memory):
         settings = _settings(decoder, passes, config)
         setting = next((name for name, run, plan in settings if fits(estimate(run, plan).total, memory)), None)
-        advice = f"--set {setting}" if setting else "train a smaller model, or on more devices"
+        advice = Advice(setting) if setting else Advice("train a smaller model, or on more devices")
         if needed > _TOLERANCE * memory:
             raise ModelError(f"the training {format_fit(needed, memory)}", where="memory", do=advice)
-        log(f"it may run out of memory: {advice} would fit" if setting else f"it may run out of memory: {advice}")
+        log(Advice("it may run out of memory: ", advice, " would fit" if setting else ""))
     compile_where_it_pays(network, examples, config)
     set_recompute(network, mode)
     return mode
@@ -292,20 +293,23 @@ def pass_plan(
     )
 
 
-def _settings(decoder: Decoder, passes: PassPlan, config: Config) -> Iterator[tuple[str, Decoder, PassPlan]]:
+def _settings(decoder: Decoder, passes: PassPlan, config: Config) -> Iterator[tuple[Remedy, Decoder, PassPlan]]:
     """Yield settings that save memory, with the run that they make; first those that change no result."""
-    yield "gradient_checkpointing=layers", decoder, passes._replace(gradient_checkpointing="layers")
+    recomputed = Remedy("gradient_checkpointing", "layers")
+    yield recomputed, decoder, passes._replace(gradient_checkpointing="layers")
     tokens = passes.tokens // 2
     while tokens >= config.max_length:
-        yield f"tokens_per_forward={tokens}", decoder, passes._replace(gradient_checkpointing="layers", tokens=tokens)
+        fewer = passes._replace(gradient_checkpointing="layers", tokens=tokens)
+        yield Remedy("tokens_per_forward", tokens), decoder, fewer
         tokens //= 2
     if config.optimiser == "adamw":
-        yield "optimiser=adamw-8bit", decoder, passes._replace(is_eight_bit=True)
+        yield Remedy("optimiser", "adamw-8bit"), decoder, passes._replace(is_eight_bit=True)
     adapted = decoder._replace(num_trained=0, num_linear_trained=0, largest_trained=0)
     if config.adapter is None:
-        yield "adapter=lora", adapted, passes._replace(gradient_checkpointing="layers")
+        yield Remedy("adapter", "lora"), adapted, passes._replace(gradient_checkpointing="layers")
     half = adapted._replace(weight_bytes=adapted.weight_bytes // 2)
-    yield "adapter=lora --set dtype=bfloat16", half, passes._replace(gradient_checkpointing="layers", is_half=True)
+    adapter = Remedy("adapter", "lora", (Remedy("dtype", "bfloat16"),))
+    yield adapter, half, passes._replace(gradient_checkpointing="layers", is_half=True)
 
 
 def set_recompute(network: RewardNetwork, mode: Recompute) -> None:
@@ -321,7 +325,8 @@ def set_recompute(network: RewardNetwork, mode: Recompute) -> None:
         parts = [part for layer in layers for part in _light_parts(layer)] if mode == "mlp" else []
     if mode == "mlp" and not parts:
         raise ModelError(
-            "cannot identify the layers' norms and feed-forward parts", do="use --set gradient_checkpointing=layers"
+            "cannot identify the layers' norms and feed-forward parts",
+            do=Advice("use ", Remedy("gradient_checkpointing", "layers")),
         )
     for part in parts:
         part.forward = partial(_recomputed, part.forward)

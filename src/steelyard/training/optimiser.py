@@ -10,6 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from steelyard.core.errors import ConfigError, MissingPartError, ModelError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.networks.adapters import Adapter, put_adapter, store_frozen
 from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.reward_network import RewardNetwork
@@ -61,7 +62,9 @@ def _last_parameters(network: RewardNetwork, number: int) -> Iterator[torch.nn.P
     parts = list(network.backbone.children())
     layers = [part for part in parts if isinstance(part, torch.nn.ModuleList)]
     if len(layers) != 1:
-        raise ModelError("cannot identify the decoder's layers", do="train all, or the head: --set trainable=head")
+        raise ModelError(
+            "cannot identify the decoder's layers", do=Advice("train all, or the head: ", Remedy("trainable", "head"))
+        )
     if number > len(layers[0]):
         raise ConfigError(
             f"trainable is 'last:{number}', and the model has {len(layers[0])} layers",

@@ -64,4 +64,4 @@ def _refusals(name: str) -> Iterator[None]:
     except Exception as error:  # the client passes on errors of its transport, which it may change
         why = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
         problem = f"{constants.ENDPOINT} cannot be reached ({why})"
-        raise ModelError(problem, where=name, do="say the same command again later; a trained model stays") from error
+        raise ModelError(problem, where=name, do="try the same again later; a trained model stays") from error

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.numerics import Floats, derived_seed
+from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.io.progress import log
 from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.feature_cache import feature_cache
@@ -158,7 +159,7 @@ class Trainer:
         if slots is None:
             raise EvidenceError(
                 "no step has both responses of a pair",
-                do="raise --set responses_per_step=N, or use --set batching=whole",
+                do=Advice("raise ", Remedy("responses_per_step", NUMBER), ", or use ", Remedy("batching", "whole")),
             )
         return slots
 
@@ -335,4 +336,4 @@ def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -
 
 def _check_finite(value: float, name: str, step: int) -> None:
     if not math.isfinite(value):
-        raise ModelError(f"the {name} is {value} at step {step}", do="lower --learning-rate")
+        raise ModelError(f"the {name} is {value} at step {step}", do=Advice("lower ", Remedy("learning_rate")))

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steelyard.core.errors import FileError, OutputError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import prepare_records
 from steelyard.evaluation.tables import Sentence
 from steelyard.viewing.pages import PageError, Pages
@@ -101,9 +102,7 @@ class _Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         if len(hosts) != 1 or not self._is_allowed(_without_port(hosts[0])):
-            refused = (
-                "This server does not answer for that host. Open it by its IP address, or start it with --host NAME.\n"
-            )
+            refused = "This server does not answer for that host. Open it by its address, or start it for that host.\n"
             return Response(refused, 421, media_type="text/plain")
         if scope["method"] not in ("GET", "HEAD"):
             return Response("Only GET.\n", 405, {"allow": "GET, HEAD"}, media_type="text/plain")
@@ -190,7 +189,7 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (socket.gaierror, UnicodeError) as error:
-        do = "name an address of this machine, or omit --host"
+        do = Advice("name an address of this machine, or omit ", Remedy("host"))
         raise OutputError(f"the host {host!r} is not known", do=do) from error
     listener = socket.socket(family, kind, protocol)
     try:
@@ -200,7 +199,9 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         problem = f"{host}:{port} cannot be opened ({(error.strerror or str(error)).lower()})"
-        raise OutputError(problem, do="choose another port: --port 0 takes a free one") from error
+        raise OutputError(
+            problem, do=Advice("choose another port: ", Remedy("port", 0), " takes a free one")
+        ) from error
     return listener
 
 

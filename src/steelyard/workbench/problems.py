@@ -124,7 +124,7 @@ def on_fault(request: Request, error: Exception, *, headers: Sequence[tuple[byte
 
 def refuse_host(request: Request) -> Response:
     """Answer a request for a host that is not this workbench, without a word of what is in it."""
-    reason = "the workbench is not opened by this name: see --public-name"
+    reason = "the workbench is not opened by this name: it is served under its public names alone"
     return _answer(request, None, 400, reason, sentence=lambda words: words["refused host"])
 
 

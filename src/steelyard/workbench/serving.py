@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.remedies import NAME, Advice, Placeholder, Remedy
 from steelyard.viewing.server import is_loopback, listening, url_of
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.storage.database import Database
@@ -69,15 +70,18 @@ def options_of(reach: Reach, *, is_simulated: bool = False) -> Options:
     if not is_loopback(reach.host) and reach.proxy is None and not reach.is_insecure:
         raise ConfigError(
             "passwords would travel unencrypted",
-            where=f"--host {reach.host}",
+            where=f"host {reach.host}",
             allowed="an address of this machine alone, such as 127.0.0.1",
-            do="put a proxy with HTTPS before it and add --behind-https, or add --insecure in a network you trust",
+            do=Advice(
+                *("put a proxy with HTTPS before it and add ", Remedy("behind_https", value=True), ", or add "),
+                *(Remedy("insecure", value=True), " in a network you trust"),
+            ),
         )
     if not reach.public_names and (reach.proxy is not None or reach.host in _EVERYWHERE):
         raise ConfigError(
             "the name under which people reach it is not known",
-            where="--public-name",
-            do="add --public-name NAME, the host name in the address that people open",
+            where="public_name",
+            do=Advice("add ", Remedy("public_name", NAME), ", the host name in the address that people open"),
         )
     shown = f"[{reach.host}]" if ":" in reach.host else reach.host
     hosts = dict.fromkeys((*_LOCAL_NAMES, *names, *(() if reach.host in _EVERYWHERE else (shown,))))
@@ -101,9 +105,12 @@ def _host_name(text: str) -> str:
         return name
     raise ConfigError(
         f"{text[:50]!r} is no host name",
-        where="--public-name",
+        where="public_name",
         allowed="a host name without https:// and path, such as label.example.org",
-        do="give the part of the address between https:// and the next slash: --public-name label.example.org",
+        do=Advice(
+            "give the part of the address between https:// and the next slash: ",
+            Remedy("public_name", "label.example.org"),
+        ),
     )
 
 
@@ -114,9 +121,9 @@ def _proxy_address(text: str) -> str:
     except ValueError:
         raise ConfigError(
             f"{text[:50]!r} is no address",
-            where="--proxy",
+            where="proxy",
             allowed="the IP address from which the proxy connects, or its network, such as 10.0.0.0/8",
-            do="look it up on the proxy: --proxy 192.0.2.7",
+            do=Advice("look it up on the proxy: ", Remedy("proxy", "192.0.2.7")),
         ) from None
     return str(network.network_address if network.num_addresses == 1 else network)
 
@@ -224,9 +231,12 @@ def serve(
     if num_processes > 1 and database.is_sqlite:
         raise ConfigError(
             "SQLite has one writer at a time: several processes would only wait for each other",
-            where=f"--processes {num_processes}",
+            where=f"processes {num_processes}",
             allowed="1",
-            do="omit --processes, or take PostgreSQL: --database postgresql://…",
+            do=Advice(
+                *("omit ", Remedy("processes"), ", or take PostgreSQL: "),
+                Remedy("database", Placeholder("postgresql://…")),
+            ),
         )
     parent = None if num_processes == 1 else os.getpid()
     making = _Making(database.engine.url.render_as_string(hide_password=False), options, parent)

@@ -241,11 +241,11 @@ def test_the_commands_of_the_how_to_exist(name):
 def test_the_network_is_reached_by_https_or_not_by_accident():
     with pytest.raises(ConfigError, match="unencrypted") as refused:
         options_of(Reach("192.0.2.1"))
-    assert "--behind-https" in refused.value.do
-    assert "--insecure" in refused.value.do
+    assert "behind_https=true" in refused.value.do
+    assert "insecure=true" in refused.value.do
     assert "192.0.2.1" in options_of(Reach("192.0.2.1", is_insecure=True)).hosts
     for reach in (Reach("0.0.0.0", is_insecure=True), Reach(proxy="127.0.0.1"), Reach("::", proxy="192.0.2.2")):
-        with pytest.raises(ConfigError, match="--public-name"):
+        with pytest.raises(ConfigError, match="public_name"):
             options_of(reach)
         options = options_of(reach._replace(public_names=("label.example.org",)))
         assert "label.example.org" in options.hosts
@@ -327,7 +327,7 @@ def test_a_demonstration_is_for_this_machine_alone(run, opened, reach):
     opened.migrate()
     new = NewPerson("annotator", "annotator", "simulated people", is_simulated=True)
     opened.write(lambda session: add_person(session, new, by=None, at=0.0))
-    reach = [*reach, *(["--public-name", "a.org"] if "--insecure" in reach else [])]
+    reach = [*reach, *(["--public-name", "a.org"] if "insecure=true" in reach else [])]
     assert "a password that everybody knows" in str(run("serve", *reach).exception)
 
 
@@ -398,7 +398,7 @@ def test_a_public_name_is_compared_as_browsers_send_it(typed, host):
 def test_a_public_name_that_is_none_is_refused_with_what_to_give(run, tmp_path, name):
     refused = run("serve", "--behind-https", "--public-name", name).exception
     assert isinstance(refused, ConfigError)
-    assert refused.where == "--public-name"
+    assert refused.where == "public_name"
     assert list(tmp_path.iterdir()) == []
     # The remedy of the message.
     option, remedy = refused.do.split()[-2:]
@@ -409,7 +409,7 @@ def test_a_public_name_that_is_none_is_refused_with_what_to_give(run, tmp_path, 
 def test_a_proxy_is_an_address(run, tmp_path, proxy):
     words = ("serve", "--behind-https", "--public-name", "a.org", "--proxy")
     refused = run(*words, proxy).exception
-    assert refused.where == "--proxy"
+    assert refused.where == "proxy"
     assert list(tmp_path.iterdir()) == []
     option, remedy = refused.do.split()[-2:]
     assert option == "--proxy"

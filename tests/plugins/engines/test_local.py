@@ -70,7 +70,7 @@ def test_at_most_two_batches_a_worker_are_under_way():
 def test_a_worker_that_dies_is_said_plainly():
     with pytest.raises(UserError, match="a worker process died") as caught:
         list(LocalEngine(2).map(os._exit, [3]))
-    assert "use --workers 1" in str(caught.value)
+    assert "use workers=1" in str(caught.value)
 
 
 IGNORED = "[__import__('signal').getsignal(number).name for number in (2, 1)]"  # SIGINT, SIGHUP

@@ -125,7 +125,7 @@ def test_an_unknown_label_is_refused_with_its_line_and_the_allowed_ones(label):
     with pytest.raises(RecordError, match=r"^f:2 at winner: unknown label") as caught:
         read(rows, VOTES)
     assert "1, a, left, first; 2, b, right, second; tie, equal, same" in str(caught.value)
-    assert ("--set labels.1=left --set labels.0=right" in str(caught.value)) == (label in (0, "0"))
+    assert ("labels.1=left, labels.0=right" in str(caught.value)) == (label in (0, "0"))
 
 
 def test_labels_of_one_prompt_are_one_case_wherever_their_rows_are(tmp_path):
@@ -231,12 +231,12 @@ def test_a_cell_that_is_no_id_language_or_category_is_refused(cells, column):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"chosen_column": "x", "label_column": "y"}, "--chosen-column, --label-column contradict each other"),
-        ({"chosen_column": "x"}, "pairs need --rejected-column too"),
-        ({"first_column": "x", "label_column": "y"}, "labelled pairs need --second-column too"),
-        ({"rating_column": "x"}, "ratings need --response-column too"),
-        ({"chosen_column": "x", "rejected_column": "x"}, "--chosen-column and --rejected-column are both 'x'"),
-        ({"prompt_column": "x", "id_column": "x"}, "--prompt-column and --id-column are both 'x'"),
+        ({"chosen_column": "x", "label_column": "y"}, "chosen_column, label_column contradict each other"),
+        ({"chosen_column": "x"}, "pairs need rejected_column too"),
+        ({"first_column": "x", "label_column": "y"}, "labelled pairs need second_column too"),
+        ({"rating_column": "x"}, "ratings need response_column too"),
+        ({"chosen_column": "x", "rejected_column": "x"}, "chosen_column and rejected_column are both 'x'"),
+        ({"prompt_column": "x", "id_column": "x"}, "prompt_column and id_column are both 'x'"),
     ],
 )
 def test_columns_that_contradict_each_other_are_refused_before_reading(settings, problem, tmp_path):
@@ -284,6 +284,6 @@ def test_numbers_have_the_meanings_of_the_user_alone():
     assert read([row | {"winner": -1}], settings)[0].judgments[0].verdict == "left"
     with pytest.raises(RecordError, match="unknown label 1"):
         read([row | {"winner": 1}], settings)
-    scale = r"labels\.-2=left --set labels\.-1=left --set labels\.0=tie --set labels\.1=right --set labels\.2=right"
+    scale = r"labels\.-2=left, labels\.-1=left, labels\.0=tie, labels\.1=right, labels\.2=right"
     with pytest.raises(RecordError, match=scale):
         read([row | {"winner": "-2"}], VOTES)

@@ -58,7 +58,7 @@ def test_a_row_that_lost_a_known_field_of_its_answers_is_not_recognised_either(k
 @pytest.mark.parametrize("further", [{"one": "x", "other": "y"}, {"answers": ["x", "y"]}, {"meta": {"a": 1}}])
 def test_prompts_beside_further_texts_are_named_and_not_guessed(further, tmp_path):
     path = lines(tmp_path / "own.jsonl", [{"prompt": "q"} | further])
-    with pytest.raises(KindError, match="say --from prompts if these are prompts without answers to compare"):
+    with pytest.raises(KindError, match="say from_kind=prompts if these are prompts without answers to compare"):
         recognise(path)
     done = convert(path, tmp_path / "cases.jsonl", Config(from_kind="prompts"))
     (case,) = read_cases(tmp_path / "cases.jsonl")
@@ -68,8 +68,8 @@ def test_prompts_beside_further_texts_are_named_and_not_guessed(further, tmp_pat
 def test_a_file_of_other_fields_is_not_called_prompts(tmp_path):
     with pytest.raises(KindError) as caught:
         recognise(lines(tmp_path / "own.jsonl", [{"text": "q"}]))
-    assert "--from prompts" not in str(caught.value)
-    assert "cases.jsonl --prompt-column text" in str(caught.value)
+    assert "from_kind=prompts" not in str(caught.value)
+    assert "cases.jsonl with prompt_column=text" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_rows_that_are_not_recognised_name_the_option(kind, tmp_path):
     (path,) = GOLDEN.glob(f"{kind}.*")
     row = [row.value for row in read_rows(path)][-1]
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
-    with pytest.raises(KindError, match=f"say --from {kind} if these are the prompts of that published set"):
+    with pytest.raises(KindError, match=f"say from_kind={kind} if these are the prompts of that published set"):
         recognise(tmp_path / "rows.jsonl")
 
 

@@ -143,7 +143,7 @@ def test_a_named_template_trains_a_model_without_one(given, tmp_path):
 def test_a_folder_that_holds_what_is_read_is_never_replaced(given, tmp_path, inside):
     base = tmp_path / "base"
     before = sorted(path.name for path in base.iterdir())
-    with pytest.raises(OutputError, match="--out holds the"):
+    with pytest.raises(OutputError, match="out holds the"):
         train(given[0], tmp_path if inside else base, FAST, model=str(base), force=True)
     assert sorted(path.name for path in base.iterdir()) == before
 

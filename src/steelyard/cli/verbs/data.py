@@ -19,6 +19,7 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.output import next_line
 from steelyard.cli.verb import FunctionVerb, StageVerb
+from steelyard.cli.wording import command_line
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
 
@@ -252,6 +253,7 @@ AUDIT = StageVerb(
 
 
 def _inspect(
+    context: typer.Context,
     path: Annotated[Path, typer.Argument(metavar="CASES|RUN", help="A case file, or the --out folder of a stage.")],
     *,
     id_: Annotated[str | None, typer.Option("--id", help="Open this item. Without it the items are listed.")] = None,
@@ -297,6 +299,7 @@ def _inspect(
     from steelyard.report.worst_pairs import worst_lines, worst_record
     from steelyard.stages.inspect import Config, InspectOptions, inspect_item, inspect_items, inspect_worst
 
+    wording = command_line(context)
     rule = choose_rule(only or (), aggregate)
     if worst is not None:
         listed = {"--id": id_, "--search": search, "--language": language, "--only": only, "--aggregate": aggregate}
@@ -304,18 +307,18 @@ def _inspect(
             "--worst", {**listed, "--scores": scores, "--model": model, "--tokens": tokens, "--set": setting}
         )
         errors = inspect_worst(path, worst)
-        record, lines = worst_record(errors), worst_lines(errors, page_width())
+        record, lines = worst_record(errors), worst_lines(errors, page_width(), wording)
     elif id_ is None:
         _check_requires("--id ID", {"--scores": scores, "--model": model, "--tokens": tokens})
         items = inspect_items(path, ItemFilter(search=search, language=language, limit=limit, page=page), rule=rule)
-        record, lines = list_record(items), list_lines(items, page_width())
+        record, lines = list_record(items, wording), list_lines(items, page_width(), wording)
     else:
         if model is None:
             _check_requires("--model FOLDER", {"--set": setting})
         settings = resolve_config(Config, parse_settings(setting or ()), where="inspect")
         options = InspectOptions(tuple(scores or ()), model, settings.model, tokens, rule)
         item = inspect_item(path, id_, options, language=language)
-        record, lines = page_record(item), page_lines(item, page_width(), with_ids=tokens)
+        record, lines = page_record(item), page_lines(item, page_width(), with_ids=tokens, wording=wording)
     if as_json:
         echo_record(record)
     else:

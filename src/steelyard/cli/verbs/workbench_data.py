@@ -11,6 +11,7 @@ from steelyard.cli.options import merge_settings
 from steelyard.cli.output import TerminalTable, echo_record, percent_text, print_lines
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError
+from steelyard.core.remedies import Advice, joined
 from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def export_items(
         waiting = waiting_lines(session, number)
     if not num_finished:
         raise EvidenceError(
-            f"no item is finished: {', '.join(waiting) or 'there are no items'}",
+            Advice("no item is finished: ", joined(", ", list(waiting)) or "there are no items"),
             where=project,
             do="let these people act; a project made by import with --without-review needs no reviewers",
         )

@@ -28,7 +28,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.evaluation.vega import Spec, colour_of, framed, value_tips
+from steelyard.evaluation.vega import MODEL_COLOURS, MUTED, Spec, colour_of, framed, value_tips
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
 from steelyard.statistics.intervals import (
     ALL_EQUAL,
@@ -304,8 +304,8 @@ _SHARE_RIGHT: Spec = {
 def reliability_figure(summary: Calibration) -> Figure | None:
     """Draw the share of right pairs by confidence with intervals; the dashed line is perfect calibration."""
     marks = (
-        Mark(word("raw_rewards"), "var(--series-1)", "circle"),
-        Mark(word("with_temperature"), "var(--series-2)", "circle"),
+        Mark(word("raw_rewards"), MODEL_COLOURS[0], "circle"),
+        Mark(word("with_temperature"), MODEL_COLOURS[1], "circle"),
     )
     values = [
         {
@@ -327,7 +327,7 @@ def reliability_figure(summary: Calibration) -> Figure | None:
     layers = [
         {
             "data": {"values": [{"confidence": 0.5, "value": 0.5}, {"confidence": 1, "value": 1}]},
-            "mark": {"type": "line", "strokeDash": [4, 4], "color": "var(--muted)", "aria": False},
+            "mark": {"type": "line", "strokeDash": [4, 4], "color": MUTED, "aria": False},
             "encoding": {"x": _CONFIDENCE, "y": _SHARE_RIGHT},
         },
         {

@@ -10,6 +10,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
 from steelyard.core.plugins import Plugin
+from steelyard.core.remedies import CODE, Advice, Remedy
 from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.benches.subset_benches import Benchmark, check_subset, overall
 from steelyard.statistics.aggregation import (
@@ -264,7 +265,9 @@ def _mrewardbench(config: MRewardBenchConfig) -> Benchmark:
         """Return the case itself. Raises EvidenceError for one without a language, or of an unknown subset."""
         if case.prompt.language is None:
             problem = f"prompt {case.prompt.id!r} has no language"
-            raise EvidenceError(problem, where=file_name, do="convert each language with --language CODE")
+            raise EvidenceError(
+                problem, where=file_name, do=Advice("convert each language with ", Remedy("language", CODE))
+            )
         return check_subset(case, [subset.name for subset in subsets], file_name, bench="the benchmark")
 
     return Benchmark(

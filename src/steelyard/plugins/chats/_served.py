@@ -123,7 +123,7 @@ class ServedChat(ABC):
         response = tried.reply
         if tried.waits.pause > self.server.total_seconds:
             problem = f"the server asks to wait {tried.waits.pause:,.0f} s: an allowance is used up"
-            do = "run the same command again then, or set chat.total_seconds to more"
+            do = "run the same again then, or set chat.total_seconds to more"
             raise ModelError(problem, where=self.server.base_url, do=do)
         if response.reason in _CONFIGURATION_ERRORS:
             problem = f"the server answers {response.reason.removeprefix('http_')} ({response.detail[:300]})"

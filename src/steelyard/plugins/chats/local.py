@@ -13,6 +13,7 @@ from steelyard.core.errors import MissingPartError, ModelError, Place
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.io.encodings import check_utf8
 from steelyard.io.lines import check_text
@@ -211,7 +212,7 @@ def _template(config: Config, tokenizer: Any) -> str:
         check_text(Path(config.chat_template))
         return check_utf8(Path(config.chat_template).read_bytes(), Place(config.chat_template))
     if not isinstance(tokenizer.chat_template, str):
-        do = "name a Jinja file: --set chat.chat_template=FILE"
+        do = Advice("name a Jinja file: ", Remedy("chat.chat_template", FILE))
         raise ModelError("the model has no chat template: it was not made to be asked", where=config.path, do=do)
     return tokenizer.chat_template
 

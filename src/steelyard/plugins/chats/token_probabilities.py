@@ -15,6 +15,7 @@ import msgspec
 from steelyard.core.comparison import TOO_LONG, Alternative, Question, Reply, Request
 from steelyard.core.errors import ConfigError, MissingPartError, ModelError
 from steelyard.core.protocols import Chat
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Message
 from steelyard.io.connections import Connections
 from steelyard.io.http import Attempt, HttpReply, attempt
@@ -128,7 +129,7 @@ class TokenProbabilities(ServedChat):
     def _scored(self, request: Request, exchanges: _Exchanges) -> Reply:
         labels = request.question.labels
         if not labels:
-            raise _Refused("no_labels: nothing is generated here; say --set judge.form=first_token")
+            raise _Refused("no_labels: nothing is generated here; say judge.form=first_token")
         ids = self._prompt_ids(request.question, exchanges)
         label_ids = [self._label_id(label, exchanges) for label in labels]
         if self.config.server == "sglang":
@@ -195,7 +196,9 @@ class TokenProbabilities(ServedChat):
         if len(ids) != 1:
             problem = f"the label {label!r} is {len(ids)} tokens of this model"
             raise ModelError(
-                problem, where=self.config.model, do="use --chat openai_compatible, which writes the label"
+                problem,
+                where=self.config.model,
+                do=Advice("use ", Remedy("chat.kind", "openai_compatible"), ", which writes the label"),
             )
         self._label_ids[label] = ids[0]
         return ids[0]

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, UserError
+from steelyard.core.remedies import Advice, Remedy
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
@@ -63,7 +64,9 @@ class LocalEngine:
             except BrokenProcessPool as error:
                 raise UserError(
                     "a worker process died (out of memory, or it could not start)",
-                    do="use --workers 1; in a script, keep the call under `if __name__ == '__main__':`",
+                    do=Advice(
+                        "use ", Remedy("workers", 1), "; in a script, keep the call under `if __name__ == '__main__':`"
+                    ),
                 ) from error
             finally:
                 for future in waiting:

@@ -89,7 +89,7 @@ def _connect(address: str | None) -> None:
         raise ConfigError(
             f"no Ray cluster answers at {address!r} ({error})",
             where="engines.ray",
-            do="start one with `ray start --head`, and name its address",
+            do="start its head node with `ray start`, and name its address",
         ) from error
 
 

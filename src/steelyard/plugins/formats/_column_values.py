@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 from itertools import chain
-from shlex import quote
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Prompt, Verdict
 from steelyard.curation.verdict_labels import LABELS, label_word, named_side
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
@@ -186,7 +186,7 @@ class LabelColumns(NamedTuple):
         words, placed = chain(self.words, usual, self.answers), Row(_NOWHERE, row)
         return {column: next(word for word in words if self.verdict_of(word, placed) == verdict), **tie}
 
-    def _scale(self, number: int) -> str:
+    def _scale(self, number: int) -> Remedy:
         """Return the settings of a scale that reaches to the number: its lower half is for the first answer.
 
         It begins at the negative number, at 0 or at 1, as those that have a meaning already. Of 0, 1 and 2, 0 is a tie.
@@ -199,23 +199,24 @@ class LabelColumns(NamedTuple):
             step: "left" if step < middle else "right" if step > middle else "tie" for step in range(low, high + 1)
         }
         meanings = {0: "tie", 1: "left", 2: "right"} if (low, high) == (0, 2) else sides
-        return " ".join(f"--set labels.{step}={side}" for step, side in meanings.items())
+        first, *others = (Remedy(f"labels.{step}", side) for step, side in meanings.items())
+        return first._replace(others=tuple(others))
 
     def _unknown(self, value: Any, row: Row) -> RecordError:
         column = next(iter(self.columns))
         columns = " or ".join(map(repr, self.answers))
         allowed = "; ".join(", ".join(_SHORT[verdict]) for verdict in _WORDS)
         shown = str(value) if isinstance(value, str | int | float) else None
-        known = f"--set labels.{quote(shown)}=left" if shown and shown.strip() and "." not in shown else None
-        do = f"say what it means (left, right, tie or none): {known}" if known else None
+        known = Remedy(f"labels.{shown}", "left") if shown and shown.strip() and "." not in shown else None
+        do = Advice("say what it means (left, right, tie or none): ", known) if known else None
         number = parse_number(shown) if known and shown else None
         if value in (0, "0") and not isinstance(value, bool):
-            do = (
-                "say what 0 and 1 mean, for 0 is the second answer in some tables, the first or a tie in others: "
-                "--set labels.1=left --set labels.0=right"
+            do = Advice(
+                "say what 0 and 1 mean, for 0 is the second answer in some tables, the first or a tie in others: ",
+                Remedy("labels.1", "left", (Remedy("labels.0", "right"),)),
             )
         elif number is not None and number in range(-_MOST_STEPS, _MOST_STEPS + 1):
-            do = f"say what the scale means, each number of it, such as: {self._scale(int(number))}"
+            do = Advice("say what the scale means, each number of it, such as: ", self._scale(int(number)))
         return RecordError(
             f"unknown label {value!r}",
             where=row.at(column),

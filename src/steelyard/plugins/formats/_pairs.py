@@ -8,13 +8,13 @@ import math
 import os.path
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from shlex import quote
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, JsonObject, Message, Pair, Ranking, Rating, Response
 from steelyard.curation.column_names import prompt_name
 from steelyard.curation.format_support import count_lost
@@ -142,7 +142,9 @@ def implicit_turns(
     if at < 0 and name is not None:
         problem = f"{' and '.join(sides)} share no turn, and {name!r} beside them may be the prompt"
         raise RecordError(
-            problem, where=row.place, do=f"name its column: --prompt-column {quote(name)}, without --from"
+            problem,
+            where=row.place,
+            do=Advice("name its column: ", Remedy("prompt_column", name), ", without ", Remedy("from_kind")),
         )
     if end <= 0:
         raise RecordError(f"{' and '.join(sides)} share no prompt", where=row.place, do=do)

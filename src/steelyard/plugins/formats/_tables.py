@@ -65,7 +65,7 @@ class TableFormat(NamedTuple):
         if not values.answers:
             raise RecordError("the row has no answer", where=row.place, allowed="at least one")
         if values.judge and self.columns.judge_kind == "human":
-            reader.warnings["judges read as people (of models: --set judge_kind=llm)"] += 1
+            reader.warnings["judges read as people (of models: judge_kind=llm)"] += 1
         fields = dict(values.fields)
         own_id, category = fields.pop("id", None), fields.get("category", ())
         if self.columns.shape == "pairs":

@@ -10,13 +10,14 @@ a list.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, RecordError, choices
 from steelyard.core.protocols import Row
+from steelyard.core.remedies import NAME, Advice, Remedy, joined
 from steelyard.core.types import Case, JsonObject, Kind, Verdict
 from steelyard.curation.nested_columns import with_nested, without_nested
 from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns
@@ -105,7 +106,9 @@ def table_of(config: Config) -> TableColumns:
         raise ConfigError(problem, where="rating_column", allowed="one for each column of answers, or one of lists")
     if config.lower_is_better and not ratings:
         raise ConfigError(
-            "no column has ratings", where="lower_is_better", do="name their column: --rating-column NAME"
+            "no column has ratings",
+            where="lower_is_better",
+            do=Advice("name their column: ", Remedy("rating_column", NAME)),
         )
     labels = LabelColumns(table_names(config.label_column), config.tie_column, answers, authors, config.labels)
     return TableColumns(
@@ -138,28 +141,30 @@ def _shape(config: Config) -> Shape:
     """Return the shape whose columns are set, pairs where none is. Raises ConfigError for columns of two shapes."""
     names = {key: table_names(getattr(config, key)) for key in config.__struct_fields__ if key.endswith("_column")}
     chosen: list[Shape] = [shape for shape, keys in _SHAPES.items() if any(names[key] for key in keys)]
-    texts = {shape: " ".join(f"{_option(key)} NAME" for key in keys) for shape, keys in _SHAPES.items()}
+    texts = {shape: _columns(keys, NAME) for shape, keys in _SHAPES.items()}
     if len(chosen) > 1:
-        used = [_option(key) for shape in chosen for key in _SHAPES[shape] if names[key]]
-        problem = f"{', '.join(used)} contradict each other: a table has {' or '.join(_SHAPES)}"
-        raise ConfigError(problem, allowed="; or ".join(texts.values()))
+        used = [Advice(Remedy(key)) for shape in chosen for key in _SHAPES[shape] if names[key]]
+        problem = Advice(joined(", ", used), f" contradict each other: a table has {' or '.join(_SHAPES)}")
+        raise ConfigError(problem, allowed=joined("; or ", texts.values()))
     shape: Shape = chosen[0] if chosen else "pairs"
-    missing = [_option(key) for key in _SHAPES[shape] if not names[key] and key != "rating_column"] if chosen else []
+    missing = [key for key in _SHAPES[shape] if not names[key] and key != "rating_column"] if chosen else []
     if missing:
         what = "ratings" if shape == "answers" else shape
-        raise ConfigError(f"{what} need {' and '.join(missing)} too", allowed=texts[shape])
+        needed = joined(" and ", [Advice(Remedy(key)) for key in missing])
+        raise ConfigError(Advice(f"{what} need ", needed, " too"), allowed=texts[shape])
     by_name: dict[str, str] = {}
     for key, columns in names.items():
         for name in columns:
             if name in by_name:
-                do = "name two columns"
-                raise ConfigError(f"{_option(by_name[name])} and {_option(key)} are both {name!r}", do=do)
+                problem = Advice(Remedy(by_name[name]), " and ", Remedy(key), f" are both {name!r}")
+                raise ConfigError(problem, do="name two columns")
             by_name[name] = key
     return shape
 
 
-def _option(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
+def _columns(keys: Sequence[str], name: str) -> Advice:
+    first, *others = (Remedy(key, name) for key in keys)
+    return Advice(first._replace(others=tuple(others)))
 
 
 class Columns(NamedTuple):

@@ -11,6 +11,7 @@ from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
+from steelyard.core.remedies import NAME, Advice, Remedy
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.column_names import may_hold_prompt, prompt_name
 from steelyard.curation.format_support import carrying, carrying_pairs
@@ -179,7 +180,7 @@ def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
         raise ConfigError(f"one name for several keys: {', '.join(keys)}", allowed="names that differ")
 
     def parse(row: Row, warnings: Counter[str]) -> ParsedPair:
-        do = "name the prompt's key: --set prompt_key=…"
+        do = Advice("name the prompt's key: ", Remedy("prompt_key", NAME))
         turns = _same_form(row, parts) if config.prompt_key else implicit_turns(row, warnings, sides, do=do)
         return ParsedPair(turns, {})
 

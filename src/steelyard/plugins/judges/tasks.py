@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from steelyard.core.comparison import Answer, Comparison, Outcome, PairVerdict, Question, Reply, ResponseRating, Showing
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import Plugin
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import response_text
 from steelyard.core.types import JsonObject
 from steelyard.judging.published_verdicts import FORMATS, has_published, read_published
@@ -225,7 +226,7 @@ def _pairwise(config: PairwiseConfig) -> TaskJudge:
 
     if config.disagreement == "probabilities" and wording.form != "first_token":
         problem = f"form={wording.form!r} has no probabilities of the labels"
-        raise ConfigError(problem, where="judge.disagreement", do="say --set judge.form=first_token")
+        raise ConfigError(problem, where="judge.disagreement", do=Advice("say ", Remedy("judge.form", "first_token")))
     # Absent by default: the records of runs from before this setting stay equal to those of now.
     weighed = {} if config.disagreement == "tie" else {"disagreement": config.disagreement}
     settings: JsonObject = {"judge": "pairwise", "orders": orders_shown, "ties": has_tie} | weighed

@@ -9,6 +9,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ModelError
 from steelyard.core.protocols import SelfTest
+from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.types import Case, JsonObject, OverLength, Scores
 from steelyard.io.progress import log
 from steelyard.io.run_folder import STARTED_FILE
@@ -74,7 +75,9 @@ class Classifier:
             raise ModelError(
                 "has no trained reward head: its scores would be random",
                 where=config.path,
-                do="train it first: steelyard train CASES --model " + config.path,
+                do=Advice(
+                    "train it first: ", Command("train", (Placeholder("CASES"),), (Remedy("model", config.path),))
+                ),
             )
         self.network = network.to(best_device()).eval()
         self.scorer = Scorer(
@@ -163,7 +166,8 @@ def _check_folder(config: Config) -> "Manifest | None":
         raise ModelError("its training did not finish", where=config.path, do="run the same train command again")
     manifest = read_manifest(Path(config.path))
     if manifest is not None and manifest.kind == "implicit":
-        do = f"score it with its reference model: --model implicit --set model.path={config.path}"
+        path = Remedy("model.path", config.path)
+        do = Advice("score it with its reference model: ", Remedy("model", "implicit", (path,)))
         raise ModelError("a policy, whose reward is implicit", where=config.path, do=do)
     return manifest
 

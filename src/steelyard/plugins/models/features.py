@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Floats, generator
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, JsonObject
 from steelyard.networks.settings import FeatureSettings
 from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry, normalised
@@ -126,7 +127,7 @@ def build(config: Config) -> FeatureModel:
         raise ConfigError(
             "the features model needs training cases",
             where="model.train",
-            do="use --set model.train=FILE",
+            do=Advice("use ", Remedy("model.train", FILE)),
         )
     if config.folds < 2 or config.inner_folds < 2:
         raise ConfigError(f"folds={config.folds}, inner_folds={config.inner_folds}", allowed="2 or more")
@@ -139,7 +140,8 @@ def _check_regularisation(values: Sequence[float], head: str) -> None:
         raise ConfigError(f"inverse_regularisation={list(values)}", allowed="numbers above 0")
     if head == "ensemble" and len(values) > 1:
         raise ConfigError(
-            "several inverse_regularisation with head=ensemble", do="give one, or use --set model.head=nested"
+            "several inverse_regularisation with head=ensemble",
+            do=Advice("give one, or use ", Remedy("model.head", "nested")),
         )
 
 

@@ -16,6 +16,7 @@ from steelyard.core.checks import TOO_LONG
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.protocols import SelfTest
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, JsonObject, OverLength, Scores
 
 if TYPE_CHECKING:
@@ -220,7 +221,9 @@ def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str)
     if manifest is None:
         return
     if manifest.kind != "implicit" or manifest.policy is None:
-        raise ModelError("a classifier, which scores by its head", where=config.path, do=f"use --model {config.path}")
+        raise ModelError(
+            "a classifier, which scores by its head", where=config.path, do=Advice("use ", Remedy("model", config.path))
+        )
     if config.chat_template is not None:
         problem = "a policy that was trained with its own chat template: another one gives other probabilities"
         raise ModelError(problem, where=config.path, do="leave chat_template out")
@@ -231,5 +234,6 @@ def _check_manifest(manifest: "Manifest | None", config: Config, reduction: str)
         raise ModelError(f"a policy that was trained {how}", where=config.path)
     if reduction != policy.reduction or config.protocol != "template":
         problem = f"a policy that was trained on the {policy.reduction} of its answers' log-probabilities"
-        do = f"use --set model.reduction={policy.reduction} --set model.protocol=template"
+        protocol = Remedy("model.protocol", "template")
+        do = Advice("use ", Remedy("model.reduction", policy.reduction, (protocol,)))
         raise ModelError(problem, where=config.path, do=do)

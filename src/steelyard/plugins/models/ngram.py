@@ -7,6 +7,7 @@ import numpy as np
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject
 from steelyard.plugins.models._cross_fitted import CrossFitted, FlatPairs, bradley_terry
@@ -93,7 +94,7 @@ def build(config: Config) -> NgramModel:
         raise ConfigError(
             "the ngram model needs training cases",
             where="model.train",
-            do="use --set model.train=FILE",
+            do=Advice("use ", Remedy("model.train", FILE)),
         )
     if config.folds < 2 or config.longest < 1:
         raise ConfigError(f"folds={config.folds}, longest={config.longest}", allowed="folds >= 2, longest >= 1")

@@ -9,6 +9,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.iteration import batched
 from steelyard.core.protocols import ComparesAnswers, RewardModel
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject, Scores
 
@@ -116,7 +117,9 @@ def build(config: Config, members: Sequence[RewardModel] = ()) -> PanelModel:
     if len(config.members) < 2 or len(members) != len(config.members):
         problem = f"a panel of {number_of(len(config.members), 'model')}"
         raise ConfigError(
-            problem, where="model.members", do="""name two or more: --set 'model.members=["longer","random"]'"""
+            problem,
+            where="model.members",
+            do=Advice("name two or more: ", Remedy("model.members", ["longer", "random"])),
         )
     for member in config.members:
         if isinstance(member, Member) and not member.deviation > 0:

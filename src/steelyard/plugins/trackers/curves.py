@@ -15,6 +15,7 @@ import msgspec
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, MissingPartError
 from steelyard.core.plugins import Plugin
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.io.atomic import atomic_write
 from steelyard.io.run_folder import path_inside
@@ -161,7 +162,7 @@ def _mlflow(config: MlflowConfig, *, folder: Path, name: str, run_settings: Json
         raise ConfigError(
             f"MLflow cannot begin ({str(error).splitlines()[0]})",
             where="trackers.mlflow",
-            do="""name a store: --set 'trackers=[{kind="mlflow",uri="sqlite:///mlflow.db"}]'""",
+            do=Advice("name a store: ", Remedy("trackers", [{"kind": "mlflow", "uri": "sqlite:///mlflow.db"}])),
         ) from error
     return MlflowTracker(client, run)
 
@@ -216,7 +217,7 @@ def _wandb(config: WandbConfig, *, folder: Path, name: str, run_settings: JsonOb
         raise ConfigError(
             f"Weights & Biases cannot begin ({str(error).splitlines()[0]})",
             where="trackers.wandb",
-            do='log in with `wandb login`, or use --set \'trackers=[{kind="wandb",mode="offline"}]\'',
+            do=Advice("log in with `wandb login`, or use ", Remedy("trackers", [{"kind": "wandb", "mode": "offline"}])),
         ) from error
     run.define_metric("step")
     run.define_metric("*", step_metric="step")
@@ -235,7 +236,7 @@ KINDS = {
     "tensorboard": Plugin(
         TensorBoardConfig,
         _tensorboard,
-        "TensorBoard's event files in the folder ``tensorboard`` beside the model: ``tensorboard --logdir OUT``.",
+        "TensorBoard's event files in the folder ``tensorboard`` beside the model, for ``tensorboard``.",
     ),
     "wandb": Plugin(
         WandbConfig,

@@ -19,7 +19,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.evaluation.vega import ALERT, CHANCE, FAINT, Dot, interval_rows, share_axis
+from steelyard.evaluation.vega import ALERT, CHANCE, FAINT, MODEL_COLOURS, MUTED, Dot, interval_rows, share_axis
 from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.unreadable import UNREADABLE_FILE, UnreadableReply
 from steelyard.report.bars import stacked_bars
@@ -32,13 +32,13 @@ from steelyard.report.stage_section import PageSources, StageContents, StageRun,
 from steelyard.report.token_tables import token_panel
 
 _COLOURS = {
-    "left": "var(--series-1)",
-    "right": "var(--series-2)",
+    "left": MODEL_COLOURS[0],
+    "right": MODEL_COLOURS[1],
     "tie": FAINT,
     "unreadable": ALERT,
-    "refused": "var(--series-4)",
-    "cut off": "var(--series-3)",
-    "failed": "var(--muted)",
+    "refused": MODEL_COLOURS[3],
+    "cut off": MODEL_COLOURS[2],
+    "failed": MUTED,
 }
 
 

@@ -15,7 +15,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.evaluation.vega import ALERT
+from steelyard.evaluation.vega import ALERT, MODEL_COLOURS, MUTED
 from steelyard.judging.sampling_summary import ResponseCounts, SamplingSummary
 from steelyard.report.bars import stacked_bars
 from steelyard.report.page import Section
@@ -24,11 +24,11 @@ from steelyard.report.stage_section import PageSources, StageContents, StageRun,
 from steelyard.report.token_tables import token_panel
 
 _COLOURS = {
-    "whole": "var(--series-1)",
-    "refused": "var(--series-4)",
-    "cut_off": "var(--series-3)",
+    "whole": MODEL_COLOURS[0],
+    "refused": MODEL_COLOURS[3],
+    "cut_off": MODEL_COLOURS[2],
     "empty": ALERT,
-    "failed": "var(--muted)",
+    "failed": MUTED,
 }
 
 

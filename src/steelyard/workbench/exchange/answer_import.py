@@ -19,6 +19,7 @@ from steelyard.annotation.external_answers import ExternalAnswer, missing_parts,
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.names import normalize_name
+from steelyard.core.remedies import NAME, Advice, Command, Placeholder, Remedy
 from steelyard.core.types import Record
 from steelyard.workbench.accounts.permissions import ALLOWED
 from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
@@ -134,7 +135,7 @@ def _project_of(session: Session, name: str, manifest: TaskManifest) -> StoredPr
         whose = "a case file" if manifest.project is None else f"the project {manifest.project!r}"
         raise ConfigError(
             f"these are tasks of {whose}, not of the project {name!r}",
-            where="--tasks",
+            where="tasks",
             do="name the folder that the project's tasks were exported to",
         )
     return project
@@ -153,7 +154,12 @@ def _people(session: Session, answers: Sequence[ExternalAnswer], people: Mapping
         raise ConfigError(
             f"{', '.join(map(repr, unknown[:10]))} of the tool is nobody's account here",
             where=str(first[unknown[0]]),
-            do=f"say who it is: --person {unknown[0]}=NAME; accounts are made by steelyard workbench add-person NAME",
+            do=Advice(
+                "say who it is: ",
+                Remedy("person", (Placeholder(f"{unknown[0]}=NAME"),)),
+                "; accounts are made by ",
+                Command("workbench add-person", (NAME,)),
+            ),
         )
     for person, row in known.items():
         if "annotate" not in ALLOWED[row.role] or not row.is_active:  # pyright: ignore[reportArgumentType] - a Role
@@ -249,7 +255,7 @@ def _task_of(
         raise RecordError(
             f"the project has no task {entry.key} with these responses",
             where=place,
-            do="name the database that the tasks were exported from: --database",
+            do=Advice("name the database that the tasks were exported from: ", Remedy("database")),
         )
     return task, blind_entry(entry, case_of(item))
 

@@ -14,6 +14,7 @@ from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.external_answers import ExternalAnswer, missing_parts, task_answer
 from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
+from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, Judgment, Rating, Record
 from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
 
@@ -65,8 +66,8 @@ def add_answers(
     if manifest.project is not None:
         raise ConfigError(
             f"these are tasks of the project {manifest.project!r}",
-            where="--tasks",
-            do=f"import the answers into it: --project {manifest.project}",
+            where="tasks",
+            do=Advice("import the answers into it: ", Remedy("project", manifest.project)),
         )
     entries = manifest.by_key
     of_case: defaultdict[tuple[str, str | None], list[ExternalAnswer]] = defaultdict(list)
@@ -96,7 +97,7 @@ def add_answers(
         raise EvidenceError(
             f"the case file lacks the prompt {prompt!r} of {orphans[0].task}",
             where=str(orphans[0].source),
-            do="name the case file that the tasks were made of: --cases",
+            do=Advice("name the case file that the tasks were made of: ", Remedy("cases", FILE)),
         )
     counts = AnswerCounts(
         answers=len(every),
@@ -151,7 +152,7 @@ def _stored(case: Case, entry: ManifestTask, external: ExternalAnswer) -> TaskAn
         raise RecordError(
             f"the case {case.prompt.id!r} lacks responses of {entry.key}",
             where=external.source,
-            do="name the case file that the tasks were made of: --cases",
+            do=Advice("name the case file that the tasks were made of: ", Remedy("cases", FILE)),
         )
     try:
         return blind_entry(entry, case).stored(task_answer(external, entry.letters, has_scores=entry.has_scores))

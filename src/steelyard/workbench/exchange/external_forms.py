@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from steelyard.annotation.answers import HIGHEST_SCORE, LOWEST_SCORE
 from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import Place, RecordError
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.types import JsonObject
 from steelyard.workbench.exchange.external_tasks import ExternalTasks, ManifestTask
 from steelyard.workbench.pipeline.question_words import rubric_of
@@ -83,7 +84,7 @@ def entry_of(key: object, entries: Mapping[str, ManifestTask], place: Place) -> 
             f"the task {str(key)[:60]!r} was not exported",
             where=place,
             allowed="tasks of the manifest",
-            do="name the folder that these tasks were exported to: --tasks",
+            do=Advice("name the folder that these tasks were exported to: ", Remedy("tasks", FOLDER)),
         )
     return entry
 

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.task_kinds import TaskRules, kinds_of
 from steelyard.core.errors import ConfigError, FileError
 from steelyard.core.numerics import generator
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, Message, Record
 from steelyard.workbench.pipeline.projects import DEFAULT_DISCARDS, case_of, settings_of
@@ -104,7 +105,7 @@ def tasks_of_project(session: Session, project: StoredProject, tool: str, *, see
     if kinds_of(settings.tasks)[0].name not in _RANKED_KINDS:
         raise ConfigError(
             f"the project {project.name!r} has tasks of the kind {settings.tasks.kind!r}",
-            where="--project",
+            where="project",
             allowed="ranking or pairwise: other kinds have forms that other tools lack",
         )
     rows = session.execute(
@@ -158,7 +159,9 @@ def read_manifest(content: bytes, where: str) -> TaskManifest:
         manifest = msgspec.json.decode(content, type=TaskManifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FileError(
-            f"is no manifest of exported tasks ({error})", where=where, do="name the folder of workbench tasks: --tasks"
+            f"is no manifest of exported tasks ({error})",
+            where=where,
+            do=Advice("name the folder of workbench tasks: ", Remedy("tasks", FOLDER)),
         ) from None
     if manifest.format != 1:
         raise FileError(f"has the format {manifest.format}", where=where, allowed="1", do="update steelyard")

@@ -15,6 +15,7 @@ from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_o
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
@@ -213,7 +214,9 @@ def _is_plannable(case: Case, settings: ProjectSettings) -> bool:
         values={"prompt": case.prompt.id, "responses": f"{len(case.responses)}"},
         where="cases",
         allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
-        do="leave such cases out: set tasks.too_few=skip in a new project (--set), or on the project's page",
+        do=Advice(
+            "leave such cases out: ", Remedy("tasks.too_few", "skip"), " for a new project, or on the project's page"
+        ),
     )
 
 

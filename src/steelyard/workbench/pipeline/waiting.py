@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, ItemState, Layer
+from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import has_worked_on
@@ -92,8 +93,10 @@ def waiting_lines(session: Session, project: int) -> tuple[str, ...]:
             continue
         role = ROLE_OF[_DECIDED_BY[state]] if state in _DECIDED_BY else "annotator"
         page = {"annotating": "Annotate", "aligning": "Align"}.get(state, "Review")
-        missing = "" if role in roles else f"; nobody is: steelyard workbench add-person NAME --role {role}"
-        lines.append(f"{number_of(counts[state], 'item')} {_STATE_TEXTS.get(state, state)} ({role}: {page}{missing})")
+        command = Command("workbench add-person", (NAME,), (Remedy("role", role),))
+        missing = () if role in roles else ("; nobody is: ", command)
+        waiting = f"{number_of(counts[state], 'item')} {_STATE_TEXTS.get(state, state)} ({role}: {page}"
+        lines.append(Advice(waiting, *missing, ")"))
     return tuple(lines)
 
 

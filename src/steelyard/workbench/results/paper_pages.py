@@ -47,10 +47,9 @@ def release_card(figures: PaperFigures, facts: Mapping[str, str], languages: Map
     texts = _texts("card", language)
     values = {"project": figures.project, **facts}
     counts = ", ".join(f"{name or texts['no language']} {number:,}" for name, number in languages.items())
-    commands = "```sh\nsteelyard describe cases.jsonl\nsteelyard resolve cases.jsonl --out resolved\n```"
     parts = [f"# {escape_markdown(texts['head'].format(**values))}", texts["about"], f"## {texts['contents']}"]
     parts += [texts["counts"].format(**values), texts["languages"].format(counts=escape_markdown(counts))]
-    parts += [texts["files"].format(**values), texts["missing"], f"## {texts['use']}", commands]
+    parts += [texts["files"].format(**values), texts["missing"], f"## {texts['use']}", texts["commands"]]
     parts += [f"## {texts['annotation']}", escape_markdown(methods_paragraph(figures, language))]
     parts += [markdown_table(table).rstrip("\n") for table in paper_tables(figures, language)]
     return "\n\n".join(parts) + "\n"

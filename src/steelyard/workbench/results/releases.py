@@ -107,7 +107,7 @@ def make_release(
         content = _content(_counted(export_cases(session, row, evidence=evidence), counts, judges), figures)
     if not counts["all", "items"]:
         problem = f"no item of the project {figures.project!r} is finished"
-        raise RefusedError(problem, words="nothing finished", where="--project", do="release it later")
+        raise RefusedError(problem, words="nothing finished", where="project", do="release it later")
     manifest = ReleaseManifest(
         project=figures.project,
         release=name,

@@ -181,7 +181,7 @@ class Database:
         if not self.is_sqlite or not source:
             raise ConfigError(
                 f"{self.shown_address} is not a file",
-                where="--database",
+                where="database",
                 do="pg_dump copies PostgreSQL",
             )
         if path.exists():
@@ -313,13 +313,11 @@ def _engine(address: str) -> Engine:
         pass
     except ModuleNotFoundError as error:
         if error.name == "psycopg":
-            raise ConfigError(
-                "psycopg is not installed", where="--database", do="pip install psycopg[binary]"
-            ) from None
+            raise ConfigError("psycopg is not installed", where="database", do="pip install psycopg[binary]") from None
     # The address may hold a password: it is not repeated.
     raise ConfigError(
         "no address of a database",
-        where="--database",
+        where="database",
         allowed="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME",
     )
 

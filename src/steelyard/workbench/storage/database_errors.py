@@ -82,7 +82,7 @@ def remedy(error: DBAPIError) -> str:
     for sign, remedy in _REMEDIES.items():
         if sign in text:
             return remedy
-    return "check the address: --database sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
+    return "check the address: sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
 
 
 _REMEDIES = {
@@ -90,12 +90,12 @@ _REMEDIES = {
     "malformed": "the file is damaged: restore a backup, and serve that",
     "readonly database": "make the file and its folder writable for the user who runs this",
     "unable to open database file": "name a file, in a folder that the user who runs this may write to",
-    "database is locked": "another program is at work on it: run the same command again when that has ended",
+    "database is locked": "another program is at work on it: run the same again when that has ended",
     "does not exist": "make it: createdb NAME, or createuser NAME",
     "authentication failed": "check the user and the password in the address",
-    "permission denied": "let the user of the address own the database: createdb --owner USER NAME",
-    "closed the connection": "start the server again, and run the same command again",
-    "terminating connection": "start the server again, and run the same command again",
+    "permission denied": "let the user of the address own the database: createdb -O USER NAME",
+    "closed the connection": "start the server again, and run the same again",
+    "terminating connection": "start the server again, and run the same again",
     "timeout expired": "start the server, or check its host and port in the address",
     "refused": "start the server, or check its host and port in the address",
     "resolve host": "check the host in the address",
