@@ -146,9 +146,7 @@ def test_the_model_of_a_run_is_the_folder_that_it_scored_with(cases, tmp_path):
     shutil.move(model, tmp_path / "elsewhere")
     gone = look_up(tmp_path / "scored")
     assert gone.model is None
-    assert gone.remarks == (
-        f"{model}, the model of the run, is gone; --model FOLDER shows the tokens of another model",
-    )
+    assert gone.remarks == (f"{model}, the model of the run, is gone; name another model to see tokens",)
 
 
 def test_rules_are_named_as_in_resolve():

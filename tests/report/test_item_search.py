@@ -86,7 +86,7 @@ def test_pages_follow_each_other(files):
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"), [({"limit": 0}, "--limit 0"), ({"page": 0}, "--page 0"), ({"page": 3}, "no page 3")]
+    ("settings", "told"), [({"limit": 0}, "limit=0"), ({"page": 0}, "page=0"), ({"page": 3}, "no page 3")]
 )
 def test_pages_that_there_are_not_are_refused(files, settings, told):
     with pytest.raises(ConfigError, match=told):

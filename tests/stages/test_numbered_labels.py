@@ -55,7 +55,7 @@ def test_two_beside_zero_and_one_is_refused_with_the_meaning_of_all_three(tmp_pa
     error = converted(tmp_path / "t.jsonl", [1, 0, 2], "--set labels.1=left --set labels.0=right")
     assert isinstance(error, RecordError)
     assert "t.jsonl:3 at label: unknown label 2" in str(error)
-    assert "labels.0=tie, labels.1=left, labels.2=right" in str(error)
+    assert "--set labels.0=tie --set labels.1=left --set labels.2=right" in str(error)
 
 
 @pytest.mark.parametrize("label", [11, 1.5e9, "2.25"])

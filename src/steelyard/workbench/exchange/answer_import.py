@@ -19,7 +19,7 @@ from steelyard.annotation.external_answers import ExternalAnswer, missing_parts,
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.names import normalize_name
-from steelyard.core.remedies import NAME, Advice, Command, Placeholder, Remedy
+from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.types import Record
 from steelyard.workbench.accounts.permissions import ALLOWED
 from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
@@ -156,7 +156,7 @@ def _people(session: Session, answers: Sequence[ExternalAnswer], people: Mapping
             where=str(first[unknown[0]]),
             do=Advice(
                 "say who it is: ",
-                Remedy("person", (Placeholder(f"{unknown[0]}=NAME"),)),
+                Remedy("person", (f"{unknown[0]}=NAME",)),
                 "; accounts are made by ",
                 Command("workbench add-person", (NAME,)),
             ),
