@@ -9,6 +9,7 @@ from typing import Any
 
 from steelyard.core.errors import UserError
 from steelyard.core.remedies import ANY, Command, Placeholder, Remedy, Wording, toml_text
+from steelyard.core.types import JsonObject
 
 Parameters = Mapping[str, inspect.Parameter]
 RENAMED = {"model_settings": "model", "bench_settings": "bench"}
@@ -76,7 +77,7 @@ def _argument(text: str, places: Mapping[str, str]) -> str:
 
 def _keywords(changes: Iterable[Remedy], parameters: Parameters) -> str:
     """Return changes as keywords; those of one table are one dictionary."""
-    keywords: dict[str, Any] = {}
+    keywords: JsonObject = {}
     for change in changes:
         if change.setting == "bench" and isinstance(change.value, str) and "=" in change.value:
             # The command line names the kind with the file.

@@ -9,6 +9,8 @@ from steelyard.core.remedies import Command, Placeholder, Remedy, Value, Wording
 from steelyard.core.settings_help import read_settings
 
 _MODEL = "model"
+Parameter = Any
+"""An argument or option of the parser, whose classes Typer does not publish."""
 
 
 def command_line(context: Any) -> Wording:
@@ -48,11 +50,10 @@ def _option(command: Any, setting: str, value: Value) -> str:
     return " ".join(f"{option} {_shell_text(toml_text(value), value)}" for value in values) or option
 
 
-def _parameters(command: Any) -> Mapping[str, Any]:
+def _parameters(command: Any) -> Mapping[str, Parameter]:
     """Return arguments and options by the names of their settings, and by those that are typed."""
-    named = {parameter.name.removeprefix("set_").rstrip("_"): parameter for parameter in command.params}
-    typed = {option[2:].replace("-", "_"): parameter for parameter in command.params for option in parameter.opts}
-    return {**typed, **named}
+    by_option = {option[2:].replace("-", "_"): parameter for parameter in command.params for option in parameter.opts}
+    return by_option | {parameter.name.removeprefix("set_").rstrip("_"): parameter for parameter in command.params}
 
 
 def _assignment(command: Any, setting: str, value: Value) -> str:

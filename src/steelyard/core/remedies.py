@@ -16,7 +16,7 @@ class Placeholder(str):
     __slots__ = ()
 
 
-Value = str | float | list[Any] | tuple[str, ...] | Mapping[str, Any] | None
+Value = str | float | list[Any] | tuple[str, ...] | None
 """The value of a setting: a `Placeholder`, or as in TOML. A tuple is an option that is repeated."""
 ANY = Placeholder("…")
 CASES, CODE, FILE, FOLDER, ID, KIND, NAME, NUMBER = map(
@@ -82,7 +82,7 @@ def worded(text: str, wording: Wording) -> str:
 
 
 def joined(separator: str, texts: Iterable[str]) -> Advice:
-    """Join texts, of which some may be advice."""
+    """Join texts and sentences with remedies."""
     parts = [part for text in texts for part in (separator, text)]
     return Advice(*parts[1:])
 

@@ -327,7 +327,7 @@ def test_a_demonstration_is_for_this_machine_alone(run, opened, reach):
     opened.migrate()
     new = NewPerson("annotator", "annotator", "simulated people", is_simulated=True)
     opened.write(lambda session: add_person(session, new, by=None, at=0.0))
-    reach = [*reach, *(["--public-name", "a.org"] if "insecure=true" in reach else [])]
+    reach = [*reach, *(["--public-name", "a.org"] if "--insecure" in reach else [])]
     assert "a password that everybody knows" in str(run("serve", *reach).exception)
 
 
