@@ -32,9 +32,9 @@ def test_a_path_is_a_folder_that_must_be_there(name):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("RLHFlow/ArmoRM-Llama3-8B-v0.1", "--model armorm --set model.path=FOLDER"),
-        ("weqweasdas/RM-Mistral-7B", "--model FOLDER"),
-        ("allenai/tulu-2-dpo-13b", "--model implicit .*model.reference=FOLDER_OF_allenai/tulu-2-13b"),
+        ("RLHFlow/ArmoRM-Llama3-8B-v0.1", "model=armorm, model.path=FOLDER"),
+        ("weqweasdas/RM-Mistral-7B", "model=FOLDER"),
+        ("allenai/tulu-2-dpo-13b", "model=implicit, .*model.reference=FOLDER_OF_allenai/tulu-2-13b"),
         ("Qwen/Qwen2.5-7B-Instruct", "ask it as a judge"),
     ],
 )

@@ -88,7 +88,7 @@ def test_a_run_is_told_warned_of_or_refused(monkeypatch, capsys):
         with pytest.raises(ModelError) as refused:
             choose_modes(scorer, EXAMPLES, steps, settings)
         advice.append(refused.value.do)
-    assert "--set adapter=lora" in advice
+    assert "adapter=lora" in advice
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU's allocator is another")
