@@ -240,6 +240,7 @@ def test_a_rater_who_guesses_and_one_who_reverses_are_found():
     assert accuracy[2:].min() > 0.6
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_a_bootstrap_over_items():
     num_items = 300
     _, strength, _, choices = simulated(num_items, 6, 3, ((0, 1, 2),), 6)

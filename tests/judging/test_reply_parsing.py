@@ -390,6 +390,7 @@ def read_everything(text):
     is_refusal(text)
 
 
+@pytest.mark.slow
 @each("kind", HOSTILE)
 def test_the_time_of_every_reader_grows_as_the_reply_does(kind):
     short, long = (HOSTILE[kind](number) for number in (500, 4_000))

@@ -12,6 +12,7 @@ from browser_tab import Tab
 from memory_folder import new_folder
 from postgres_server import postgres_serving, run_statement
 from steelyard.workbench.accounts import people
+from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.storage.database import Database
 from workbench_server import ServedWorkbench
 from workbench_site import Visit, close_when_idle, copy_sqlite, make_site
@@ -29,6 +30,14 @@ def quick_passwords():
         patch.setattr(people, "_hasher", quick)
         patch.setattr(people, "_NOBODY", quick.hash("nobody"))
         yield of_users
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_pages():
+    """Let pages wait for a fit until it is made: half a second, as for users, may pass or not on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FitKeeper.refresh, "__kwdefaults__", {"patience": 600.0})
+        yield
 
 
 @pytest.fixture(scope="session")

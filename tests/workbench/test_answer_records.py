@@ -37,7 +37,9 @@ def run(*words):
     return CliRunner().invoke(build_app(), [*map(str, words)])
 
 
-@pytest.mark.parametrize("kind", ["triple", "baseline", "pairwise"])
+@pytest.mark.parametrize(
+    "kind", ["pairwise", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("triple", "baseline"))]
+)
 def test_records_say_all_and_judgments_are_resolved_as_they_are(sqlite_template, tmp_path, kind):
     address = worked(sqlite_template, tmp_path, kind)
     place = ("--project", "Simulated project", "--database", address)
