@@ -25,12 +25,16 @@ for profile, choices in {"suite": {"derandomize": True}, "search": {"max_example
     )
 settings.load_profile("suite")
 _LONG_FILES = (
-    "training/test_distributed.py", "workbench/test_kills.py", "cli/verbs/test_view.py", "stages/test_llama_server.py",
-    "contracts/test_torchrun.py", "training/test_processes.py", "stages/test_batch_runs.py", "workbench/test_walks.py",
-    "workbench/test_annotate_page.py", "workbench/test_kinds_page.py", "recipes/test_labelling.py",
-    "contracts/test_gpu_twin.py",
+    "contracts/test_gpu_twin.py", "workbench/test_kills.py", "workbench/test_walks.py",
+    "workbench/test_hard_items.py", "workbench/test_annotate_windows.py", "workbench/test_annotate_page.py",
+    "workbench/test_canaries.py", "workbench/test_rest.py", "networks/test_pack_attention.py",
+    "networks/test_invariance.py", "stages/test_batch_runs.py", "stages/test_llama_server.py",
+    "cli/verbs/test_view.py", "recipes/test_labelling.py", "contracts/test_torchrun.py",
+    "training/test_distributed.py", "training/test_processes.py", "contracts/test_remedies.py",
+    "contracts/test_help.py", "contracts/test_formats.py", "contracts/test_models.py", "workbench/test_routes.py",
+    "workbench/test_simulated_kinds.py", "workbench/test_kinds_page.py",
 )  # fmt: skip
-"""Files of a quarter of a minute and more: begun last, one would keep a process busy while the others are idle."""
+"""Files that take longest in either run: begun last, one would keep a process busy while the others are idle."""
 
 
 @pytest.hookimpl(trylast=True)
