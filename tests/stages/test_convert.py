@@ -36,7 +36,7 @@ def file(path, *rows):
     return path
 
 
-def test_a_foreign_file_becomes_a_case_file_and_comes_back(tmp_path):
+def test_a_foreign_file_becomes_a_case_file_and_another_format(tmp_path):
     source = file(tmp_path / "s.jsonl", ROW, {**ROW, "instruction": "二"})
     done = convert(source, tmp_path / "c.parquet", Config(language="zh", subset="s", source="o"))
     assert (done.from_kind, done.to_kind, done.num_cases, done.noted, done.lost) == (
@@ -48,16 +48,12 @@ def test_a_foreign_file_becomes_a_case_file_and_comes_back(tmp_path):
     )
     prompts = [one.prompt for one in read_cases(tmp_path / "c.parquet")]
     assert {(prompt.language, prompt.subset, prompt.source) for prompt in prompts} == {("zh", "s", "o")}
-    back = convert(tmp_path / "c.parquet", tmp_path / "b.jsonl", Config(to_kind="llamafactory_ranked"))
-    assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text(encoding="utf-8").splitlines()] == [
-        ROW,
-        {**ROW, "instruction": "二"},
-    ]
-    assert (
-        back.lost["language"],
-        back.lost["prompt ids"],
-        back.lost["response ids"],
-    ) == (2, 2, 4)
+    back = convert(tmp_path / "c.parquet", tmp_path / "b.jsonl", Config(to_kind="llamafactory_alpaca"))
+    chosen, rejected = ROW["output"]
+    pair = {key: value for key, value in ROW.items() if key != "output"} | {"chosen": chosen, "rejected": rejected}
+    rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [{key: row[key] for key in pair} for row in rows] == [pair, {**pair, "instruction": "二"}]
+    assert (back.lost["prompt ids"], back.lost["response ids"]) == (2, 4)
 
 
 def test_a_case_file_changes_its_kind_of_file(tmp_path):
@@ -375,7 +371,7 @@ def test_a_file_has_its_record_beside_it(tmp_path):
     assert run.summary.licences == {"cc-by-4.0": 2}
     assert (run.summary.num_bytes, run.summary.num_files) == (source.stat().st_size, 1)
     back = tmp_path / "b.jsonl"
-    lost = convert(out, back, Config(to_kind="helpsteer3")).lost
+    lost = convert(out, back, Config(to_kind="cheems")).lost
     assert record(back).summary.lost == lost
     assert lost
 

@@ -98,18 +98,12 @@ def test_instruction_and_input_are_one_prompt_and_come_back(tmp_path):
 
 
 @pytest.mark.parametrize("system", ["", None, 3])
-@pytest.mark.parametrize(("kind", "worse"), [("trl", "rejected"), ("huozi", "reject")])
-def test_a_system_text_is_a_turn_of_every_pair(system, kind, worse):
-    row = {"prompt": "问", "chosen": "好", worse: "坏", "system": "短。"}
+def test_a_system_text_is_a_turn_of_every_pair(system):
+    row = {"prompt": "问", "chosen": "好", "rejected": "坏", "system": "短。"}
     (case, other), counts = read([row, {**row, "prompt": "q", "system": system}])
-    assert counts.from_kind == kind
+    assert counts.from_kind == "trl"
     assert [turn.role for turn in case.prompt.messages] == ["system", "user"]
     assert [turn.role for turn in other.prompt.messages] == ["user"]
-    assert back([case], to_kind="huozi") == [
-        {**row, "reject": "坏"}
-        if kind == "huozi"
-        else {"prompt": "问", "chosen": "好", "reject": "坏", "system": "短。"}
-    ]
     assert back([case], to_kind="trl")[0]["prompt"] == turns(("system", "短。"), ("user", "问"))
 
 
@@ -164,9 +158,6 @@ def test_votes_of_several_people_on_a_pair_are_judgments_of_one_case(tmp_path):
     ]
     assert [len(case.responses) for case in cases] == [2, 2, 2]
     assert {vote.judge for case in cases for vote in case.judgments} == {f"p{place}" for place in range(5)}
-    assert back(cases, **VOTES, judge_column="Wer") == sorted(
-        rows, key=lambda row: [row["Frage"] for row in rows[:3]].index(row["Frage"])
-    )
 
 
 def test_files_of_five_people_merge_into_cases_of_five_judges():
@@ -189,7 +180,6 @@ def test_alpaca_eval_annotations_of_one_instruction_are_one_case():
     (case,), _ = read(rows)
     assert [(response.text, response.author) for response in case.responses] == [("a", "m"), ("b", "n"), ("b", "k")]
     assert [vote.judge for vote in case.judgments] == ["1", "1", "2", "2"]
-    assert back([case], to_kind="alpaca_eval") == rows
 
 
 LABELS = [("左", "left"), ("右", "right"), ("平局", "tie"), ("A>B", "left"), ("[[B>>A]]", "right"), ("A=B", "tie"),
@@ -206,7 +196,6 @@ def test_labels_that_need_no_map(label, verdict):
     assert [vote.verdict for vote in case.judgments] == [verdict]
     meaning = {"left": "the first answer", "right": "the second answer", "tie": "a tie"}[verdict]
     assert counts.noted == {f"labels {label!r} read as {meaning}": 1}
-    assert back([case], **counts.columns) == [row]
 
 
 def test_a_map_of_labels_comes_before_every_other_meaning():
@@ -222,11 +211,10 @@ def test_a_map_of_labels_comes_before_every_other_meaning():
 
 def test_an_empty_label_is_no_verdict_and_its_answers_stay():
     rows = [{"prompt": "q", "answer_1": "x", "answer_2": "y", "label": label} for label in ("1", "", None)]
-    (case,), counts = read(rows)
+    (case,), _counts = read(rows)
     assert [(vote.verdict, vote.reason) for vote in case.judgments] == [
         ("left", None), ("none", "no label"), ("none", "no label"),
     ]  # fmt: skip
-    assert back([case], **counts.columns) == rows
 
 
 def test_votes_in_columns_of_their_own_and_a_column_for_ties():
@@ -237,7 +225,6 @@ def test_votes_in_columns_of_their_own_and_a_column_for_ties():
     columns = {"prompt_column": "p", "first_column": "x", "second_column": "y"}
     cases, _ = read(rows, **columns, label_column=["w_x", "w_y"], tie_column="w_tie")
     assert [case.judgments[0].verdict for case in cases] == ["left", "right", "tie", "none"]
-    assert back(cases, **columns, label_column=["w_x", "w_y"], tie_column="w_tie") == rows
 
 
 def test_the_name_of_a_model_is_a_label_of_its_answer():
@@ -267,8 +254,6 @@ def test_answers_without_labels_are_the_responses_of_a_case(rows):
     assert [response.text for response in case.responses] == ["x", "y"]
     assert (case.prompt.messages[-1].content, case.prompt.category) == ("q", ("c",))
     assert (case.judgments, case.ratings, case.ranking) == ((), (), None)
-    converted = sy.convert(rows)
-    assert sy.convert(converted, to_kind="columns", **converted.counts.columns).rows == rows
 
 
 def test_columns_of_answers_that_are_named_have_their_names_as_authors():
@@ -347,7 +332,7 @@ def test_judgments_have_their_time_and_batch():
     (case,), _ = read([row])
     assert case.judgments[0] == Judgment(
         left=case.responses[0].id, right=case.responses[1].id, verdict="left", judge="7", kind="human", batch="3",
-        meta={"label": "a", "time": "2026-01-01"} | {key: case.judgments[0].meta[key] for key in ("as_read",)},
+        meta={"label": "a", "time": "2026-01-01"},
     )  # fmt: skip
 
 
@@ -358,7 +343,7 @@ def test_arena_55k_has_lists_of_turns_as_json_text_and_a_column_for_each_vote():
         {"id": 2, "model_a": "m", "model_b": "n", "prompt": '["q"]', "response_a": '["x"]',
          "response_b": '["y"]', "winner_model_a": 0, "winner_model_b": 0, "winner_tie": 1},
     ]  # fmt: skip
-    (case, other), counts = read(rows)
+    (case, other), _counts = read(rows)
     assert [turn.content for turn in case.prompt.messages] == ["你好"]
     assert [[turn.content for turn in response.messages] for response in case.responses] == [
         ["好", "再见", "走"], ["嗯", "再见", ""],
@@ -366,7 +351,6 @@ def test_arena_55k_has_lists_of_turns_as_json_text_and_a_column_for_each_vote():
     assert [response.author for response in case.responses] == ["m", "n"]
     assert (case.judgments[0].verdict, other.judgments[0].verdict) == ("left", "tie")
     assert list(texts(other).values()) == ["x", "y"]
-    assert back([case, other], **counts.columns) == rows
 
 
 def test_votes_of_comparia_name_the_model_or_are_equal():
@@ -377,12 +361,11 @@ def test_votes_of_comparia_name_the_model_or_are_equal():
         for number, (chosen, equal, visitor) in enumerate(
             [("m", False, "v"), ("n", False, None), (None, True, "w"), (None, None, "v")])
     ]  # fmt: skip
-    (case,), counts = read(rows)
+    (case,), _counts = read(rows)
     assert [(vote.verdict, vote.judge) for vote in case.judgments] == [
         ("left", "v"), ("right", "unknown"), ("tie", "w"), ("none", "v"),
     ]  # fmt: skip
     assert (case.prompt.messages[0].content, list(texts(case).values())) == ("Pourquoi ?", ["a", "b"])
-    assert back([case], **counts.columns) == rows
 
 
 def test_zero_and_one_of_shp_are_its_second_and_first_answer():
@@ -397,9 +380,8 @@ def test_zero_and_one_of_shp_are_its_second_and_first_answer():
         }
         for label in (1, 0)
     ]
-    cases, counts = read(rows)
+    cases, _counts = read(rows)
     assert [case.judgments[0].verdict for case in cases] == ["left", "right"]
-    assert back(cases, **counts.columns) == rows
 
 
 def test_comparisons_of_webgpt_have_a_score_for_each_answer():
@@ -409,12 +391,11 @@ def test_comparisons_of_webgpt_have_a_score_for_each_answer():
          "tokens_1": {"prefix": []}, "score_1": 0.0 - score}
         for score in (0.5, -1.0, 0.0)
     ]  # fmt: skip
-    cases, counts = read(rows)
+    cases, _counts = read(rows)
     assert [case.prompt.messages[0].content for case in cases] == ["为什么 0.5？", "为什么 -1.0？", "为什么 0.0？"]
     assert [[[texts(case)[name] for name in tier] for tier in case.ranking] for case in cases] == [
         [["x"], ["y"]], [["y"], ["x"]], [["x", "y"]],
     ]  # fmt: skip
-    assert back(cases, **counts.columns) == rows
 
 
 @pytest.mark.parametrize(
@@ -437,7 +418,6 @@ def test_ranks_are_numbers_of_which_the_lower_is_better(rows, columns):
     (case,), _ = read(rows, **settings)
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["a"], ["b", "c"]]
     assert [rating.value for rating in case.ratings] == [-2, -1, -2]
-    assert back([case], **settings) == rows
 
 
 def test_the_call_for_labels_in_numbers_works():
@@ -452,10 +432,9 @@ def test_best_of_k_sets_of_ppe_have_a_list_of_scores():
     answers = {f"response_{number}": f"a{number}" for number in range(1, 5)}
     row = {"question_id": "q", "prompt": "p", **answers, "scores": [True, False, True, False],
            "sampled_conflict_pairs": [[0, 1]], "model_name": "m"}  # fmt: skip
-    (case,), counts = read([row])
+    (case,), _counts = read([row])
     assert [rating.value for rating in case.ratings] == [1, 0, 1, 0]
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["a1", "a3"], ["a2", "a4"]]
-    assert back([case], **counts.columns) == [row]
 
 
 PUBLISHED = {
@@ -472,10 +451,9 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_votes_are_known_by_their_columns(name):
     row, verdict = PUBLISHED[name]
-    (case,), counts = read([row])
+    (case,), _counts = read([row])
     assert (case.judgments[0].verdict, list(texts(case).values())) == (verdict, ["x", "y"])
     assert case.prompt.messages[0].content == "p"
-    assert back([case], **counts.columns) == [row]
 
 
 def test_votes_of_mt_bench_on_one_question_are_one_case_and_the_first_turn_ends_with_its_answer():
@@ -491,7 +469,6 @@ def test_votes_of_mt_bench_on_one_question_are_one_case_and_the_first_turn_ends_
         ("m", "海"), ("n", "n"), ("m", None), ("k", None),
     ]  # fmt: skip
     assert [(vote.verdict, vote.judge) for vote in case.judgments] == [("left", "e1"), ("right", "e2"), ("tie", "e1")]
-    assert back([case], to_kind="chatbot_arena") == rows
 
 
 def test_annotations_of_alpaca_farm_have_their_input_in_the_prompt():
@@ -502,7 +479,6 @@ def test_annotations_of_alpaca_farm_have_their_input_in_the_prompt():
     cases, counts = read(rows)
     assert counts.from_kind == "alpaca_eval"
     assert [case.prompt.messages[0].content for case in cases] == ["Summarise.\none", "Summarise.\ntwo", "Summarise."]
-    assert back(cases, to_kind="alpaca_eval") == rows
 
 
 def test_lists_and_numbers_in_the_cells_of_a_table_without_types(tmp_path):
@@ -514,7 +490,6 @@ def test_lists_and_numbers_in_the_cells_of_a_table_without_types(tmp_path):
     columns = {"prompt_column": "question", "response_column": "responses", "rating_column": "scores"}
     (case,) = sy.convert(file, **columns).cases
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["y"], ["x"]]
-    assert back([case], **columns) == [{"question": "q", "responses": '["x", "y"]', "scores": "[1, 2.5]"}]
     row = {"question": "q", "answer": '["x", "y"]', "model": "m"}
     (case,), _ = read([row])
     assert list(texts(case).values()) == ['["x", "y"]']
@@ -524,9 +499,8 @@ def test_a_time_in_a_text_is_a_number():
     rows = [
         {"prompt": "q", "response_a": "x", "response_b": "y", "winner": "a", "judge": "j", "timestamp": "1682351591.5"}
     ]
-    (case,), counts = read(rows)
+    (case,), _counts = read(rows)
     assert case.judgments[0].meta["time"] == 1682351591.5
-    assert back([case], **counts.columns) == rows
 
 
 def test_pairs_of_a_judge_are_judgments_for_the_better_answer():
@@ -537,5 +511,3 @@ def test_pairs_of_a_judge_are_judgments_for_the_better_answer():
     (case,), _ = read(rows, judge_column="annotator")
     winners = [(vote.judge, texts(case)[vote.left], vote.verdict) for vote in case.judgments]
     assert (winners, len(case.responses)) == ([("a", "x", "left"), ("b", "y", "left")], 2)
-    columns = {"chosen_column": "chosen", "rejected_column": "rejected", "judge_column": "annotator"}
-    assert back([case], **columns) == rows

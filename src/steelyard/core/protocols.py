@@ -77,16 +77,17 @@ class Row(NamedTuple):
 
 
 class Format(Protocol):
-    """A foreign data format. Pure: converts rows to cases and back; files are read and written elsewhere.
+    """A foreign data format. Pure: converts rows to cases, and cases to rows where it ``is_written``.
 
     ``keys`` are the row keys of the format; every other key is stored in the prompt's ``meta`` and written back.
-    ``supports`` names the parts of a case that survive a round trip; every other part is counted when it is dropped.
+    ``supports`` names the parts of a case that a row holds; every other part is counted when it is not written.
     ``has_evidence_rows`` says that a row is one judgment, rating or answer: a conversion joins the rows of one prompt.
     """
 
     keys: tuple[str, ...]
     supports: frozenset[str]
     has_evidence_rows: bool
+    is_written: bool
 
     def matches(self, row: JsonObject) -> bool:
         """Return whether the row may have this format. Of several that match, the one that uses most keys wins."""
@@ -98,6 +99,10 @@ class Format(Protocol):
         Raises RecordError with the row's place for a row of another format.
         """
         ...
+
+
+class WrittenFormat(Format, Protocol):
+    """A format that trainers and annotation tools read: cases are written as its rows."""
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Convert cases to rows. What the format cannot hold is counted by name in ``dropped``."""

@@ -1,8 +1,8 @@
-"""Join rows of one judgment, rating or answer each into one case per prompt, and split the case into its rows again.
+"""Join rows of one judgment, rating or answer each into one case per prompt.
 
 Several people's votes on one pair are judgments of one case, and equal answers of one author are one response. What a
-row holds beside its evidence (other cells, the form in which it was read, an id of its own) stays in the ``meta`` of
-that evidence: it survives a merge with other files, and the row comes back.
+row holds beside its evidence (other cells, an id of its own) stays in the ``meta`` of that evidence: it survives a
+merge with other files.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.types import Case, JsonObject, Judgment, Message, Meta, Ranking, Rating, Response
-from steelyard.curation.format_support import ANSWER_ROWS, AS_READ, ROW_ID
 
 ROW = "row"
 """The entry of an evidence's ``meta`` with the other cells of its row."""
-_FACTS = (ROW, ROW_ID, AS_READ)
+ROW_ID = "row_id"
+"""The entry of an evidence's ``meta`` with the id of its row, where that is not the prompt's."""
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
@@ -69,7 +69,7 @@ def join_evidence(rows: Sequence[Case], warnings: Counter[str]) -> Case:
             warnings["cells of repeated answers, left out"] += ROW in facts
         elif facts and not row.judgments and not in_ratings:
             known = responses[ids[0]]
-            warnings["cells of repeated answers, left out"] += bool(_taken(known.meta)[0])
+            warnings["cells of repeated answers, left out"] += bool({ROW, ROW_ID} & (known.meta or {}).keys())
             responses[ids[0]] = replace(known, meta=_united(facts, known.meta or {}))
     return Case(
         prompt=replace(rows[0].prompt, meta=shared or None),
@@ -77,34 +77,8 @@ def join_evidence(rows: Sequence[Case], warnings: Counter[str]) -> Case:
         judgments=tuple(judgments),
         ratings=tuple(ratings),
         ranking=ranking_by_mean(ratings) if are_answers else None,
-        meta=rows[0].meta if are_lists else {ANSWER_ROWS: True} if are_answers else {},
+        meta=rows[0].meta if are_lists else {},
     )
-
-
-def split_evidence(case: Case) -> Iterator[Case]:
-    """Yield the rows of a case: one for each judgment; of a case of answer rows, one for each rating or answer.
-
-    Other cases are yielded as they are. What belongs to no row (a ranking, answers in no judgment) follows the rows of
-    judgments, or is in the first row of an answer, so that the format counts it.
-    """
-    whole = replace(case, meta={key: value for key, value in case.meta.items() if key != ANSWER_ROWS})
-    if case.meta.get(ANSWER_ROWS) is True and not case.judgments:
-        yield from _answer_rows(whole)
-        return
-    if len(case.judgments) < 2 and not any(_taken(judgment.meta)[0] for judgment in case.judgments):
-        yield whole
-        return
-    by_id = {response.id: response for response in case.responses}
-    bare = replace(whole, judgments=(), ratings=(), ranking=None, pairs=None)
-    for judgment in case.judgments:
-        facts, meta = _taken(judgment.meta)
-        ends = (by_id[judgment.left], by_id[judgment.right])
-        yield replace(_row(bare, facts), responses=ends, judgments=(replace(judgment, meta=meta),))
-    judged = {name for judgment in case.judgments for name in (judgment.left, judgment.right)}
-    if case.ratings or case.ranking or case.pairs:
-        yield replace(whole, judgments=())
-    elif judged < by_id.keys():
-        yield replace(bare, responses=tuple(response for response in case.responses if response.id not in judged))
 
 
 def ranking_by_mean(ratings: Sequence[Rating]) -> Ranking | None:
@@ -125,21 +99,6 @@ def with_unique_ids(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[C
         free = ids[case.prompt.language].take(case.prompt.id)
         warnings["repeated prompt ids"] += free != case.prompt.id
         yield case if free == case.prompt.id else replace(case, prompt=replace(case.prompt, id=free))
-
-
-def _answer_rows(case: Case) -> Iterator[Case]:
-    tiers, implied = (
-        [set(tier) for tier in ranking or ()] for ranking in (case.ranking, ranking_by_mean(case.ratings))
-    )
-    ranking = None if tiers == implied else case.ranking
-    for response in case.responses:
-        facts, meta = _taken(response.meta)
-        for rating in [rating for rating in case.ratings if rating.response == response.id] or [None]:
-            rating_facts, rating_meta = _taken(None if rating is None else rating.meta)
-            ratings = () if rating is None else (replace(rating, meta=rating_meta),)
-            row = replace(_row(case, rating_facts or facts), responses=(replace(response, meta=meta),), ratings=ratings)
-            yield replace(row, ranking=ranking)
-            ranking = None
 
 
 def _joined_responses(rows: Sequence[Case]) -> tuple[list[dict[str, str]], dict[str, Response]]:
@@ -169,24 +128,7 @@ def _facts(row: Case, prompt_id: str, shared: Meta) -> Meta:
     """Return what a row holds beside its evidence and its prompt."""
     cells = {key: value for key, value in (row.prompt.meta or {}).items() if key not in shared}
     own_id = {} if row.prompt.id == prompt_id else {ROW_ID: row.prompt.id}
-    form = {AS_READ: row.meta[AS_READ]} if AS_READ in row.meta else {}
-    return ({ROW: cells} if cells else {}) | own_id | form
-
-
-def _taken(meta: Meta | None) -> tuple[Meta, Meta | None]:
-    """Return the facts of a row in an evidence's meta, and the other entries."""
-    fields = meta or {}
-    facts = {key: fields[key] for key in _FACTS if key in fields}
-    return facts, {key: value for key, value in fields.items() if key not in facts} or None
-
-
-def _row(case: Case, facts: Meta) -> Case:
-    """Return the case with the facts of a row in their places."""
-    cells = facts.get(ROW)
-    meta = {**(case.prompt.meta or {}), **(cells if isinstance(cells, dict) else {})}
-    prompt = replace(case.prompt, id=facts.get(ROW_ID, case.prompt.id), meta=meta or None)
-    form = {AS_READ: facts[AS_READ]} if AS_READ in facts else {}
-    return replace(case, prompt=prompt, meta={**case.meta, **form})
+    return ({ROW: cells} if cells else {}) | own_id
 
 
 def _united(first: Meta | None, second: Meta) -> Meta | None:

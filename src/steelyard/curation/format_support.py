@@ -7,9 +7,7 @@ from steelyard.core.types import UNKNOWN_JUDGE, Case, Judgment, Rating
 from steelyard.ranking.pairs import num_beyond_listed, pairs_of
 
 AS_READ = "as_read"
-ROW_ID, ANSWER_ROWS = "row_id", "answer_rows"
-"""Entries of a ``meta`` that say how a case was read: its form, the id of a row, and that a row is one answer."""
-_FORM = {AS_READ, ROW_ID, ANSWER_ROWS}
+"""The entry of a case's ``meta`` that says in which form its row was read."""
 
 PARTS: Mapping[str, str | None] = {
     "system turns": None,
@@ -103,7 +101,7 @@ def _present(case: Case) -> Mapping[str, int]:
         "response ids": len(case.responses),
         "authors": sum(response.author is not None for response in case.responses),
         "answers of several turns": sum(len(response.messages or ()) > 1 for response in case.responses),
-        "response meta": sum(bool((response.meta or {}).keys() - _FORM) for response in case.responses),
+        "response meta": sum(bool((response.meta or {}).keys() - {AS_READ}) for response in case.responses),
         "rankings": bool(case.ranking),
         "ties": sum(len(tier) * (len(tier) - 1) // 2 for tier in case.ranking or ()),
         "more than two responses": len(case.responses) > 2,
@@ -116,7 +114,7 @@ def _present(case: Case) -> Mapping[str, int]:
         "ratings": len(case.ratings),
         "raters": sum((rating.rater, rating.kind) != (UNKNOWN_JUDGE, "human") for rating in case.ratings),
         "rating details": sum(map(_has_details, case.ratings)),
-        "case meta": bool(case.meta.keys() - _FORM),
+        "case meta": bool(case.meta.keys() - {AS_READ}),
     }
 
 

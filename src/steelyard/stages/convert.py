@@ -18,12 +18,12 @@ import msgspec
 from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, FileError, KindError, OutputError, RecordError, UserError
-from steelyard.core.plugins import build, kinds
-from steelyard.core.protocols import Format
+from steelyard.core.plugins import build
+from steelyard.core.protocols import Format, WrittenFormat
 from steelyard.core.remedies import KIND, Advice, Remedy
 from steelyard.core.types import Case, Counts, Input, JsonObject, Run
 from steelyard.curation.conversion import ConversionSummary, ConversionTally, count_blanks, count_pictures
-from steelyard.curation.evidence_rows import evidence_key, join_evidence, split_evidence, with_unique_ids
+from steelyard.curation.evidence_rows import evidence_key, join_evidence, with_unique_ids
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
 from steelyard.curation.uniform_columns import UniformColumns, with_uniform_columns
@@ -42,6 +42,11 @@ from steelyard.io.tables import is_parquet
 from steelyard.io.tempfiles import LineStore, open_line_store
 
 OWN_KIND = "cases"
+# Those that `Format.is_written`, without loading all others.
+_WRITTEN = (
+    "argilla, cases, cheems, columns, label_studio, llamafactory_alpaca, llamafactory_sharegpt, ms_swift, nemo_rl,"
+    " openrlhf, potato, rewardbench, trl, trl_unpaired"
+)
 _decoder = msgspec.json.Decoder(Case)
 
 
@@ -53,7 +58,7 @@ class Config(BaseConfig, frozen=True):
 
     from_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "formats"})] | None = None
     """The format of IN. Default: by its content."""
-    to_kind: Annotated[str, msgspec.Meta(extra={"kinds_of": "formats"})] | None = None
+    to_kind: Annotated[str, msgspec.Meta(extra={"values": _WRITTEN})] | None = None
     """The format to write. Default: a case file."""
     language: str | None = None
     """The language of prompts without one, such as zh."""
@@ -242,15 +247,16 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
     form = TextForm(config.quotes, config.encoding)
     from_kind = config.from_kind or recognise(*files, settings=read_settings, form=form)
     to_kind = _target(from_kind, files, out, config, form)
-    if to_kind == OWN_KIND and out.suffix not in CASE_SUFFIXES:
-        raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
-    warnings: Counter[str] = Counter()
-    dropped: Counter[str] = Counter()
-    taken: Counter[str] = Counter()
     is_read_in = to_kind == OWN_KIND
+    writer: WrittenFormat = build("formats", to_kind, {} if is_read_in else config.settings)
+    if not writer.is_written:
+        what = "a table of labels or ratings" if to_kind == TABLE_KIND else f"the format {to_kind!r}"
+        raise KindError(f"{what} is only read", where="to_kind", allowed=_WRITTEN, do=Advice("name one of these: ", Remedy("to_kind", "trl")))
+    if is_read_in and out.suffix not in CASE_SUFFIXES:
+        raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
+    warnings, dropped, taken = Counter[str](), Counter[str](), Counter[str]()
     columns = table_columns(files, read_settings, form) if from_kind == TABLE_KIND else {}
     reader: Format = build("formats", from_kind, read_settings | columns)
-    writer: Format = build("formats", to_kind, {} if is_read_in else config.settings)
     with _line_store(out, config, reader, from_kind, is_read_in=is_read_in) as store:
         is_own = from_kind == OWN_KIND
         read = _read(files, form, reader=reader, is_own=is_own, warnings=warnings, tally=tally)
@@ -259,13 +265,12 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
             read = _joined(track(read, f"reading {name}"), store, reader, warnings)
         elif reader.has_evidence_rows:
             read = with_unique_ids(read, warnings)
-        cases = _counted(_with_defaults(_with_evidence(read, config, warnings), config), taken, "cases")
-        shown = track(tally.cases(cases), f"converting {name}")
+        read = _counted(_with_defaults(_with_evidence(read, config, warnings), config), taken, "cases")
+        shown = track(tally.cases(read), f"converting {name}")
         if is_read_in:
             num_written = write_cases(out, shown)
         else:
             rows = chain.from_iterable(map(split_rows, shown)) if has_pair_rows(writer.supports) else shown
-            rows = chain.from_iterable(map(split_evidence, rows)) if writer.has_evidence_rows else rows
             num_written = _write_foreign(out, writer.write(rows, dropped))
     counts = (taken["rows"], taken["cases"], num_written)
     return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns)
@@ -356,7 +361,7 @@ def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, fo
         raise KindError(
             "no format to write is named for a case file",
             where=str(out),
-            allowed=", ".join(kinds("formats")),
+            allowed=_WRITTEN,
             do=Advice("say ", Remedy("to_kind", KIND)),
         )
     return OWN_KIND

@@ -135,7 +135,7 @@ def test_what_the_formats_say_is_not_counted_as_lost():
     assert [said.judge for said in without_people(one).judgments] == ["unknown", "gpt"]
 
 
-@pytest.mark.parametrize("kind", ["argilla", "label_studio", "potato", "prodigy"])
+@pytest.mark.parametrize("kind", ["argilla", "label_studio", "potato"])
 def test_annotations_that_no_longer_fit_the_case_are_written_anew(kind):
     (path,) = GOLDEN.glob(f"{kind}.*")
     cases, _ = read(kind, *(row.value for row in read_rows(path)))

@@ -108,7 +108,6 @@ def test_a_label_says_which_of_two_answers_is_better(label, verdict):
     (judgment,) = case.judgments
     assert (texts(case)[judgment.left], texts(case)[judgment.right], judgment.verdict) == ("好", "坏", verdict)
     assert (judgment.judge, judgment.kind, case.ranking) == ("unknown", "human", None)
-    assert written([case], settings)[0] == [row]
 
 
 def test_the_name_of_a_column_is_the_label_of_its_answer():
@@ -141,7 +140,6 @@ def test_labels_of_one_prompt_are_one_case_wherever_their_rows_are(tmp_path):
     assert list(texts(case).values()) == ["x", "y", "z", "z"]
     assert [judgment.verdict for judgment in case.judgments] == ["left", "tie", "left"]
     assert (case.prompt.id, other.prompt.id) == ("r1", "r2")
-    assert back(tmp_path, settings)[1] == [rows[0], rows[2], rows[3], rows[1]]
 
 
 def test_an_answer_has_the_rank_of_its_ratings_and_higher_is_better(tmp_path):
@@ -162,9 +160,6 @@ def test_an_answer_has_the_rank_of_its_ratings_and_higher_is_better(tmp_path):
     assert {(rating.dimension, rating.rater, rating.kind) for rating in case.ratings} == {("score", "unknown", "human")}
     assert (single.ranking, [rating.value for rating in single.ratings]) == (None, [2.5])
     assert (done.num_rows, done.num_cases, done.noted) == (5, 2, {})
-    done, again = back(tmp_path, SCORES)
-    assert again == [rows[place] for place in (0, 2, 3, 4, 1)]
-    assert "rankings" not in done.lost
 
 
 def test_several_ratings_of_an_answer_count_by_their_mean(tmp_path):
@@ -176,9 +171,6 @@ def test_several_ratings_of_an_answer_count_by_their_mean(tmp_path):
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["x"], ["y"]]  # 2.5 over 2
     assert done.noted["rows of an answer beyond its first"] == 2
     assert {(rating.rater, rating.value) for rating in case.ratings} == {("Li", 1), ("Li", 2), ("Wu", 4), ("Wu", 2)}
-    done, again = back(tmp_path, SCORES | {"judge_column": "rater"})
-    assert again == [rows[0], rows[2], rows[1], rows[3]]
-    assert not {"rating details", "raters"} & done.lost.keys()
 
 
 @pytest.mark.parametrize("score", ["good", "nan", "inf", True, [1]])
@@ -187,7 +179,7 @@ def test_a_rating_that_is_not_a_number_is_refused_with_its_line(score):
         read([{"prompt": "q", "text": "x", "score": score}], SCORES)
 
 
-def test_turns_in_cells_come_back(tmp_path):
+def test_cells_can_hold_turns(tmp_path):
     rows = [
         {
             "prompt": [{"role": "system", "content": "短。"}, {"role": "user", "content": "问"}],
@@ -199,7 +191,6 @@ def test_turns_in_cells_come_back(tmp_path):
     ]  # fmt: skip
     _, (case,) = converted(tmp_path, rows, SCORES)
     assert [turn.role for turn in case.prompt.messages] == ["system", "user"]
-    assert back(tmp_path, SCORES)[1] == rows
 
 
 def test_a_column_that_the_file_lacks_is_named_with_the_nearest():
@@ -258,7 +249,7 @@ def test_one_id_for_two_prompts_of_labels_is_refused():
         [{"role": "user", "content": "before"}, {"role": "assistant", "content": "so"}],
     ],
 )
-def test_earlier_turns_stand_before_the_prompt_and_come_back(history):
+def test_earlier_turns_stand_before_the_prompt(history):
     settings = PAIRS | {"history_column": "history", "system_column": "system"}
     rows = [
         {"system": "s", "history": history, "question": "q", "good": "a", "bad": "b"},

@@ -1,11 +1,7 @@
 from collections import Counter
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from steelyard.core.types import Message
-from steelyard.plugins.formats._turns import EXTRA_ID, HUMAN, conversation_of, text_of, turns_in
+from steelyard.plugins.formats._turns import EXTRA_ID, HUMAN, conversation_of, turns_in
 
 
 def user(content):
@@ -18,38 +14,13 @@ def assistant(content):
 
 def test_anthropics_marks():
     text = "Be brief.\n\nHuman: a\n\nAssistant:b\n\nHuman: "
-    found = turns_in(text, HUMAN)
-    assert found.turns == (Message(role="system", content="Be brief."), user("a"), assistant("b"), user(""))
-    assert found.bare == [2]
-    assert text_of(found.turns, HUMAN, found.bare) == text
+    assert turns_in(text, HUMAN) == (Message(role="system", content="Be brief."), user("a"), assistant("b"), user(""))
 
 
 def test_helpsteers_marks():
     text = "שלום\n<extra_id_1>Assistant\n你好\n<extra_id_1>User\nx\n"
-    assert turns_in(text, EXTRA_ID).turns == (user("שלום"), assistant("你好"), user("x\n"))
-    assert turns_in("", EXTRA_ID).turns == (user(""),)
-    assert text_of(turns_in(text, EXTRA_ID).turns, EXTRA_ID) == text
-
-
-@pytest.mark.parametrize(
-    ("turns", "marks"),
-    [
-        ([user("x\n\nHuman: y")], HUMAN),
-        ([Message(role="tool", content="x")], HUMAN),
-        ([user("x"), Message(role="system", content="y")], HUMAN),
-        ([assistant("x")], EXTRA_ID),
-        ([user("x\n<extra_id_1>User\ny")], EXTRA_ID),
-    ],
-)
-def test_what_would_be_read_otherwise_is_no_transcript(turns, marks):
-    assert text_of(turns, marks) is None
-
-
-@given(st.text(alphabet="aHuman:Assistant \n<extra_id_1>User", max_size=60), st.sampled_from([HUMAN, EXTRA_ID]))
-def test_any_text_comes_back_to_the_letter(text, marks):
-    found = turns_in(text, marks)
-    written = text_of(found.turns, marks, found.bare)
-    assert written == text
+    assert turns_in(text, EXTRA_ID) == (user("שלום"), assistant("你好"), user("x\n"))
+    assert turns_in("", EXTRA_ID) == (user(""),)
 
 
 def messages(*pairs):

@@ -7,7 +7,6 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.plugins.formats._rows import in_form
 from steelyard.plugins.formats.conversation_pairs import instruction_row, instruction_turns
-from strategies import case
 
 
 def again(row):
@@ -73,12 +72,6 @@ def test_the_place_in_the_output_is_the_tier_and_repeats_are_counted():
     assert one.responses[2].id == f"{one.responses[0].id}~2"
     assert warnings == {"repeated responses": 1}
     assert one.prompt.messages[-1].content == "i\nx"
-
-
-def test_ties_and_unranked_responses_are_counted():
-    rows, dropped = write("llamafactory_ranked", case(ranking=(("b", "c"), ("a",))))
-    assert rows[0]["output"] == ["answer b", "answer c", "answer a"]
-    assert (dropped["ties"], dropped["unranked responses"]) == (1, 2)
 
 
 @pytest.mark.parametrize("output", ["text", None, [1]])

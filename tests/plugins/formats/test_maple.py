@@ -1,9 +1,7 @@
 import pytest
 
-from format_rows import read, write
+from format_rows import read
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Rating
-from strategies import case
 
 
 def row(translation, a, b, source="你好", **fields):
@@ -26,30 +24,13 @@ def test_consecutive_rows_of_one_source_are_a_case_with_two_raters():
     assert not warnings
 
 
-def test_a_mean_that_is_rounded_comes_back_and_one_that_is_not_said_stays_unsaid():
-    rows = [row("x", 5.5, 4, score=4.8), {k: v for k, v in row("y", 2, 3).items() if k != "score"}]
-    assert write("maple", *read("maple", *rows)[0])[0] == rows
-
-
 def test_scores_outside_the_scale_are_counted():
     _, warnings = read("maple", row("x", 7, 0.5))
     assert warnings == {"ratings outside their scale (score)": 2}
 
 
-@pytest.mark.parametrize("change", [{"score_annotator_b": "5"}, {"translation": None}, {"source": 3}, {"score": []}])
+@pytest.mark.parametrize("change", [{"score_annotator_b": "5"}, {"translation": None}, {"source": 3}])
 def test_a_broken_row_is_named(change):
     (key,) = change
     with pytest.raises(RecordError, match=rf"^f\.jsonl:2.*({key}|no number)"):
         read("maple", row("x", 1, 2), {**row("y", 1, 2), **change})
-
-
-def test_only_cases_with_the_two_raters_are_written():
-    other = Rating(response="a", rater="ann", kind="human", dimension="score", value=3, range=(1, 6))
-    assert write("maple", case(ratings=(other,))) == ([], {"cases of another shape": 1})
-    own = Rating(response="a", rater="annotator_a", kind="human", dimension="score", value=3, range=(1, 6))
-    rows, dropped = write("maple", case(responses="ab", ratings=(own, other)))
-    assert rows == [
-        {"score_annotator_a": 3, "source": "What is it?", "translation": "answer a"},
-        {"source": "What is it?", "translation": "answer b"},
-    ]
-    assert dropped["ratings"] == 1

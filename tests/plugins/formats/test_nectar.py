@@ -1,8 +1,7 @@
 import pytest
 
-from format_rows import read, write
+from format_rows import read
 from steelyard.core.errors import RecordError
-from strategies import case
 
 
 def answer(text, rank, **fields):
@@ -29,14 +28,6 @@ def test_the_open_turn_of_the_assistant_is_no_turn():
     ]  # fmt: skip
 
 
-def test_ranks_with_gaps_come_back_while_they_say_the_order():
-    given = row(answer("x", 7), answer("y", 3.0))
-    (one,), _ = read("nectar", given)
-    assert write("nectar", one)[0][0]["answers"] == given["answers"]
-    turned = type(one)(prompt=one.prompt, responses=one.responses, ranking=one.ranking[::-1], meta=one.meta)
-    assert [item["rank"] for item in write("nectar", turned)[0][0]["answers"]] == [1, 2]
-
-
 def test_an_answer_without_a_rank_is_not_ranked():
     (one,), _ = read("nectar", row(answer("x", None), answer("y", 1)))
     assert one.ranking == ((one.responses[1].id,),)
@@ -53,14 +44,3 @@ def test_an_answer_without_a_rank_is_not_ranked():
 def test_a_broken_answer_is_named(item, found):
     with pytest.raises(RecordError, match=rf"^f\.jsonl:1 at answers\[1\]: {found}"):
         read("nectar", row(answer("y", 1), item))
-
-
-def test_numbers_are_those_of_the_case():
-    (written,), _ = write("nectar", case(responses="ab", ranking=(("a",), ("b",))))
-    assert (written["turns"], written["num_responses"], written["source"]) == (1, 2, [])
-    assert written["prompt"] == "\n\nHuman: What is it?\n\nAssistant: "
-
-
-def test_a_question_that_would_be_read_as_two_is_not_written():
-    rows, dropped = write("nectar", case(text="x\n\nHuman: y", responses="ab"))
-    assert (rows, dropped) == ([], {"cases of another shape": 1})

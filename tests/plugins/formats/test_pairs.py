@@ -14,12 +14,11 @@ from steelyard.plugins.formats._pairs import (
     cut_turns,
     implicit_turns,
     pair_rows,
-    plain_texts,
     shared_turns,
     whole_turns,
 )
 from steelyard.plugins.formats._rows import without_keys
-from steelyard.plugins.formats._turns import answer_or_none, answer_text
+from steelyard.plugins.formats._turns import answer_text
 from strategies import case
 
 turns = st.lists(st.sampled_from("abc"), max_size=4).map(
@@ -76,37 +75,6 @@ def test_the_names_of_the_sides_stand_in_the_error():
         shared_turns(row([{"role": "user", "content": "q"}], 3, names=("good", "bad")), ("good", "bad"))
 
 
-TURN = Message(role="assistant", content="x")
-
-
-def test_one_question_and_answers_of_one_turn_are_plain():
-    dropped = Counter()
-    assert plain_texts(case(responses="ab", text="q"), dropped) == ("q", {"a": "answer a", "b": "answer b"})
-    assert answer_or_none(Response(id="a", messages=(TURN,))) == "x"
-    assert not +dropped
-
-
-@pytest.mark.parametrize(
-    "messages",
-    [
-        (Message(role="system", content="s"), Message(role="user", content="q")),
-        (Message(role="user", content="q"), TURN, Message(role="user", content="r")),
-        (TURN,),
-        (),
-    ],
-)
-def test_a_conversation_is_not(messages):
-    one, dropped = case(), Counter()
-    changed = type(one)(prompt=type(one.prompt)(id="p", messages=messages), responses=one.responses)
-    assert plain_texts(changed, dropped) is None
-    assert dropped == {"cases of another shape": 1}
-
-
-def test_answers_of_several_turns_are_not():
-    assert answer_or_none(Response(id="a", messages=(TURN, TURN))) is None
-    assert answer_or_none(Response(id="a", messages=(Message(role="user", content="x"),))) is None
-
-
 def test_a_meta_without_keys_may_be_none():
     assert without_keys({"a": 1, "b": 2}, ["a"]) == {"b": 2}
     assert without_keys({"a": 1}, ["a"]) is None
@@ -158,10 +126,9 @@ EARLIER = [("user", "一"), ("assistant", "二"), ("user", "q")]
         [{"from": "human", "value": "一"}, {"from": "gpt", "value": "二"}],
     ],
 )
-@pytest.mark.parametrize("kind", ["trl", "kyara"])
-def test_earlier_turns_beside_a_prompt_are_read(kind, history):
+def test_earlier_turns_beside_a_prompt_are_read(history):
     row = {"history": history, "prompt": "q", "chosen": "a", "rejected": "b"}
-    (one,), warnings = read(kind, row)
+    (one,), warnings = read("trl", row)
     assert ([(turn.role, turn.content) for turn in one.prompt.messages], one.prompt.meta) == (EARLIER, None)
     assert not warnings
     (one,), _ = read("trl", row | {"system": "s"})

@@ -159,9 +159,6 @@ def test_meta_under_system_is_not_written_as_a_turn():
     row = {"prompt": "q", "chosen": ["good"], "rejected": ["bad"], "subset": "Math", "id": "7", "system": "x"}
     (one,), _ = read("rewardbench2", row | {"num_correct": 1, "num_rejected": 1, "models": ["m", "n"]})
     assert one.prompt.meta["system"] == "x"
-    (written,), dropped = write("huozi", one)
-    assert "system" not in written
-    assert dropped["prompt meta under keys of the format"] == 1
 
 
 def test_a_pair_without_a_prompt_is_counted_and_not_written():
@@ -312,7 +309,6 @@ def test_transcripts_that_part_early_keep_all_their_turns():
     assert said(one.prompt.messages) == [("user", "a")]
     assert said(one.responses[0].messages) == [("assistant", "b"), ("user", "c"), ("assistant", "d")]
     assert one.responses[1].text == "x"
-    assert write("hh_rlhf", one)[0] == [{"chosen": chosen, "rejected": rejected}]
 
 
 def test_a_transcript_that_ends_with_the_person_is_kept_and_counted():
@@ -320,7 +316,6 @@ def test_a_transcript_that_ends_with_the_person_is_kept_and_counted():
     (one,), warnings = read("hh_rlhf", row)
     assert warnings == {"transcripts that end with a person's turn": 1}
     assert said(one.responses[0].messages) == [("assistant", "b"), ("user", "c")]
-    assert write("hh_rlhf", one)[0] == [row]
 
 
 def test_transcripts_that_share_no_turn_are_kept_whole_and_counted():
@@ -328,30 +323,12 @@ def test_transcripts_that_share_no_turn_are_kept_whole_and_counted():
     (one,), warnings = read("hh_rlhf", row)
     assert warnings == {"transcripts that share no turn": 1}
     assert one.prompt.messages == ()
-    assert write("hh_rlhf", one)[0] == [row]
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        f"{HUMAN} q{ASSISTANT}",
-        f"{HUMAN} q{ASSISTANT} ",
-        f"{HUMAN}q{ASSISTANT}  two spaces ",
-        f"{HUMAN} q\n\nHumans: no mark{ASSISTANT} y\n",
-        f"{HUMAN} q{HUMAN} r{ASSISTANT} s{ASSISTANT} t",
-        f"Be kind.{HUMAN} q{ASSISTANT} y",
-    ],
-)
-def test_every_space_comes_back(chosen):
-    row = {"chosen": chosen, "rejected": f"{HUMAN} q{ASSISTANT} no"}
-    assert write("hh_rlhf", *read("hh_rlhf", row)[0])[0] == [row]
-
-
-def test_text_before_the_first_mark_is_a_system_turn_both_ways():
+def test_text_before_the_first_mark_is_a_system_turn():
     row = {key: f"Be kind.{HUMAN} q{ASSISTANT} {key}" for key in ("chosen", "rejected")}
     (one,), _ = read("hh_rlhf", row)
     assert said(one.prompt.messages) == [("system", "Be kind."), ("user", "q")]
-    assert write("hh_rlhf", one)[0] == [row]
 
 
 @pytest.mark.parametrize("value", ["no mark", "", 3, None, [3], []])
@@ -359,21 +336,6 @@ def test_what_is_no_transcript_is_refused_with_its_line(value):
     good = {"chosen": f"{HUMAN} q{ASSISTANT} a", "rejected": f"{HUMAN} q{ASSISTANT} b"}
     with pytest.raises(RecordError, match=r"^f\.jsonl:2.*rejected"):
         read("hh_rlhf", good, {**good, "rejected": value})
-
-
-@pytest.mark.parametrize(
-    "turns",
-    [
-        (Message(role="user", content=f"quotes{HUMAN} a mark"),),
-        (Message(role="user", content="q"), Message(role="tool", content="t")),
-        (Message(role="user", content="q"), Message(role="system", content="late")),
-    ],
-)
-def test_turns_that_a_transcript_cannot_hold_are_counted_and_not_written(turns):
-    one = case(responses="abc", ranking=(("a",), ("b",), ("c",)))
-    rows, dropped = write("hh_rlhf", msgspec.structs.replace(one, prompt=Prompt(id="p", messages=turns)))
-    assert rows == []
-    assert dropped["cases of another shape"] == 1
 
 
 def test_bare_transcripts_are_recognised_and_left_by_trl():
@@ -384,116 +346,3 @@ def test_bare_transcripts_are_recognised_and_left_by_trl():
         assert not build("formats", "hh_rlhf").matches(row | other)
         assert build("formats", "trl").matches(row | other)
     assert not build("formats", "hh_rlhf").matches({"chosen": "q", "rejected": "r"})
-
-
-ROW = {"prompt": "問", "chosen": "好", "reject": "不好"}
-
-
-def test_the_chosen_text_is_the_better_one():
-    (one,), warnings = read("huozi", ROW)
-    better, worse = one.responses
-    assert (better.text, worse.text, one.ranking) == ("好", "不好", ((better.id,), (worse.id,)))
-    assert [(turn.role, turn.content) for turn in one.prompt.messages] == [("user", "問")]
-    assert not warnings
-
-
-def test_equal_rows_and_equal_answers_are_counted():
-    _, warnings = read("huozi", ROW, ROW)
-    assert warnings == {"repeated rows": 1}
-    (one,), warnings = read("huozi", {**ROW, "reject": "好"})
-    assert warnings == {"repeated responses": 1}
-    assert len({response.id for response in one.responses}) == 2
-
-
-@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好", 3]}, {"reject": 3}])
-def test_a_field_of_another_type_is_named_with_its_line(change):
-    (key,) = change
-    with pytest.raises(RecordError, match=rf"^f\.jsonl:2: the row .*{key}"):
-        read("huozi", ROW, {**ROW, **change})
-
-
-def test_a_row_a_pair_and_ties_are_counted():
-    rows, dropped = write("huozi", case(responses="abc", ranking=(("a",), ("b", "c"))))
-    assert [(row["chosen"], row["reject"]) for row in rows] == [("answer a", "answer b"), ("answer a", "answer c")]
-    assert (dropped["ties"], dropped["more than two responses"]) == (1, 1)
-
-
-def test_rmbs_rows_of_objects_are_not_taken_for_it():
-    assert build("formats", "huozi").matches(ROW)
-    assert not build("formats", "huozi").matches(ROW | {"reject": {"answer": "x"}})
-    assert not build("formats", "huozi").matches({"prompt": "p", "chosen": "c", "rejected": "r"})
-
-
-KYARA_ROW = {"prompt": "問", "chosen": "好", "rejected": "不好"}
-
-
-def test_kyara_the_chosen_text_is_the_better_one():
-    (one,), warnings = read("kyara", KYARA_ROW)
-    better, worse = one.responses
-    assert (better.text, worse.text, one.ranking) == ("好", "不好", ((better.id,), (worse.id,)))
-    assert [(turn.role, turn.content) for turn in one.prompt.messages] == [("user", "問")]
-    assert not warnings
-
-
-def test_kyara_equal_rows_and_equal_answers_are_counted():
-    _, warnings = read("kyara", KYARA_ROW, KYARA_ROW)
-    assert warnings == {"repeated rows": 1}
-    (one,), warnings = read("kyara", {**KYARA_ROW, "rejected": "好"})
-    assert warnings == {"repeated responses": 1}
-    assert len({response.id for response in one.responses}) == 2
-
-
-@pytest.mark.parametrize("change", [{"prompt": None}, {"chosen": ["好", 3]}, {"rejected": 3}])
-def test_kyara_a_field_of_another_type_is_named_with_its_line(change):
-    (key,) = change
-    with pytest.raises(RecordError, match=rf"^f\.jsonl:2: the row .*{key}"):
-        read("kyara", KYARA_ROW, {**KYARA_ROW, **change})
-
-
-def test_kyara_a_row_a_pair_and_ties_are_counted():
-    rows, dropped = write("kyara", case(responses="abc", ranking=(("a",), ("b", "c"))))
-    assert [(row["chosen"], row["rejected"]) for row in rows] == [("answer a", "answer b"), ("answer a", "answer c")]
-    assert (dropped["ties"], dropped["more than two responses"]) == (1, 1)
-
-
-def test_rows_like_trls_are_not_recognised():
-    assert not build("formats", "kyara").matches(KYARA_ROW)
-
-
-ZHIHU_3K_ROW = {"prompt": "问", "chosen": "好", "rejected": "坏", "upvotes_chosen": 9, "upvotes_rejected": 2}
-
-
-def test_upvotes_are_ratings_without_a_range():
-    (one,), warnings = read("zhihu_3k", ZHIHU_3K_ROW)
-    better, worse = one.responses
-    assert one.ratings == tuple(
-        Rating(response=name, rater="zhihu", kind="human", dimension="upvotes", value=value)
-        for name, value in ((better.id, 9), (worse.id, 2))
-    )
-    assert one.judgments == ()
-    assert not warnings
-
-
-def test_numbers_of_a_table_are_texts_and_stay_so():
-    row = {**ZHIHU_3K_ROW, "upvotes_chosen": "9.0", "upvotes_rejected": ""}
-    (one,), _ = read("zhihu_3k", row)
-    assert [rating.value for rating in one.ratings] == [9]
-    assert write("zhihu_3k", one)[0] == [row]
-
-
-def test_votes_against_the_order_are_counted():
-    _, warnings = read("zhihu_3k", {**ZHIHU_3K_ROW, "upvotes_rejected": 9})
-    assert warnings == {"pairs whose scores contradict their order": 1}
-
-
-@pytest.mark.parametrize("value", ["many", "nan", True, [1]])
-def test_upvotes_that_are_no_number_are_named(value):
-    with pytest.raises(RecordError, match=r"^f\.jsonl:1 at upvotes_rejected: a value that is not a number"):
-        read("zhihu_3k", {**ZHIHU_3K_ROW, "upvotes_rejected": value})
-
-
-def test_other_raters_and_ratings_are_counted():
-    rated = Rating(response="a", rater="zhihu", kind="human", dimension="upvotes", value=5)
-    other = Rating(response="a", rater="x", kind="llm", dimension="quality", value=5)
-    (row,), dropped = write("zhihu_3k", case(responses="ab", ranking=(("a",), ("b",)), ratings=(rated, other)))
-    assert (row["upvotes_chosen"], row["upvotes_rejected"], dropped["ratings"]) == (5, None, 1)

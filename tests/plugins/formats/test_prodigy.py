@@ -1,9 +1,7 @@
 import pytest
-from msgspec.structs import replace
 
-from format_rows import read, write
+from format_rows import read
 from steelyard.core.errors import RecordError
-from strategies import case, judgment
 
 OPTIONS = [{"id": number, "text": f"t{number}"} for number in (1, 2, 3)]
 TASK = {"text": "q", "options": OPTIONS, "_input_hash": 9}
@@ -27,7 +25,6 @@ def test_what_is_accepted_is_better_than_the_rest(accept, expected):
     assert {(said.left, said.verdict, said.right) for said in one.judgments} == expected
     assert {said.judge for said in one.judgments} <= {"ann"}
     assert warnings == ({} if accept else {"tasks without a choice": 1})
-    assert write("prodigy", one)[0] == [answered(accept)]
 
 
 @pytest.mark.parametrize("answer", ["reject", "ignore"])
@@ -41,26 +38,6 @@ def test_rows_of_one_task_are_one_case():
     rows = [answered([1], _timestamp=1), answered([2], _session_id="bo", _timestamp=2), answered([3], view=1)]
     cases, _ = read("prodigy", *rows)
     assert [sorted({said.judge for said in one.judgments}) for one in cases] == [["ann", "bo"], ["ann"]]
-    assert write("prodigy", *cases)[0] == rows
-
-
-def test_other_evidence_is_written_anew():
-    (one,), _ = read("prodigy", answered([1]))
-    rows, dropped = write("prodigy", replace(one, judgments=one.judgments[:1]))
-    assert rows == [{**answered([1]), "options": OPTIONS[:2]}]
-    assert (dropped["annotations written anew"], dropped["responses in no judgment"]) == (1, 1)
-
-
-def test_a_case_from_elsewhere_is_an_answer_where_one_says_it_all():
-    rows, dropped = write("prodigy", case(responses="abc", judgments=["b>a", "b>c", judgment("a=b", judge="bo")]))
-    assert [(row["accept"], len(row["options"]), row["_session_id"]) for row in rows] == [
-        (["b"], 3, "j"),
-        (["a", "b"], 2, "bo"),
-    ]
-    assert "judges" not in dropped
-    rows, _ = write("prodigy", case(responses="ab"))
-    assert "answer" not in rows[0]
-    assert read("prodigy", *rows)[0][0].judgments == ()
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,6 @@ def test_a_row_without_a_question_or_with_a_broken_field_has_its_line(kind, row)
         read(kind, row)
 
 
-def test_a_prompt_that_ends_in_an_answer_is_not_written_as_a_conversation():
-    turns = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
-    case, dropped = read("prompts", {"prompt": turns}), Counter()
-    assert list(build("formats", "conversations").write([case], dropped)) == []
-    assert dropped["cases of another shape"] == 1
-
-
 def test_a_text_file_has_a_prompt_in_each_line(tmp_path):
     path = tmp_path / "questions.txt"
     path.write_bytes('\ufeff问题一\r\n\n  {"braces"}? \n最后'.encode())
@@ -173,8 +166,6 @@ def test_a_table_whose_prompt_column_alone_is_named_is_prompts(suffix, tmp_path)
         (f"{name}?", name) for name in COUNTRIES
     ]
     assert {case.responses for case in cases} == {()}
-    convert(tmp_path / "cases.jsonl", tmp_path / "back.jsonl", Config(to_kind="columns", settings=settings))
-    assert [row.value for row in read_rows(tmp_path / "back.jsonl")] == rows
 
 
 @pytest.mark.parametrize("row", [{"prompt": "q", "chosen": "x"}, {"prompt": "q", "rejected": "x"}])

@@ -84,7 +84,6 @@ def test_task_types_are_lists_or_texts_and_further_fields_stay(task, category, i
     (case,) = reader.read([Row(Place("f", 1), row)], Counter())
     assert (case.prompt.category, case.prompt.reference) == (category, "看柄长。")
     assert case.meta["category_from"]["known"] is is_known
-    assert list(reader.write([case], Counter())) == [row]
 
 
 def test_several_answers_are_lines_of_the_reference():
@@ -92,7 +91,6 @@ def test_several_answers_are_lines_of_the_reference():
     row |= {"analysis": "", "index": 1, "score": 2}
     (case,) = build("formats", "gaokao_bench").read([Row(Place("f", 1), row)], Counter())
     assert case.prompt.reference == "A\nC"
-    assert list(build("formats", "gaokao_bench").write([case], Counter())) == [row]
 
 
 def test_parallel_prompts_share_their_id_and_differ_in_language():
@@ -127,15 +125,6 @@ def test_a_broken_field_is_refused_with_its_line(kind, change):
     row = next(read_rows(path)).value | change
     with pytest.raises(RecordError, match=r"^f:1"):
         list(build("formats", kind).read([Row(Place("f", 1), row)], Counter()))
-
-
-def test_another_category_than_the_rows_is_counted_as_lost():
-    import msgspec
-
-    (case, *_), dropped = golden("alignbench"), Counter()
-    moved = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, category=("code",)))
-    (row,) = build("formats", "alignbench").write([moved], dropped)
-    assert (row["category"], dropped["category"]) == (None, 1)
 
 
 DATA = Path(__file__).parents[4] / "shared" / "data"

@@ -4,9 +4,8 @@ import json
 import pytest
 
 import steelyard as sy
-from format_rows import read, write
+from format_rows import read
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Case, Prompt, Rating, Response
 from steelyard.stages.convert import convert
 
 TURNS = [("user", "q1"), ("assistant", "un"), ("user", "q2"), ("assistant", "deux")]
@@ -46,7 +45,6 @@ def test_reactions_to_one_prompt_are_one_case_and_rank_its_answers():
     (case,) = converted.cases
     assert opinions(case) == [("una", 1, "v"), ("unb", -1, "v"), ("unb", 1, "w")]
     assert [len(tier) for tier in case.ranking] == [1, 1]
-    assert sy.convert(sy.Cases([case]), to_kind="comparia_reactions").rows == rows
 
 
 @pytest.mark.parametrize(
@@ -89,9 +87,3 @@ def test_a_table_of_texts_is_read_as_well(tmp_path):
     assert convert(tmp_path / "r.csv", tmp_path / "o.jsonl").from_kind == "comparia_reactions"
     (case,) = sy.read_cases(tmp_path / "o.jsonl")
     assert opinions(case) == [("deuxb", 1, "v")]
-
-
-def test_a_case_of_other_origin_is_a_row_for_each_answer():
-    thumb = Rating(response="r", rater="u", kind="human", dimension="thumb", value=-1, range=(-1, 1))
-    case = Case(prompt=Prompt(id="p", messages=()), responses=(Response(id="r", text="x"),), ratings=(thumb,))
-    assert write("comparia_reactions", case) == ([], {"cases of another shape": 1, "prompt ids": 1, "response ids": 1})

@@ -91,46 +91,18 @@ def test_several_right_answers_are_one_tier():
     assert one.ranking == (("chosen-1", "chosen-2"), ("rejected-1",))
     assert [response.author for response in one.responses] == ["m", "n", None]
     assert warnings == {}
-    assert write("rewardbench2", one)[0] == [REWARDBENCH2_ROW]
 
 
-def test_models_that_do_not_match_the_answers_name_no_authors_and_come_back():
+def test_models_that_do_not_match_the_answers_name_no_authors():
     row = {**REWARDBENCH2_ROW, "models": ["unknown"]}
     (one,), _ = read("rewardbench2", row)
     assert [response.author for response in one.responses] == [None] * 3
-    assert write("rewardbench2", one)[0] == [row]
 
 
-def test_wrong_numbers_are_counted_and_come_back():
+def test_wrong_numbers_are_counted():
     row = {**REWARDBENCH2_ROW, "num_rejected": 3}
-    cases, warnings = read("rewardbench2", row)
+    _, warnings = read("rewardbench2", row)
     assert warnings == {"counts that differ from those of the answers": 1}
-    assert write("rewardbench2", *cases)[0] == [row]
-
-
-def test_a_fresh_case_has_every_key():
-    rows, dropped = write("rewardbench2", case(responses="abc", ranking=(("c",), ("a", "b")), subset="s"))
-    assert rows == [
-        {
-            "id": "p",
-            "prompt": "What is it?",
-            "chosen": ["answer c"],
-            "rejected": ["answer a", "answer b"],
-            "num_correct": 1,
-            "num_rejected": 2,
-            "total_completions": 3,
-            "models": [],
-            "subset": "s",
-        }
-    ]
-    assert "cases of another shape" not in dropped
-
-
-def test_three_tiers_are_another_shape():
-    assert write("rewardbench2", case(responses="abc", ranking=(("a",), ("b",), ("c",)))) == (
-        [],
-        {"prompt ids": 1, "response ids": 3, "cases of another shape": 1},
-    )
 
 
 @pytest.mark.parametrize("change", [{"chosen": "a"}, {"rejected": []}, {"subset": 3}, {"prompt": None}])

@@ -16,9 +16,8 @@ from steelyard.plugins.formats._rows import (
     in_form,
     split_meta,
     with_meta,
-    with_metas,
 )
-from steelyard.plugins.formats._turns import answer_turns, count_other_keys, only_question, response_of, turns_of
+from steelyard.plugins.formats._turns import answer_turns, count_other_keys, response_of, turns_of
 from strategies import case
 
 ROW = Row(Place("f", 2), {"t": "x", "n": 3, "l": [1]})
@@ -96,12 +95,6 @@ def test_an_absent_key_stays_absent_without_a_value_or_where_the_writer_makes_on
     assert in_form(row, form, ("id", "n")) == {"b": "said", "c": 0, "n": None}
 
 
-def test_only_a_single_question_is_one_text():
-    question, answer = Message(role="user", content="问"), Message(role="assistant", content="答")
-    assert only_question((question,)) == "问"
-    assert [only_question(turns) for turns in ((), (answer,), (question, answer), (question, question))] == [None] * 4
-
-
 @pytest.mark.parametrize(
     ("name", "code"),
     [("Chinese", "zh"), ("chinese", "zh"), ("zh", "zh"), ("heb_Hebr", "heb_Hebr"), ("zh-TW", "zh-TW"),
@@ -141,13 +134,6 @@ def test_what_all_rows_say_is_the_prompts():
     shared, own = split_meta(rows({"k": 1, "a": 1, "b": None}, {"k": 2, "a": 1}, {"k": 3, "a": 1, "c": 4}), ["k"])
     assert (shared, own) == ({"a": 1}, [{"b": None}, None, {"c": 4}])
     assert split_meta(rows({"k": 1}), ["k"]) == (None, [None])
-
-
-def test_the_formats_own_names_stay_its_own():
-    one, dropped = case(), Counter()
-    row = with_metas({"k": 1}, one, {"k": 2, "m": 3, "o": 4}, ["k", "m"], dropped)
-    assert row == {"k": 1, "o": 4}
-    assert dropped == {"response meta under keys of the format": 2}
 
 
 def test_equal_groups_get_ids_of_their_own():

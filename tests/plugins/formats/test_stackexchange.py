@@ -1,9 +1,7 @@
 import pytest
 
-from format_rows import read, write
+from format_rows import read
 from steelyard.core.errors import RecordError
-from steelyard.core.types import Rating
-from strategies import case
 
 ITEM = {"answer_id": 5, "text": "<p>x</p>", "pm_score": 3, "selected": True, "author": "דנה"}
 ROW = {
@@ -24,11 +22,10 @@ def test_scores_and_acceptance_are_ratings_by_readers_and_asker():
     assert (one.prompt.id, one.ranking, one.judgments) == ("1", None, ())
 
 
-def test_ids_of_several_sites_are_made_unique_and_come_back():
+def test_ids_of_several_sites_are_made_unique():
     cases, warnings = read("stackexchange", ROW, ROW)
     assert [one.prompt.id for one in cases] == ["1", "1~2"]
     assert warnings == {"repeated prompt ids": 1}
-    assert write("stackexchange", *cases)[0] == [ROW, ROW]
 
 
 @pytest.mark.parametrize(
@@ -49,12 +46,3 @@ def test_a_broken_answer_is_named(change, found):
 def test_a_question_without_an_id_is_named():
     with pytest.raises(RecordError, match=r"^f\.jsonl:1 at qid: a question without an id"):
         read("stackexchange", {**ROW, "qid": None})
-
-
-def test_names_that_are_no_numbers_stay_texts():
-    rated = Rating(response="07", rater="asker", kind="human", dimension="selected", value=0.5, range=(0, 1))
-    one = case(id="q7", responses=["07", "8"], ratings=(rated,))
-    (row,), dropped = write("stackexchange", one)
-    assert (row["qid"], [item["answer_id"] for item in row["answers"]]) == ("q7", ["07", 8])
-    assert dropped["values of 'selected' between 0 and 1"] == 1
-    assert [response.id for response in read("stackexchange", row)[0][0].responses] == ["07", "8"]

@@ -1,6 +1,5 @@
 from collections import Counter
 
-import msgspec
 import pytest
 
 from format_rows import read, write
@@ -19,28 +18,6 @@ def test_the_steps_are_one_answer_and_each_label_a_rating_of_its_place():
     assert [rating.value for rating in one.ratings] == [1.0, 1.0, 0.0]
     assert [rating.spans[0][:2] for rating in one.ratings] == [(0, 4), (5, 12), (13, 14)]
     assert [response.text[slice(*rating.spans[0][:2])] for rating in one.ratings] == ROW["completions"]
-    assert write("trl_stepwise", one)[0] == [ROW]
-
-
-@pytest.mark.parametrize("steps", [[""], ["", ""], ["a", "", "b\n"], ["\n"]])
-def test_empty_steps_and_line_breaks_come_back(steps):
-    row = {"prompt": "q", "completions": steps, "labels": [True] * len(steps)}
-    assert write("trl_stepwise", *read("trl_stepwise", row)[0])[0] == [row]
-
-
-def test_an_answer_whose_steps_are_not_all_rated_is_counted_and_not_written():
-    (one,), _ = read("trl_stepwise", ROW)
-    rows, dropped = write("trl_stepwise", msgspec.structs.replace(one, ratings=one.ratings[1:]))
-    assert (rows, dropped["answers without a label for each step"], dropped["ratings"]) == ([], 1, 2)
-
-
-def test_a_conversation_is_another_shape():
-    (one,), _ = read("trl_stepwise", ROW)
-    talk = case(text="q", responses="ab", ranking=(("a",), ("b",))).prompt.messages * 2
-    rows, dropped = write(
-        "trl_stepwise", msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, messages=talk))
-    )
-    assert (rows, dropped["cases of another shape"], dropped["earlier turns"]) == ([], 1, 1)
 
 
 @pytest.mark.parametrize(

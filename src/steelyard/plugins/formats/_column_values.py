@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any, NamedTuple
 
-from steelyard.core.errors import Place, RecordError
+from steelyard.core.errors import RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Prompt, Verdict
@@ -13,14 +12,12 @@ from steelyard.curation.verdict_labels import LABELS, label_word, named_side
 from steelyard.plugins.formats._languages import is_unknown_language, language_code, unknown_language
 from steelyard.plugins.formats._pairs import parse_number
 
-_SIDES: tuple[Verdict, Verdict] = ("left", "right")
 _SHORT: Mapping[Verdict, tuple[str, ...]] = {
     "left": ("1", "a", "left", "first"),
     "right": ("2", "b", "right", "second"),
     "tie": ("tie", "equal", "same"),
 }
 _EMPTY = (None, "")
-_NOWHERE = Place("the row to write")
 _MOST_STEPS = 10
 """The largest number of a scale whose meanings an error proposes."""
 
@@ -57,32 +54,13 @@ class PromptColumns(NamedTuple):
         fields = {"language": self._language(row), "category": self._category(row), "reference": self._reference(row)}
         return {name: value for name, value in fields.items() if value}
 
-    def values(self, row: Row) -> JsonObject:
-        """Return the cells of the row as they are, for its recorded form."""
-        return {name: row.value[name] for name in self.names() if name in row.value}
-
-    def cells(self, prompt: Prompt, row: Row) -> JsonObject:
-        """Return the cells of a prompt: those of the ``row`` that was read where they still hold."""
+    def cells(self, prompt: Prompt) -> JsonObject:
+        """Return the cells of a prompt."""
         tiers = prompt.category
-        written: JsonObject = {}
-        if self.id:
-            written[self.id] = row.value.get(self.id, prompt.id)
-        if self.language:
-            holds = self.language in row.value and self._language(row) == prompt.language
-            written[self.language] = row.value[self.language] if holds else prompt.language
-        if self.category:
-            holds = self.category in row.value and self._category(row) == tiers
-            fresh = None if not tiers else tiers[0] if len(tiers) == 1 else list(tiers)
-            written[self.category] = row.value[self.category] if holds else fresh
-        if self.reference:
-            holds = self.reference in row.value and self._reference(row) == prompt.reference
-            written[self.reference] = row.value[self.reference] if holds else prompt.reference
-        return written
-
-    def written(self, prompt: Prompt, form: JsonObject) -> JsonObject:
-        """Return the cells of a prompt, as the form of its case has them where they still hold."""
-        cells = form.get("cells")
-        return self.cells(prompt, Row(_NOWHERE, cells if isinstance(cells, dict) else {}))
+        category = None if not tiers else tiers[0] if len(tiers) == 1 else list(tiers)
+        cells = ((self.id, prompt.id), (self.language, prompt.language), (self.category, category))
+        cells = (*cells, (self.reference, prompt.reference))
+        return {name: value for name, value in cells if name is not None}
 
     def _reference(self, row: Row) -> str | None:
         """Return the text of the row's reference; a number is written out."""
@@ -171,20 +149,6 @@ class LabelColumns(NamedTuple):
         is_number = parse_number(text) is not None and any(parse_number(name) is not None for name in self.words)
         usual = None if is_number else LABELS.get(word)
         return folded.get(text.casefold()) or named_side(text, self.answers) or usual
-
-    def cells(self, verdict: Verdict | None, row: JsonObject) -> JsonObject:
-        """Return the cells of a verdict beside the other cells of its row."""
-        tie = {self.tie: verdict == "tie"} if self.tie else {}
-        if len(self.columns) > 1:
-            both = verdict == "tie" and not self.tie
-            return dict(zip(self.columns, (int(both or verdict == side) for side in _SIDES), strict=True)) | tie
-        column = next(iter(self.columns))
-        if verdict not in _WORDS or (verdict == "tie" and self.tie):
-            return {column: None, **tie}
-        # A word can be the name of the other column: the first that means the verdict is written.
-        usual = (word for word, meaning in LABELS.items() if meaning == verdict)
-        words, placed = chain(self.words, usual, self.answers), Row(_NOWHERE, row)
-        return {column: next(word for word in words if self.verdict_of(word, placed) == verdict), **tie}
 
     def _scale(self, number: int) -> Remedy:
         """Return the settings of a scale that reaches to the number: its lower half is for the first answer.

@@ -8,7 +8,7 @@ import math
 import os.path
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,21 +26,17 @@ from steelyard.plugins.formats._rows import (
     CaseReader,
     RatingScale,
     RowFormat,
-    TakenRatings,
     as_read,
     rating_of,
-    take_ratings,
 )
 from steelyard.plugins.formats._turns import (
     ROLE_AND_CONTENT,
-    answer_or_none,
     answer_turns,
     as_turns,
     decoded_turns,
     earlier_turns,
     field_turns,
     is_text,
-    only_question,
 )
 from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 
@@ -172,51 +168,6 @@ def rank_of(ranking: Ranking, *, first: int = 1) -> dict[str, int]:
     return {name: number for number, tier in enumerate(ranking, first) for name in tier}
 
 
-class RankedSides(NamedTuple):
-    """The responses of a case's two tiers."""
-
-    better: tuple[Response, ...]
-    worse: tuple[Response, ...]
-
-
-def sides_of(
-    case: Case, dropped: Counter[str], *, num_better: int | None = None, num_worse: int | None = None
-) -> RankedSides:
-    """Return the two tiers of a ranking over all responses; otherwise two empty sides, and the case is counted.
-
-    ``num_better`` and ``num_worse`` are the sizes that a side must have, null for any size.
-    """
-    tiers = case.ranking or ()
-    sizes = [len(tier) for tier in tiers]
-    fits = (
-        len(tiers) == 2
-        and sum(sizes) == len(case.responses)
-        and all(wanted in (None, size) for wanted, size in zip((num_better, num_worse), sizes, strict=True))
-    )
-    if not fits:
-        dropped[OTHER_SHAPE] += 1
-        return RankedSides((), ())
-    by_id = {response.id: response for response in case.responses}
-    return RankedSides(*(tuple(by_id[name] for name in tier) for tier in tiers))
-
-
-class PlainTexts(NamedTuple):
-    """A case's question, and its answers' texts by their ids."""
-
-    question: str
-    texts: Mapping[str, str]
-
-
-def plain_texts(case: Case, dropped: Counter[str]) -> PlainTexts | None:
-    """Return the texts of a case of one user turn and answers of one turn each; others are null and counted."""
-    question = only_question(case.prompt.messages)
-    texts = {response.id: answer_or_none(response) for response in case.responses}
-    if question is None or None in texts.values():
-        dropped[OTHER_SHAPE] += 1
-        return None
-    return PlainTexts(question, {name: text for name, text in texts.items() if text is not None})
-
-
 class ParsedPair(NamedTuple):
     """The turns of a row, and the facts of its form that the turns do not hold."""
 
@@ -225,51 +176,31 @@ class ParsedPair(NamedTuple):
 
 
 class PairScores(NamedTuple):
-    """The keys of both answers' scores and their scale. ``as_texts``: in tables without types they are texts."""
+    """The keys of both answers' scores and their scale."""
 
     keys: tuple[str, str]
     scale: RatingScale
-    as_texts: bool = False
 
     def read(self, row: Row, responses: Sequence[Response], warnings: Counter[str]) -> tuple[Rating, ...]:
         """Return the ratings of both answers; a better one that is not rated higher is counted, not corrected."""
-        values = [self._number(row, key) for key in self.keys]
+        values = [row.number(key) for key in self.keys]
         chosen, rejected = values
         if chosen is not None and rejected is not None and chosen <= rejected:
             warnings["pairs whose scores contradict their order"] += 1
         rated = zip(responses, values, strict=True)
         return tuple(rating_of(item.id, value, self.scale, warnings) for item, value in rated if value is not None)
 
-    def form(self, row: Row) -> JsonObject:
-        """Return the form of the scores: those that were texts, and absent keys."""
-        texts = {key: row.value[key] for key in self.keys if isinstance(row.value.get(key), str)}
-        return {"texts": texts or None, "absent": row.absent(self.keys)}
-
-    def write(self, pair: PairRow, taken: TakenRatings, form: JsonObject) -> JsonObject:
-        """Return both scores, null where there is none."""
-        values = (taken.value(response.id, self.scale.dimension) for response in (pair.better, pair.worse))
-        return {key: _same_text(key, value, form) for key, value in zip(self.keys, values, strict=True)}
-
-    def _number(self, row: Row, key: str) -> float | None:
-        value = row.value.get(key)
-        if not self.as_texts or not isinstance(value, str):
-            return row.number(key)
-        number = parse_number(value)
-        if value and number is None:
-            raise RecordError("a value that is not a number", where=row.at(key), allowed="a number, or null")
-        return number
-
 
 class PairFormat(NamedTuple):
     """A format of pairs. ``parse`` reads the turns of a row and ``row_of`` writes them.
 
-    ``keys``, ``turn_keys``, ``null_keys`` and ``required`` are those of `RowFormat`. ``fits`` selects the cases to
-    write; ``row_of`` returns null for an unfit pair: the whole case is then counted and not written. ``id_key`` is the
-    key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted. A text under ``system`` is a
-    system turn, unless the format has its own rule for this key; it is written there where ``has_system_key``. Earlier
-    turns under ``history`` beside a text under ``prompt`` are turns of the prompt, and texts under ``language`` and
-    ``category`` are the prompt's, under the same condition. These texts are written again, but a category of several
-    tiers is not: a column has values of one type.
+    ``keys``, ``turn_keys``, ``null_keys`` and ``required`` are those of `RowFormat`. ``row_of`` returns null for an
+    unfit pair: the whole case is then counted and not written. Null ``row_of`` and ``scores`` are of formats that are
+    only read. ``id_key`` is the key of the prompt's id, which its rows share: a repeated id gets ``~2`` and is counted.
+    A text under ``system`` is a system turn, unless the format has its own rule for this key. Earlier turns under
+    ``history`` beside a text under ``prompt`` are turns of the prompt, and texts under ``language`` and ``category``
+    are the prompt's, under the same condition. These texts are written again, but a category of several tiers is not:
+    a column has values of one type.
     """
 
     kind: str
@@ -277,22 +208,20 @@ class PairFormat(NamedTuple):
     supports: frozenset[str]
     matches: Callable[[JsonObject], bool]
     parse: Callable[[Row, Counter[str]], ParsedPair]
-    row_of: Callable[[PairTurns, JsonObject, Counter[str]], JsonObject | None]
+    row_of: Callable[[PairTurns, JsonObject, Counter[str]], JsonObject | None] | None = None
     turn_keys: tuple[str, ...] = ()
     turn_fields: tuple[str, ...] = ROLE_AND_CONTENT
     null_keys: tuple[str, ...] = ()
     has_margin: bool = False
     scores: PairScores | None = None
-    fits: Callable[[Case], bool] = lambda case: True
     id_key: str | None = None
     required: str | None = None
     better_keys: tuple[str, ...] = (SIDES[0],)
     worse_keys: tuple[str, ...] = (SIDES[1],)
-    has_system_key: bool = False
 
     def format(self) -> RowFormat:
         """Return the format of the rows."""
-        shared = (self.kind, self.keys, self._carried, self.matches, self._case, self._rows)
+        shared = (self.kind, self.keys, self._carried, self.matches, self._case, self.row_of and self._rows)
         return RowFormat(
             *shared,
             turn_keys=self.turn_keys,
@@ -315,12 +244,10 @@ class PairFormat(NamedTuple):
         row = reader.row
         turns, form = self.parse(row, reader.warnings)
         margin = row.number(MARGIN) if self.has_margin else None
-        form = form | {"null": row.nulls(self.null_keys)} | (self.scores.form(row) if self.scores else {})
+        form = form | {"null": row.nulls(self.null_keys)}
         fields: JsonObject = {}
         if self.id_key is not None:
-            row_id = row.text(self.id_key)
-            fields["id"] = reader.ids.take_shared(row_id)
-            form["id"] = None if fields["id"] == row_id else row_id
+            fields["id"] = reader.ids.take_shared(row.text(self.id_key))
         system = None if _SYSTEM in self.keys else row.value.get(_SYSTEM)
         known = [*self.keys]
         if history := self._history(row, turns, reader.warnings):
@@ -342,7 +269,7 @@ class PairFormat(NamedTuple):
             ratings=self.scores.read(row, responses, reader.warnings) if self.scores else (),
             ranking=((better,), (worse,)),
             pairs=None if margin is None else (Pair(better=better, worse=worse, margin=float(margin)),),
-            meta=as_read(self.kind, **form),
+            meta=as_read(self.kind, **form) if self.row_of else {},
         )
 
     def _history(self, row: Row, turns: PairTurns, warnings: Counter[str]) -> tuple[Message, ...]:
@@ -356,31 +283,19 @@ class PairFormat(NamedTuple):
         return () if is_text else earlier_turns(value, row.place, _HISTORY)
 
     def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> list[JsonObject]:
-        """Return a row per pair; none for a case that does not fit, which is counted."""
-        taken = take_ratings(case, (self.scores.scale,), dropped) if self.scores else TakenRatings({}, case)
-        rows = self._pair_rows(taken, form, dropped) if self.fits(case) else None
-        if rows is None:
-            dropped[OTHER_SHAPE] += 1
-        return rows or []
-
-    def _pair_rows(self, taken: TakenRatings, form: JsonObject, dropped: Counter[str]) -> list[JsonObject] | None:
-        case = taken.rest
+        """Return a row per pair; none for a case of an unfit pair, which is counted."""
+        assert self.row_of is not None, "a format that is only read"
         has_margins = self.has_margin and any(pair.margin is not None for pair in case.pairs or ())
         rows: list[JsonObject] = []
         labels = prompt_cells(case.prompt, form.get("labels") or {}, self.keys)
         is_held = len(case.prompt.category) == 1 and "category" not in self.keys
         rest = replace(case, prompt=replace(case.prompt, category=())) if is_held else case
         for pair in pair_rows(rest, dropped, self._carried):
-            turns = pair.turns(case)
-            is_apart = self.has_system_key and bool(turns.prompt) and turns.prompt[0].role == "system"
-            row = self.row_of(turns._replace(prompt=turns.prompt[is_apart:]), form, dropped)
+            row = self.row_of(pair.turns(case), form, dropped)
             if row is None:
-                return None
-            row |= labels | ({_SYSTEM: turns.prompt[0].content} if is_apart else {})
-            row |= {MARGIN: pair.pair.margin} if has_margins else {}
-            row |= {self.id_key: form.get("id", case.prompt.id)} if self.id_key else {}
-            rows.append(row | (self.scores.write(pair, taken, form) if self.scores else {}))
-        dropped["prompt ids"] += max(0, len(rows) - 1) if self.id_key else 0
+                dropped[OTHER_SHAPE] += 1
+                return []
+            rows.append(row | labels | ({MARGIN: pair.pair.margin} if has_margins else {}))
         return rows
 
 
@@ -391,9 +306,3 @@ def parse_number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
-
-
-def _same_text(key: str, value: float | None, form: JsonObject) -> Any:
-    """Return the text of a score as it was read, if it still equals the score; else the number."""
-    text = form.get("texts", {}).get(key)
-    return text if text is not None and parse_number(text) == value else value

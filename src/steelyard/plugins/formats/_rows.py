@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Meta, Prompt, Rating, Response, Verdict
+from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Meta, Prompt, Rating, Response
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import AS_READ
 from steelyard.plugins.formats._turns import (
@@ -196,7 +196,8 @@ class RowFormat(NamedTuple):
     """A format as a value: how rows of a case are read, and a case is written as rows.
 
     A case is one row, or with ``group_key`` the consecutive rows of one such key. ``parse`` reads a case. ``rows_of``
-    yields the rows of a case from its form; each gets its form back and the prompt's ``meta``. Keys by their handling:
+    yields the rows of a case from its form; each gets its form back and the prompt's ``meta``. Null ``rows_of`` is a
+    format that is only read, and records no form. Keys by their handling:
 
     - ``null_keys``, ``absent_keys``: keys that are written as null, or not at all, where they were read so;
     - ``made_keys``: those among them for which ``rows_of`` always makes a value, such as an id;
@@ -214,7 +215,7 @@ class RowFormat(NamedTuple):
     supports: frozenset[str]
     matches: Callable[[JsonObject], bool]
     parse: Callable[[CaseReader], Case]
-    rows_of: Callable[[Case, JsonObject, Counter[str]], Iterable[JsonObject]]
+    rows_of: Callable[[Case, JsonObject, Counter[str]], Iterable[JsonObject]] | None = None
     null_keys: tuple[str, ...] = ()
     absent_keys: tuple[str, ...] = ()
     made_keys: tuple[str, ...] = ()
@@ -228,6 +229,11 @@ class RowFormat(NamedTuple):
     id_scope: Callable[[Prompt], Hashable] | None = None
     required: str | None = None
     reads_text: Callable[[str, str], bool] = lambda key, text: False
+
+    @property
+    def is_written(self) -> bool:
+        """Return whether cases can be written as rows."""
+        return self.rows_of is not None
 
     def read(self, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield the cases of the rows."""
@@ -247,6 +253,7 @@ class RowFormat(NamedTuple):
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
         """Yield the rows of the cases. Raises ConfigError at the end where cases lack the required shape."""
+        assert self.rows_of is not None, "a format that is only read"
         ids: defaultdict[Hashable, UniqueIds] = defaultdict(UniqueIds)
         num_cases, num_before = 0, dropped[OTHER_SHAPE]
         for case in cases:
@@ -299,14 +306,6 @@ def split_meta(group: Sequence[Row], known: Collection[str]) -> tuple[Meta | Non
         key: value for key, value in metas[0].items() if all(key in meta and meta[key] == value for meta in metas)
     }
     return shared or None, [{key: value for key, value in meta.items() if key not in shared} or None for meta in metas]
-
-
-def with_metas(
-    row: JsonObject, case: Case, meta: Meta | None, known: Collection[str], dropped: Counter[str]
-) -> JsonObject:
-    """Return the row with the prompt's and the answer's ``meta``; keys that are taken are left out and counted."""
-    row = with_meta(row, case, known, dropped)
-    return row | other_meta(meta, {*known, *row}, dropped)
 
 
 # Evidence: numbers as ratings, verdicts by the order of a row.
@@ -365,14 +364,6 @@ def take_ratings(
         has_details = any(value is not None for value in (rating.id, rating.task, rating.spans))
         dropped["rating details"] += has_details or bool(rating.meta and not keeps_meta)
     return TakenRatings(taken, replace(case, ratings=tuple(others)))
-
-
-def verdict_from(first: str, judgment: Judgment) -> Verdict:
-    """Return the verdict as seen from this response: ``left`` where it is the better one."""
-    if judgment.left == first:
-        return judgment.verdict
-    turned: dict[Verdict, Verdict] = {"left": "right", "right": "left"}
-    return turned.get(judgment.verdict, judgment.verdict)
 
 
 def with_each(

@@ -1,12 +1,11 @@
 r"""Turns and their forms in rows: a text or a list, one text with marks, or a system text with exchanges.
 
-A transcript is one text with a mark before each turn. It can be read into turns and written back to the same letters;
-turns that a transcript would not give back are not written as one.
+A transcript is one text with a mark before each turn. It is read into turns.
 """
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -163,19 +162,6 @@ def answer_text(response: Response, dropped: Counter[str]) -> str:
     return turns[-1].content if turns else ""
 
 
-def answer_or_none(response: Response) -> str | None:
-    """Return the answer as one text; null where it has other turns."""
-    if response.text is not None:
-        return response.text
-    turns = response.messages or ()
-    return turns[0].content if turns and is_text(turns, "assistant") else None
-
-
-def only_question(messages: Sequence[Message]) -> str | None:
-    """Return the prompt's text where it is one user turn, else null."""
-    return messages[0].content if is_text(messages, "user") else None
-
-
 class TurnMarks(NamedTuple):
     """The marks of turns: ``template`` has ``{}`` in place of a name, ``roles`` gives the role of each name.
 
@@ -194,46 +180,21 @@ class TurnMarks(NamedTuple):
         return re.compile(f"{before}({'|'.join(map(re.escape, self.roles))}){after}")
 
 
-class Transcript(NamedTuple):
-    """The turns of a transcript, and the positions of those that have no gap after their mark."""
-
-    turns: tuple[Message, ...]
-    bare: list[int]
-
-
 HUMAN = TurnMarks("\n\n{}:", {"Human": "user", "Assistant": "assistant"}, before="system", gap=" ")
 """Anthropic's marks."""
 EXTRA_ID = TurnMarks("\n<extra_id_1>{}\n", {"User": "user", "Assistant": "assistant"}, before="user")
 """The marks of HelpSteer's prompts: the first turn has none."""
 
 
-def turns_in(text: str, marks: TurnMarks) -> Transcript:
+def turns_in(text: str, marks: TurnMarks) -> tuple[Message, ...]:
     """Read the turns of a text; a text without a mark is a single turn."""
     matches = list(marks.pattern().finditer(text))
     before = text[: matches[0].start()] if matches else text
     turns = [Message(role=marks.before, content=before)] if before or marks.before == "user" else []
-    bare: list[int] = []
     for mark, following in zip_longest(matches, matches[1:]):
         content = text[mark.end() : following.start() if following else len(text)]
-        if marks.gap and not content.startswith(marks.gap):
-            bare.append(len(turns))
         turns.append(Message(role=marks.roles[mark[1]], content=content.removeprefix(marks.gap)))
-    return Transcript(tuple(turns), bare)
-
-
-def text_of(turns: Sequence[Message], marks: TurnMarks, bare: Collection[int] = ()) -> str | None:
-    """Return the turns as one text; null where it would be read as other turns."""
-    names = {role: name for name, role in marks.roles.items()}
-    text = ""
-    for place, turn in enumerate(turns):
-        if place == 0 and turn.role == marks.before:
-            text += turn.content
-        elif turn.role in names:
-            gap = "" if place in bare else marks.gap
-            text += marks.template.format(names[turn.role]) + gap + turn.content
-        else:
-            return None
-    return text if turns_in(text, marks).turns == tuple(turns) else None
+    return tuple(turns)
 
 
 class Conversation(NamedTuple):

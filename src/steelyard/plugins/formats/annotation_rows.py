@@ -17,7 +17,7 @@ that is a judgment without a verdict, for more it is counted. The judge is the s
 no session.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
@@ -41,11 +41,9 @@ from steelyard.plugins.formats._annotation_tools import (
     read_items,
     without_people,
     without_tasks,
-    written_items,
 )
 from steelyard.plugins.formats._pairs import parse_number
 from steelyard.plugins.formats._rows import CaseReader, RowFormat, split_meta
-from steelyard.plugins.formats._turns import conversation_of
 
 _BETWEEN, _EQUAL = ",", "="
 _SIDES = {"left", "right"}
@@ -238,31 +236,7 @@ def _prodigy_case(reader: CaseReader) -> Case:
         prompt=reader.prompt(text, id=reader.ids.take(Row(first.place, _task(first)))),
         responses=responses,
         judgments=tuple(judgment for row in reader.rows for judgment in _judgments(row, names, reader.warnings)),
-        meta=reader.meta(
-            ids=[option["id"] for option in first.value["options"] if not isinstance(option["id"], str)],
-            rows=[{key: row.value[key] for key in _PERSONAL if key in row.value} for row in reader.rows],
-        ),
     )
-
-
-def _prodigy_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield the rows of a case: as they were read while they mean the same, else one per annotator or per judgment.
-
-    A case without judgments is a task that nobody has answered.
-    """
-    count_lost(without_people(case), dropped, _PRODIGY.supports)
-    row_ids = {str(name): name for name in form.get("ids", ())}
-    question = conversation_of(case.prompt.messages, dropped).question
-    options = dict(zip([response.id for response in case.responses], written_items(case, form, dropped), strict=True))
-    rows = form.get("rows", ())
-    if not rows or _judged_again(rows, list(options)) != case.judgments:
-        dropped["annotations written anew"] += bool(rows)
-        rows = list(_answers(case)) or [{}]
-        shown = {name for row in rows for name in row.get("options", options)}
-        dropped["responses in no judgment"] += len(options.keys() - shown)
-        rows = [row | {"accept": [row_ids.get(name, name) for name in row["accept"]]} if row else row for row in rows]
-    for row in rows:
-        yield {"text": question, **row, "options": [options[name] for name in row.get("options", options)]}
 
 
 def _task(row: Row) -> JsonObject:
@@ -301,42 +275,6 @@ def _judgments(row: Row, names: Sequence[str], warnings: Counter[str]) -> Iterat
         warnings["tasks without a choice"] += 1
 
 
-def _judged_again(rows: Sequence[JsonObject], names: Sequence[str]) -> tuple[Judgment, ...] | None:
-    return read_again(
-        lambda: tuple(judgment for row in _placed(rows) for judgment in _judgments(row, names, Counter()))
-    )
-
-
-def _answers(case: Case) -> Iterator[JsonObject]:
-    """Yield an annotator's judgments as one answer where that holds them all, else each as a task of two options."""
-    by_judge: defaultdict[str, list[Judgment]] = defaultdict(list)
-    for judgment in case.judgments:
-        by_judge[judgment.judge].append(judgment)
-    names = [response.id for response in case.responses]
-    for judge, judgments in by_judge.items():
-        who = {} if judge == UNKNOWN_JUDGE else {"_session_id": judge}
-        pairs = _ordered_pairs(judgments)
-        whole = {"accept": list(dict.fromkeys(better for better, _ in pairs)), "answer": "accept", **who}
-        read_pairs = _ordered_pairs(_judged_again([whole], names) or ())
-        if len(pairs) == len(judgments) and sorted(read_pairs) == sorted(pairs):
-            yield whole
-            continue
-        for judgment in judgments:
-            pair = [judgment.left, judgment.right]
-            chosen = {"left": [judgment.left], "right": [judgment.right], "tie": pair}.get(judgment.verdict, [])
-            answer = "accept" if chosen else "reject" if judgment.reason == "reject" else "ignore"
-            yield {"accept": chosen, "answer": answer, **who, "options": pair}
-
-
-def _ordered_pairs(judgments: Sequence[Judgment]) -> list[tuple[str, str]]:
-    """Return the (better, worse) pairs of the judgments; verdicts without a better one have none."""
-    ends = {
-        "left": lambda judgment: (judgment.left, judgment.right),
-        "right": lambda judgment: (judgment.right, judgment.left),
-    }
-    return [ends[judgment.verdict](judgment) for judgment in judgments if judgment.verdict in ends]
-
-
 _PRODIGY = RowFormat(
     kind="prodigy",
     keys=("text", "options", *_PERSONAL),
@@ -347,7 +285,6 @@ _PRODIGY = RowFormat(
         and ("answer" in row or "_task_hash" in row)
     ),
     parse=_prodigy_case,
-    rows_of=_prodigy_rows,
     group_key=_task,
 )
 """One row per annotator's answer to a task."""

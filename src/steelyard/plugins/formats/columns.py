@@ -192,6 +192,11 @@ class Columns(NamedTuple):
         """Whether a row is a judgment, a rating or an answer."""
         return self.rows.has_evidence_rows
 
+    @property
+    def is_written(self) -> bool:
+        """Whether a row is a pair: labels and ratings are only read."""
+        return self.rows.is_written
+
     def matches(self, row: JsonObject) -> bool:
         """Return false: the columns are guessed for a whole file (`ColumnGuess`)."""
         return False
@@ -206,10 +211,8 @@ class Columns(NamedTuple):
         return self.rows.read(self._checked(rows), warnings)
 
     def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield the rows of the cases; a case without responses is a row of a prompt where no answers are named."""
-        for case in cases:
-            rows = (self.rows if case.responses else self.prompts or self.rows).write([case], dropped)
-            yield from (without_nested(row, self.keys) for row in rows)
+        """Yield the rows of the cases' pairs."""
+        return (without_nested(row, self.keys) for row in self.rows.write(cases, dropped))
 
     def _prompt_cases(self, prompts: RowFormat, rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Case]:
         """Yield a case per row. Raises RecordError for a row that has answers where the first has none."""

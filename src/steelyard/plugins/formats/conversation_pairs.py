@@ -1,14 +1,14 @@
 """Preference rows of trainers: RLHFlow, ms-swift, UltraFeedback binarised, and LLaMA-Factory's ranking data."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Kind, Message
-from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
+from steelyard.curation.format_support import carrying, carrying_pairs
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
     NOT_SEPARABLE,
@@ -21,7 +21,7 @@ from steelyard.plugins.formats._pairs import (
     whole_turns,
 )
 from steelyard.plugins.formats._rows import CaseReader, RatingScale, RowFormat
-from steelyard.plugins.formats._turns import answer_of, answer_text, conversation_of, earlier_turns, field_turns
+from steelyard.plugins.formats._turns import answer_of, conversation_of, earlier_turns, field_turns
 
 
 class RlhFlowConfig(Config, frozen=True):
@@ -49,7 +49,6 @@ def _rlhflow(config: RlhFlowConfig) -> RowFormat:
         supports=carrying_pairs("answers of several turns"),
         matches=lambda row: _are_lists(row) and set(scores.keys) <= row.keys(),
         parse=lambda row, warnings: ParsedPair(shared_turns(row), {}),
-        row_of=_whole_row,
         turn_keys=SIDES,
         scores=scores,
     ).format()
@@ -57,11 +56,6 @@ def _rlhflow(config: RlhFlowConfig) -> RowFormat:
 
 def _are_lists(row: JsonObject) -> bool:
     return all(isinstance(row.get(key), list) for key in SIDES)
-
-
-def _whole_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-    dropped[NOT_SEPARABLE] += not turns.is_separable()
-    return whole_turns(turns)
 
 
 _REJECTED = ("rejected_response", "rejected_messages")
@@ -121,28 +115,8 @@ _BINARIZED_SCORES = PairScores(
 
 
 def _parse_binarized(row: Row, warnings: Counter[str]) -> ParsedPair:
-    turns, title = shared_turns(row), row.text("prompt")
-    has_messages = "messages" in row.value
-    is_copy = has_messages and row.value["messages"] == row.value["chosen"]
-    form = {
-        "title": None if title == _title(turns.prompt) else title,
-        "id": None,
-        "without_messages": not has_messages,
-        "messages": [row.value["messages"]] if has_messages and not is_copy else [],
-    }
-    return ParsedPair(turns, form)
-
-
-def _title(turns: Iterable[Message]) -> str:
-    """Return the first question, the data set's ``prompt``."""
-    return next((turn.content for turn in turns if turn.role == "user"), "")
-
-
-def _binarized_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-    sides = _whole_row(turns, form, dropped)
-    row = {"prompt": form.get("title", _title(turns.prompt)), "prompt_id": None, **sides}
-    (messages,) = form.get("messages") or [sides["chosen"]]
-    return row if form.get("without_messages", False) else row | {"messages": messages}
+    row.text("prompt")
+    return ParsedPair(shared_turns(row), {})
 
 
 _BINARIZED = PairFormat(
@@ -151,7 +125,6 @@ _BINARIZED = PairFormat(
     supports=carrying_pairs("prompt ids", "answers of several turns"),
     matches=lambda row: _are_lists(row) and {"prompt", "prompt_id", *_BINARIZED_SCORES.keys} <= row.keys(),
     parse=_parse_binarized,
-    row_of=_binarized_row,
     turn_keys=SIDES,
     scores=_BINARIZED_SCORES,
     id_key="prompt_id",
@@ -160,8 +133,8 @@ _BINARIZED = PairFormat(
 
 ``score_chosen`` and ``score_rejected`` are UltraFeedback's ``overall_score``, from 1 to 10 as in its annotation prompt.
 They are kept as ratings; the four aspects are not in the rows, so a 10 that was a 1 (see ``ultrafeedback``)
-cannot be detected here. ``messages`` repeats the chosen conversation and is written again; where it differs it is kept
-as it is. The rows of one prompt share its id, a hash of the prompt.
+cannot be detected here. ``messages`` repeats the chosen conversation.
+The rows of one prompt share its id, a hash of the prompt.
 """
 
 
@@ -228,20 +201,9 @@ def _parse_ranked(reader: CaseReader) -> Case:
     row, output = reader.row, reader.row.items("output")
     if not all(isinstance(text, str) for text in output):
         raise RecordError("an answer that is not a text", where=row.at("output"))
-    messages, form = instruction_turns(row)
     responses = reader.responses(output)
     ranking = tuple((response.id,) for response in responses) or None
-    return Case(prompt=reader.prompt(messages), responses=responses, ranking=ranking, meta=reader.meta(**form))
-
-
-def _ranked_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row; ties become an order, and unranked responses are left out: both are counted."""
-    count_lost(case, dropped, _RANKED.supports)
-    ranked = [name for tier in case.ranking or () for name in tier]
-    dropped["unranked responses"] += len(case.responses) - len(ranked)
-    by_id = {response.id: response for response in case.responses}
-    output = {"output": [answer_text(by_id[name], dropped) for name in ranked]}
-    yield instruction_row(case.prompt.messages, form, dropped) | output
+    return Case(prompt=reader.prompt(instruction_turns(row)[0]), responses=responses, ranking=ranking)
 
 
 _RANKED = RowFormat(
@@ -250,7 +212,6 @@ _RANKED = RowFormat(
     supports=carrying("system turns", "earlier turns", "prompt meta", "rankings", "more than two responses"),
     matches=lambda row: "instruction" in row and isinstance(row.get("output"), list),
     parse=_parse_ranked,
-    rows_of=_ranked_rows,
 )
 """One row per prompt; a response's place in ``output`` is its tier."""
 
@@ -322,29 +283,12 @@ _SHAREGPT = PairFormat(
 _V1_SIDES = ("chosen_messages", "rejected_messages")
 
 
-def _v1_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-    """Return both conversations in blocks; the answers alone have a weight in the loss."""
-    dropped[NOT_SEPARABLE] += not turns.is_separable()
-    return {
-        key: [
-            {
-                "role": turn.role,
-                "content": [{"type": "text", "value": turn.content}],
-                "loss_weight": float(number >= len(turns.prompt)),
-            }
-            for number, turn in enumerate(turns.prompt + answer)
-        ]
-        for key, answer in zip(_V1_SIDES, turns[1:], strict=True)
-    }
-
-
 _V1 = PairFormat(
     kind="llamafactory_v1",
     keys=_V1_SIDES,
     supports=carrying_pairs("answers of several turns"),
     matches=lambda row: all(isinstance(row.get(key), list) for key in _V1_SIDES),
     parse=lambda row, warnings: ParsedPair(shared_turns(row, _V1_SIDES), {}),
-    row_of=_v1_row,
     turn_keys=_V1_SIDES,
     turn_fields=("role", "content", "loss_weight"),
 ).format()

@@ -20,37 +20,27 @@ better. The number stays in a judgment's ``meta`` as ``strength``. The publisher
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
-
-from msgspec.structs import replace
 
 from steelyard.annotation.derived_judgments import NEITHER_IS_BETTER
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response, Verdict
-from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._languages import language_code, language_name
+from steelyard.curation.format_support import carrying
+from steelyard.plugins.formats._languages import language_code
 from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
     CaseReader,
     PromptIds,
     RatingScale,
     RowFormat,
-    form_of,
     group_id,
     groups_of,
-    present,
     rating_of,
     split_meta,
-    take_ratings,
-    with_each,
-    with_meta,
-    with_metas,
-    without_keys,
 )
-from steelyard.plugins.formats._turns import EXTRA_ID, answer_or_none, as_turns, text_of, turns_in
+from steelyard.plugins.formats._turns import EXTRA_ID, turns_in
 
 OVERALL, INDIVIDUAL = "overall", "individual"
 _LOWEST, _HIGHEST = -3, 3
@@ -67,14 +57,6 @@ class PreferenceKeys(NamedTuple):
     reason: str
 
 
-class PreferenceVerdicts(NamedTuple):
-    """The judgments of a row: the overall one, and those of annotators."""
-
-    overall: Judgment | None
-    individual: tuple[Judgment, ...]
-
-
-_KIND_2 = "helpsteer2"
 _SCALES = tuple(
     RatingScale(name, (0, 4), UNKNOWN_JUDGE, "human")
     for name in ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
@@ -100,6 +82,7 @@ class HelpSteer2:
 
     keys = _KEYS_2
     has_evidence_rows = False
+    is_written = False
     supports = carrying("earlier turns", "prompt meta", *_OF_RATED)
 
     def matches(self, row: JsonObject) -> bool:
@@ -113,26 +96,9 @@ class HelpSteer2:
         ids = PromptIds(warnings)
         for group in groups_of(rows, _group_key):
             if _is_preferred(group[0]):
-                yield _preferred_case(CaseReader(_KIND_2, _PREFERRED, group, ids, warnings))
+                yield _preferred_case(CaseReader("helpsteer2", _PREFERRED, group, ids, warnings))
             else:
-                yield _rated_case(CaseReader(_KIND_2, _RATED, group, ids, warnings))
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per response of a case with the five dimensions, else a row per case of two responses."""
-        for case in cases:
-            text, preferences = text_of(case.prompt.messages, EXTRA_ID), verdicts_of(case)
-            texts = [answer_or_none(response) for response in case.responses]
-            is_rated = any(
-                (rating.dimension, rating.range) in {scale[:2] for scale in _SCALES} for rating in case.ratings
-            )
-            is_compared = preferences.overall is not None and len(texts) == len(_SIDES_2)
-            if text is None or None in texts or not (is_rated or is_compared):
-                dropped[OTHER_SHAPE] += 1
-            elif is_rated:
-                yield from _rated_rows(case, text, texts, dropped, supports=self.supports)
-            else:
-                count_lost(without_verdicts(case, preferences), dropped, self.supports - {*_OF_RATED})
-                yield _preferred_row(case, [text, *texts], preferences, dropped)
+                yield _rated_case(CaseReader("helpsteer2", _RATED, group, ids, warnings))
 
 
 def _parse_compared(reader: CaseReader) -> Case:
@@ -146,36 +112,7 @@ def _parse_compared(reader: CaseReader) -> Case:
         prompt=reader.prompt(turns, language=code, category=category),
         responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_3),
         judgments=preferences_in(row, _NAMES_3, _SIDES_3),
-        meta=reader.meta(
-            # A list keeps a null name, which `as_read` would leave out.
-            said=[[domain, language]] if _domain_and_language(category, code) != (domain, language) else [],
-            null=row.nulls((*_OPTIONAL, _NAMES_3.overall)),
-            empty=row.value.get(_NAMES_3.individual) == [],
-        ),
     )
-
-
-def _compared_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row for a case of two answers of one turn; a case without a verdict has null for it."""
-    preferences = verdicts_of(case)
-    texts = [answer_or_none(response) for response in case.responses]
-    has_overall = preferences.overall is not None or _NAMES_3.overall in form.get("null", ())
-    if len(texts) != 2 or None in texts or not case.prompt.messages or not has_overall:
-        dropped[OTHER_SHAPE] += 1
-        return
-    category, language = case.prompt.category, case.prompt.language
-    names = _domain_and_language(category, language)
-    (read_names,) = form.get("said") or [names]
-    if _domain_and_language(*_category_and_code(*read_names)) == names:
-        names = read_names
-    # The category is held by domain and language, unless they imply another one.
-    is_held = _category_and_code(*names) == (category, language)
-    rest = replace(case, prompt=replace(case.prompt, category=())) if is_held else case
-    count_lost(without_verdicts(rest, preferences), dropped, _HELPSTEER3.supports)
-    count_unwritten(case, preferences, _NAMES_3, dropped)
-    row = {"domain": names[0], "language": names[1], "context": as_turns(case.prompt.messages)}
-    row = present(row) | dict(zip(_SIDES_3, texts, strict=True))
-    yield _with_form(row | preference_fields(case, preferences, _NAMES_3), form, _NAMES_3)
 
 
 _HELPSTEER3 = RowFormat(
@@ -184,16 +121,9 @@ _HELPSTEER3 = RowFormat(
     supports=carrying("system turns", "earlier turns", "language", "prompt meta", "judgments"),
     matches=lambda row: isinstance(row.get("context"), list) and {*_SIDES_3, _NAMES_3.overall} <= row.keys(),
     parse=_parse_compared,
-    rows_of=_compared_rows,
     turn_keys=("context",),
 )
 """One row two answers."""
-
-
-def _domain_and_language(category: tuple[str, ...], language: str | None) -> tuple[str | None, str | None]:
-    """Return the domain and the language of a row: a name in lower case, or else the category's second tier."""
-    domain, second = (*category, None, None)[:2]
-    return domain, second if language is None else (language_name(language) or language).lower()
 
 
 def _category_and_code(domain: str | None, language: str | None) -> tuple[tuple[str, ...], str | None]:
@@ -214,15 +144,13 @@ def _group_key(row: Row) -> Hashable:
 def _rated_case(reader: CaseReader) -> Case:
     group = reader.rows
     meta, metas = split_meta(group, _RATED)
-    silent = [row.nulls(_RATED[2:]) for row in group]
-    turns = turns_in(group[0].text("prompt"), EXTRA_ID).turns
+    turns = turns_in(group[0].text("prompt"), EXTRA_ID)
     responses = reader.responses([row.text("response") for row in group], metas=metas)
     rated = zip(responses, group, strict=True)
     return Case(
         prompt=reader.prompt(turns, id=group_id(group, reader.ids), meta=meta),
         responses=responses,
         ratings=tuple(rating for item, row in rated for rating in _ratings(item.id, row, reader.warnings)),
-        meta=reader.meta(null=silent if any(silent) else []),
     )
 
 
@@ -234,36 +162,13 @@ def _ratings(name: str, row: Row, warnings: Counter[str]) -> Iterator[Rating]:
             yield rating_of(name, value, scale, warnings, meta=meta)
 
 
-def _rated_rows(
-    case: Case, text: str, texts: Sequence[str | None], dropped: Counter[str], *, supports: frozenset[str]
-) -> Iterator[JsonObject]:
-    form, taken = form_of(case, _KIND_2), take_ratings(case, _SCALES, dropped, keeps_meta=True)
-    count_lost(taken.rest, dropped, supports)
-    nulls = form.get("null") or [[]] * len(texts)
-    for response, answer, null in zip(case.responses, texts, nulls, strict=True):
-        values = {key: taken.value(response.id, key) for key in _RATED[2:]}
-        scores = {key: value for key, value in values.items() if value is not None or key in null}
-        yield with_metas({"prompt": text, "response": answer, **scores}, case, response.meta, _RATED, dropped)
-
-
 def _preferred_case(reader: CaseReader) -> Case:
     row = reader.row
     return Case(
-        prompt=reader.prompt(turns_in(row.text("prompt"), EXTRA_ID).turns),
+        prompt=reader.prompt(turns_in(row.text("prompt"), EXTRA_ID)),
         responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_2),
         judgments=preferences_in(row, _NAMES_2, _SIDES_2),
-        meta=reader.meta(null=row.nulls(_NAMES_2[:3]), empty=row.value.get(_NAMES_2.individual) == []),
     )
-
-
-def _preferred_row(
-    case: Case, texts: Sequence[str | None], preferences: PreferenceVerdicts, dropped: Counter[str]
-) -> JsonObject:
-    form = form_of(case, _KIND_2)
-    count_unwritten(case, preferences, _NAMES_2, dropped)
-    row = dict(zip(("prompt", *_SIDES_2), texts, strict=True))
-    row |= preference_fields(case, preferences, _NAMES_2)
-    return with_meta(_with_form(row, form, _NAMES_2), case, _PREFERRED, dropped)
 
 
 def preferences_in(row: Row, names: PreferenceKeys, sides: tuple[str, str]) -> tuple[Judgment, ...]:
@@ -307,62 +212,6 @@ def _judgment(
         reason=reason,
         meta=meta,
     )
-
-
-def verdicts_of(case: Case) -> PreferenceVerdicts:
-    """Return the judgments that a row can hold: the first overall one (or without a batch), and the individual ones."""
-    usable = [judgment for judgment in case.judgments if judgment.verdict != "none"]
-    overall = next((judgment for judgment in usable if judgment.batch in (OVERALL, None)), None)
-    return PreferenceVerdicts(overall, tuple(judgment for judgment in usable if judgment.batch == INDIVIDUAL))
-
-
-def without_verdicts(case: Case, preferences: PreferenceVerdicts) -> Case:
-    """Return the case without the batch and reason of the row's judgments: the remaining details are dropped."""
-    written = {id(judgment) for judgment in (preferences.overall, *preferences.individual)}
-    return with_each(
-        case, judgment=lambda item: replace(item, batch=None, reason=None) if id(item) in written else item
-    )
-
-
-def count_unwritten(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys, dropped: Counter[str]) -> None:
-    """Count the judgments without a place in the row, and the details of the overall one besides its number."""
-    num_said = (preferences.overall is not None) + len(preferences.individual)
-    dropped["judgments beyond those of a row"] += len(case.judgments) - num_said
-    if preferences.overall is not None:
-        dropped["further fields of judgments"] += bool(without_keys(preferences.overall.meta, (_STRENGTH,)))
-        dropped["reasons"] += preferences.overall.reason is not None and not names.overall_reason
-
-
-def _with_form(row: JsonObject, form: JsonObject, names: PreferenceKeys) -> JsonObject:
-    """Return the row with the nulls and the empty list of individual preferences that it was read with."""
-    row |= {key: None for key in form.get("null", ()) if key not in row}
-    return row | ({names.individual: []} if form.get("empty") and names.individual not in row else {})
-
-
-def preference_fields(case: Case, preferences: PreferenceVerdicts, names: PreferenceKeys) -> JsonObject:
-    """Return the keys of the row; a list or a number only where there is a judgment."""
-    first = case.responses[0].id
-    row: JsonObject = {}
-    if preferences.overall is not None:
-        row[names.overall] = _strength(preferences.overall, first)
-        if names.overall_reason and preferences.overall.reason is not None:
-            row[names.overall_reason] = preferences.overall.reason
-    if preferences.individual:
-        row[names.individual] = [_item(judgment, names, first) for judgment in preferences.individual]
-    return row
-
-
-def _item(judgment: Judgment, names: PreferenceKeys, first: str) -> JsonObject:
-    fields = present({names.strength: _strength(judgment, first), names.reason: judgment.reason})
-    return fields | (without_keys(judgment.meta, (_STRENGTH, *fields)) or {})
-
-
-def _strength(judgment: Judgment, first: str) -> int:
-    """Return the strength of a judgment: the recorded one where it agrees with the verdict, else 1 either way."""
-    meta: JsonObject = judgment.meta or {}
-    wanted: Sequence[int] = {"tie": (0,), "left": (-1, -2, -3), "right": (1, 2, 3)}[judgment.verdict]
-    number = next((strength for strength in wanted if strength == meta.get(_STRENGTH)), wanted[0])
-    return number if judgment.left == first else -number
 
 
 KINDS = {

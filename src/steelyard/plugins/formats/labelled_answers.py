@@ -7,7 +7,7 @@ opinion of one answer, not of a pair, so nothing is ranked. A case of several la
 
 Stepwise supervision (for process reward models): the steps are one answer, joined by line breaks as the trainer joins
 them by default; each label is a rating of the dimension ``step``, 1 for true and 0 for false, whose span is the place
-of the step in the answer. So the steps come back as they were, also with line breaks inside them.
+of the step in the answer.
 
 PKU-SafeRLHF is written from the card of the data set PKU-Alignment/PKU-SafeRLHF and public code that lists its columns.
 Both verdicts are judgments of their own (``helpfulness`` and ``harmlessness`` in their ``meta``): they contradict each
@@ -18,10 +18,8 @@ are read as human.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-from msgspec.structs import replace
 
 from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
 from steelyard.core.config import Config
@@ -30,21 +28,16 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response
 from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._pairs import plain_texts
 from steelyard.plugins.formats._rows import (
     OTHER_SHAPE,
     TEXT_ROWS,
     CaseReader,
     RatingScale,
     RowFormat,
-    present,
     rating_of,
     take_ratings,
-    verdict_from,
-    with_each,
-    without_keys,
 )
-from steelyard.plugins.formats._turns import answer_turns, as_turns, is_text, only_question
+from steelyard.plugins.formats._turns import answer_turns, as_turns, is_text
 
 _STEP_KEYS = ("prompt", "completions", "labels")
 _BETWEEN = "\n"
@@ -68,35 +61,12 @@ def _parse_steps(reader: CaseReader) -> Case:
     return Case(prompt=reader.prompt(question), responses=responses, ratings=_ratings(responses[0].id, steps, labels))
 
 
-def _step_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row per answer whose ratings cover it in steps; other answers are left out and counted."""
-    steps = {item.id: _steps(item, case.ratings) for item in case.responses}
-    taken = [rating for ratings in steps.values() for rating in ratings]
-    others = tuple(item for item in case.ratings if item not in taken)
-    count_lost(replace(case, ratings=others), dropped, _STEPWISE.supports)
-    question = only_question(case.prompt.messages)
-    if question is None:
-        dropped[OTHER_SHAPE] += 1
-        return
-    written = [item for item in case.responses if steps[item.id]]
-    dropped["answers without a label for each step"] += len(steps) - len(written)
-    dropped["cases cut into a row for each answer"] += len(written) > 1
-    for rating in taken:
-        dropped["raters"] += (rating.rater, rating.kind) != (UNKNOWN_JUDGE, "human")
-        dropped["rating details"] += any((rating.id, rating.task, rating.meta))
-    for response in written:
-        pairs = [(_step(response, rating), rating.value == 1) for rating in steps[response.id]]
-        texts, labels = zip(*pairs, strict=True)
-        yield {"prompt": question, "completions": list(texts), "labels": list(labels)}
-
-
 _STEPWISE = RowFormat(
     kind="trl_stepwise",
     keys=_STEP_KEYS,
     supports=carrying("prompt meta"),
     matches=lambda row: isinstance(row.get("prompt"), str) and _are_steps(row.get("completions"), row.get("labels")),
     parse=_parse_steps,
-    rows_of=_step_rows,
 )
 """One row per answer in steps."""
 
@@ -182,31 +152,6 @@ def _ratings(response: str, steps: Sequence[str], labels: Sequence[bool]) -> tup
     return tuple(ratings)
 
 
-def _steps(response: Response, ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the response's ratings of steps, in order; none where they do not cover its text."""
-    step_ratings = [
-        rating
-        for rating in ratings
-        if (rating.response, rating.dimension, rating.range) == (response.id, _DIMENSION, _RANGE)
-        and rating.value in _RANGE
-        and rating.spans is not None
-        and [span[2:] for span in rating.spans] == [(_DIMENSION, None)]
-    ]
-    ordered = sorted(step_ratings, key=_place)
-    covered = _BETWEEN.join(_step(response, rating) for rating in ordered)
-    return ordered if response.text is not None and covered == response.text else []
-
-
-def _place(rating: Rating) -> tuple[int, int]:
-    ((start, end, _, _),) = rating.spans or ((0, 0, "", None),)
-    return start, end
-
-
-def _step(response: Response, rating: Rating) -> str:
-    start, end = _place(rating)
-    return (response.text or "")[start:end]
-
-
 # PKU-SafeRLHF
 
 _SIDES = ("response_0", "response_1")
@@ -232,30 +177,7 @@ def _parse_verdicts(reader: CaseReader) -> Case:
             for side, level in zip(_SIDES, levels, strict=True)
             if level is not None
         ),
-        meta=reader.meta(),
     )
-
-
-def _verdict_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row for a case of one question, two answers of one turn, and a verdict."""
-    verdicts = _take_verdicts(case)
-    plain = plain_texts(case, dropped) if len(case.responses) == 2 and verdicts else None
-    if plain is None:
-        dropped[OTHER_SHAPE] += len(case.responses) != 2 or not verdicts
-        return
-    taken = take_ratings(case, (_SEVERITY_SCALE,), dropped, keeps_meta=True)
-    # The row holds the labels of an answer: only a further ``meta`` is dropped.
-    rest = with_each(taken.rest, response=lambda item: replace(item, meta=without_keys(item.meta, _LABELS)))
-    count_lost(rest, dropped, _PKU_SAFERLHF.supports)
-    dropped["judgments beyond one per verdict, and ties"] += len(case.judgments) - len(verdicts)
-    row = present({"prompt": plain.question, "prompt_source": case.prompt.source})
-    for side, response in zip(_SIDES, case.responses, strict=True):
-        row |= {side: plain.texts[response.id]} | _label_fields(side, response)
-        row |= present({_SEVERITY.format(side): taken.value(response.id, _SEVERITY_SCALE.dimension)})
-    row |= _verdict_fields(verdicts, case)
-    # A null ``safer_response_id`` differs from an absent one, which means one judgment.
-    form["null"] = [key for key in form.get("null", ()) if key not in _VERDICTS or "safer_response_id" in row]
-    yield row
 
 
 def _response(row: Row, side: str) -> Response:
@@ -283,40 +205,12 @@ def _judgments(row: Row) -> Iterator[Judgment]:
         )
 
 
-def _take_verdicts(case: Case) -> dict[str | None, Judgment]:
-    """Return the first judgment of each dimension of the row, or one judgment without a dimension."""
-    verdicts: dict[str | None, Judgment] = {}
-    for judgment in case.judgments:
-        dimension = (judgment.meta or {}).get("dimension")
-        if judgment.verdict in ("left", "right") and (dimension is None or dimension in _VERDICTS.values()):
-            verdicts.setdefault(dimension, judgment)
-    return (
-        verdicts if len(verdicts) == 1 else {name: judgment for name, judgment in verdicts.items() if name is not None}
-    )
-
-
-def _verdict_fields(verdicts: Mapping[str | None, Judgment], case: Case) -> dict[str, int | None]:
-    first = case.responses[0].id
-    chosen = {name: int(verdict_from(first, judgment) == "right") for name, judgment in verdicts.items()}
-    if None in chosen:
-        return {"better_response_id": chosen[None]}
-    return {key: chosen.get(dimension) for key, dimension in _VERDICTS.items()}
-
-
-def _label_fields(side: str, response: Response) -> JsonObject:
-    meta = response.meta or {}
-    labels = {key.format(side): meta[label] for label, key in _LABELS.items() if label in meta}
-    return labels | present({_AUTHOR.format(side): response.author})
-
-
 _PKU_SAFERLHF = RowFormat(
     kind="pku_saferlhf",
     keys=_PKU_KEYS,
     supports=carrying("source", "prompt meta", "authors", "judgments"),
     matches=lambda row: {"prompt", *_SIDES, "better_response_id"} <= row.keys(),
     parse=_parse_verdicts,
-    rows_of=_verdict_rows,
-    null_keys=(*_PKU_KEYS[3:6], *_PKU_KEYS[-4:]),
 )
 
 KINDS = {

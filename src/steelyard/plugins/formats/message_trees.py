@@ -6,8 +6,7 @@ and their ``rank`` (0 is best, aggregated from several people) gives the tiers; 
 A message of a prompter to which nobody replied is a prompt without responses.
 
 Deleted messages and those that the reviewers rejected, or did not review, are left out with all below them, and
-counted. So are messages whose parent the file does not have, as in an extract of one language. `_message_tree_rows`
-writes the messages back, depth first.
+counted. So are messages whose parent the file does not have, as in an extract of one language.
 
 Rows of one tree are consecutive, as in the published files: memory holds one tree.
 """
@@ -21,19 +20,8 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Response
 from steelyard.curation.format_support import carrying
-from steelyard.plugins.formats._message_tree_rows import (
-    FORM,
-    INNER_KEYS,
-    MESSAGE_KEYS,
-    OPTIONAL_KEYS,
-    PROMPTER_KEYS,
-    TREE,
-    TREE_KEYS,
-    message_rows,
-    tree_rows,
-)
-from steelyard.plugins.formats._pairs import rank_of, tiers_of
-from steelyard.plugins.formats._rows import PromptIds, as_read
+from steelyard.plugins.formats._pairs import tiers_of
+from steelyard.plugins.formats._rows import PromptIds
 
 _SUPPORTS = carrying(
     "earlier turns", "language", "prompt meta", "prompt ids", "response ids", "authors", "response meta", "rankings",
@@ -42,6 +30,9 @@ _SUPPORTS = carrying(
 _ROLES = {"prompter": "user", "assistant": "assistant"}
 _REVIEW = ("deleted", "review_result")
 _LEFT_OUT = "messages left out: "
+MESSAGE_KEYS = ("message_id", "parent_id", "text", "role", "lang", "rank", "model_name", "message_tree_id")
+INNER_KEYS = ("parent_id", "message_tree_id", "replies")
+TREE_KEYS = ("prompt", "replies")
 
 
 class _Node(NamedTuple):
@@ -79,6 +70,7 @@ class OasstMessages:
 
     keys = MESSAGE_KEYS
     has_evidence_rows = False
+    is_written = False
     supports = _SUPPORTS
 
     def matches(self, row: JsonObject) -> bool:
@@ -91,16 +83,13 @@ class OasstMessages:
         for group in _trees_of(rows):
             yield from _cases(_tree([_node(row) for row in group]), ids, warnings)
 
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row for each message, depth first."""
-        return message_rows(cases, self.supports, dropped)
-
 
 class OasstTrees:
     """A tree a row: ``prompt`` is its first message, whose ``replies`` are messages with replies of their own."""
 
     keys = (*MESSAGE_KEYS, *TREE_KEYS)
     has_evidence_rows = False
+    is_written = False
     supports = _SUPPORTS
 
     def matches(self, row: JsonObject) -> bool:
@@ -115,10 +104,6 @@ class OasstTrees:
             name, nodes = row.text("message_tree_id"), _nodes_below(row)
             fields = row.others(("message_tree_id", "prompt")) or {}
             yield from _cases(_tree(nodes)._replace(name=name, fields=fields), ids, warnings)
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row for each tree."""
-        return tree_rows(cases, self.supports, dropped)
 
 
 # From rows to trees
@@ -270,7 +255,7 @@ def _fault(node: _Node, *, has_results: bool) -> str | None:
 def _case(tree: _Tree, path: Sequence[_Node], answers: Sequence[_Node], ids: PromptIds) -> Case:
     row = path[-1].row
     language = row.optional_text("lang") or None
-    tree_fields = {TREE: tree.fields} if tree.fields and len(path) == 1 else {}
+    tree_fields = {"tree": tree.fields} if tree.fields and len(path) == 1 else {}
     ranks = {answer.name: answer.row.value["rank"] for answer in answers if answer.row.value.get("rank") is not None}
     prompt = Prompt(
         id=ids.take(row, path[-1].name, language=language),
@@ -282,7 +267,6 @@ def _case(tree: _Tree, path: Sequence[_Node], answers: Sequence[_Node], ids: Pro
         prompt=prompt,
         responses=tuple(_response(answer, tree, language) for answer in answers),
         ranking=tiers_of(ranks) or None,
-        meta=_form(tree, path, answers, ranks, has_tree_fields=bool(tree_fields)),
     )
 
 
@@ -295,35 +279,6 @@ def _response(node: _Node, tree: _Tree, language: str | None) -> Response:
 
 def _others(row: Row, tree: _Tree) -> Meta:
     return row.others((*MESSAGE_KEYS, *INNER_KEYS) if tree.is_nested else MESSAGE_KEYS) or {}
-
-
-def _form(
-    tree: _Tree, path: Sequence[_Node], answers: Sequence[_Node], ranks: dict[str, float], *, has_tree_fields: bool
-) -> Meta:
-    """Return what a case does not tell: the ids above it, and the keys of its messages by their positions."""
-    nodes = [path[-1], *answers]
-    optional = [key for key in OPTIONAL_KEYS if not (tree.is_nested and key in INNER_KEYS)]
-    absent = {key: [place for place, node in enumerate(nodes) if key not in node.row.value] for key in optional}
-    inner = [
-        {key: node.row.value[key] for key in INNER_KEYS if key in node.row.value and not _has_replies(key, node)}
-        for node in nodes
-        if tree.is_nested
-    ]
-    prompter = {key: path[-1].row.value.get(key) for key in PROMPTER_KEYS}
-    return as_read(
-        FORM,
-        path=[node.name for node in path[:-1]],
-        tree=tree.name if tree.name != path[0].name else None,
-        ranks=None if ranks == rank_of(tiers_of(ranks), first=0) else list(ranks.values()),
-        prompter={key: value for key, value in prompter.items() if value is not None} or None,
-        tree_fields=has_tree_fields,
-        absent={key: places for key, places in absent.items() if places} or None,
-        inner=inner if any(inner) else None,
-    )
-
-
-def _has_replies(key: str, node: _Node) -> bool:
-    return key == "replies" and bool(node.row.value[key])
 
 
 KINDS = {

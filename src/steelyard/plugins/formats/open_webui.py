@@ -11,45 +11,30 @@ a judgment for the answer against each of them, a vote down one against it. With
 A comment is the ``reason`` of a judgment. Other branches of the chat are left out and counted.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from msgspec.structs import replace
-
-from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.text import is_blank, response_text
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Message, Rating, Response, Verdict
 from steelyard.curation.evidence_rows import text_id
-from steelyard.curation.format_support import carrying, count_lost
+from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._rows import (
     CaseReader,
     RatingScale,
     RowFormat,
-    present,
     rating_of,
-    take_ratings,
-    with_each,
 )
-from steelyard.plugins.formats._turns import answer_text, count_other_keys, response_of, system_text, turns_of
+from steelyard.plugins.formats._turns import count_other_keys, response_of, turns_of
 
 _THUMB = RatingScale("thumb", (-1, 1), None, "human")
 _VERDICTS: Mapping[str, Verdict] = {"1": "left", "-1": "right"}
 _VOTES = {verdict: int(vote) for vote, verdict in _VERDICTS.items()}
 _TURN_KEYS = ("id", "parentId", "childrenIds", "role", "content")
 _TREE = "snapshot.chat.chat.history.messages"
-
-
-class _Vote(NamedTuple):
-    """One person's vote on an answer, up or down (1, -1), or none, against the others."""
-
-    judge: str
-    answer: str
-    others: tuple[str, ...] = ()
-    rating: int | None = None
 
 
 def _parse(reader: CaseReader) -> Case:
@@ -87,12 +72,6 @@ def _parse(reader: CaseReader) -> Case:
         responses=responses,
         judgments=tuple(judgments),
         ratings=tuple(ratings),
-        meta=reader.meta(
-            id=row.value.get("id"),
-            above=above,
-            data=data,
-            meta={key: value for key, value in meta.items() if key != "message_id"},
-        ),
     )
 
 
@@ -158,78 +137,6 @@ def _turns(row: Row, tree: JsonObject, key: str) -> tuple[Message, ...]:
     return turns_of([tree[key]], row.place, f"{_TREE}.{key}", role="user")
 
 
-def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row for each vote; a case without one is a row without a vote."""
-    thumbs = take_ratings(case, (_THUMB,), dropped, keeps_meta=True)
-    votes = [*_votes(case.judgments, dropped)]
-    for (answer, _), rating in thumbs.ratings.items():
-        votes += [_Vote(rating.rater, answer, (), int(rating.value))] if rating.value in _VOTES.values() else ()
-        dropped["ratings that are neither up nor down"] += rating.value not in _VOTES.values()
-    names = {name for vote in votes for name in (vote.answer, *vote.others)}
-    answers = [response for response in case.responses if not names or response.id in names]
-    dropped["responses in no vote"] += len(case.responses) - len(answers)
-    rest = replace(thumbs.rest, responses=tuple(answers[:2]) if votes else case.responses)
-    count_lost(with_each(rest, judgment=lambda item: _uncarried(item, form)), dropped, _OPEN_WEBUI.supports)
-    if answers and not votes:
-        votes = [_Vote(UNKNOWN_JUDGE, answers[0].id, tuple(response.id for response in answers[1:]))]
-    for vote in votes:
-        yield _row(case, vote, form, dropped)
-
-
-def _votes(judgments: Sequence[Judgment], dropped: Counter[str]) -> Iterator[_Vote]:
-    """Yield the judgments as votes: those of one judge on one answer with one verdict are a vote against several."""
-    groups: defaultdict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)
-    for item in judgments:
-        if item.verdict in _VOTES:
-            others = groups[item.judge, item.left, _VOTES[item.verdict]]
-            dropped["repeated judgments"] += item.right in others
-            others[item.right] = None
-        else:
-            dropped["judgments that are neither up nor down"] += 1
-    for (judge, answer, rating), others in groups.items():
-        yield _Vote(judge, answer, tuple(others), rating)
-
-
-def _uncarried(judgment: Judgment, form: JsonObject) -> Judgment:
-    """Return the judgment without what a row holds of it: a person's id, and the details in the form of its row."""
-    without_judge = replace(judgment, judge=UNKNOWN_JUDGE) if judgment.kind == "human" else judgment
-    return replace(without_judge, reason=None, meta=None) if "data" in form else without_judge
-
-
-def _row(case: Case, vote: _Vote, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-    system = system_text(case.prompt.messages, dropped)
-    turns = [turn for turn in case.prompt.messages if turn.role != "system"]
-    by_id = {response.id: response for response in case.responses}
-    answers = [by_id[name] for name in (vote.answer, *vote.others)]
-    names = form.get("above", [f"turn-{number}" for number in range(1, len(turns) + 1)])
-    above = UniqueIds().take_all([*by_id, *names])[len(by_id) :]
-    below = [*([name] for name in above[1:]), [answer.id for answer in answers]]
-    tree = {
-        name: _message(name, parent, children, turn.role, turn.content)
-        for name, parent, children, turn in zip(above, (None, *above), below, turns, strict=False)
-    }
-    for answer in answers:
-        message = _message(answer.id, above[-1], [], "assistant", answer_text(answer, dropped))
-        tree[answer.id] = message | ({"model": answer.author} if answer.author else {})
-    data = form.get("data", {"model_id": answers[0].author, "sibling_model_ids": [each.author for each in answers[1:]]})
-    # The number may have been a text.
-    rating = {} if str(data.get("rating")) == str(vote.rating) else {"rating": vote.rating}
-    chat = {"history": {"messages": tree, "currentId": vote.answer}} | (
-        {"params": {"system": system}} if system else {}
-    )
-    fields = {"id": form.get("id"), "user_id": None if vote.judge == UNKNOWN_JUDGE else vote.judge}
-    return present(fields) | {
-        "type": "rating",
-        "data": data | rating,
-        "meta": {"message_id": vote.answer, **form.get("meta", {})},
-        "snapshot": {"chat": {"chat": chat}},
-    }
-
-
-def _message(name: str, parent: str | None, children: Sequence[str], role: str, content: str) -> JsonObject:
-    return {"id": name, "parentId": parent, "childrenIds": [*children], "role": role, "content": content}
-
-
 _OPEN_WEBUI = RowFormat(
     kind="open_webui",
     keys=("id", "user_id", "type", "data", "meta", "snapshot"),
@@ -241,7 +148,6 @@ _OPEN_WEBUI = RowFormat(
         and "message_id" in row["meta"]
     ),
     parse=_parse,
-    rows_of=_rows,
     has_evidence_rows=True,
 )
 """One row per vote on an answer."""

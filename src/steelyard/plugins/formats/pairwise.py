@@ -12,34 +12,28 @@ from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.remedies import NAME, Advice, Remedy
-from steelyard.core.types import Case, JsonObject, Message
+from steelyard.core.types import JsonObject, Message
 from steelyard.curation.column_names import may_hold_prompt, prompt_name
-from steelyard.curation.format_support import carrying, carrying_pairs
+from steelyard.curation.format_support import carrying_pairs
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.plugins.formats._pairs import (
     ASSISTANT_MARK,
     NOT_SEPARABLE,
     SIDES,
     PairFormat,
-    PairScores,
     PairTurns,
     ParsedPair,
     cut_turns,
     implicit_turns,
 )
-from steelyard.plugins.formats._rows import TEXT_ROWS, RatingScale, RowFormat
+from steelyard.plugins.formats._rows import TEXT_ROWS, RowFormat
 from steelyard.plugins.formats._tool_exports import is_annotation_row, is_flat_record
 from steelyard.plugins.formats._turns import (
     HUMAN,
-    Transcript,
-    answer_of,
-    answer_or_none,
     are_conversations,
     as_turns,
     decoded_turns,
     field_turns,
-    only_question,
-    text_of,
     turns_in,
     turns_of,
 )
@@ -210,27 +204,17 @@ def _same_form(row: Row, keys: Sequence[str]) -> PairTurns:
 
 def _parse_hh_rlhf(row: Row, warnings: Counter[str]) -> ParsedPair:
     chosen, rejected = (_transcript(row, key) for key in SIDES)
-    turns = cut_turns(chosen.turns, rejected.turns)
+    turns = cut_turns(chosen, rejected)
     warnings["transcripts that share no turn"] += not turns.prompt
     warnings["transcripts that end with a person's turn"] += any(side[-1].role == "user" for side in turns[1:])
-    return ParsedPair(turns, {"bare": [chosen.bare, rejected.bare] if chosen.bare or rejected.bare else None})
+    return ParsedPair(turns, {})
 
 
-def _transcript(row: Row, key: str) -> Transcript:
+def _transcript(row: Row, key: str) -> tuple[Message, ...]:
     transcript = turns_in(row.text(key), HUMAN)
-    if all(turn.role == HUMAN.before for turn in transcript.turns):
+    if all(turn.role == HUMAN.before for turn in transcript):
         raise RecordError("no transcript", where=row.at(key), allowed=r"\n\nHuman: …\n\nAssistant: … (any turns)")
     return transcript
-
-
-def _hh_rlhf_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject | None:
-    sides = (turns.prompt + turns.chosen, turns.prompt + turns.rejected)
-    places = form.get("bare", ([], []))
-    texts = [text_of(side, HUMAN, bare) for side, bare in zip(sides, places, strict=True)]
-    if None in texts:
-        return None
-    dropped[NOT_SEPARABLE] += cut_turns(*sides) != turns
-    return dict(zip(SIDES, texts, strict=True))
 
 
 _HH_RLHF = PairFormat(
@@ -239,9 +223,8 @@ _HH_RLHF = PairFormat(
     supports=carrying_pairs("answers of several turns"),
     matches=_is_hh_rlhf,
     parse=_parse_hh_rlhf,
-    row_of=_hh_rlhf_row,
 ).format()
-r"""Two whole transcripts, which come back to the letter.
+r"""Two whole transcripts.
 
 Written from the README of the repository anthropics/hh-rlhf and the look of its files: each turn begins after a blank
 line with ``Human:`` or ``Assistant:``. The prompt is the turns that both transcripts share, the answers are the turns
@@ -249,44 +232,6 @@ after it: mostly one assistant turn, more where they part earlier. A transcript 
 so, and counted; two transcripts without a shared turn have an empty prompt, and are counted too. Text before the first
 mark, which the data do not have, is read and written as a system turn.
 """
-
-
-def _plain_format(
-    kind: str, rejected: str, *, is_recognised: bool = True, scores: PairScores | None = None
-) -> RowFormat:
-    """Return a format of three texts: a question, the better answer and the worse one."""
-    names = ("prompt", "chosen", rejected)
-    score_keys = scores.keys if scores else ()
-
-    def matches(row: JsonObject) -> bool:
-        return is_recognised and all(isinstance(row.get(key), str) for key in names) and set(score_keys) <= row.keys()
-
-    def parse(row: Row, warnings: Counter[str]) -> ParsedPair:
-        question, *answers = (row.text(key) for key in names)
-        return ParsedPair(PairTurns((Message(role="user", content=question),), *map(answer_of, answers)), {})
-
-    def row_of(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-        return {key: part[0].content for key, part in zip(names, turns, strict=True)}
-
-    return PairFormat(
-        kind=kind,
-        keys=(*names, *score_keys),
-        supports=carrying("system turns", "prompt meta", "rankings", "listed pairs"),
-        matches=matches,
-        parse=parse,
-        row_of=row_of,
-        scores=scores,
-        fits=_is_plain,
-        worse_keys=(rejected,),
-        has_system_key=True,
-    ).format()
-
-
-def _is_plain(case: Case) -> bool:
-    """Return whether the case has one user turn after a system turn or none, and answers of one assistant turn each."""
-    messages = case.prompt.messages
-    question = messages[1:] if messages and messages[0].role == "system" else messages
-    return only_question(question) is not None and None not in map(answer_or_none, case.responses)
 
 
 KINDS = {
@@ -304,37 +249,5 @@ KINDS = {
     "hh_rlhf": without_settings(
         _HH_RLHF,
         "Anthropic's HH-RLHF: two whole transcripts of a person and an assistant, the better one under ``chosen``.",
-    ),
-    # Written from the README of the repository HIT-SCIR/huozi (16.9 thousand prompts, labelled by people, answered by
-    # its own model) and from public code that reads its `huozi_rlhf_data.csv` by the columns prompt, chosen and reject;
-    # the file itself could not be read. The JSON array that the community made of it has the same keys. RMB's rows with
-    # `reject` hold objects.
-    "huozi": without_settings(
-        _plain_format("huozi", "reject"),
-        "Huozi's preference data of HIT-SCIR: a Chinese prompt, the answer that people chose, and the one they"
-        " rejected.",
-    ),
-    # Written from the README of the repository zake7749/kyara and the card of its data set
-    # zake7749/kyara-chinese-preference-dpo-s0-30K, which describe the pairs: one prompt, several models, and
-    # models asked which answer is better. The columns could not be read (access is on request): prompt, chosen and
-    # rejected are taken to be texts, as its training code needs them. Such rows look like TRL's: none is recognised.
-    "kyara": without_settings(
-        _plain_format("kyara", "rejected", is_recognised=False),
-        "Kyara's preference data: a prompt in Traditional Chinese, and two models' answers as language models judged"
-        " them.",
-    ),
-    # Written from public descriptions of the data set liyucheng/zhihu_rlhf_3k, whose card does not describe its
-    # columns, and from public code that reads its `zhihu_3k_rlfh.tsv` by the columns prompt, chosen, rejected,
-    # question_id, upvotes_chosen and upvotes_rejected. The file itself could not be read. Upvotes are ratings without
-    # an upper end; in a TSV file they are texts. `question_id` is another key of the row.
-    "zhihu_3k": without_settings(
-        _plain_format(
-            "zhihu_3k",
-            "rejected",
-            scores=PairScores(
-                ("upvotes_chosen", "upvotes_rejected"), RatingScale("upvotes", None, "zhihu", "human"), as_texts=True
-            ),
-        ),
-        "Zhihu RLHF 3k: a question from Zhihu, an answer that many readers agreed with, and one that fewer did.",
     ),
 }

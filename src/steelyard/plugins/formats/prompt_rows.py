@@ -9,23 +9,18 @@ A row of answers to compare must never be taken for a prompt: rows are recognise
 of those below, a number, a truth value or null. Rows with further texts need ``--from``, and keep them in ``meta``.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection
 
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Message
-from steelyard.curation.format_support import carrying_prompts, count_lost
+from steelyard.curation.format_support import carrying_prompts
 from steelyard.plugins.formats._column_values import PromptColumns
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat, present
-from steelyard.plugins.formats._turns import as_turns, text_or_list
+from steelyard.plugins.formats._rows import CaseReader, RowFormat
 from steelyard.plugins.formats.conversation_pairs import (
     INSTRUCTION_KEYS,
-    instruction_row,
     instruction_turns,
     sharegpt_message,
-    sharegpt_turn,
 )
 
 _COLUMNS = PromptColumns(id="id", language="language", category="category")
@@ -50,7 +45,7 @@ def _are_texts(row: JsonObject, keys: Collection[str]) -> bool:
     return all(row.get(key) is None or isinstance(row[key], str) for key in keys)
 
 
-def _case(reader: CaseReader, turns: tuple[Message, ...], reference: str | None, **form: Any) -> Case:
+def _case(reader: CaseReader, turns: tuple[Message, ...], reference: str | None) -> Case:
     """Return the case of a row: its turns up to the question, its reference, and the columns of every kind."""
     row, fields = reader.row, _COLUMNS.fields(reader.row)
     if not any(turn.role != "system" for turn in turns):
@@ -59,16 +54,7 @@ def _case(reader: CaseReader, turns: tuple[Message, ...], reference: str | None,
     name = _COLUMNS.prompt_id(row)
     prompt_id = reader.ids.take(row, name, language=fields.get("language"))
     prompt = reader.prompt(turns, id=prompt_id, reference=reference, **fields, **texts)
-    empty = [key for key in reader.keys if row.value.get(key) == ""]
-    return Case(prompt=prompt, responses=(), meta=reader.meta(cells=_COLUMNS.values(row) or None, empty=empty, **form))
-
-
-def _row(case: Case, form: JsonObject, content: JsonObject) -> JsonObject:
-    """Return the row of a prompt's content, with its columns; texts that were empty are empty again."""
-    row = present(
-        {**content, **_COLUMNS.written(case.prompt, form), **{key: getattr(case.prompt, key) for key in _TEXT_KEYS}}
-    )
-    return row | {key: "" for key in form.get("empty", ()) if key not in row}
+    return Case(prompt=prompt, responses=())
 
 
 # A prompt as a text or as turns
@@ -79,22 +65,7 @@ def _parse_prompt(reader: CaseReader) -> Case:
     system = row.optional_text("system")
     turns = (Message(role="system", content=system),) if system else ()
     turns += reader.turns("prompt", "user")
-    return _case(reader, turns, row.optional_text("reference") or None, apart=bool(system))
-
-
-def _prompt_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    count_lost(case, dropped, _SUPPORTS)
-    prompt = case.prompt
-    has_system = bool(prompt.messages) and prompt.messages[0].role == "system"
-    # A system text has a field of its own where it was read so, and in new rows of a single question.
-    is_apart = has_system and (form["apart"] if "apart" in form else not form and len(prompt.messages) == 2)
-    turns = prompt.messages[1:] if is_apart else prompt.messages
-    content = {
-        "prompt": text_or_list(turns, "user", as_list="prompt" in form.get("turns", ())),
-        "system": prompt.messages[0].content if is_apart else None,
-        "reference": prompt.reference,
-    }
-    yield _row(case, form, content)
+    return _case(reader, turns, row.optional_text("reference") or None)
 
 
 _PROMPT_KEYS = ("prompt", "system", "reference", *_COMMON_KEYS)
@@ -108,11 +79,7 @@ _PROMPTS = RowFormat(
         and _has_no_answers(row, _PROMPT_KEYS)
     ),
     parse=_parse_prompt,
-    rows_of=_prompt_rows,
-    null_keys=_PROMPT_KEYS[1:],
-    absent_keys=_PROMPT_KEYS[1:],
-    made_keys=("id",),
-    list_keys=("prompt",),
+    turn_keys=("prompt",),
 )
 
 
@@ -134,12 +101,7 @@ def prompt_table(columns: PromptColumns, column: str, answers: Collection[str]) 
             raise RecordError(problem, where=row.place, do="convert prompts and pairs from files of their own")
         prompt_id = reader.ids.take(row, columns.prompt_id(row), language=fields.get("language"))
         prompt = reader.prompt(reader.turns(column, "user"), id=prompt_id, **fields)
-        return Case(prompt=prompt, responses=(), meta=reader.meta(cells=columns.values(row) or None))
-
-    def rows_of(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-        count_lost(case, dropped, supports)
-        turns = text_or_list(case.prompt.messages, "user", as_list=column in form.get("turns", ()))
-        yield {column: turns} | columns.written(case.prompt, form)
+        return Case(prompt=prompt, responses=())
 
     return RowFormat(
         kind="columns",
@@ -147,8 +109,7 @@ def prompt_table(columns: PromptColumns, column: str, answers: Collection[str]) 
         supports=supports,
         matches=lambda row: False,
         parse=parse,
-        rows_of=rows_of,
-        list_keys=(column,),
+        turn_keys=(column,),
     )
 
 
@@ -156,16 +117,10 @@ def prompt_table(columns: PromptColumns, column: str, answers: Collection[str]) 
 
 
 def _parse_instruction(reader: CaseReader) -> Case:
-    messages, facts = instruction_turns(reader.row)
+    messages, _ = instruction_turns(reader.row)
     output = reader.row.optional_text("output") or None
     reader.warnings[_REFERENCE] += output is not None
-    return _case(reader, messages, output, input=facts.get("input"))
-
-
-def _instruction_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    count_lost(case, dropped, _SUPPORTS)
-    content = instruction_row(case.prompt.messages, form, dropped)
-    yield _row(case, form, content | {"output": case.prompt.reference})
+    return _case(reader, messages, output)
 
 
 _ALPACA_KEYS = (*INSTRUCTION_KEYS, "output", *_COMMON_KEYS)
@@ -179,10 +134,6 @@ _INSTRUCTIONS = RowFormat(
         and _has_no_answers(row, _ALPACA_KEYS)
     ),
     parse=_parse_instruction,
-    rows_of=_instruction_rows,
-    null_keys=_ALPACA_KEYS[1:],
-    absent_keys=_ALPACA_KEYS[1:],
-    made_keys=("id",),
 )
 
 
@@ -202,24 +153,7 @@ def _parse_conversation(reader: CaseReader) -> Case:
     reference = turns[-1].content if turns and turns[-1].role == "assistant" else None
     reader.warnings[_REFERENCE] += reference is not None
     question = turns if reference is None else turns[:-1]
-    # An empty last turn is no reference, and is written again.
-    is_ended = reference == ""
-    return _case(reader, question, reference or None, sharegpt=is_sharegpt, apart=bool(system), ended=is_ended)
-
-
-def _conversation_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row; a prompt that ends in an answer is left out and counted: it would be read as a reference."""
-    count_lost(case, dropped, _SUPPORTS)
-    turns, reference = case.prompt.messages, case.prompt.reference
-    if not turns or (turns[-1].role == "assistant" and reference is None):
-        dropped[OTHER_SHAPE] += 1
-        return
-    is_apart = form.get("apart", False) and turns[0].role == "system"
-    answer = reference or ("" if form.get("ended", False) else None)
-    written = (*turns[is_apart:], *(() if answer is None else (Message(role="assistant", content=answer),)))
-    key = "conversations" if form.get("sharegpt", False) else "messages"
-    content = {key: list(map(sharegpt_turn, written)) if key == "conversations" else as_turns(written)}
-    yield _row(case, form, content | {"system": turns[0].content if is_apart else None})
+    return _case(reader, question, reference or None)
 
 
 def _is_conversation(row: JsonObject) -> bool:
@@ -241,10 +175,6 @@ _CONVERSATIONS = RowFormat(
         and _has_no_answers(row, _CONVERSATION_KEYS)
     ),
     parse=_parse_conversation,
-    rows_of=_conversation_rows,
-    null_keys=_CONVERSATION_KEYS[2:],
-    absent_keys=_CONVERSATION_KEYS[2:],
-    made_keys=("id",),
     turn_keys=("messages",),
 )
 

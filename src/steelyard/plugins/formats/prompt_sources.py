@@ -17,21 +17,18 @@ no language. MathOctopus' training rows (``prompt``, ``chosen``) are one answer 
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Record
-from steelyard.curation.format_support import carrying_prompts, count_lost
-from steelyard.plugins.formats._languages import language_code, language_name, unknown_language
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat
-from steelyard.plugins.formats._turns import only_question
+from steelyard.curation.format_support import carrying_prompts
+from steelyard.plugins.formats._languages import language_code, unknown_language
+from steelyard.plugins.formats._rows import CaseReader, RowFormat
 from steelyard.prompts.taxonomy import CATEGORY_FROM, categorise, read_data
 
 UNMAPPED = "categories that the taxonomy lacks"
@@ -76,17 +73,12 @@ class _SourceFormat(NamedTuple):
     def format(self) -> RowFormat:
         """Return the format of the rows."""
         fields = self.fields
-        optional = fields.first_names()[1:]
         return RowFormat(
             kind=self.kind,
             keys=fields.first_names(),
             supports=self._supports(),
             matches=lambda row: bool(fields.recognised) and row.keys() >= {*fields.recognised},
             parse=self._case,
-            rows_of=self._rows,
-            null_keys=optional,
-            absent_keys=optional,
-            made_keys=tuple(filter(None, (fields.id,))),
         )
 
     def _supports(self) -> frozenset[str]:
@@ -110,18 +102,8 @@ class _SourceFormat(NamedTuple):
             reference=_text_of(cells.answer),
             meta=row.others(filter(None, used)),
         )
-        # The case does not hold ids that are numbers, answers that are lists, and the names of languages.
-        form = {
-            "question": cells.question if cells.question != fields.question[0] else None,
-            "reference": cells.reference if fields.reference[:1] != (cells.reference,) else None,
-            "further": further,
-            "answer": cells.answer if cells.answer == "" or not isinstance(cells.answer, str) else None,
-            "id": row.value.get(fields.id) if fields.id else None,
-            "language": row.value.get(fields.language_field) if fields.language_field else None,
-            "category": [row.value.get(key) for key in fields.category],
-        }
         assigned = {"by": "source", "source": self.kind, "category": list(cells.category), "known": category.is_known}
-        return Case(prompt=prompt, responses=(), meta=reader.meta(**form) | {CATEGORY_FROM: assigned})
+        return Case(prompt=prompt, responses=(), meta={CATEGORY_FROM: assigned})
 
     def _cells(self, row: Row) -> _RowCells:
         """Return the fields of the row. Raises RecordError for one that is missing or of another type."""
@@ -153,50 +135,6 @@ class _SourceFormat(NamedTuple):
         if name is not None and code is None:
             raise unknown_language(name, row.at(field))
         return code
-
-    def _rows(self, case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row; a prompt of several turns does not fit, and is counted."""
-        fields, prompt = self.fields, case.prompt
-        question = only_question(prompt.messages)
-        if question is None:
-            dropped[OTHER_SHAPE] += 1
-            return
-        own_category = dict(zip(fields.category, form.get("category", ()), strict=False))
-        is_same = categorise(self.kind, self._own_category(own_category)).tiers == prompt.category
-        self._count_lost(case, dropped, has_category=is_same)
-        further = form.get("further") or ""
-        is_apart = bool(further) and question.endswith(further)
-        row: JsonObject = {
-            form.get("question", fields.question[0]): question.removesuffix(further).removesuffix("\n")
-            if is_apart
-            else question
-        }
-        row |= {fields.further: further if is_apart else ""} if fields.further else {}
-        row |= own_category if is_same and own_category else dict.fromkeys(fields.category)
-        if fields.id:
-            row[fields.id] = form["id"] if str(form.get("id")) == prompt.id else prompt.id
-        if fields.language_field:
-            name = form.get("language")
-            row[fields.language_field] = (
-                name if language_code(name) == prompt.language else language_name(prompt.language)
-            )
-        if fields.reference:
-            answer = form.get("answer")
-            key = form.get("reference", fields.reference[0])
-            row[key] = answer if _text_of(answer) == prompt.reference else prompt.reference
-        yield row
-
-    def _count_lost(self, case: Case, dropped: Counter[str], *, has_category: bool) -> None:
-        """Count what a row does not hold; source and language of the set itself come back when it is read."""
-        prompt, fields = case.prompt, self.fields
-        rest = replace(
-            prompt,
-            source=None if prompt.source == fields.source else prompt.source,
-            language=None if prompt.language == fields.language else prompt.language,
-            category=() if has_category else prompt.category,
-        )
-        meta = {key: value for key, value in case.meta.items() if key != CATEGORY_FROM}
-        count_lost(replace(case, prompt=rest, meta=meta), dropped, self._supports())
 
 
 def _id_of(row: Row, field: str | None) -> str | None:

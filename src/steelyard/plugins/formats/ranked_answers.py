@@ -19,11 +19,10 @@ from typing import Any
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import Case, JsonObject, Message, Ranking, Response
+from steelyard.core.types import Case, JsonObject, Message, Ranking
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._pairs import rank_of, tiers_of
 from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
     CaseReader,
     RowFormat,
     are_objects,
@@ -33,11 +32,9 @@ from steelyard.plugins.formats._rows import (
 )
 from steelyard.plugins.formats._turns import (
     HUMAN,
-    answer_or_none,
     answer_turns,
     as_turns,
     count_other_keys,
-    text_of,
     turns_in,
     turns_of,
 )
@@ -133,7 +130,7 @@ def _parse_answers(reader: CaseReader) -> Case:
     row = reader.row
     text = row.text("prompt")
     end = next((end for end in (_END, _END.rstrip(" ")) if text.endswith(end)), "")
-    transcript = turns_in(text.removesuffix(end), HUMAN)
+    turns = turns_in(text.removesuffix(end), HUMAN)
     items = _check_items(row)
     responses = reader.responses(
         [item["answer"] for item in items],
@@ -142,21 +139,9 @@ def _parse_answers(reader: CaseReader) -> Case:
     )
     ranked = zip(responses, items, strict=True)
     ranks = {response.id: item["rank"] for response, item in ranked if item.get("rank") is not None}
-    ranking = tiers_of(ranks) or None
-    is_plain = ranking is None or (ranks == rank_of(ranking) and all(isinstance(rank, int) for rank in ranks.values()))
-    numbers = {key: row.value[key] for key in _NUMBERS if key in row.value}
     sources = row.value.get("source")
-    meta = reader.meta(
-        end=end if end != _END else None,
-        bare=transcript.bare,
-        ranks=None if is_plain else list(ranks.values()),
-        bare_answers=[place for place, item in enumerate(items) if "rank" not in item],
-        models=[place for place, item in enumerate(items) if item.get("model", ...) is None],
-        numbers=None if numbers == _numbers(transcript.turns, len(items)) else [numbers],
-        source=[sources] if "source" in row.value and sources != [_source(sources)] else None,
-    )
-    prompt = reader.prompt(transcript.turns, source=_source(sources))
-    return Case(prompt=prompt, responses=responses, ranking=ranking, meta=meta)
+    prompt = reader.prompt(turns, source=_source(sources))
+    return Case(prompt=prompt, responses=responses, ranking=tiers_of(ranks) or None)
 
 
 def _check_items(row: Row) -> Sequence[JsonObject]:
@@ -172,53 +157,10 @@ def _check_items(row: Row) -> Sequence[JsonObject]:
     return items
 
 
-def _numbers(turns: Sequence[Message], num_responses: int) -> dict[str, int]:
-    return {"turns": sum(turn.role == "user" for turn in turns), "num_responses": num_responses}
-
-
 def _source(value: Any) -> str | None:
     """Return the names of the sources as one text."""
     names = value if isinstance(value, list) else [value]
     return ", ".join(names) if names and all(isinstance(name, str) for name in names) else None
-
-
-def _source_field(case: Case, form: JsonObject) -> JsonObject:
-    source = case.prompt.source
-    fresh = [source] if source is not None else []
-    return {"source": next((value for value in form.get("source", ()) if _source(value) == source), fresh)}
-
-
-def _answer_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row; a case whose turns would not be read again from a transcript is counted and not written."""
-    text = text_of(case.prompt.messages, HUMAN, form.get("bare", ()))
-    texts = [answer_or_none(response) for response in case.responses]
-    if text is None or None in texts or text.endswith((_END, _END.rstrip(" "))):
-        dropped[OTHER_SHAPE] += 1
-        return
-    count_lost(case, dropped, _NECTAR.supports)
-    row = {"prompt": text + form.get("end", _END), "answers": _written_answers(case, texts, form, dropped)}
-    (numbers,) = form.get("numbers") or [_numbers(case.prompt.messages, len(texts))]
-    yield row | numbers | _source_field(case, form)
-
-
-def _written_answers(
-    case: Case, texts: Sequence[str | None], form: JsonObject, dropped: Counter[str]
-) -> list[JsonObject]:
-    ranks: JsonObject = rank_of(case.ranking or ())
-    ranked = [response.id for response in case.responses if response.id in ranks]
-    read_ranks = dict(zip(ranked, form.get("ranks", ()), strict=False))
-    if read_ranks.keys() == ranks.keys() and tiers_of(read_ranks) == tuple(case.ranking or ()):
-        ranks = read_ranks
-
-    def answer(place: int, response: Response) -> JsonObject:
-        fields: JsonObject = {"answer": texts[place]}
-        if response.author is not None or place in form.get("models", ()):
-            fields["model"] = response.author
-        if response.id in ranks or place not in form.get("bare_answers", ()):
-            fields["rank"] = ranks.get(response.id)
-        return fields | other_meta(response.meta, _ANSWER_KEYS, dropped)
-
-    return [answer(place, response) for place, response in enumerate(case.responses)]
 
 
 _NECTAR = RowFormat(
@@ -234,8 +176,6 @@ _NECTAR = RowFormat(
         and are_objects(row["answers"], ("answer", "rank"))
     ),
     parse=_parse_answers,
-    rows_of=_answer_rows,
-    absent_keys=("source",),
 )  # fmt: skip
 
 KINDS = {

@@ -22,16 +22,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec.structs import replace
-
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Response
-from steelyard.curation.format_support import carrying, carrying_pairs, count_lost
-from steelyard.plugins.formats._pairs import SIDES, pair_rows, sides_of
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, with_each, without_keys
-from steelyard.plugins.formats._turns import answer_text, text_or_list
+from steelyard.core.types import Case, JsonObject
+from steelyard.curation.format_support import carrying, carrying_pairs
+from steelyard.plugins.formats._pairs import SIDES, pair_rows
+from steelyard.plugins.formats._rows import CaseReader, RowFormat
+from steelyard.plugins.formats._turns import text_or_list
 
 _TURN_KEYS = ("prompt", *SIDES)
 _NUMBERS = ("num_correct", "num_rejected", "total_completions")
@@ -115,10 +113,6 @@ def texts_field(row: Row, key: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _prompt_value(case: Case, form: JsonObject) -> Any:
-    return text_or_list(case.prompt.messages, "user", as_list="prompt" in form.get("turns", ()))
-
-
 # RewardBench 2
 
 
@@ -126,7 +120,7 @@ def _parse_lists(reader: CaseReader) -> Case:
     row = reader.row
     subset, row_id = row.text("subset"), row.value.get("id")
     texts = {side: texts_field(row, side) for side in SIDES}
-    authors, models = _authors(row, sum(map(len, texts.values())))
+    authors = _authors(row, sum(map(len, texts.values())))
     names = {side: tuple(f"{side}-{number}" for number, _ in enumerate(texts[side], 1)) for side in SIDES}
     numbers = _numbers(*map(len, texts.values()))
     read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
@@ -137,7 +131,6 @@ def _parse_lists(reader: CaseReader) -> Case:
         prompt=reader.prompt(reader.turns("prompt", "user"), name=name, subset=subset),
         responses=reader.responses(sum(texts.values(), ()), ids=sum(names.values(), ()), authors=authors),
         ranking=tuple(names.values()),
-        meta=reader.meta(id=row_id, models=models, numbers=read_numbers if is_miscounted else None),
     )
 
 
@@ -145,8 +138,8 @@ def _numbers(num_chosen: int, num_rejected: int) -> dict[str, int]:
     return dict(zip(_NUMBERS, (num_chosen, num_rejected, num_chosen + num_rejected), strict=True))
 
 
-def _authors(row: Row, number: int) -> tuple[list[str | None], Any]:
-    """Return an author for each answer, and ``models`` itself where it does not name them one by one."""
+def _authors(row: Row, number: int) -> list[str | None]:
+    """Return an author for each answer, null where ``models`` does not name them one by one."""
     models = row.value.get("models")
     if (
         isinstance(models, list)
@@ -154,26 +147,8 @@ def _authors(row: Row, number: int) -> tuple[list[str | None], Any]:
         and all(model is None or isinstance(model, str) for model in models)
         and any(model is not None for model in models)
     ):
-        return models, None
-    return [None] * number, models
-
-
-def _list_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row for a case of two tiers; other cases are counted."""
-    count_lost(case, dropped, _LISTS.supports)
-    sides = sides_of(case, dropped)
-    if not sides.better:
-        return
-    models = [response.author for side in sides for response in side]
-    yield {
-        "id": form.get("id", case.prompt.id),
-        "prompt": _prompt_value(case, form),
-        **{key: [answer_text(response, dropped) for response in side] for key, side in zip(SIDES, sides, strict=True)},
-        **_numbers(*map(len, sides)),
-        **form.get("numbers", {}),
-        "models": models if any(models) else form.get("models", []),
-        "subset": case.prompt.subset or "",
-    }
+        return models
+    return [None] * number
 
 
 _LISTS = RowFormat(
@@ -189,12 +164,7 @@ _LISTS = RowFormat(
         and all(are_texts(row.get(side)) for side in SIDES)
     ),
     parse=_parse_lists,
-    rows_of=_list_rows,
-    null_keys=_OPTIONAL,
-    absent_keys=_OPTIONAL,
-    made_keys=("id", *_NUMBERS),
-    list_keys=("prompt",),
-    id_scope=lambda prompt: prompt.subset or "",
+    turn_keys=("prompt",),
 )  # fmt: skip
 
 
@@ -219,36 +189,7 @@ def _parse_styles(reader: CaseReader) -> Case:
             metas=[{"style": style} for _ in SIDES for style in STYLES],
         ),
         ranking=tuple(tuple(f"{side}-{style}" for style in STYLES) for side in SIDES),
-        meta=reader.meta(id=row_id),
     )
-
-
-def _styled_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row for a case of three against three, each side by style where each of its answers has its own."""
-    count_lost(with_each(case, response=_without_style), dropped, _STYLED.supports)
-    sides = sides_of(case, dropped, num_better=len(STYLES), num_worse=len(STYLES))
-    if sides.better:
-        row = {"id": form.get("id", case.prompt.id), "prompt": _prompt_value(case, form)}
-        for key, side in zip(SIDES, sides, strict=True):
-            row[key] = [answer_text(response, dropped) for response in _by_style(side, dropped)]
-        yield row | {"domain": case.prompt.subset or ""}
-
-
-def _style(response: Response) -> Any:
-    return (response.meta or {}).get("style")
-
-
-def _by_style(side: tuple[Response, ...], dropped: Counter[str]) -> list[Response]:
-    by_style = {_style(response): response for response in side if isinstance(_style(response), str)}
-    if by_style.keys() == set(STYLES):
-        return [by_style[style] for style in STYLES]
-    dropped["sides without the three styles, in the order of the ranking"] += 1
-    return list(side)
-
-
-def _without_style(response: Response) -> Response:
-    """Return the response without its style, which its place holds: only a further ``meta`` is dropped."""
-    return replace(response, meta=without_keys(response.meta, ("style",) if _style(response) in STYLES else ()))
 
 
 _STYLED = RowFormat(
@@ -263,12 +204,7 @@ _STYLED = RowFormat(
         and all(are_texts(row.get(side)) and len(row[side]) == len(STYLES) for side in SIDES)
     ),
     parse=_parse_styles,
-    rows_of=_styled_rows,
-    null_keys=("id",),
-    absent_keys=("id", "domain"),
-    made_keys=("id",),
-    list_keys=("prompt",),
-    id_scope=lambda prompt: prompt.subset or "",
+    turn_keys=("prompt",),
 )
 
 KINDS = {

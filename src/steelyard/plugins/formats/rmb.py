@@ -7,28 +7,20 @@ becomes the subset; the rest is the category. Ids of the two sets overlap, so a 
 rating by a language model that the rows do not name (of the dimension ``overall``).
 """
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any, NamedTuple
-
-from msgspec.structs import replace
 
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Rating, Response
-from steelyard.curation.format_support import carrying, count_lost
+from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._languages import LANGUAGE_CODE
-from steelyard.plugins.formats._pairs import sides_of
 from steelyard.plugins.formats._rows import (
     CaseReader,
     RowFormat,
-    other_meta,
-    present,
-    with_each,
     without_keys,
 )
-from steelyard.plugins.formats._turns import ROLE_AND_CONTENT, answer_text, as_turns
+from steelyard.plugins.formats._turns import ROLE_AND_CONTENT
 
 KIND = "rmb"
 DIMENSION = "overall"
@@ -54,7 +46,6 @@ _LANGUAGES = {
     "Tsonga": "ts", "Tswana": "tn", "Turkish": "tr", "Ukrainian": "uk", "Vietnamese": "vi", "Xhosa": "xh",
     "Yoruba": "yo",
 }  # fmt: skip
-_NAMES_OF_LANGUAGES = {code: name for name, code in _LANGUAGES.items()}
 
 
 def _parse(reader: CaseReader) -> Case:
@@ -84,13 +75,6 @@ def _parse(reader: CaseReader) -> Case:
             if _is_scored(value)
         ),
         ranking=((responses[0].id,), tuple(response.id for response in responses[1:])),
-        meta=reader.meta(
-            uid=row_id,
-            turns=extras if any(extras) else None,
-            path=path,
-            set=kind,
-            absent=row.absent((names.uid, "category_path")),
-        ),
     )
 
 
@@ -136,71 +120,10 @@ def language_of(extras: list[JsonObject]) -> str | None:
     return _LANGUAGES.get(name) or (name if LANGUAGE_CODE.fullmatch(name) else None)
 
 
-def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row of the set that it was read from; else of the pairwise set for a single worse answer.
-
-    Cases without one answer above the others are counted and not written.
-    """
-    count_lost(with_each(case, rating=_without_unnamed_rater), dropped, _RMB.supports)
-    sides = sides_of(case, dropped, num_better=1)
-    if not sides.better:
-        return
-    prompt = case.prompt
-    kind = PAIRWISE if len(sides.worse) == 1 and form.get("set") != BEST_OF_N else BEST_OF_N
-    names, scores = _SET_KEYS[kind], _scores(case, dropped)
-    written = [_answer(response, scores, dropped) for side in sides for response in side]
-    languages = form.get("turns") or [{} for _ in prompt.messages]
-    if len(languages) != len(prompt.messages) or language_of(languages) != prompt.language:
-        name = _NAMES_OF_LANGUAGES.get(prompt.language or "", prompt.language)
-        languages = [{"language": name} if name else {} for _ in prompt.messages]
-    turns = zip(as_turns(prompt.messages), languages, strict=True)
-    row = {
-        names.uid: form.get("uid", prompt.id),
-        "conversation_input": [{**extra, **turn} for turn, extra in turns],
-        names.better: written[0],
-        names.worse: written[1] if kind == PAIRWISE else written[1:],
-        "category_path": _written_path(case, kind, form.get("path"), dropped),
-    }
-    if "category_path" in form.get("absent", ()) and not (prompt.category or prompt.subset):
-        del row["category_path"]
-    yield row
-
-
-def _without_unnamed_rater(rating: Rating) -> Rating:
-    """Return the rating without the rater that a bare score implies: only other raters are dropped."""
-    return replace(rating, kind="human") if (rating.rater, rating.kind) == (UNKNOWN_JUDGE, "llm") else rating
-
-
 def split_path(path: str) -> tuple[str | None, tuple[str, ...]]:
     """Return the subset and the category of a path."""
     subset, *category = path.split("/")
     return subset or None, tuple(category)
-
-
-def _written_path(case: Case, kind: str, read: str | None, dropped: Counter[str]) -> str:
-    wanted = (case.prompt.subset, case.prompt.category)
-    if read is not None and split_path(read) == wanted:
-        return read
-    path = "/".join([case.prompt.subset or kind, *case.prompt.category])
-    if any("/" in name for name in (case.prompt.subset or "", *case.prompt.category)):
-        dropped["categories with a slash in them"] += 1
-    return path
-
-
-def _scores(case: Case, dropped: Counter[str]) -> dict[str, float]:
-    scores: dict[str, float] = {}
-    for rating in case.ratings:
-        if rating.dimension == DIMENSION and rating.response not in scores:
-            scores[rating.response] = rating.value
-        else:
-            dropped["ratings of other dimensions, or beyond one per response"] += 1
-    return scores
-
-
-def _answer(response: Response, scores: dict[str, float], dropped: Counter[str]) -> JsonObject:
-    text, score = answer_text(response, dropped), scores.get(response.id)
-    fields = present({"llm_name": response.author, "answer": text, "score": score})
-    return other_meta(response.meta, fields, dropped) | fields
 
 
 _RMB = RowFormat(
@@ -215,8 +138,6 @@ _RMB = RowFormat(
         and any({names.better, names.worse} <= row.keys() for names in _SET_KEYS.values())
     ),
     parse=_parse,
-    rows_of=_rows,
-    made_keys=tuple(names.uid for names in _SET_KEYS.values()),
 )  # fmt: skip
 
 KINDS = {"rmb": without_settings(_RMB, __doc__)}

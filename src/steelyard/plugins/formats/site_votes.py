@@ -19,9 +19,7 @@ asker. Texts are HTML and stay so. Ids are unique within one site: in a file of 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
-
-from msgspec.structs import replace
+from typing import Any
 
 from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
@@ -29,81 +27,53 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Rating, Response
 from steelyard.curation.evidence_rows import text_id
-from steelyard.curation.format_support import carrying, count_lost
+from steelyard.curation.format_support import carrying
 from steelyard.curation.verdict_labels import LABELS, label_word
-from steelyard.plugins.formats._languages import is_unknown_language, language_code, language_name
-from steelyard.plugins.formats._pairs import PairTurns, plain_texts, shared_turns, whole_turns
+from steelyard.plugins.formats._languages import is_unknown_language, language_code
+from steelyard.plugins.formats._pairs import shared_turns
 from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
     CaseReader,
     RatingScale,
     RowFormat,
-    TakenRatings,
     are_objects,
-    other_meta,
-    present,
     rating_of,
-    take_ratings,
-    verdict_from,
-    with_each,
     without_keys,
 )
-from steelyard.plugins.formats._turns import answer_turns, count_other_keys
-
-
-class ArenaTurns(NamedTuple):
-    """The shared turns of both conversations and the rest of each; ``blocks``: the form of a text part, or null."""
-
-    parts: PairTurns
-    blocks: JsonObject | None
-
+from steelyard.plugins.formats._turns import count_other_keys
 
 _SIDES = ("conversation_a", "conversation_b")
 _MODELS = ("model_a", "model_b")
 _IDS = ("question_id", "id")
 _JUDGES = ("judge", "judge_hash")
 _KEYS = (*_IDS, *_SIDES, *_MODELS, "winner", *_JUDGES, "language", "turn")
-_WINNERS = {"left": "model_a", "right": "model_b", "tie": "tie"}
 
 
 def _parse_arena(reader: CaseReader) -> Case:
-    row, later = _voted_turns(reader.row)
-    turns = both_turns(row, _SIDES, reader.warnings)
+    row = _voted_turns(reader.row)
+    turns = shared_turns(Row(row.place, {key: _plain_turns(row, key, reader.warnings) for key in _SIDES}), _SIDES)
     id_key, judge_key = (next((key for key in keys if key in row.value), None) for keys in (_IDS, _JUDGES))
     row_id = row.value[id_key] if id_key else None
     language = row.optional_text("language")
     judge = row.optional_text(judge_key) if judge_key else None
-    meta = reader.meta(
-        id=row_id if not isinstance(row_id, str) else None,
-        id_key=id_key or "",
-        judge_key=judge_key or "",
-        language=language if language_name(language_code(language)) != language else None,
-        blocks=turns.blocks,
-        turn=row.value.get("turn"),
-        later=later,
-    )
     name = None if row_id is None else str(row_id)
-    code, messages = language_code(language), turns.parts.prompt
+    code, messages = language_code(language), turns.prompt
     reader.warnings["names of no known language"] += bool(language and not code and not is_unknown_language(language))
     # One question of MT-Bench has the votes of many people on many models.
     prompt_id = reader.ids.take(row, name, language=code, messages=messages) if name else text_id(messages)
     prompt = reader.prompt(messages, id=prompt_id, language=code)
     authors = [row.optional_text(key) for key in _MODELS]
-    responses = reader.responses(turns.parts[1:], authors=authors)
+    responses = reader.responses(turns[1:], authors=authors)
     judgment = _judgment(row, judge, [response.id for response in responses])
-    return Case(prompt=prompt, responses=responses, judgments=(judgment,), meta=meta)
+    return Case(prompt=prompt, responses=responses, judgments=(judgment,))
 
 
-def _voted_turns(row: Row) -> tuple[Row, JsonObject | None]:
-    """Cut the conversations after the answer that was voted on: MT-Bench's votes on the first have both.
-
-    Returns the row, and the turns that were cut.
-    """
+def _voted_turns(row: Row) -> Row:
+    """Cut the conversations after the answer that was voted on: MT-Bench's votes on the first have both."""
     turn, sides = row.value.get("turn"), {key: row.value.get(key) for key in _SIDES}
     # In a CSV file the number is a text.
     turn = int(turn) if isinstance(turn, str) and turn.isdecimal() else turn
     if not isinstance(turn, int) or isinstance(turn, bool) or turn < 1:
-        return row, None
+        return row
     until: JsonObject = {}
     later: JsonObject = {}
     for key, side in sides.items():
@@ -115,7 +85,7 @@ def _voted_turns(row: Row) -> tuple[Row, JsonObject | None]:
         ]
         end = ends[turn - 1] if turn <= len(ends) else len(turns)
         until[key], later[key] = turns[:end], turns[end:]
-    return (Row(row.place, row.value | until), later) if all(later.values()) else (row, None)
+    return Row(row.place, row.value | until) if all(later.values()) else row
 
 
 def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
@@ -124,7 +94,7 @@ def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
     if verdict is None:
         allowed = "model_a, model_b, tie, tie (bothbad), both_bad"
         raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
-    meta = {"winner": winner} if _WINNERS[verdict] != winner else None
+    meta = {"winner": winner} if winner not in (*_MODELS, "tie") else None
     left, right = names
     return Judgment(
         left=left, right=right, verdict=verdict, judge=judge or UNKNOWN_JUDGE, kind=_kind_of(judge), meta=meta
@@ -136,64 +106,11 @@ def _kind_of(judge: str | None) -> Kind:
     return "llm" if (judge or "").startswith("gpt") else "human"
 
 
-def _parts(case: Case) -> PairTurns | None:
-    """Return the prompt and both answers; null for other numbers, or where a reader would cut them elsewhere."""
-    if len(case.responses) != 2 or not case.prompt.messages:
-        return None
-    parts = PairTurns(case.prompt.messages, *map(answer_turns, case.responses))
-    return parts if parts.is_separable() else None
-
-
-def _arena_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row for a case of two responses and a verdict; others are counted and not written."""
-    judgment = next((vote for vote in case.judgments if vote.verdict in _WINNERS), None)
-    parts = _parts(case)
-    if judgment is None or parts is None:
-        dropped[OTHER_SHAPE] += 1
-        return
-    dropped["judgments beyond one per row"] += len(case.judgments) - 1
-    # The row names the judge: only a kind that its name does not tell is dropped.
-    is_told = judgment.kind == _kind_of(judgment.judge)
-    unnamed = replace(judgment, judge=UNKNOWN_JUDGE, kind="human") if is_told else judgment
-    rest = with_each(case, judgment=lambda vote: unnamed if vote is judgment else vote)
-    count_lost(rest, dropped, _CHATBOT_ARENA.supports)
-    verdict = verdict_from(case.responses[0].id, judgment)
-    exact_winner, read_language = str((judgment.meta or {}).get("winner")), form.get("language")
-    is_same = read_language is not None and language_code(read_language) == case.prompt.language
-    fields = {
-        form.get("id_key", "question_id"): form.get("id", case.prompt.id),
-        **dict(zip(_MODELS, (response.author for response in case.responses), strict=True)),
-        "winner": exact_winner if LABELS.get(label_word(exact_winner)) == verdict else _WINNERS[verdict],
-        form.get("judge_key", "judge"): None if judgment.judge == UNKNOWN_JUDGE else judgment.judge,
-        **written_turns(parts, _SIDES, form.get("blocks")),
-        "language": read_language if is_same else language_name(case.prompt.language),
-    }
-    if "turn" in form:
-        # The answer that was voted on is the last one before those that came later.
-        fields["turn"] = sum(turn["role"] == "assistant" for turn in fields[_SIDES[0]])
-    for key, turns in (form.get("later") or {}).items():
-        fields[key] = [*fields[key], *turns]
-    silent = ["", *(key for key in (*_JUDGES, "language") if key in fields and fields[key] is None)]
-    yield {key: value for key, value in fields.items() if key not in silent}
-
-
-def both_turns(row: Row, sides: Sequence[str], warnings: Counter[str]) -> ArenaTurns:
-    """Return the turns of both conversations. Raises RecordError for other values, and where they share no turn."""
-    blocks: JsonObject | None = None
-    read: JsonObject = {}
-    for key in sides:
-        turns = row.value.get(key)
-        count_other_keys(turns, warnings)
-        read[key] = [_plain(turn, warnings) for turn in turns] if isinstance(turns, list) else turns
-        for turn in turns if isinstance(turns, list) else ():
-            content = turn.get("content") if isinstance(turn, dict) else None
-            for part in content if isinstance(content, list) else ():
-                block = (
-                    {name: value for name, value in part.items() if name != "text"} if isinstance(part, dict) else {}
-                )
-                blocks = block if blocks is None else blocks
-                warnings["other keys of turns, left out"] += block != blocks
-    return ArenaTurns(shared_turns(Row(row.place, read), sides), blocks)
+def _plain_turns(row: Row, key: str, warnings: Counter[str]) -> Any:
+    """Return the turns of a conversation with text alone; any other value as it is."""
+    turns = row.value.get(key)
+    count_other_keys(turns, warnings)
+    return [_plain(turn, warnings) for turn in turns] if isinstance(turns, list) else turns
 
 
 def _plain(turn: Any, warnings: Counter[str]) -> Any:
@@ -201,18 +118,11 @@ def _plain(turn: Any, warnings: Counter[str]) -> Any:
     content = turn.get("content") if isinstance(turn, dict) else None
     if not isinstance(content, list):
         return turn
+    count_other_keys(content, warnings, ("type", "text"))
     texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
     warnings["parts of turns that are not text, left out"] += len(content) - len(texts)
     warnings["turns whose parts are joined"] += len(texts) > 1
     return {"role": turn.get("role"), "content": "\n".join(texts)}
-
-
-def written_turns(parts: PairTurns, sides: Sequence[str], blocks: JsonObject | None) -> JsonObject:
-    """Return both conversations as lists of turns, of text or of one text part each."""
-    whole = zip(sides, whole_turns(parts).values(), strict=True)
-    if blocks is None:
-        return dict(whole)
-    return {key: [turn | {"content": [blocks | {"text": turn["content"]}]} for turn in turns] for key, turns in whole}
 
 
 _CHATBOT_ARENA = RowFormat(
@@ -226,8 +136,6 @@ _CHATBOT_ARENA = RowFormat(
         all(isinstance(row.get(key), list) for key in _SIDES) and {*_MODELS, "winner"} <= row.keys()
     ),
     parse=_parse_arena,
-    rows_of=_arena_rows,
-    null_keys=(*_IDS, *_JUDGES, "language"),
     has_evidence_rows=True,
 )  # fmt: skip
 """One row per vote on two conversations."""
@@ -252,47 +160,15 @@ def _parse_question(reader: CaseReader) -> Case:
     names = UniqueIds().take_all(str(item["answer_id"]) for item in items)
     name = reader.ids.take_shared(str(row_id))
     answers = list(zip(names, items, strict=True))
-    other_ids = {str(place): item["answer_id"] for place, (name, item) in enumerate(answers) if _is_other(name, item)}
-    forms = [dict.fromkeys(key for key in _OPTIONAL if item.get(key, ...) is None) for item in items]
     return Case(
         prompt=reader.prompt(question, id=name),
         responses=tuple(_response(*answer) for answer in answers),
         ratings=tuple(rating for answer in answers for rating in _ratings(*answer, reader.warnings)),
-        meta=reader.meta(
-            qid=row_id if _written_id(name) != row_id else None,
-            ids=other_ids or None,
-            forms=forms if any(forms) else [],
-        ),
     )
-
-
-def _question_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row for a case of one question and answers of one turn."""
-    plain = plain_texts(case, dropped)
-    if plain is None:
-        return
-    taken = take_ratings(case, (_SCORE, _SELECTED), dropped)
-    count_lost(taken.rest, dropped, _STACK_EXCHANGE.supports)
-    answers = [
-        _answer(response, plain.texts[response.id], taken, dropped) | _read_form(place, form)
-        for place, response in enumerate(case.responses)
-    ]
-    yield {"qid": form.get("qid", _written_id(case.prompt.id)), "question": plain.question, "answers": answers}
 
 
 def _is_id(value: Any) -> bool:
     return isinstance(value, int | str) and not isinstance(value, bool)
-
-
-def _written_id(name: str) -> int | str:
-    """Return an id of digits as the number that it is."""
-    return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else name
-
-
-def _is_other(name: str, item: JsonObject) -> bool:
-    """Return whether the id would be written otherwise than it was read."""
-    answer_id, wanted = item["answer_id"], _written_id(name)
-    return answer_id != wanted or isinstance(answer_id, int) != isinstance(wanted, int)
 
 
 def _check(item: Any, where: Place) -> None:
@@ -317,23 +193,6 @@ def _ratings(name: str, item: JsonObject, warnings: Counter[str]) -> Iterator[Ra
         yield rating_of(name, float(item["selected"]), _SELECTED, warnings)
 
 
-def _answer(response: Response, text: str, taken: TakenRatings, dropped: Counter[str]) -> JsonObject:
-    score, selected = (taken.value(response.id, scale.dimension) for scale in (_SCORE, _SELECTED))
-    dropped["values of 'selected' between 0 and 1"] += selected not in (None, 0, 1)
-    is_selected = bool(selected) if selected in (0, 1) else None
-    fields = {"answer_id": _written_id(response.id), "text": text, "author": response.author}
-    fields = present(fields | {"pm_score": score, "selected": is_selected})
-    return fields | other_meta(response.meta, _ANSWER_KEYS, dropped)
-
-
-def _read_form(place: int, form: JsonObject) -> JsonObject:
-    """Return the fields of an answer that the case does not hold: its exact id, and keys that are null."""
-    forms: Sequence[JsonObject] = form.get("forms") or ()
-    ids = form.get("ids", {})
-    fields = {"answer_id": ids[str(place)]} if str(place) in ids else {}
-    return fields | (forms[place] if place < len(forms) else {})
-
-
 _STACK_EXCHANGE = RowFormat(
     kind="stackexchange",
     keys=("qid", "question", "answers"),
@@ -346,7 +205,6 @@ _STACK_EXCHANGE = RowFormat(
         and are_objects(row["answers"], ("answer_id", "pm_score"))
     ),
     parse=_parse_question,
-    rows_of=_question_rows,
 )
 """One row per question, with all its answers."""
 

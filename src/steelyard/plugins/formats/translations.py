@@ -2,8 +2,8 @@
 
 MAPLE is written from the README of the repository amazon-science/preference-driven-mt: one JSON line a translation,
 five to a source sentence; scores go from 1 to 6 on a continuous slider. Consecutive lines of one source make one case.
-Both translators' scores are ratings; ``score`` is their mean: not a rating, but written from them again. The rows do
-not name the direction, and they lack the request to the systems, so a prompt is the bare source.
+Both translators' scores are ratings; ``score`` is their mean, and not a rating. The rows do not name the direction, and
+they lack the request to the systems, so a prompt is the bare source.
 
 MQM is written from the README of the repository google/wmt-mqm-human-evaluation and the look of its files: columns
 ``system``, ``doc``, ``docSegId`` and ``globalSegId`` (in older files ``doc_id`` and ``seg_id``), ``rater``, ``source``,
@@ -22,30 +22,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Rating, Response
-from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._pairs import PlainTexts, plain_texts
+from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
     CaseReader,
     PromptIds,
     RatingScale,
-    form_of,
     group_id,
     groups_of,
     rating_of,
     split_meta,
-    with_meta,
-    with_metas,
 )
 
 _SCALES = {f"score_{rater}": RatingScale("score", (1, 6), rater, "human") for rater in ("annotator_a", "annotator_b")}
-_MAPLE_OPTIONAL = (*_SCALES, "score", "system")
 
 
 class Maple:
@@ -54,6 +46,7 @@ class Maple:
     _kind = "maple"
     keys = (*_SCALES, "score", "system", "source", "translation")
     has_evidence_rows = False
+    is_written = False
     supports = carrying("prompt meta", "authors", "response meta", "more than two responses")
 
     def matches(self, row: JsonObject) -> bool:
@@ -69,7 +62,6 @@ class Maple:
             authors = [row.optional_text("system") for row in group]
             meta, metas = split_meta(group, self.keys)
             responses = reader.responses(texts, authors=authors, metas=metas)
-            forms = [_maple_form(row) for row in group]
             yield Case(
                 prompt=reader.prompt(group[0].text("source"), id=group_id(group, ids), meta=meta),
                 responses=responses,
@@ -79,59 +71,11 @@ class Maple:
                     for key, scale in _SCALES.items()
                     if (value := row.number(key)) is not None
                 ),
-                meta=reader.meta(forms=forms if any(forms) else []),
             )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per response of a case of one question, where a response has one of the two scores."""
-        for case in cases:
-            scores, others = _take_scores(case, dropped)
-            plain = plain_texts(case, dropped) if scores else None
-            if plain is None:
-                dropped[OTHER_SHAPE] += not scores
-                continue
-            count_lost(others, dropped, self.supports)
-            forms = form_of(case, self._kind).get("forms") or [{}] * len(case.responses)
-            for response, form in zip(case.responses, forms, strict=True):
-                values = {key: scores.get((response.id, scale.rater)) for key, scale in _SCALES.items()}
-                row = {**values, "score": _mean(values), "system": response.author, "source": plain.question}
-                row = {key: value for key, value in row.items() if value is not None or key in form.get("null", ())}
-                row |= {"translation": plain.texts[response.id]} | form.get("score", {})
-                row = {key: value for key, value in row.items() if key not in form.get("absent", ())}
-                yield with_metas(row, case, response.meta, self.keys, dropped)
-
-
-def _mean(scores: Mapping[str, float | None]) -> float | None:
-    values = [value for value in scores.values() if value is not None]
-    return sum(values) / len(values) if len(values) == len(_SCALES) else None
-
-
-def _maple_form(row: Row) -> JsonObject:
-    """Return the facts that ratings do not hold: null and absent keys, and a ``score`` other than the mean."""
-    form: JsonObject = {"null": row.nulls(_MAPLE_OPTIONAL), "absent": row.absent(("score",))}
-    mean, score = _mean({key: row.number(key) for key in _SCALES}), row.number("score")
-    if score is not None and score != mean:
-        form["score"] = {"score": score}
-    return {key: value for key, value in form.items() if value}
-
-
-def _take_scores(case: Case, dropped: Counter[str]) -> tuple[dict[tuple[str, str | None], float], Case]:
-    """Return the scores by response and rater, and the case with only the other ratings."""
-    scores: dict[tuple[str, str | None], float] = {}
-    others: list[Rating] = []
-    for rating in case.ratings:
-        is_score = (rating.dimension, rating.range, rating.rater, rating.kind) in _SCALES.values()
-        if not is_score or (rating.response, rating.rater) in scores:
-            others.append(rating)
-            continue
-        scores[rating.response, rating.rater] = rating.value
-        dropped["rating details"] += bool(rating.id or rating.task or rating.spans or rating.meta)
-    return scores, replace(case, ratings=tuple(others))
 
 
 _DIMENSION = "mqm"
 _MARKED = ("source", "target")
-_NO_ERROR = {"category": "No-error", "severity": "No-error"}
 _MARKS = re.compile(r"</?v>")
 _WEIGHTS = {"major": 5.0, "minor": 1.0}
 _PUNCTUATION, _PUNCTUATION_WEIGHT = "fluency/punctuation", 0.1
@@ -155,6 +99,7 @@ class Mqm:
     _kind = "mqm"
     keys = (*_NEEDED, *_SEGMENTS, "metadata")
     has_evidence_rows = False
+    is_written = False
     supports = carrying("source", "prompt meta", "authors", "more than two responses")
 
     def matches(self, row: JsonObject) -> bool:
@@ -173,27 +118,6 @@ class Mqm:
             seen[name] = first.place
             yield _segment_case(name, CaseReader(self._kind, self.keys, group, ids, warnings))
 
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per error of a case of one source and translations by different systems."""
-        for case in cases:
-            names = {item.id: item.id if item.author is None else item.author for item in case.responses}
-            rated = [item for item in case.ratings if item.dimension == _DIMENSION and _errors(item)]
-            plain = plain_texts(case, dropped) if rated else None
-            if plain is None or len(set(names.values())) < len(names) or _has_marks(plain):
-                dropped[OTHER_SHAPE] += plain is not None or not rated
-                continue
-            identities = {id(item) for item in rated}
-            others = tuple(item for item in case.ratings if id(item) not in identities)
-            count_lost(replace(case, ratings=others), dropped, self.supports)
-            dropped["responses without a rating"] += len(names.keys() - {item.response for item in rated})
-            dropped["raters"] += sum(item.kind != "human" for item in rated)
-            form = form_of(case, self._kind)
-            key, segment = form.get("segment", (_SEGMENTS[0], case.prompt.id))
-            shared = {"doc": case.prompt.source or "", key: segment}
-            written = list(_error_rows(rated, plain, names))
-            for place in form.get("order") or range(len(written)):
-                yield with_meta(shared | written[place], case, self.keys, dropped)
-
 
 def _segment_case(name: str, reader: CaseReader) -> Case:
     group, first = reader.rows, reader.row.value
@@ -206,19 +130,15 @@ def _segment_case(name: str, reader: CaseReader) -> Case:
         targets.setdefault(row.value["system"], unmarked(row.value["target"]).text)
     meta, metas = split_meta(group, reader.keys)
     errors: dict[tuple[str, str], list[JsonObject]] = {}
-    places: dict[tuple[str, str], list[int]] = {}
-    for place, (row, other) in enumerate(zip(group, metas, strict=True)):
+    for row, other in zip(group, metas, strict=True):
         key = (row.value["system"], row.value["rater"])
         fields = {name: row.value[name] for name in (*_ERROR, "metadata") if name in row.value} | (other or {})
         texts = {"source": source, "target": targets[key[0]]}
         errors.setdefault(key, []).append(_error(row.value, fields, texts, reader.warnings))
-        places.setdefault(key, []).append(place)
-    segment_key = next(key for key in _SEGMENTS if key in first)
     return Case(
         prompt=reader.prompt(source, id=name, source=first["doc"], meta=meta),
         responses=tuple(Response(id=system, text=text, author=system) for system, text in targets.items()),
         ratings=tuple(_rating(*key, errors_of_rating) for key, errors_of_rating in errors.items()),
-        meta=reader.meta(segment=[segment_key, first[segment_key]], order=_order(places)),
     )
 
 
@@ -228,17 +148,6 @@ def _segment(row: Row) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise RecordError("the row names no segment", where=row.at(key), allowed="a number or a text")
     return value
-
-
-def _order(places: Mapping[tuple[str, str], Sequence[int]]) -> list[int]:
-    """Return the position of each row of the file among the rows by rating; empty where it is the same order."""
-    by_rating = [place for rating_places in places.values() for place in rating_places]
-    order = sorted(range(len(by_rating)), key=by_rating.__getitem__)
-    return order if order != list(range(len(order))) else []
-
-
-def _has_marks(plain: PlainTexts) -> bool:
-    return any(unmarked(text).text != text for text in (plain.question, *plain.texts.values()))
 
 
 def unmarked(marked: str) -> MarkedText:
@@ -307,28 +216,6 @@ def _rating(response: str, rater: str, errors: Sequence[JsonObject]) -> Rating:
         spans=spans or None,
         meta={"errors": list(errors)},
     )
-
-
-def _errors(rating: Rating) -> list[JsonObject]:
-    """Return the errors of a rating as they were read; else from its spans; none for a bare number."""
-    errors = (rating.meta or {}).get("errors")
-    if isinstance(errors, list):
-        return errors
-    if rating.spans:
-        return [
-            {"row": {"category": label, "severity": reason or ""}, "target_spans": [[start, end]]}
-            for start, end, label, reason in rating.spans
-        ]
-    return [{"row": dict(_NO_ERROR)}] if rating.value == 0 else []
-
-
-def _error_rows(ratings: Iterable[Rating], plain: PlainTexts, names: Mapping[str, str]) -> Iterator[JsonObject]:
-    """Yield a row per error, of the ratings in their order."""
-    for rating in ratings:
-        for error in _errors(rating):
-            texts = {"source": plain.question, "target": plain.texts[rating.response]}
-            texts = {key: error.get(key, marked(text, error.get(f"{key}_spans", ()))) for key, text in texts.items()}
-            yield {"system": names[rating.response], "rater": rating.rater, **texts, **error["row"]}
 
 
 KINDS = {

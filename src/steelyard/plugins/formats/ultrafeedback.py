@@ -4,8 +4,8 @@ UltraFeedback is written from the README of OpenBMB/UltraFeedback, its annotatio
 overall score from 1 to 10) and the fields of the data set of that name. Four aspects, ``overall_score`` and
 ``fine-grained_score`` become ratings by ``gpt-4``, with the rationale and type of a rating in its ``meta``. Principle,
 system prompt and critique belong to one completion and are in its response's ``meta``. In revisions before 40b4365 a
-score of 1 was read as 10. Such completions are counted and marked in ``meta`` under ``flagged``, and never corrected:
-the mark is not written back, the number is. Take the repaired revision.
+score of 1 was read as 10. Such completions are counted and marked in ``meta`` under ``flagged``, and never corrected.
+Take the repaired revision.
 
 distilabel's rows are written from the UltraFeedback task of its documentation (``steps/tasks/ultrafeedback.py``):
 ratings go from 1 to 5, and are null where the judge's answer could not be read. The rows do not name the rated aspect,
@@ -21,24 +21,16 @@ from typing import Any, NamedTuple
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Rating, Response
-from steelyard.curation.format_support import carrying, count_lost
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Rating
+from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._rows import (
-    OTHER_SHAPE,
     CaseReader,
     PromptIds,
     RatingScale,
     RowFormat,
-    TakenRatings,
     are_objects,
-    form_of,
-    in_form,
-    present,
     rating_of,
-    take_ratings,
-    with_meta,
 )
-from steelyard.plugins.formats._turns import answer_text, only_question
 
 ASPECTS = ("instruction_following", "honesty", "truthfulness", "helpfulness")
 SCORES = ("overall_score", "fine-grained_score")
@@ -76,6 +68,7 @@ class UltraFeedback:
     _kind = "ultrafeedback"
     keys = (*_ROW_KEYS, *_ANSWERS)
     has_evidence_rows = False
+    is_written = False
     supports = carrying("source", "prompt meta", "authors", "response meta", "more than two responses")
 
     def matches(self, row: JsonObject) -> bool:
@@ -110,41 +103,7 @@ class UltraFeedback:
                 prompt=reader.prompt(question, source=row.optional_text("source"), meta=meta),
                 responses=responses,
                 ratings=tuple(ratings),
-                meta=reader.meta(
-                    models=[models] if models is not None and models != _models_of(items) else None,
-                    absent=row.absent(("models", *_ANSWERS)),
-                    null=row.nulls(("source", "models")),
-                ),
             )
-
-    def write(self, cases: Iterable[Case], dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per prompt. A case whose prompt is not one question is counted and not written."""
-        for case in cases:
-            taken = take_ratings(case, SCALES.values(), dropped, keeps_meta=True)
-            count_lost(taken.rest, dropped, self.supports)
-            question = only_question(case.prompt.messages)
-            if question is None:
-                dropped[OTHER_SHAPE] += 1
-                continue
-            form = form_of(case, self._kind)
-            items = [_completion_row(response, taken, dropped) for response in case.responses]
-            row = present({"source": case.prompt.source, "instruction": question})
-            row |= {**_models(items, form), "completions": items}
-            row = with_meta(in_form(row, form), case, _ROW_KEYS, dropped)
-            missing = [key for key in _ANSWERS if key not in row and key not in form.get("absent", ())]
-            yield row | {key: list(_NO_ANSWER) for key in missing}
-
-
-def _models(items: Sequence[JsonObject], form: JsonObject) -> JsonObject:
-    """Return the list of models: as it was read, or those of the completions; absent or null where it was so."""
-    if "models" in (*form.get("absent", ()), *form.get("null", ())):
-        return {}
-    (models,) = form.get("models") or [_models_of(items)]
-    return {"models": models}
-
-
-def _models_of(items: Iterable[JsonObject]) -> list[Any]:
-    return [item.get("model") for item in items]
 
 
 def _completion(item: Any, place: Place, warnings: Counter[str]) -> Completion:
@@ -181,29 +140,6 @@ def _is_ten_for_one(values: Mapping[str, float], warnings: Counter[str]) -> bool
     warnings["overall scores of 10 that stand for a 1 (revisions before 40b4365)"] += mean <= 2
     warnings["overall scores of 10 with middling aspect ratings"] += 2 < mean <= 4
     return mean <= 2
-
-
-def _completion_row(response: Response, taken: TakenRatings, dropped: Counter[str]) -> JsonObject:
-    """Return the completion as the data set writes it: aspect ratings as texts, scores as numbers."""
-    meta = {key: value for key, value in (response.meta or {}).items() if (key, value) != (FLAG, TEN_FOR_ONE)}
-    ratings = {key: taken.ratings[response.id, key] for key in SCALES if (response.id, key) in taken.ratings}
-    aspects = {
-        key: {**(rating.meta or {}), "Rating": _number_text(rating.value)}
-        for key, rating in ratings.items()
-        if key in ASPECTS
-    }
-    unrated = meta.get("annotations")
-    fields = present({"response": answer_text(response, dropped), "model": response.author})
-    if isinstance(unrated, dict):
-        fields["annotations"] = {**meta.pop("annotations"), **aspects}
-    elif aspects:
-        fields["annotations"] = aspects
-    fields |= {key: ratings[key].value for key in SCORES if key in ratings}
-    clashing = {key for key in meta.keys() & set(_COMPLETION_KEYS) if meta[key] is not None}
-    if clashing:
-        dropped["response meta under keys of the format"] += len(clashing)
-    dropped["rating details"] += sum(bool(ratings[key].meta) for key in SCORES if key in ratings)
-    return {**{key: value for key, value in meta.items() if key not in clashing}, **fields}
 
 
 def _aspects(item: JsonObject, place: Place, meta: JsonObject) -> tuple[dict[str, float], dict[str, JsonObject]]:
@@ -257,25 +193,14 @@ def _parse_generations(reader: CaseReader) -> Case:
         [entry.text or "" for entry in generations], authors=[entry.model for entry in generations]
     )
     ratings: list[Rating] = []
-    unrated: list[list[str]] = []
     for response, entry in zip(responses, generations, strict=True):
         if entry.rating is not None:
             meta = None if entry.rationale is None else {"rationale": entry.rationale}
             ratings.append(rating_of(response.id, entry.rating, _scale(row.value), reader.warnings, meta=meta))
-        elif entry.rationale is not None:
-            unrated.append([response.id, entry.rationale])
     return Case(
         prompt=reader.prompt(question, meta=row.others(keys)),
         responses=responses,
         ratings=tuple(ratings),
-        meta=reader.meta(
-            models=keys[2] if keys != _GENERATION_KEYS else None,
-            absent=row.absent(keys[2:]),
-            null=row.nulls(keys[2:]),
-            # A generation without a text cannot be a response: the form holds its model, rating and rationale.
-            empty=[[place, *entry[1:]] for place, entry in enumerate(entries) if entry.text is None],
-            unrated=unrated,
-        ),
     )
 
 
@@ -309,38 +234,6 @@ def _generations(row: Row, keys: Sequence[str]) -> list[Generation]:
     return [Generation(*values) for values in zip(*columns, strict=True)]
 
 
-def _generation_rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-    """Yield a row per prompt. A column that was null or absent, and is still empty, is so again."""
-    taken = take_ratings(case, (_scale(case.prompt.meta or {}),), dropped, keeps_meta=True)
-    count_lost(taken.rest, dropped, _DISTILABEL.supports)
-    question = only_question(case.prompt.messages)
-    if question is None:
-        dropped[OTHER_SHAPE] += 1
-        return
-    keys = (*_GENERATION_KEYS[:2], form.get("models", _GENERATION_KEYS[2]), *_GENERATION_KEYS[3:])
-    entries = _written_generations(case, taken, form, dropped)
-    row: JsonObject = {"instruction": question}
-    for place, key in enumerate(keys[1:]):
-        column = [entry[place] for entry in entries]
-        is_silent = key in (*form.get("absent", ()), *form.get("null", ()))
-        row[key] = None if is_silent and all(value is None for value in column) else column
-    yield row
-
-
-def _written_generations(case: Case, taken: TakenRatings, form: JsonObject, dropped: Counter[str]) -> list[Generation]:
-    unrated = dict(form.get("unrated", ()))
-    entries: list[Generation] = []
-    for response in case.responses:
-        rating: Rating | None = taken.ratings.get((response.id, "rating"))
-        meta = (rating.meta or {}) if rating else {"rationale": unrated.get(response.id)}
-        dropped["rating details"] += bool(meta.keys() - {"rationale"})
-        value = None if rating is None else rating.value
-        entries.append(Generation(answer_text(response, dropped), response.author, value, meta.get("rationale")))
-    for place, *other in form.get("empty", ()):
-        entries.insert(place, Generation(None, *other))
-    return entries
-
-
 _DISTILABEL = RowFormat(
     kind="distilabel",
     keys=_GENERATION_KEYS,
@@ -350,7 +243,6 @@ _DISTILABEL = RowFormat(
         and all(isinstance(row.get(key), list) for key in ("generations", "ratings"))
     ),
     parse=_parse_generations,
-    rows_of=_generation_rows,
 )
 
 KINDS = {

@@ -208,6 +208,7 @@ class WholeCases:
 
     keys = ("format", "prompt", "responses", "judgments", "ratings", "ranking", "pairs", "meta")
     has_evidence_rows = False
+    is_written = True
     supports = carrying(*PARTS)
 
     def matches(self, row: JsonObject) -> bool:
