@@ -17,7 +17,7 @@ from steelyard.cli.options import SettingOption
 from steelyard.cli.output import type_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.config import describe_type
-from steelyard.core.plugins import kinds, load, packages
+from steelyard.core.plugins import build, kinds, load, packages
 from steelyard.core.settings_help import REQUIRED, read_nested_settings, read_settings
 from steelyard.plugins.judges._texts import styles
 from steelyard.recipes.recipe import stage_call, stage_verbs
@@ -61,8 +61,9 @@ def test_a_setting_that_is_a_kind_lists_the_kinds():
         for verb in ("convert", "evaluate", "train")
         for row in json.loads(invoke(verb, "--settings", "--json").stdout)
     }
-    for name in ("from_kind", "to_kind"):
-        assert rows["convert", name] == ", ".join(kinds("formats"))
+    assert rows["convert", "from_kind"] == ", ".join(kinds("formats"))
+    written = [kind for kind in kinds("formats") if build("formats", kind).is_written]
+    assert rows["convert", "to_kind"] == ", ".join(written)
     assert rows["evaluate", "bench_kind"] == ", ".join(kinds("benches"))
     assert rows["evaluate", "baselines"] == f"a list; each item: {', '.join(kinds('models'))}"
     assert rows["train", "trackers"].startswith(f"a list; each item: {', '.join(kinds('trackers'))} or ")

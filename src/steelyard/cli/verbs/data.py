@@ -91,8 +91,7 @@ CONVERT = StageVerb(
     """Convert preference data into a case file, or a case file into another format.
 
     Rows of pairs that share a prompt become one case, and rows again on the way back. Fields that a format cannot
-    represent are counted and printed. `steelyard list formats` lists those that are read; trainers' and annotation
-    tools' are written too.
+    represent are counted and printed. `steelyard list formats` lists the formats; `--to` writes some of them.
 
     Example: `steelyard convert oasst.json cases.jsonl --language zh`
 
