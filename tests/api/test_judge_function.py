@@ -80,7 +80,7 @@ def test_what_cannot_be_a_judge_is_refused():
         sy.judge(CASES, judge=prefers_b, chat={"kind": "recorded", "path": "replies.jsonl"})
 
 
-def test_a_dry_run_asks_nothing_and_a_pilot_is_a_part_of_the_run(tmp_path):
+def test_a_dry_run_asks_nothing_and_knows_the_replies_so_far(tmp_path):
     asked = []
 
     def judge(messages):
@@ -92,14 +92,11 @@ def test_a_dry_run_asks_nothing_and_a_pilot_is_a_part_of_the_run(tmp_path):
     assert not (tmp_path / "out").exists()
     assert (dry.num_cases, dry.models[0].num_requests) == (3, 6)
     assert dry.models[0].hours == pytest.approx(6 / 2 / 3600)
-    assert dry.models[0].cost.low > 0
-    piloted = sy.judge(CASES, judge=judge, pilot=2, out=tmp_path / "out", num_resamples=20)
-    assert len(asked) == 2
-    assert (piloted.models[0].num_requests, piloted.models[0].num_answered) == (4, 2)
+    assert dry.models[0].cost > 0
     sy.judge(CASES, judge=judge, out=tmp_path / "out", num_resamples=20)
     assert sorted(asked) == sorted({*asked})
     assert len(asked) == 6
-    finished = sy.judge(CASES, judge=judge, pilot=2, out=tmp_path / "out", num_resamples=20)
+    finished = sy.judge(CASES, judge=judge, dry_run=True, out=tmp_path / "out", num_resamples=20)
     assert (finished.models[0].num_requests, finished.models[0].num_answered) == (0, 6)
 
 
@@ -115,11 +112,3 @@ def test_a_case_and_its_copy_with_the_answers_swapped_are_the_same_questions():
     judged = sy.judge(copies, judge=always_first, num_resamples=20)
     assert len(judged.cases) == 6
     assert len(asked) == len({*asked}) == 2
-
-
-def test_a_pilot_without_a_folder_would_lose_its_replies():
-    asked = []
-    with pytest.raises(sy.errors.ConfigError, match=r"out=") as refused:
-        sy.judge(CASES, judge=lambda messages: asked.append(1), pilot=2)
-    assert "pilot" in str(refused.value)
-    assert asked == []

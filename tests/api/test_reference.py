@@ -28,10 +28,8 @@ reveal_type(sy.resolve("cases.jsonl").summary.conflicts.overall.ratio)
 reveal_type(sy.score("longer", prompt="?", responses=["a"]))
 sy.compare([]).summary.models[0].nothing
 reveal_type(sy.judge("cases.jsonl", dry_run=True))
-reveal_type(sy.judge("cases.jsonl", pilot=20, out="judged"))
-reveal_type(sy.sample("cases.jsonl", plan="cheems", pilot=20, out="sampled"))
+reveal_type(sy.sample("cases.jsonl", plan="cheems", dry_run=True))
 reveal_type(sy.sample("cases.jsonl", plan="cheems").summary)
-sy.judge("cases.jsonl", dry_run=True, pilot=20)
 """
 
 
@@ -85,9 +83,6 @@ def test_a_type_checker_knows_every_keyword_and_result(tmp_path):
     assert messages[8][1].endswith('is "list[float]"')
     assert 'Cannot access attribute "nothing" for class "ComparedModel"' in messages[9][1]
     assert messages[10][1].endswith('is "JudgeForecast"')
-    assert messages[11][1].endswith('is "JudgeForecast"')
-    assert messages[12][1].endswith('is "SamplingForecast"')
-    assert messages[13][1].endswith('is "SamplingSummary"')
-    assert messages[14][0] == "error"
-    assert 'cannot be assigned to parameter "pilot"' in messages[14][1]
-    assert set(messages) == {3, 4, 7, 8, 9, 10, 11, 12, 13, 14}
+    assert messages[11][1].endswith('is "SamplingForecast"')
+    assert messages[12][1].endswith('is "SamplingSummary"')
+    assert set(messages) == {3, 4, 7, 8, 9, 10, 11, 12}

@@ -11,8 +11,7 @@ from steelyard.core.comparison import Reply
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.judging.asking import requests_of
-from steelyard.judging.expected_tokens import Counted, TokenRange, expected_total
-from steelyard.judging.forecast import TokenRates, forecast_member
+from steelyard.judging.forecast import TokensSoFar, estimated_tokens, forecast_member
 from steelyard.judging.panel import PanelJudge
 from steelyard.judging.planning import plan_comparisons
 from steelyard.judging.token_use import Price
@@ -72,11 +71,9 @@ def test_with_a_tenth_of_the_replies_known_the_rest_is_within_ten_percent(member
     forecast = forecast_member(member, lambda: comparisons, known.get)
     rest = [counts for name, counts in tokens.items() if name not in known]
     assert (forecast.num_requests, forecast.num_answered) == (len(rest), len(known))
-    assert forecast.prompt_tokens.expected == pytest.approx(sum(prompt for prompt, _ in rest), rel=0.1)
-    assert forecast.reply_tokens.expected == pytest.approx(sum(reply for _, reply in rest), rel=0.1)
-    assert forecast.cost.expected == pytest.approx(
-        sum(2.0 * prompt + 10.0 * reply for prompt, reply in rest) / 1e6, rel=0.1
-    )
+    assert forecast.prompt_tokens == pytest.approx(sum(prompt for prompt, _ in rest), rel=0.1)
+    assert forecast.reply_tokens == pytest.approx(sum(reply for _, reply in rest), rel=0.1)
+    assert forecast.cost == pytest.approx(sum(2.0 * prompt + 10.0 * reply for prompt, reply in rest) / 1e6, rel=0.1)
     assert forecast.prompt_from == forecast.reply_from == f"{len(known)} replies"
 
 
@@ -87,14 +84,12 @@ def test_a_tokenizer_counts_exactly_and_the_rate_gives_hours(member):
         member, lambda: comparisons, lambda name: None, count_tokens=served, requests_per_second=0.5
     )
     total = sum(served(one.question.messages) for one in every)
-    assert forecast.prompt_tokens == TokenRange(expected=total, low=total, high=total)
+    assert forecast.prompt_tokens == total
     assert forecast.hours == pytest.approx(len(every) / 0.5 / 3600)
     assert (forecast.prompt_from, forecast.reply_from) == ("tokenizer", "their limit")
-    # Nothing is known of replies but that they have a token, and at most those of the limit.
-    assert forecast.reply_tokens == TokenRange(expected=None, low=len(every), high=2048 * len(every))
-    assert forecast.cost.expected is None
-    assert forecast.cost.low == pytest.approx((2.0 * total + 10.0 * len(every)) / 1e6)
-    assert forecast.cost.high == pytest.approx((2.0 * total + 10.0 * 2048 * len(every)) / 1e6)
+    # Nothing is known of replies but their limit.
+    assert forecast.reply_tokens == 2048 * len(every)
+    assert forecast.cost == pytest.approx((2.0 * total + 10.0 * 2048 * len(every)) / 1e6)
     assert forecast.shared_tokens > total / 2
     assert forecast.cached_saving == pytest.approx(forecast.shared_tokens * (2.0 - 0.5) / 1e6)
 
@@ -120,73 +115,45 @@ def test_equal_requests_are_forecast_once(member):
     assert (forecast.prompt_tokens, forecast.cost) == (alone.prompt_tokens, alone.cost)
 
 
-def test_no_counts_change_nothing_and_one_scales_the_table():
-    rates = TokenRates()
-    assert rates.corrected([]) == rates
-    message = (Message(role="user", content="abcd " * 100),)
-    corrected = rates.corrected([(message, 207)])
-    assert corrected.of(message) == pytest.approx(207, rel=0.02)
-    # What that text does not contain is scaled alike.
-    other = (Message(role="user", content="人工智能" * 50),)
-    assert corrected.of(other) == pytest.approx(2 * (rates.of(other) - 7) + 7, rel=0.05)
+def test_replies_so_far_scale_prompts_and_give_the_length_of_replies():
+    so_far = TokensSoFar()
+    assert (so_far.scale, so_far.replies(4, limit=40), so_far.reply_from) == (1.0, 40, "their limit")
+    for prompt, reply in ((30, 7), (None, 9), (50, None)):
+        so_far.add(20.0, Reply(request="r", text="x", prompt_tokens=prompt, reply_tokens=reply))
+    # 80 tokens where 40 were expected, and 16 of two replies; of many replies never more than their limit.
+    assert (so_far.scale, so_far.replies(4, limit=40), so_far.replies(6, limit=40)) == (2.0, 32, 40)
+    assert (so_far.num_prompts, so_far.reply_from) == (2, "2 replies")
 
 
 @pytest.mark.parametrize("text", ["שלום", "สวัสดี", "γειά", "հայ", "መልስ", "ᏣᎳᎩ", "မြန်မာ", "ខ្មែរ", "\ud800", "😀", ""])
 def test_every_script_has_a_rate(text):
-    empty = TokenRates().of((Message(role="user", content=""),))
-    tokens = TokenRates().of((Message(role="user", content=text),))
+    empty = estimated_tokens((Message(role="user", content=""),))
+    tokens = estimated_tokens((Message(role="user", content=text),))
     assert empty <= tokens <= empty + 2 * len(text)
-
-
-def test_a_total_by_hand():
-    # Two prompts of one reply each, 90 and 110 tokens: mean 100, and the variance of a prompt is 200. Of four to come
-    # the mean errs by 4² · 200 / 2 and the draw by 4 · 200; Student's quantile at one degree of freedom is 12.706.
-    known = [Counted("p", 1.0, 90), Counted("q", 1.0, 110)]
-    half = 12.7062 * (16 * 100 + 800) ** 0.5
-    total = expected_total(known, 4, low=4, high=4000)
-    assert (total.expected, total.low, total.high) == (400, 4, int(400 + half) + 1)
-    assert expected_total(known[:1], 4, low=4, high=4000) == TokenRange(expected=360, low=4, high=4000)
-    assert expected_total([], 4, low=4, high=4000) == TokenRange(expected=None, low=4, high=4000)
-    # Counts of one prompt are one draw: they narrow nothing.
-    alike = [Counted(name, 1.0, tokens) for name, tokens in (("p", 90), ("q", 110)) for _ in range(5)]
-    assert expected_total(alike, 4, low=0, high=9999).high >= 400 + 12.7 * (2 * 400) ** 0.5
-
-
-@pytest.mark.parametrize("name", ["sampled", "judged"])
-def test_nothing_known_gives_ranges_that_hold_on_a_recorded_run(name):
-    run = RecordedRun(name)
-    forecast, (number, prompt, reply, cost) = run.forecast(()), run.rest(())
-    assert forecast.num_requests == number
-    assert forecast.prompt_tokens.low <= prompt <= forecast.prompt_tokens.high
-    assert (forecast.reply_tokens.expected, forecast.cost.expected) == (None, None)
-    assert (forecast.reply_tokens.low, forecast.reply_tokens.high) == (number, MAX_TOKENS * number)
-    assert forecast.reply_tokens.low <= reply <= forecast.reply_tokens.high
-    assert forecast.cost.low <= cost <= forecast.cost.high
 
 
 @pytest.mark.parametrize("name", ["sampled", "judged"])
 def test_a_tokenizer_gives_the_prompts_of_a_recorded_run_and_replies_the_rest(name):
     run = RecordedRun(name)
+    nothing, (number, _, reply, cost) = run.forecast(()), run.rest(())
+    assert (nothing.num_requests, nothing.reply_tokens) == (number, MAX_TOKENS * number)
+    assert reply <= nothing.reply_tokens
     counts = {run.messages[request]: served.prompt_tokens for request, served in run.served.items()}
     known = sorted(run.served)[:50]
     forecast, (number, prompt, reply, cost) = run.forecast(known, count_tokens=counts.__getitem__), run.rest({*known})
-    assert (forecast.num_requests, forecast.prompt_tokens.expected) == (number, prompt)
-    assert forecast.reply_tokens.expected == pytest.approx(reply, rel=0.1)
-    assert forecast.cost.expected == pytest.approx(cost, rel=0.1)
+    assert (forecast.num_requests, forecast.prompt_tokens) == (number, prompt)
+    assert forecast.reply_tokens == pytest.approx(reply, rel=0.1)
+    assert forecast.cost == pytest.approx(cost, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["sampled", "judged"])
-def test_pilots_of_a_recorded_run_are_within_ten_percent_and_their_ranges_hold(name):
+def test_with_fifty_replies_of_a_recorded_run_the_money_of_the_rest_is_within_ten_percent(name):
     run = RecordedRun(name)
     rng = random.Random(5)
-    money, within, covered = [], [], []
+    errors = []
     for _ in range(12):
         known = rng.sample(sorted(run.served), 50)
-        forecast, (_, prompt, reply, cost) = run.forecast(known), run.rest({*known})
-        money.append(abs(forecast.cost.expected / cost - 1))
-        ranges = ((forecast.prompt_tokens, prompt), (forecast.reply_tokens, reply), (forecast.cost, cost))
-        within += [abs(each.expected / number - 1) <= 0.1 for each, number in ranges]
-        covered += [each.low <= number <= each.high for each, number in ranges]
-    assert sorted(money)[len(money) // 2] < 0.06
-    assert sum(within) >= 0.75 * len(within)
-    assert sum(covered) >= 0.85 * len(covered)
+        forecast, (*_, cost) = run.forecast(known), run.rest({*known})
+        errors.append(abs(forecast.cost / cost - 1))
+    assert sorted(errors)[len(errors) // 2] < 0.06
+    assert sum(error <= 0.1 for error in errors) >= 0.75 * len(errors)

@@ -184,7 +184,7 @@ def test_a_dry_run_forecasts_the_requests_and_asks_nothing(tmp_path):
         assert not server.questions
         assert not (tmp_path / "out").exists()
     assert [(one.model, one.num_requests) for one in preview.forecasts] == [("screen", 3), ("m", 2)]
-    assert all(one.prompt_tokens.low > 100 and one.reply_tokens.high > 0 for one in preview.forecasts)
+    assert all(one.prompt_tokens > 100 and one.reply_tokens > 0 for one in preview.forecasts)
 
 
 def test_after_a_kill_the_rest_is_asked_and_the_result_is_the_same(tmp_path):

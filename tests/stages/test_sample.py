@@ -358,21 +358,17 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(tmp_path):
     # A Latin letter is 0.25 tokens, a Chinese character 0.65, a sign 0.55; a message adds 4, a request 3 more:
     # 8 letters 9, 5 characters 10.25, "What is it?" 9.55 (8 letters, a sign), and with 8 letters behind it 15.55.
     assert forecast.num_prompts == 3
-    # The range: 0.7 times that, or 1.5 times (4 times for Chinese) and 40 for a template's own system prompt.
-    # The first answer, 1 to 100 tokens, is in the prompt of the second turn.
+    # The first answer, at most as long as its limit, is in the prompt of the second turn.
     assert msgspec.to_builtins(forecast.models["one"]) == {
         "num_prompts": 3, "num_requests": 4, "num_answered": 0,
-        "prompt_tokens": {"expected": None, "low": round(0.7 * 44.35) + 1, "high": round(74.65 + 4 * 40) + 100},
-        "reply_tokens": {"expected": None, "low": 4, "high": 400},
-        "cost": {"expected": None, "low": pytest.approx(72e-6), "high": pytest.approx(4335e-6)}, "batch_cost": None,
+        "prompt_tokens": round(44.35 + 100), "reply_tokens": 400, "cost": pytest.approx(4144e-6), "batch_cost": None,
         "prompt_from": "characters", "reply_from": "their limit",
     }  # fmt: skip
     # Of the second prompt one of its two samples is there.
     assert msgspec.to_builtins(forecast.models["two"]) == {
         "num_prompts": 3, "num_requests": 7, "num_answered": 0,
-        "prompt_tokens": {"expected": None, "low": round(0.7 * 78.45) + 2, "high": round(125.8 + 7 * 40) + 100},
-        "reply_tokens": {"expected": None, "low": 7, "high": 350},
-        "cost": None, "batch_cost": None, "prompt_from": "characters", "reply_from": "their limit",
+        "prompt_tokens": round(78.45 + 100), "reply_tokens": 350, "cost": None, "batch_cost": None,
+        "prompt_from": "characters", "reply_from": "their limit",
     }  # fmt: skip
 
 

@@ -39,13 +39,6 @@ _PARAMETERS: dict[str, Mapping[str, inspect.Parameter]] = {}
 """The parameters of each verb, once its module is imported."""
 
 
-def check_pilot_folder(pilot: int | None, out: PathText | None) -> None:
-    """Raise ConfigError for a pilot without ``out``: its replies are paid for, and the next call would know of none."""
-    if pilot is not None and out is None:
-        problem = "the replies of a pilot outlive the call, and a result without a folder does not"
-        raise ConfigError(problem, where="pilot", do=Advice("name a folder for the result: ", Remedy("out", FOLDER)))
-
-
 def batch_path(batch: PathText | None, release: str | None, out: PathText | None) -> Path | None:
     """Return the folder of batch files. Raises ConfigError without ``out``: the next call would know of none."""
     if out is None and (batch is not None or release is not None):

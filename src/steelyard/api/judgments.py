@@ -6,7 +6,7 @@ from typing import Any
 
 from steelyard.annotation.case_answers import RatersSummary
 from steelyard.api.arguments import checked
-from steelyard.api.calls import Call, PathText, batch_path, check_pilot_folder, config_of, verb
+from steelyard.api.calls import Call, PathText, batch_path, config_of, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import FunctionChat, JudgeFunction, ModelLike, ScoresLike, scores_file, scoring_of
 from steelyard.api.outcomes import Outcome
@@ -25,7 +25,7 @@ from steelyard.judging.run_status import JudgeStatus
 from steelyard.ranking.resolution import ResolveSummary
 
 
-@verb("judge", foresees=("dry_run", "pilot"))
+@verb("judge", foresees=("dry_run",))
 def judge(
     cases: CasesLike,
     *,
@@ -42,7 +42,6 @@ def judge(
     out: PathText | None = None,
     allow_failed: bool = False,
     dry_run: bool = False,
-    pilot: int | None = None,
     tokenizer: PathText | None = None,
     rate: float | None = None,
     force: bool = False,
@@ -64,8 +63,6 @@ def judge(
 
     With ``dry_run`` nothing is sent or written: the result has for each of ``models`` the requests, tokens, money and
     hours that are to come, by a ``tokenizer``'s folder or by characters, and at ``rate`` requests a second.
-    ``pilot=20`` sends 20 requests to each judge and keeps the replies in ``out``; the result is the forecast of the
-    others, and the same call without it goes on.
 
     >>> judged = sy.judge(cases, chat={"kind": "recorded", "path": "replies.jsonl"})
     >>> {judgment.verdict for case in judged.cases for judgment in case.judgments if judgment.kind == "llm"}
@@ -79,7 +76,6 @@ def judge(
     from steelyard.stages import judge as stage
 
     with Call("judge", out) as call:
-        check_pilot_folder(pilot, out)
         if not isinstance(judge, Mapping) and not callable(judge):
             problem = f"judge is {type(judge).__name__}"
             raise ConfigError(problem, allowed="settings, or a function from messages to the text of a reply")
@@ -100,7 +96,6 @@ def judge(
             any_batch_model=any_batch_model,
             allow_failed=allow_failed,
             dry_run=dry_run,
-            pilot=pilot,
             tokenizer=None if tokenizer is None else Path(tokenizer),
             rate=rate,
             chat=None if isinstance(judge, Mapping) else FunctionChat(judge),

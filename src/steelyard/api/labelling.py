@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.api.calls import Call, PathText, batch_path, check_pilot_folder, config_of, json_value, verb
+from steelyard.api.calls import Call, PathText, batch_path, config_of, json_value, verb
 from steelyard.api.cases import CasesLike
 from steelyard.api.outcomes import Outcome
 from steelyard.core.types import Run
@@ -71,7 +71,7 @@ def prompts(
         return Outcome.of(call, result) if isinstance(result, Run) else result
 
 
-@verb("sample", foresees=("dry_run", "pilot"))
+@verb("sample", foresees=("dry_run",))
 def sample(
     cases: CasesLike,
     *,
@@ -82,7 +82,6 @@ def sample(
     out: PathText | None = None,
     allow_failed: bool = False,
     dry_run: bool = False,
-    pilot: int | None = None,
     force: bool = False,
     **settings: Any,
 ) -> Outcome[SamplingSummary] | SamplingForecast:
@@ -94,8 +93,6 @@ def sample(
     where requests failed unless ``allow_failed``, EvidenceError for a model that answers none of the prompts.
 
     With ``dry_run`` nothing is sent or written: the result has the requests, tokens and money of each of ``models``.
-    ``pilot=20`` sends 20 requests to each model and keeps the replies in ``out``; the result is the forecast of the
-    others, and the same call without it goes on.
 
     >>> plan = {"models": [{"chat": {"kind": "recorded", "path": "replies.jsonl", "name": "a-model"}}]}
     >>> sampled = sy.sample(cases, plan=plan)
@@ -107,7 +104,6 @@ def sample(
     from steelyard.stages import sample as stage
 
     with Call("sample", out) as call:
-        check_pilot_folder(pilot, out)
         config = config_of(stage.Config, settings, where="sample")
         path = _written_plan(call, plan) if isinstance(plan, Mapping) else Path(plan)
         result = stage.sample(
@@ -120,7 +116,6 @@ def sample(
             release_batch=release_batch,
             any_batch_model=any_batch_model,
             dry_run=dry_run,
-            pilot=pilot,
             force=force,
         )
         return Outcome.of(call, result) if isinstance(result, Run) else result

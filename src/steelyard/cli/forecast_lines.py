@@ -1,4 +1,4 @@
-"""What `--dry-run`, `--pilot` and `--status` print: the forecast of a run, and how far it has come."""
+"""What `--dry-run` and `--status` print: the forecast of a run, and how far it has come."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 from steelyard.core.text import money_text, number_of
 
 if TYPE_CHECKING:
-    from steelyard.judging.expected_tokens import CostRange, TokenRange
     from steelyard.judging.forecast import Forecast, JudgeForecast
     from steelyard.judging.run_status import RunStatus
-    from steelyard.judging.sampling_forecast import SamplingForecast
+    from steelyard.judging.sampling_forecast import ModelForecast, SamplingForecast
 
 _STATE = "the rest is not sent yet"
-PILOT_HINT = (
-    "nothing is known of the length of replies: --pilot 20 sends 20 requests, keeps them, and forecasts the rest"
-)
 
 
 def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
@@ -25,8 +21,6 @@ def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
         yield "  not judged: " + ", ".join(f"{reason} {number:,}" for reason, number in forecast.left_out.items())
     for model in forecast.models:
         yield from model_lines(model)
-    if any(model.num_requests and model.reply_tokens.expected is None for model in forecast.models):
-        yield PILOT_HINT
 
 
 def model_lines(model: "Forecast") -> Iterator[str]:
@@ -34,14 +28,15 @@ def model_lines(model: "Forecast") -> Iterator[str]:
     repeated = f"; {model.num_repeated:,} more are equal to one of them" if model.num_repeated else ""
     yield f"{model.model}: {request_text(model.num_requests, model.num_answered)}{repeated}"
     shared = f"{model.shared_tokens:,} of them begin like an earlier request"
-    yield f"  {range_text(model.prompt_tokens)} prompt tokens (by {model.prompt_from}), {shared}"
-    yield f"  {range_text(model.reply_tokens)} reply tokens (by {model.reply_from})"
+    most = at_most(model)
+    yield f"  {model.prompt_tokens:,} prompt tokens (by {model.prompt_from}), {shared}"
+    yield f"  {most}{model.reply_tokens:,} reply tokens (by {model.reply_from})"
     if model.cost is not None:
         saved = model.cached_saving
         saving = f"; {money_text(saved)} less if the server caches what is shared" if saved else ""
-        yield f"  cost {cost_text(model.cost)}{saving}"
+        yield f"  cost {most}{money_text(model.cost)}{saving}"
     if model.batch_cost is not None:
-        yield f"  cost {cost_text(model.batch_cost)} in batch files: --batch FOLDER"
+        yield f"  cost {most}{money_text(model.batch_cost)} in batch files: --batch FOLDER"
     if model.hours is not None:
         yield f"  {model.hours:.2g} hours"
 
@@ -54,13 +49,12 @@ def sampling_forecast_lines(forecast: "SamplingForecast") -> Iterator[str]:
     yield f"{total} to {of}; {_STATE}"
     for name, model in models.items():
         yield f"  {name}: {request_text(model.num_requests, model.num_answered)}"
-        yield f"    {range_text(model.prompt_tokens)} prompt tokens (by {model.prompt_from})"
-        cost = "" if model.cost is None else f", cost {cost_text(model.cost)}"
+        most = at_most(model)
+        yield f"    {model.prompt_tokens:,} prompt tokens (by {model.prompt_from})"
+        cost = "" if model.cost is None else f", cost {most}{money_text(model.cost)}"
         if model.batch_cost is not None:
-            cost += f", {cost_text(model.batch_cost)} in batch files (--batch FOLDER)"
-        yield f"    {range_text(model.reply_tokens)} reply tokens (by {model.reply_from}){cost}"
-    if any(model.num_requests and model.reply_tokens.expected is None for model in models.values()):
-        yield PILOT_HINT
+            cost += f", {most}{money_text(model.batch_cost)} in batch files (--batch FOLDER)"
+        yield f"    {most}{model.reply_tokens:,} reply tokens (by {model.reply_from}){cost}"
 
 
 def request_text(num_requests: int, num_answered: int) -> str:
@@ -68,18 +62,9 @@ def request_text(num_requests: int, num_answered: int) -> str:
     return number_of(num_requests, "request") + (f", {num_answered:,} answered already" if num_answered else "")
 
 
-def range_text(tokens: "TokenRange") -> str:
-    """Return an expected number with the ends of its range, or the ends alone."""
-    ends = f"{tokens.low:,} to {tokens.high:,}"
-    if tokens.expected is None:
-        return ends
-    return f"{tokens.expected:,}" if tokens.low == tokens.high else f"{tokens.expected:,} ({ends})"
-
-
-def cost_text(cost: "CostRange") -> str:
-    """Return an expected cost with the ends of its range, or the ends alone."""
-    ends = f"{money_text(cost.low)} to {money_text(cost.high)}"
-    return ends if cost.expected is None else f"{money_text(cost.expected)} ({ends})"
+def at_most(model: "Forecast | ModelForecast") -> str:
+    """Return the words before an upper limit, where nothing is known of replies but how long they may be."""
+    return "at most " if model.num_requests and model.reply_from == "their limit" else ""
 
 
 def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:

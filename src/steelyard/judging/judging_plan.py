@@ -1,6 +1,6 @@
 """What a judging asks, before anything is sent: the comparisons of a case file, as a function of it and of settings.
 
-Nothing here sends, writes or remembers: a run that continues plans the same, and so do a forecast and a pilot.
+Nothing here sends, writes or remembers: a run that continues plans the same, and so does a forecast.
 """
 
 from collections.abc import Iterator, Mapping

@@ -70,12 +70,11 @@ def ask_about_prompts(
 
 def forecast_questions(chat: PromptChat, questions: Questions, ledger: Ledger | None) -> Forecast:
     """Forecast the questions that have no reply in the ledger, equal ones once."""
-
-    def prompts() -> Iterator[PromptRequests]:
-        for question in questions():
-            request = as_request(question, chat.chat)
-            yield PromptRequests(_opening(question), [request], Prompt(id=request.id, messages=question.messages))
-
+    requests = (as_request(question, chat.chat) for question in questions())
+    prompts = (
+        PromptRequests(_opening(request.question), [request], Prompt(id=request.id, messages=request.question.messages))
+        for request in requests
+    )
     return forecast_requests(chat.name, prompts, (lambda request: None) if ledger is None else ledger.known)
 
 

@@ -1,7 +1,7 @@
 """The verb `judge`: language models compare the responses of a case file, and their verdicts join the evidence.
 
-The questions are a plan (`steelyard.judging.judging_plan`). It has a forecast, a pilot, and the run itself, whose
-requests are sent or written to batch files (`steelyard.judging.judging_run`).
+The questions are a plan (`steelyard.judging.judging_plan`). It has a forecast, and the run itself, whose requests
+are sent or written to batch files (`steelyard.judging.judging_run`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,6 @@ from steelyard.judging.judge_card import check_people, judge_cards
 from steelyard.judging.judging_plan import Config, JudgingPlan, choose_judges
 from steelyard.judging.judging_run import SendingRules, ask_all, write_judged
 from steelyard.judging.panel import JudgePanel, PanelChoice, asked_settings, build_panel
-from steelyard.judging.pilot import PilotEnd, ask_pilot, check_pilot
 from steelyard.judging.run_status import JudgeStatus, replies_per_second, status_of
 from steelyard.judging.token_use import Ceilings
 from steelyard.judging.unreadable import UNREADABLE_FILE
@@ -87,7 +86,6 @@ def judge(
     max_failed: int | None = None,
     max_hours: float | None = None,
     dry_run: bool = False,
-    pilot: int | None = None,
     tokenizer: Path | None = None,
     rate: float | None = None,
     status: bool = False,
@@ -109,9 +107,7 @@ def judge(
 
     With ``dry_run`` nothing is sent or written: the forecast says what would be. It counts tokens by ``tokenizer``, a
     folder, or by characters, corrected by the replies in ``out``, and hours at ``rate`` requests a second, or at the
-    rate of an unfinished run there. ``pilot`` requests to each judge, drawn at random, are sent and their replies kept;
-    the forecast is that of the others, and the same call without ``pilot`` goes on. With ``status`` only the state of
-    the run in ``out`` is returned.
+    rate of an unfinished run there. With ``status`` only the state of the run in ``out`` is returned.
 
     With ``batch`` nothing is sent: the requests go to batch files in that folder, and the results that were put there
     are read (`steelyard.judging.batches`). ``release_batch`` names a batch whose requests are free again;
@@ -124,7 +120,6 @@ def judge(
     """
     if status:
         return JudgeStatus(status_of(out))
-    check_pilot(pilot, dry_run=dry_run, batch=batch)
     judges = choose_judges(config, prices, chat, needs_prices=max_cost is not None)
     ceilings, counting = Ceilings(max_cost, max_failed, max_hours), _Counting(tokenizer, rate)
     ceilings.check()
@@ -138,54 +133,22 @@ def judge(
     judging = _Judging(plan, judges, rules, calibrate, out, force)
     if dry_run:
         return _forecast(judging, counting)
-    if pilot is not None:
-        return _pilot(judging, pilot, counting)
     return _run(judging)
 
 
 def _forecast(judging: _Judging, counting: _Counting) -> JudgeForecast:
     """Return what the run would send, by the replies in its folder if there are any."""
-    speed = replies_per_second(judging.out) if counting.rate is None else counting.rate
-    with read_ledger(judging.out / LEDGER_FILE) as ledger:
-        return _forecast_rest(judging, judging.panel(), ledger, counting._replace(rate=speed))
-
-
-def _forecast_rest(judging: _Judging, panel: JudgePanel, ledger: Ledger | None, counting: _Counting) -> JudgeForecast:
     count_tokens = None if counting.tokenizer is None else _token_counter(counting.tokenizer)
     # The ids of a million requests are on disk.
-    with open_ledger(None) as distinct:
+    with read_ledger(judging.out / LEDGER_FILE) as ledger, open_ledger(None) as distinct:
         return forecast_panel(
             judging.plan.planned,
-            panel,
+            judging.panel(),
             (lambda request: None) if ledger is None else ledger.known,
             count_tokens=count_tokens,
-            requests_per_second=counting.rate,
+            requests_per_second=replies_per_second(judging.out) if counting.rate is None else counting.rate,
             new_ids=distinct.new_ids,
         )
-
-
-def _pilot(judging: _Judging, number: int, counting: _Counting) -> JudgeForecast:
-    """Send some requests to each judge, and return the forecast of the others; of a finished run none are left."""
-
-    def write(result: Result) -> None:
-        with judging.opened(result) as (panel, ledger):
-            rules, max_truncated = judging.rules, judging.plan.config.max_truncated
-            speed = ask_pilot(
-                panel,
-                judging.plan.comparisons,
-                ledger,
-                number,
-                max_truncated=max_truncated,
-                allow_failed=rules.allow_failed,
-            )
-            rate = speed if counting.rate is None else counting.rate
-            raise PilotEnd(_forecast_rest(judging, panel, ledger, counting._replace(rate=rate)))
-
-    try:
-        _recorded(judging, write)
-    except PilotEnd as end:
-        return end.forecast
-    return _forecast(judging, counting)
 
 
 def _run(judging: _Judging) -> Run[JudgingSummary]:

@@ -21,7 +21,6 @@ from steelyard.io.run_folder import Result, run_stage
 from steelyard.judging.asking import token_use
 from steelyard.judging.batches import BatchPlan, check_batch_options, open_batches, release_before_sending
 from steelyard.judging.futile_requests import RequestCounts, refuse_failed
-from steelyard.judging.pilot import PilotEnd, ask_writers, check_pilot
 from steelyard.judging.sampling import (
     KeepRules,
     ModelChoices,
@@ -64,7 +63,6 @@ def sample(
     *,
     allow_failed: bool = False,
     dry_run: bool = False,
-    pilot: int | None = None,
     batch: Path | None = None,
     release_batch: str | None = None,
     any_batch_model: bool = False,
@@ -74,8 +72,7 @@ def sample(
 
     ``plan`` is a TOML file, or the name of a shipped plan. Responses that a case has stay, and planned samples among
     them are not asked again. ``dry_run`` forecasts requests, tokens and money and writes nothing: by the replies in
-    ``out`` if there are any, else without loading a model. ``pilot`` requests to each model, drawn at random, are sent
-    and their replies kept; the forecast is that of the others, and the same call without ``pilot`` goes on.
+    ``out`` if there are any, else without loading a model.
 
     With ``batch`` nothing is sent: the requests go to batch files in that folder, and the results that were put there
     are read (`steelyard.judging.batches`). ``release_batch`` names a batch whose requests are free again;
@@ -85,7 +82,6 @@ def sample(
     ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that answers none of the
     prompts; ConfigError for a plan that is wrong.
     """
-    check_pilot(pilot, dry_run=dry_run, batch=batch)
     path = find_plan(plan)
     choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
     settings = msgspec.to_builtins(config) | choice.settings()
@@ -106,24 +102,12 @@ def sample(
             models = build_models(choice, seed=config.seed)
             if batches is None:
                 release_before_sending(release_batch, ledger)
-            if pilot is not None:
-                counts = ask_writers(
-                    models, lambda: read_cases(cases), ledger, pilot, max_truncated=config.max_truncated
-                )
-                if not allow_failed:
-                    refuse_failed(counts, ledger, without="responses")
-                so_far = SampledSoFar(models, ledger)
-                raise PilotEnd(forecast_sampling(choice, read_cases(cases), seed=config.seed, so_far=so_far))
             counts = _ask(models, lambda: read_cases(cases), ledger, config, batches)
             if not allow_failed:
                 refuse_failed(counts, ledger, without="responses")
             _run(result, cases, config, models, ledger)
 
-    try:
-        run = run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
-    except PilotEnd as end:
-        return end.forecast
-    return run if pilot is None else _forecast(cases, choice, out, seed=config.seed)
+    return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
 
 
 def _forecast(cases: Path, choice: ModelChoices, out: Path, *, seed: int) -> SamplingForecast:

@@ -107,8 +107,8 @@ JUDGE = StageVerb(
     Example: `steelyard judge cases.jsonl --chat openai_compatible --base-url http://localhost:8000/v1
     --chat-model Qwen2.5-7B-Instruct --style qwen --out judged`
 
-    `--dry-run` forecasts requests, tokens, money and hours; `--pilot 20` asks 20 and forecasts the rest. The same
-    command goes on after a pilot, a limit or an interruption (docs/howto/judge.md). A panel is `--config panel.toml`
+    `--dry-run` forecasts requests, tokens, money and hours, by the replies so far if there are any. The same
+    command goes on after a limit or an interruption (docs/howto/judge.md). A panel is `--config panel.toml`
     with a [[members]] table for each judge. `--batch` is often at half the price (docs/howto/batch.md).
     """,
     (
@@ -130,7 +130,6 @@ JUDGE = StageVerb(
             StageOption("max_failed", "Stop when more requests than this failed."),
             StageOption("max_hours", "Stop after so many hours."),
             StageOption("dry_run", "Forecast the cost; send and write nothing."),
-            StageOption("pilot", "Send N random requests, and forecast the rest."),
             StageOption("tokenizer", "With --dry-run: a tokenizer's folder. Default: characters, by script."),
             StageOption("rate", "With --dry-run: requests a second."),
             StageOption("status", "Print how far the run in --out has come."),

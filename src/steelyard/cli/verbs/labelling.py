@@ -103,7 +103,6 @@ SAMPLE = StageVerb(
         SettingOption("seed"),
         StageOption("allow_failed", "Finish although requests failed: no responses from those."),
         StageOption("dry_run", "Forecast requests, tokens and money; send and write nothing."),
-        StageOption("pilot", "Send N requests drawn at random, keep the replies, and forecast the rest."),
         *in_panel("Batch files", *BATCH_OPTIONS),
     ),
     _sample_answer,
