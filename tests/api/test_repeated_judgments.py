@@ -46,7 +46,7 @@ _FUNCTIONS = {
     "supervise": lambda cases: sy.supervise(cases, model="longer").summary,
     "raters": lambda cases: sy.raters(cases).summary,
     "judge cards": sy.judge_cards,
-    "filter study": lambda cases: sy.filter_study(cases, judge="gpt", human_shares=[]).summary,
+    "filter study": lambda cases: sy.filter_study(cases, judge="gpt").summary,
     "audit": lambda cases: sy.audit(cases).summary,
     "evaluate": lambda cases: sy.evaluate("longer", cases).summary,
     "debias": lambda cases: sy.debias(cases, pairs="judged").summary,

@@ -47,7 +47,7 @@ VERBS = {
 ELSEWHERE = {
     "ablate": "trains some fifteen models; its folders are those of `run`",
     "demo": "trains a model; its folders are those of `run`",
-    "filter-study": "trains some forty models",
+    "filter-study": "a folder as of `supervise`",
     "sweep": "trains some fifteen models; its folders are those of `run`",
     "train": "tests/training/test_disk.py",
     "workbench": "tests/workbench/test_full_disk.py",

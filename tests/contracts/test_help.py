@@ -19,7 +19,6 @@ VERBS = sorted(verbs_by_name())
 TOO_LONG = "runs for minutes: `make demo` does it"
 UNCERTAIN = "a model of random weights can certify no precision, and is refused, as it should be"
 MANY = "trains some fifteen models: tests/recipes/test_ablate.py and test_sweep.py run small ones"
-STUDY = "trains some forty models: tests/stages/test_filter_study.py runs small ones"
 STOPS = {"--help", "--settings"}
 """Options that print and stop, whatever else is missing."""
 FULL = {*STOPS, "--verbose", "--json"}
@@ -43,7 +42,6 @@ NOT_RUN = {
         " --min-precision 0.9": UNCERTAIN
         for names in ("my-rm --out calibrated", "model --out supervised")
     },
-    **{f"steelyard filter-study judged.jsonl --judge gpt-4 --out {name}": STUDY for name in ("pays", "studied")},
     "steelyard doctor": "its exit code is the machine's: tests/cli/verbs/test_installation.py runs it",
 }
 

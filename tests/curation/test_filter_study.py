@@ -1,9 +1,20 @@
 import msgspec
+import numpy as np
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.plugins import build
 from steelyard.core.types import Pair
-from steelyard.curation.filter_study import Config, num_unlisted, read_study
+from steelyard.curation.filter_study import (
+    Config,
+    PairColumns,
+    fit_pairs,
+    margins_of_pairs,
+    num_unlisted,
+    read_study,
+    verdict_margins,
+)
+from steelyard.io.cases import write_cases
 from supervision_files import judged
 
 
@@ -61,3 +72,27 @@ def test_a_judge_that_is_not_there_and_people_that_say_nothing():
         study([judged("1")])
     with pytest.raises(EvidenceError, match="prefers no answer anywhere"):
         study([judged("1", llm=("a=b",), human=("a>b",))])
+
+
+def columns(*rows):
+    return PairColumns(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def test_a_model_learns_the_pairs_that_it_is_given_and_no_others(tmp_path):
+    texts = ("好好", "坏坏", "中")
+    cases = [judged(str(number), human=("a>b",), llm=("a<b", "b>c"), texts=texts) for number in range(12)]
+    write_cases(tmp_path / "cases.jsonl", cases)
+    model = build("models", "ngram", {"train": str(tmp_path / "cases.jsonl"), "min_documents": 1})
+    found_pairs = read_study(cases, Config(judge="gpt"), where="cases.jsonl")
+    good = fit_pairs(model, found_pairs, columns(*((number, 0, 1) for number in range(6))))
+    other = fit_pairs(model, found_pairs, columns(*((number, 1, 0) for number in range(6))))
+    asked = columns((11, 0, 1), (11, 1, 0), (10, 0, 1))
+    first, turned, third = margins_of_pairs(good, found_pairs, asked).tolist()
+    assert first > 0
+    assert turned == -first
+    assert third == first
+    assert (margins_of_pairs(other, found_pairs, asked)[:1] < 0).all()
+    found = verdict_margins(good, found_pairs, np.arange(len(found_pairs.judged.case)) < 2)
+    assert found.prompt.tolist() == [0, 0]
+    assert found.margin[0] < 0  # the judge prefers b to a
+    assert found.longer.tolist() == [0, 1]

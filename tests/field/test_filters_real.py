@@ -20,7 +20,7 @@ def test_gpt_is_as_often_right_as_an_independent_trial_found(tmp_path):
     subprocess.run([sys.executable, script, DATA, tmp_path / "pandalm.json"], check=True)
     done("convert", tmp_path / "pandalm.json", tmp_path / "judged.jsonl", "--language", "en")
     words = ["filter-study", tmp_path / "judged.jsonl", "--judge", "gpt-3.5-turbo", "--out", tmp_path / "out"]
-    done(*words, "--set", "human_shares=[]", "--set", "train_on=unanimous")
+    done(*words, "--set", "train_on=unanimous")
     found = read_run(tmp_path / "out").summary
     rows = {row["filter"]: row for row in found["precision"]["filters"]}
     assert found["num_human_pairs"] == 894

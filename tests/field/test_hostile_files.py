@@ -41,7 +41,7 @@ ON_CASES = {
     "score": "score {} --model longer --out out",
     "evaluate": "evaluate --bench {} --model longer --baselines none --set num_resamples=10 --out out",
     "supervise": "supervise {} --model longer --min-margin 0.5 --out out",
-    "filter-study": "filter-study {} --judge gpt-4 --set folds=2 --set repetitions=1 --out out",
+    "filter-study": "filter-study {} --judge gpt-4 --out out",
     "judge": "judge {} --chat recorded --set chat.path=replies.jsonl --out out",
     "inspect": "inspect {}",
     "train": "train {} --model model --epochs 1 --out out",

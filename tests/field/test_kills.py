@@ -51,8 +51,7 @@ VERBS = {
     "judge": "judge parallel.jsonl --chat openai_compatible --out {} --set chat.base_url=URL --set chat.model=served",
     "judged bench": "evaluate --bench parallel.jsonl --model llm_judge --out {} --set model.chat.kind=openai_compatible"
     " --set model.chat.base_url=URL --set model.chat.model=served --set num_resamples=50",
-    "filter-study": "filter-study parallel.jsonl --judge gpt-4 --out {} --set folds=2 --set repetitions=1"
-    " --set human_shares=[0.5]",
+    "filter-study": "filter-study parallel.jsonl --judge gpt-4 --out {}",
     "languages": "languages spoken --out {}",
     "compare": "compare one two --out {}",
     "leaderboard": "leaderboard one two --out {}",

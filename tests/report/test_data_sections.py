@@ -6,8 +6,13 @@ import pytest
 from report_runs import estimate
 from report_sections import only_section, panels_of
 from steelyard.core.types import Counts, Response
-from steelyard.curation.filter_study import AreaUnderCurve, FilterPrecision, PrecisionStudy, PreferencePrecision
-from steelyard.curation.filter_trials import ArmAccuracy, FilterStudySummary, ShareTrial
+from steelyard.curation.filter_study import (
+    AreaUnderCurve,
+    FilterPrecision,
+    FilterStudySummary,
+    PrecisionStudy,
+    PreferencePrecision,
+)
 from steelyard.evaluation.tables import DASH, word
 from steelyard.io.cases import write_cases
 from steelyard.io.lineage import record_folder
@@ -116,7 +121,7 @@ def test_languages_show_what_the_limit_cuts(tmp_path):
 
 
 def filter_study_run(folder, *, precision=True):
-    """A run of filter-study with one filter and one trial."""
+    """A run of filter-study with three filters."""
     share = msgspec.convert(estimate(0.8, 100), Estimate)
     itself = Estimate(0.0, -0.02, 0.02, 100)
     gain = Estimate(0.05, 0.01, 0.09, 100)
@@ -136,17 +141,9 @@ def filter_study_run(folder, *, precision=True):
         by_preference=by_preference,
         area_under_curve=AreaUnderCurve(margin=share, length=share),
     )
-    arms = [
-        ArmAccuracy(
-            arm=name, num_pairs=62.0, accuracy=share, minus_human=gain if place else itself,
-            minus_all=gain if place == 2 else itself, minus_random=gain,
-        )
-        for place, name in enumerate(("human only", "+ all verdicts", "+ agreeing"))
-    ]  # fmt: skip
     summary = FilterStudySummary(
         judge="gpt", model="ngram", num_prompts=10, num_human_pairs=40, num_human_pairs_trained_on=40,
         precision=study if precision else None,
-        downstream=(ShareTrial(human_share=0.1, human_prompts=11.0, arms=tuple(arms)),),
     )  # fmt: skip
     write_cases(folder.parent / "judged.jsonl", [case("p", "ab")])
     with result_folder(folder, "filter-study", config={}, inputs={"cases": folder.parent / "judged.jsonl"}) as result:
@@ -155,24 +152,20 @@ def filter_study_run(folder, *, precision=True):
     return folder
 
 
-def test_a_study_of_filters_has_both_tables_and_both_figures(tmp_path):
+def test_a_study_of_filters_has_its_table_and_figure(tmp_path):
     section, sentences = only_section(filter_study_run(tmp_path / "out"))
     assert sentences[0].values["gain"] == "+5.0"
     assert sentences[0].values["coverage"] == "70.0%"
-    assert (sentences[1].values["prompts"], sentences[1].values["points"]) == ("11", "+5.0")
     panels = panels_of(section)
     rows = panels[word("filter_precision")].tables[0].table.rows
     assert rows[0][5:7] == ("0.0", DASH)  # nothing is compared with itself
     assert rows[1][5] == "+5.0"
-    trial = panels[f"{word('filter_trial')} · 11 {word('prompts')}"]
-    assert trial.figure is not None
-    assert [row[1] for row in trial.tables[0].table.rows] == ["62"] * 3
 
 
 def test_a_study_without_people_on_the_same_pairs_says_so(tmp_path):
     section, sentences = only_section(filter_study_run(tmp_path / "out", precision=False))
     assert sentences[0].key == "say_no_filter_precision"
-    assert len(section.panels) == 1
+    assert section.panels == ()
 
 
 @pytest.mark.parametrize(

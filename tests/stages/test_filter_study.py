@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
-from steelyard.curation.filter_trials import FilterStudySummary
+from steelyard.curation.filter_study import FilterStudySummary
 from steelyard.stages.filter_study import Config, check_settings, filter_study
 from supervision_files import judged, noisy, read_lines, write
 
-FAST = {"judge": "gpt", "repetitions": 1, "human_shares": (0.3,), "folds": 2}
+FAST = {"judge": "gpt"}
 
 
 def study(tmp_path, cases, *, out="out", model="ngram", **settings):
@@ -16,7 +16,7 @@ def study(tmp_path, cases, *, out="out", model="ngram", **settings):
     return filter_study(path, tmp_path / out, Config(**FAST | settings), model=model)
 
 
-def test_the_study_says_what_each_filter_keeps_and_what_is_learnt(tmp_path):
+def test_the_study_says_what_each_filter_keeps(tmp_path):
     run = study(tmp_path, noisy(80))
     summary = run.summary
     rows = {row.filter: row for row in summary.precision.filters}
@@ -27,8 +27,6 @@ def test_the_study_says_what_each_filter_keeps_and_what_is_learnt(tmp_path):
     assert rows["agrees"].num_kept == len(kept)
     assert math.isclose(rows["agrees"].precision.value, sum(line["is_right"] for line in kept) / len(kept))
     assert math.isclose(rows["all"].precision.value, sum(line["is_right"] for line in lines) / 80)
-    (trial,) = summary.downstream
-    assert trial.human_prompts == 12  # 30 % of the 40 prompts that are not tested on
     assert (
         msgspec.json.decode((tmp_path / "out" / "filter_study.json").read_bytes(), type=FilterStudySummary) == summary
     )
@@ -39,17 +37,15 @@ def test_the_study_says_what_each_filter_keeps_and_what_is_learnt(tmp_path):
 
 def test_a_verdict_that_people_do_not_judge_is_counted_and_not_measured(tmp_path):
     cases = [*noisy(40), judged("silent"), judged("tied", human=("a>b", "a<b"))]
-    run = study(tmp_path, cases, human_shares=())
+    run = study(tmp_path, cases)
     assert (run.counts.num_in, run.counts.num_used, sum(run.counts.dropped.values())) == (42, 40, 2)
-    assert run.summary.downstream == ()
 
 
-def test_without_any_key_there_is_no_precision_and_still_arms(tmp_path):
+def test_without_any_key_there_is_no_precision(tmp_path):
     cases = [judged(str(number), human=("a>b",), llm=("b>c",)) for number in range(20)]
     run = study(tmp_path, cases)
     assert run.summary.precision is None
     assert read_lines(tmp_path / "out" / "verdicts.jsonl") == []
-    assert run.summary.downstream
 
 
 def test_mistakes_are_named_and_leave_nothing(tmp_path):
@@ -67,9 +63,9 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path):
     # equal answers: the supervisor's margin is 0 for every verdict, so none agrees
     with pytest.raises(EvidenceError, match="coverage of zero"):
         study(tmp_path, [judged(str(number), human=("a>b",), texts=("同", "同")) for number in range(20)])
-    study(tmp_path, cases, human_shares=())
-    with pytest.raises(OutputError, match="repetitions 1 there"):
-        study(tmp_path, cases, human_shares=(), repetitions=2)
+    study(tmp_path, cases)
+    with pytest.raises(OutputError, match="seed 0 there"):
+        study(tmp_path, cases, seed=2)
 
 
 def test_what_cannot_be_done_is_named():
@@ -77,9 +73,6 @@ def test_what_cannot_be_done_is_named():
     for settings, said in (
         ({"judge": ""}, "--judge"),
         ({"quantiles": (1.0,)}, "quantiles"),
-        ({"human_shares": (0.0,)}, "human_shares"),
-        ({"folds": 1}, "folds"),
-        ({"repetitions": 0}, "repetitions"),
         ({"max_pairs": 0}, "max_pairs"),
     ):
         with pytest.raises(ConfigError, match=said):

@@ -14,7 +14,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Run
 from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
-from steelyard.curation.filter_trials import FilterStudySummary
+from steelyard.curation.filter_study import FilterStudySummary
 from steelyard.evaluation.supervisor import SupervisionSummary
 from steelyard.io.cases import read_cases
 from steelyard.judging import judge_card
@@ -287,14 +287,14 @@ def raters(
 def filter_study(
     cases: CasesLike, *, model: str = "ngram", out: PathText | None = None, force: bool = False, **settings: Any
 ) -> Outcome[FilterStudySummary]:
-    """Measure whether filtering a judge's verdicts helps: the precision of what is kept, and models trained on it.
+    """Measure how precise a judge's verdicts are once a reward model has filtered them.
 
     ``judge`` is the judge's name in the cases, ``model`` a kind that trains in seconds (``ngram``, ``features``).
     Raises ConfigError for an unknown judge, EvidenceError without people's judgments.
 
     >>> simulated = sy.simulate(num_prompts=48, seed=1)
     >>> judged = sy.merge(simulated.cases, simulated["llm"]).cases
-    >>> study = sy.filter_study(judged, judge="simulated-llm-1", human_shares=[])
+    >>> study = sy.filter_study(judged, judge="simulated-llm-1")
     >>> study.summary.judge
     'simulated-llm-1'
     """

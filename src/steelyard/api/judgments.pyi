@@ -11,7 +11,7 @@ from steelyard.api.outcomes import Outcome
 from steelyard.core.types import JsonObject
 from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
-from steelyard.curation.filter_trials import FilterStudySummary
+from steelyard.curation.filter_study import FilterStudySummary
 from steelyard.evaluation.supervisor import SupervisionSummary
 from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.forecast import JudgeForecast
@@ -178,9 +178,6 @@ def filter_study(
     judge: str = "",
     train_on: Literal["majority", "unanimous"] = "majority",
     quantiles: Sequence[float] = ...,
-    human_shares: Sequence[float] = ...,
-    folds: int = 5,
-    repetitions: int = 4,
     max_pairs: int | None = None,
     model_settings: Mapping[str, Any] = ...,
     seed: int = 0,

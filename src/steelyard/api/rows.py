@@ -13,7 +13,7 @@ from msgspec import UNSET
 from steelyard.annotation.case_answers import RatersSummary
 from steelyard.core.types import JsonObject, Record
 from steelyard.curation.debiasing import DebiasSummary
-from steelyard.curation.filter_trials import FilterStudySummary
+from steelyard.curation.filter_study import FilterStudySummary
 from steelyard.curation.splits import SplitSummary
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.experiments import AblationSummary, SweepSummary
@@ -188,7 +188,7 @@ _TABLES: Mapping[type, Callable[[Any], Iterable[JsonObject]]] = {
     RatersSummary: lambda summary: map(flat_row, summary.raters),
     SupervisionSummary: lambda summary: map(flat_row, summary.by_threshold),
     DebiasSummary: _balance_rows,
-    FilterStudySummary: lambda summary: map(flat_row, summary.downstream),
+    FilterStudySummary: lambda summary: map(flat_row, summary.precision.filters if summary.precision else ()),
     AblationSummary: lambda summary: map(flat_row, summary.arms),
     SweepSummary: lambda summary: map(flat_row, summary.arms),
 }

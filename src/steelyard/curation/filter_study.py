@@ -3,18 +3,20 @@
 The reward model's filters are compared with controls that use none of its training: length, and chance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
+from steelyard.core.checks import checked_scores
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
+from steelyard.core.protocols import TrainableModel
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import num_characters
-from steelyard.core.types import Case, Meta, Record
+from steelyard.core.types import Case, Meta, Pair, Record
 from steelyard.curation.calibration import is_kept
 from steelyard.curation.splits import root_text
 from steelyard.ranking.judgment_table import NONE, TIE, Only, Verdicts, judgment_table, majority
@@ -30,10 +32,8 @@ class Config(BaseConfig, frozen=True):
     ``train_on``: the people's pairs that models learn from, those with a strict ``majority`` or ``unanimous`` ones;
     tests are on every strict majority. ``quantiles`` of the absolute margin are the filters' thresholds.
 
-    ``human_shares``: for each, models are trained on people's pairs of that share of the prompts, with the judge's
-    verdicts on the others, filtered by a supervisor trained on the share; none leaves out this half of the study.
-    ``repetitions`` of ``folds``-fold cross-validation. ``max_pairs``: the largest number of verdicts per prompt, drawn
-    by the ``seed``. ``model``: settings of the reward model's own Config.
+    ``max_pairs``: the largest number of verdicts per prompt, drawn by the ``seed``. ``model``: settings of the reward
+    model's own Config.
     """
 
     judge: str = ""
@@ -42,18 +42,12 @@ class Config(BaseConfig, frozen=True):
     """Which pairs of people models learn from: those with a strict majority, or unanimous ones."""
     quantiles: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)
     """The thresholds of the filters, as quantiles of the absolute margin."""
-    human_shares: tuple[float, ...] = (0.1, 0.3, 0.6)
-    """The shares of prompts with judgments of people; [] leaves out the trained models."""
-    folds: int = 5
-    """The number of folds of cross-validation."""
-    repetitions: int = 4
-    """The number of repetitions of cross-validation."""
     max_pairs: int | None = None
     """The largest number of verdicts a prompt, drawn at random. Default: all."""
     model: Meta = msgspec.field(default_factory=dict)
     """Settings of the model's kind."""
     seed: int = 0
-    """The seed of folds, draws and resamples."""
+    """The seed of draws and resamples."""
 
 
 class PairColumns(NamedTuple):
@@ -66,15 +60,6 @@ class PairColumns(NamedTuple):
     def where(self, chosen: Booleans | Integers) -> "PairColumns":
         """Return the chosen pairs."""
         return PairColumns(*(column[chosen] for column in self))
-
-    def reversed_where(self, chosen: Booleans) -> "PairColumns":
-        """Return all pairs, with the chosen ones reversed."""
-        better, worse = np.where(chosen, self.worse, self.better), np.where(chosen, self.better, self.worse)
-        return PairColumns(self.case, better, worse)
-
-    def plus(self, other: "PairColumns") -> "PairColumns":
-        """Return these pairs followed by the others."""
-        return PairColumns(*(np.concatenate(both) for both in zip(self, other, strict=True)))
 
 
 class Study(NamedTuple):
@@ -322,3 +307,61 @@ def precision_by_preference(
             PreferencePrecision(group=name, all=precision.of(0), agrees=precision.of(1), gain=precision.minus(1, 0))
         )
     return tuple(rows)
+
+
+def fit_pairs(model: TrainableModel, study: Study, pairs: PairColumns) -> TrainableModel:
+    """Return the model trained on these pairs alone."""
+    listed: dict[int, list[Pair]] = {}
+    for number, better, worse in zip(*(column.tolist() for column in pairs), strict=True):
+        responses = study.cases[number].responses
+        listed.setdefault(number, []).append(Pair(better=responses[better].id, worse=responses[worse].id))
+    return model.fit(
+        [
+            msgspec.structs.replace(study.cases[number], ranking=None, pairs=tuple(of_case))
+            for number, of_case in sorted(listed.items())
+        ]
+    )
+
+
+def margins_of_pairs(model: TrainableModel, study: Study, pairs: PairColumns) -> Floats:
+    """Return for each pair the better response's score minus the worse one's; NaN where a score is missing."""
+    numbers = np.unique(pairs.case).tolist()
+    scores = dict(zip(numbers, _scores(model, [study.cases[number] for number in numbers]), strict=True))
+    return np.array(
+        [scores[case][better] - scores[case][worse] for case, better, worse in zip(*pairs, strict=True)], np.float64
+    )
+
+
+def _scores(model: TrainableModel, cases: Sequence[Case]) -> Iterator[list[float]]:
+    for case, line in zip(cases, model.score(cases), strict=True):
+        scores = checked_scores(case, line, by="the model").scores
+        values = [scores[response.id] for response in case.responses]
+        yield [np.nan if value is None else value for value in values]
+
+
+def verdict_margins(model: TrainableModel, study: Study, chosen: Booleans) -> VerdictMargins:
+    """Return the model's margins for the chosen verdicts of the judge."""
+    pairs = study.judged.where(chosen)
+    return VerdictMargins(study.prompt[pairs.case], margins_of_pairs(model, study, pairs), study.longer[chosen])
+
+
+class FilterStudySummary(Record, frozen=True, kw_only=True):
+    """The study: precision by coverage, null where people have no majority on any pair that the judge compared."""
+
+    judge: str
+    model: str
+    num_prompts: int
+    num_human_pairs: int
+    num_human_pairs_trained_on: int
+    precision: PrecisionStudy | None
+
+
+class CheckedVerdict(Record, frozen=True, kw_only=True):
+    """A line of ``verdicts.jsonl``: a verdict that people's majority can check; the margin is null without a score."""
+
+    prompt: str
+    language: str | None
+    preferred: str
+    other: str
+    margin: float | None
+    is_right: bool

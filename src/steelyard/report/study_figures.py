@@ -7,7 +7,6 @@ import msgspec
 
 from steelyard.core.types import JsonObject
 from steelyard.curation.filter_study import FilterPrecision, PrecisionStudy
-from steelyard.curation.filter_trials import ShareTrial
 from steelyard.statistics.intervals import Estimate
 
 _COLOURS = ["#1f6f6b", "#b5812f", "#7a3b69", "#3d5a98", "#a23e2a", "#5d7a1f", "#444444", "#c06c9b"]
@@ -66,10 +65,9 @@ def ablation_figure(rows: Sequence[tuple[str, Estimate, Sequence[float]]]) -> Js
     )
 
 
-def filtering_figure(precision: PrecisionStudy | None, trials: Sequence[ShareTrial]) -> JsonObject:
-    """Return a Vega-Lite specification: precision, and the arms of each share of people's prompts."""
-    panels = [] if precision is None else [_precision_panel(precision.filters)]
-    return _specification(vconcat=[*panels, *map(_trial_panel, trials)])
+def filtering_figure(precision: PrecisionStudy | None) -> JsonObject:
+    """Return a Vega-Lite specification of precision by coverage; without a precision it is empty."""
+    return _specification(vconcat=[] if precision is None else [_precision_panel(precision.filters)])
 
 
 def _precision_panel(rows: Sequence[FilterPrecision]) -> JsonObject:
@@ -89,18 +87,6 @@ def _precision_panel(rows: Sequence[FilterPrecision]) -> JsonObject:
             {"mark": _VALUE, "encoding": {"y": {"field": "value", **y}}},
             {"mark": name, "encoding": {"y": {"field": "value", **y}, "text": {"field": "filter"}}},
         ],
-    }
-
-
-def _trial_panel(trial: ShareTrial) -> JsonObject:
-    rows = [{"arm": arm.arm, **msgspec.to_builtins(arm.accuracy)} for arm in trial.arms]
-    return {
-        "width": 480,
-        "height": 26 * len(rows),
-        "title": f"people's labels on {trial.human_prompts:.0f} prompts",
-        "data": {"values": rows},
-        "encoding": {"y": _arms([arm.arm for arm in trial.arms])},
-        "layer": _intervals_across(_shares("accuracy on people's pairs; 95% intervals over prompts")),
     }
 
 

@@ -1,4 +1,4 @@
-"""The verb `filter-study`: does distant supervision pay? Precision of filtered verdicts, and models trained on them."""
+"""The verb `filter-study`: does distant supervision pay? The precision of filtered verdicts."""
 
 import math
 from collections import Counter
@@ -14,27 +14,24 @@ from steelyard.core.remedies import NAME, Advice, Remedy
 from steelyard.core.types import Counts, Run
 from steelyard.curation.filter_study import (
     AGREES,
+    CheckedVerdict,
     Config,
+    FilterStudySummary,
     PrecisionStudy,
     Study,
     apply_filters,
     area_under_curve,
+    fit_pairs,
     num_unlisted,
     precision_by_preference,
     precision_of_filters,
     read_study,
-)
-from steelyard.curation.filter_trials import (
-    CheckedVerdict,
-    FilterStudySummary,
-    fit_pairs,
-    run_trials,
     verdict_margins,
 )
 from steelyard.io.atomic import atomic_write, write_text
 from steelyard.io.cases import read_cases
 from steelyard.io.lines import check_readable
-from steelyard.io.progress import bar, log
+from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
 
@@ -69,12 +66,6 @@ def check_settings(config: Config) -> None:
         )
     if not all(0 <= quantile < 1 for quantile in config.quantiles):
         raise ConfigError(f"quantiles={list(config.quantiles)}", allowed="0 or more, below 1: at 1 nothing stays")
-    if not all(0 < share < 1 for share in config.human_shares):
-        raise ConfigError(f"human_shares={list(config.human_shares)}", allowed="above 0 and below 1, or []")
-    if config.folds < 2 or config.repetitions < 1:
-        raise ConfigError(
-            f"folds={config.folds}, repetitions={config.repetitions}", allowed="folds >= 2, repetitions >= 1"
-        )
     if config.max_pairs is not None and config.max_pairs < 1:
         raise ConfigError(f"max_pairs={config.max_pairs}", allowed="1 or more, or null for all")
 
@@ -85,9 +76,6 @@ def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> Non
         raise _not_trainable(choice.name)
     study = read_study(tuple(read_cases(path)), config, where=str(path))
     precision = _precision(result, model, study, config, where=str(path))
-    num_splits = len(config.human_shares) * config.repetitions * config.folds
-    with bar("training arms", num_splits) as progress:
-        trials = run_trials(model, study, config, progress.advance)
     summary = FilterStudySummary(
         judge=config.judge,
         model=choice.name,
@@ -95,7 +83,6 @@ def _run(result: Result, path: Path, config: Config, choice: ModelChoice) -> Non
         num_human_pairs=len(study.human.case),
         num_human_pairs_trained_on=int(study.trains.sum()),
         precision=precision,
-        downstream=trials,
     )
     result.counts = Counts(
         num_in=len(study.judged.case),
@@ -165,4 +152,4 @@ def _draw(summary: FilterStudySummary) -> str:
 
     from steelyard.report.study_figures import filtering_figure
 
-    return vl_convert.vegalite_to_svg(filtering_figure(summary.precision, summary.downstream))
+    return vl_convert.vegalite_to_svg(filtering_figure(summary.precision))

@@ -11,11 +11,10 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.output import TerminalTable, interval_text
 from steelyard.cli.verb import StageVerb
-from steelyard.core.text import number_of
 from steelyard.core.types import Run
 
 if TYPE_CHECKING:
-    from steelyard.curation.filter_trials import FilterStudySummary
+    from steelyard.curation.filter_study import FilterStudySummary
     from steelyard.statistics.intervals import Estimate
 
 
@@ -30,14 +29,7 @@ def _filter_study_answer(run: "Run[FilterStudySummary]", out: Path) -> Iterator[
         )
     else:
         yield f"people have no majority on a pair that {summary.judge} compared: no precision was measured."
-    for trial in summary.downstream:
-        best_arm = max(trial.arms, key=lambda arm: arm.accuracy.value or 0.0)
-        yield (
-            f"people's judgments of {number_of(round(trial.human_prompts), 'prompt')}: most accurate is "
-            f"{best_arm.arm}, "
-            f"{interval_text(best_arm.accuracy)}"
-        )
-    yield f"figure: {out / 'filter_study.svg'}; --verbose prints every filter and arm"
+    yield f"figure: {out / 'filter_study.svg'}; --verbose prints every filter"
 
 
 def _filter_study_details(run: "Run[FilterStudySummary]", _: Path) -> Iterator[str | TerminalTable]:
@@ -52,17 +44,6 @@ def _filter_study_details(run: "Run[FilterStudySummary]", _: Path) -> Iterator[s
         yield TerminalTable(title, ("kept", "coverage", "precision", "over random", "over length"), rows)
         margin, length = _intervals((precision.area_under_curve.margin, precision.area_under_curve.length))
         yield f"area under the curve: margin {margin}, length {length}"
-    for trial in summary.downstream:
-        yield ""
-        rows = [
-            (arm.arm, f"{arm.num_pairs:,.0f}", *_intervals((arm.accuracy, arm.minus_human, arm.minus_all)))
-            for arm in trial.arms
-        ]
-        title = (
-            f"trained on people's judgments of {number_of(round(trial.human_prompts), 'prompt')}, tested on "
-            "people's pairs"
-        )
-        yield TerminalTable(title, ("pairs", "accuracy", "minus human only", "minus all verdicts"), rows)
     yield "intervals are 95%, over prompts, paired; not corrected for their number"
 
 
@@ -72,19 +53,17 @@ def _intervals(estimates: "Sequence[Estimate]") -> list[str]:
 
 FILTER_STUDY = StageVerb(
     "filter_study",
-    """Measure whether filtering a judge's verdicts helps on your data: label precision, and models trained on them.
+    """Measure how precise a judge's verdicts are on your data once a reward model has filtered them.
 
     A reward model is trained on people's judgments and scores only prompts that it was not trained on. For each
     threshold on its margin, the study reports how many verdicts remain and how often they agree with people, compared
-    with length and chance at equal coverage. Then models are trained on people's judgments of a few prompts and the
-    judge's verdicts of the others, filtered or not, and tested on people's judgments.
+    with length and chance at equal coverage. Whether models trained on the filtered verdicts are more accurate is an
+    ablation: `steelyard run` with a table of `human` and `llm` cases (docs/howto/ablate.md).
 
     Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out studied`
 
-    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out precise --set human_shares=[]`
-
     Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out frozen --model features
-    --set model.path=Qwen/Qwen2.5-0.5B --set model.cache=features --set repetitions=1 --set human_shares=[0.5]`
+    --set model.path=Qwen/Qwen2.5-0.5B --set model.cache=features`
     """,
     (
         StageArgument("cases", "The case file, judged by people and by the judge."),

@@ -1,10 +1,9 @@
-"""Studies of filters: the precision of what each filter keeps, and the accuracy of models trained on it."""
+"""Studies of filters: the precision of what each filter keeps."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from steelyard.curation.filter_study import FilterPrecision, PrecisionStudy
-from steelyard.curation.filter_trials import FILTERED, FilterStudySummary, ShareTrial
+from steelyard.curation.filter_study import FilterPrecision, FilterStudySummary, PrecisionStudy
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
@@ -22,7 +21,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.evaluation.vega import CHANCE, Dot, interval_rows, share_axis
+from steelyard.evaluation.vega import Dot, interval_rows, share_axis
 from steelyard.report.page import Section
 from steelyard.report.stage_section import PageSources, StageContents, StageRun, StageSection
 from steelyard.statistics.intervals import Estimate
@@ -60,11 +59,6 @@ def _sentences(run: StageRun[FilterStudySummary]) -> Iterator[Sentence]:
                 "interval": points_spread(agrees.gain),
             },
         )
-    for trial in summary.downstream:
-        for arm in trial.arms:
-            if arm.arm == FILTERED:
-                gain = {"points": points(arm.minus_all.value), "interval": points_spread(arm.minus_all)}
-                yield Sentence("say_filter_trial", {"prompts": count(round(trial.human_prompts)), **gain})
 
 
 def _row(study: PrecisionStudy, name: str) -> FilterPrecision | None:
@@ -79,8 +73,6 @@ def _panels(summary: FilterStudySummary) -> Iterator[Panel]:
         tables = (Grouped("", _precision_table(summary.precision)),)
         yield Panel(word("filter_precision"), figure, tables, "note_filter_precision")
         yield from _detail_panels(summary.precision)
-    for trial in summary.downstream:
-        yield _trial_panel(trial)
 
 
 def _detail_panels(study: PrecisionStudy) -> Iterator[Panel]:
@@ -100,32 +92,6 @@ def _detail_panels(study: PrecisionStudy) -> Iterator[Panel]:
     rows = [(word("margin_short"), *PERCENT.cells(area.margin)), (word("length_gap"), *PERCENT.cells(area.length))]
     tables = (Grouped("", table(("group", "value", "interval"), rows)),)
     yield Panel(word("area_under_curve"), None, tables, "note_area")
-
-
-def _trial_panel(trial: ShareTrial) -> Panel:
-    dots = [Dot(arm_word(arm.arm), arm.arm, arm.accuracy) for arm in trial.arms]
-    channel = {"axis": share_axis("accuracy"), "scale": {"zero": False}}
-    figure = Figure(
-        "filter_trial", interval_rows(dots, channel, row="arm", form=".1%", line=CHANCE if _near(trial) else None)
-    )
-    rows = [
-        (
-            arm_word(arm.arm),
-            count(round(arm.num_pairs)),
-            *PERCENT.cells(arm.accuracy),
-            *_difference(arm.minus_human),
-            *_difference(arm.minus_all),
-        )
-        for arm in trial.arms
-    ]
-    columns = ("arm", "pairs", "accuracy", "interval", "minus_human", "interval", "minus_all", "interval")
-    title = f"{word('filter_trial')} · {count(round(trial.human_prompts))} {word('prompts')}"
-    return Panel(title, figure, (Grouped("", table(columns, rows)),), "note_filter_trial")
-
-
-def _near(trial: ShareTrial) -> bool:
-    """Return whether an interval comes near chance, so that its line belongs into the figure."""
-    return any(arm.accuracy.low is not None and arm.accuracy.low < CHANCE + 0.05 for arm in trial.arms)
 
 
 def _precision_table(study: PrecisionStudy) -> Table:
@@ -155,11 +121,6 @@ def filter_word(name: str) -> str:
     if above := _ABOVE.fullmatch(name):
         return f"{word('filter_agrees', 'agrees')} · {word('margin_above', 'margin above')} {above[1]}"
     return word(f"filter_{_slug(name)}", name)
-
-
-def arm_word(name: str) -> str:
-    """Return the word of an arm of a trial."""
-    return word(f"arm_{_slug(name)}", name)
 
 
 def _slug(name: str) -> str:
