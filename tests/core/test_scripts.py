@@ -9,9 +9,7 @@ from steelyard.core.scripts import (
     SCRIPTS,
     count_scripts,
     script_codes,
-    script_shares,
     scripts_of,
-    share_outside,
 )
 
 
@@ -24,19 +22,11 @@ def test_letters_of_each_script_are_counted():
 
 def test_a_text_without_letters_has_no_script():
     assert count_scripts("12 + 3 = 15 😀 ✓ → ") == {}
-    assert script_shares("") == {}
-    assert share_outside({}, ["Latin"]) is None
-
-
-def test_shares_are_of_the_letters():
-    assert script_shares("ab12 Ж") == {"Latin": 2 / 3, "Cyrillic": 1 / 3}
-    assert share_outside(count_scripts("ab12 Ж"), ["Latin"]) == 1 - 2 / 3
 
 
 def test_a_writing_system_may_have_several_scripts():
     assert scripts_of("Japanese") == {"Han", "Hiragana", "Katakana"}
     assert scripts_of("Cyrillic") == {"Cyrillic"}
-    assert share_outside(count_scripts("東京タワー"), scripts_of("Japanese")) == 0
 
 
 def test_unlisted_scripts_are_other_and_broken_text_has_none():
@@ -49,7 +39,6 @@ def test_every_code_point_has_one_code(text: str):
     codes = script_codes(text)
     assert len(codes) == len(text)
     assert sum(count_scripts(text).values()) == (codes > 0).sum()
-    assert abs(sum(script_shares(text).values()) - 1) < 1e-9 or not (codes > 0).any()
 
 
 def test_the_table_agrees_with_unicode():

@@ -6,7 +6,7 @@ Unicode blocks, and each code point's category decides whether it is a letter. H
 prolonged sound mark; styled Latin letters of mathematics have no script, since they occur in texts of any language.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from unicodedata import category
@@ -91,19 +91,6 @@ def count_scripts(text: str) -> dict[str, int]:
     counts = np.bincount(script_codes(text), minlength=len(SCRIPTS))
     present = [(int(counts[code]), name) for code, name in enumerate(SCRIPTS) if code and counts[code]]
     return {name: number for number, name in sorted(present, key=lambda item: (-item[0], item[1]))}
-
-
-def script_shares(text: str) -> dict[str, float]:
-    """Return each script's share of the letters, largest first; empty for a text without letters."""
-    counts = count_scripts(text)
-    total = sum(counts.values())
-    return {name: number / total for name, number in counts.items()}
-
-
-def share_outside(counts: Mapping[str, int], scripts: Iterable[str]) -> float | None:
-    """Return the share of letters in none of the scripts, from `count_scripts`; null without letters."""
-    total = sum(counts.values())
-    return None if total == 0 else 1 - sum(counts.get(name, 0) for name in set(scripts)) / total
 
 
 def scripts_of(writing_system: str) -> frozenset[str]:

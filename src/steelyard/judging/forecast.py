@@ -62,7 +62,7 @@ class TokensSoFar:
         self._expected = 0.0
 
     def add(self, expected: float, reply: Reply) -> None:
-        """Add a reply to a request whose prompt is expected to have so many tokens."""
+        """Add a reply to a request, with the tokens that its prompt is expected to have."""
         if reply.prompt_tokens is not None:
             self.num_prompts += 1
             self._expected += expected

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from steelyard.judging.prompt_questions import PromptsPreview
     from steelyard.prompts.screening import PromptsSummary
 
-_MAX_GROUPS = 8
-
 
 def _prompts_answer(result: "Run[PromptsSummary] | PromptsPreview", out: Path) -> Iterator[str | TerminalTable]:
     summary, is_run = result.summary, isinstance(result, Run)
