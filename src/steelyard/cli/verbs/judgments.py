@@ -27,8 +27,7 @@ from steelyard.cli.output import (
     percent_text,
 )
 from steelyard.cli.verb import StageVerb
-from steelyard.cli.verbs.debias import DEBIAS
-from steelyard.cli.verbs.filter_study import FILTER_STUDY
+from steelyard.cli.verbs.curation import DEBIAS, FILTER_STUDY
 from steelyard.core.text import money_text, number_of, verb_for
 from steelyard.core.types import Run
 
