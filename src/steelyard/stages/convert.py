@@ -251,7 +251,8 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
     writer: WrittenFormat = build("formats", to_kind, {} if is_read_in else config.settings)
     if not writer.is_written:
         what = "a table of labels or ratings" if to_kind == TABLE_KIND else f"the format {to_kind!r}"
-        raise KindError(f"{what} is only read", where="to_kind", allowed=_WRITTEN, do=Advice("name one of these: ", Remedy("to_kind", "trl")))
+        do = Advice("name one of these: ", Remedy("to_kind", "trl"))
+        raise KindError(f"{what} is only read", where="to_kind", allowed=_WRITTEN, do=do)
     if is_read_in and out.suffix not in CASE_SUFFIXES:
         raise OutputError("a case file cannot have this name", where=str(out), allowed="a name in .jsonl or .parquet")
     warnings, dropped, taken = Counter[str](), Counter[str](), Counter[str]()
@@ -358,12 +359,8 @@ def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, fo
     changes_file = is_other and out.suffix in CASE_SUFFIXES
     changes_evidence = config.ratings_to_judgments or config.evidence is not None or config.rows == "joined"
     if from_kind == OWN_KIND and not changes_file and not changes_evidence and config.encoding is None:
-        raise KindError(
-            "no format to write is named for a case file",
-            where=str(out),
-            allowed=_WRITTEN,
-            do=Advice("say ", Remedy("to_kind", KIND)),
-        )
+        problem, do = "no format to write is named for a case file", Advice("say ", Remedy("to_kind", KIND))
+        raise KindError(problem, where=str(out), allowed=_WRITTEN, do=do)
     return OWN_KIND
 
 
