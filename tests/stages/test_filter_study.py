@@ -53,7 +53,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path):
     for changes, said, kind in (
         ({"judge": "gtp"}, "did you mean 'gpt'", ConfigError),
         ({"model": "longer"}, "learns from no training cases", ConfigError),
-        ({"judge": ""}, "--judge", ConfigError),
+        ({"judge": ""}, "judge=NAME", ConfigError),
     ):
         with pytest.raises(kind, match=said):
             study(tmp_path, cases, **changes)
@@ -71,7 +71,7 @@ def test_mistakes_are_named_and_leave_nothing(tmp_path):
 def test_what_cannot_be_done_is_named():
     check_settings(Config(judge="gpt"))
     for settings, said in (
-        ({"judge": ""}, "--judge"),
+        ({"judge": ""}, "judge=NAME"),
         ({"quantiles": (1.0,)}, "quantiles"),
         ({"max_pairs": 0}, "max_pairs"),
     ):
