@@ -10,13 +10,14 @@ import msgspec
 import pytest
 
 from many_processes import alone
+from steelyard.cli.verb import typed_command
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
 from steelyard.io import atomic, run_state
 from steelyard.io.atomic import is_held, lock, only_writer
 from steelyard.io.progress import bar
 from steelyard.io.run_folder import result_folder
-from steelyard.io.run_state import STATE_FILE, read_state
+from steelyard.io.run_state import STATE_FILE, read_state, started_by
 
 WORK = """
 import sys, time
@@ -182,14 +183,14 @@ def test_a_broken_state_is_none(tmp_path, text):
 )
 def test_the_command_continues_the_run(tmp_path, monkeypatch, words, command):
     monkeypatch.setattr(sys, "argv", words)
-    with stage(tmp_path / "out"):
+    with started_by(typed_command()), stage(tmp_path / "out"):
         assert read_state(tmp_path / "out").command == command
 
 
 def test_every_part_of_a_torchrun_is_started_again(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/x/steelyard/__main__.py", "train", "a b"])
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    with stage(tmp_path / "out"):
+    with started_by(typed_command()), stage(tmp_path / "out"):
         assert read_state(tmp_path / "out").command == "torchrun --nproc-per-node=2 -m steelyard train 'a b'"
 
 
