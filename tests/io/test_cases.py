@@ -43,7 +43,7 @@ def test_files_come_back_in_order(tmp_path):
         (line()[:-30], r"cases\.jsonl:7: the line is cut off"),
         (
             b"[1, 2]",
-            r"cases\.jsonl:7: an array where a case should be\n.*\n  do: .* steelyard convert IN OUT with to_kind=cases",
+            r"cases\.jsonl:7: an array where a case should be\n.*\n  do: .* convert IN OUT with to_kind=cases",
         ),
         (
             line(meta={"a": 0}).replace(b": 0}", b": " + b"[" * 10**5 + b"]" * 10**5 + b"}"),
