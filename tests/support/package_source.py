@@ -1,6 +1,8 @@
 """Every source file as a parsed tree, with its module name and imports, for the architecture tests."""
 
 import ast
+import gc
+from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -25,17 +27,31 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self._text)
+        with _no_garbage_collection():
+            return ast.parse(self._text)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
         """Every node of the tree."""
-        return list(ast.walk(self.tree))
+        with _no_garbage_collection():
+            return list(ast.walk(self.tree))
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The module's parts below the package: ``("ranking", "tiers")``."""
         return tuple(self.module.split("."))[1:]
+
+
+@contextmanager
+def _no_garbage_collection():
+    """Leave new nodes alone: to look for garbage among them takes longer than to parse them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Import(NamedTuple):
