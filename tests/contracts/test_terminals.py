@@ -136,9 +136,9 @@ def test_results_lose_no_word_in_forty_columns(words, corpus, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["resolve", "--help"], 0),
+        pytest.param(["resolve", "--help"], 0, marks=pytest.mark.slow),
         (["inspect", "案例.jsonl"], 0),
-        (["list", "nothing"], 2),
+        pytest.param(["list", "nothing"], 2, marks=pytest.mark.slow),
         (["resolv"], 2),
     ],
     ids=lambda given: given[0] if isinstance(given, list) else "",

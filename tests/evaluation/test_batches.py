@@ -74,6 +74,7 @@ def evaluated(folder, out, **choices):
     return (folder / out / "items.jsonl").read_bytes(), msgspec.structs.replace(run, seconds=0.0, inputs={})
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_gives(tmp_path):
     write_bench(tmp_path, 3000)
     assert evaluated(tmp_path, "two", workers=2) == evaluated(tmp_path, "one", workers=1)

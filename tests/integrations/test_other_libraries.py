@@ -45,6 +45,7 @@ def test_scikit_learn(capsys):
     assert [float(line) for line in capsys.readouterr().out.split()] == [0.5, 0.5]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_reinforcement_learning_in_trl_moves_the_policy(folder):

@@ -81,6 +81,7 @@ def accumulated_step(batches, folder):
     return torch.cat([weight.detach().flatten() for weight in network.parameters()])
 
 
+@pytest.mark.slow
 def test_trainer_of_transformers_takes_the_same_step_from_one_batch_and_from_three(tmp_path):
     start = torch.cat([weight.detach().flatten() for weight in training_examples.network().classifier.parameters()])
     whole, parts = accumulated_step(1, tmp_path / "whole"), accumulated_step(3, tmp_path / "parts")

@@ -117,6 +117,7 @@ def test_items_of_the_unclear_category_come_first_a_page_at_a_time(divided):
         assert session.scalar(select(func.max(StoredDisagreement.id))) == last
 
 
+@pytest.mark.slow
 def test_items_with_several_tasks_a_person_have_a_reason_and_no_number(database):
     project = divided_project(database, 5)
     with database.reading() as session:
