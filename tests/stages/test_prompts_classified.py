@@ -187,6 +187,7 @@ def test_a_dry_run_forecasts_the_requests_and_asks_nothing(tmp_path):
     assert all(one.prompt_tokens > 100 and one.reply_tokens > 0 for one in preview.forecasts)
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_rest_is_asked_and_the_result_is_the_same(tmp_path):
     raw = written(tmp_path, *(made(f"p{n}", text=f"Tell me about the number {n}, {n * n} times.") for n in range(12)))
     is_killed = threading.Event()

@@ -189,6 +189,7 @@ def test_a_model_that_says_nothing_is_asked_once_and_counted_as_empty(cases, tmp
     assert [len(found) for found in responses(tmp_path / "out").values()] == [1, 1, 0, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_rest_is_asked_and_the_result_is_the_same(cases, tmp_path):
     with chatting(echo) as server:
         plan = planned(tmp_path, served(server, "a", workers=1), served(server, "b", workers=1), served(server, "c"))

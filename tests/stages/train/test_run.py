@@ -196,6 +196,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_bit_equal_weights_and_curve(given, tmp_path):
     file, held_out, base = given
     config = Config(epochs=3, learning_rate=3e-3, batch_size=4, checkpoint_every=1)
