@@ -7,7 +7,7 @@ from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
     "core", "statistics", "ranking", "annotation", "prompts", "responses", "curation", "io", "judging", "networks",
-    "plugins", "training", "evaluation", "report", "stages", "viewing", "workbench", "recipes", "integrations",
+    "plugins", "training", "evaluation", "report", "views", "stages", "viewing", "workbench", "recipes", "integrations",
     "api", "cli",
 )  # fmt: skip
 WORKBENCH = (

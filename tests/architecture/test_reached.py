@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from package_source import ROOT, sources
 
-PLUGIN = {"Config", "build", "KINDS", "MEASURE"}
+PLUGIN = {"Config", "build", "KINDS", "MEASURE", "VIEW"}
 """Names by which plug-ins and measures are loaded."""
 CALLED_BY_LIBRARIES = {
     "format_help",

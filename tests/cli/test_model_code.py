@@ -111,7 +111,7 @@ def test_model_with_custom_code_is_refused_whatever_stdin_says(folder, verb, mon
         ("score", 2, "has no trained reward head"),
         ("judge", 2, "8 of 8 requests failed (too_long 8)"),
         ("train", 0, "trained at"),
-        ("debias", 0, "pairs in out/cases.jsonl"),
+        ("debias", 0, "written: out/cases.jsonl"),
     ],
 )
 def test_known_architecture_loads_without_its_custom_code(folder, verb, code, sign_of_loading, monkeypatch, capsys):

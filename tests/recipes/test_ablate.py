@@ -15,7 +15,7 @@ from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
 from steelyard.recipes.ablate import EXPERIMENT, Ablation, arms_of
 from steelyard.recipes.experiments import evaluation_name
-from steelyard.report.experiment_panels import experiment_sentences
+from steelyard.views.experiments import experiment_sentences
 from toy_prompts import toy_prompts
 
 pytestmark = pytest.mark.slow

@@ -3,8 +3,9 @@ import pytest
 
 from page_words import english
 from report_figures import accepted, rows
+from report_sections import section_of
 from steelyard.evaluation.comparison import ComparisonSummary
-from steelyard.report.comparison import comparison_section, comparison_sentences
+from steelyard.views.compare import VIEW
 
 
 def estimate(value, low, high):
@@ -38,7 +39,7 @@ def summary(headline):
 
 
 def section(given):
-    return comparison_section({"compared": msgspec.convert(given, ComparisonSummary)}, [])
+    return section_of(VIEW, msgspec.convert(given, ComparisonSummary))
 
 
 def test_models_and_differences_have_a_figure_and_a_table_each():
@@ -62,7 +63,7 @@ def test_what_ranks_the_models_is_what_is_compared(headline, shown, significant)
     models = section(given).panels[0].tables[0].table.rows
     assert [len(row) for row in models] == [8 if headline == "overall" else 6] * 2
     assert section(given).panels[1].tables[0].table.rows[0][1] == shown
-    (sentence,) = comparison_sentences(msgspec.convert(given, ComparisonSummary))
+    _, sentence = section(given).sentences
     assert (sentence.values["significant"], sentence.values["all"]) == (significant, "1")
 
 

@@ -1,16 +1,18 @@
 from msgspec.structs import replace
 
 from report_figures import accepted, rows
+from report_sections import run_with
 from steelyard.evaluation.tables import word
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
 from steelyard.ranking.resolution import ResolveSummary
 from steelyard.report.judgment_sections import (
     conflict_card,
     conflict_figure,
-    conflict_section,
     conflict_sentences,
     conflict_tables,
 )
+from steelyard.views.resolve import VIEW
+from steelyard.views.view import NO_SOURCES
 
 
 def conflict(ratio, number=10):
@@ -75,9 +77,12 @@ def test_one_bar_and_divisions_without_a_conflict_are_not_drawn():
 
 
 def test_a_run_without_readable_judgments_has_no_panel():
-    assert [panel.title for panel in conflict_section({"r": summary(0.2)}, ["x"]).panels] == [word("conflict_ratio")]
-    runs = {"r": summary(0.2), "other": summary(0.3), "empty": summary(None)}
-    assert [panel.title for panel in conflict_section(runs, []).panels] == ["r", "other"]
+    def panels(**runs):
+        made = [run_with(summary, name=name) for name, summary in runs.items()]
+        return [panel.title for panel in VIEW.page_contents(made, NO_SOURCES).sections[1].panels]
+
+    assert panels(r=summary(0.2)) == [word("conflict_ratio")]
+    assert panels(r=summary(0.2), other=summary(0.3), empty=summary(None)) == ["r", "other"]
 
 
 def test_conflicts_in_words_and_on_a_card():

@@ -7,7 +7,6 @@ from report_runs import all_runs, evaluate_run, made_cases, resolve_run, train_r
 from steelyard.core.types import Rating
 from steelyard.evaluation.tables import word
 from steelyard.io.cases import write_cases
-from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import page_strings, render
 from steelyard.report.sources import read_sources
 from steelyard.stages.compare import Config as CompareConfig
@@ -21,6 +20,7 @@ from steelyard.stages.leaderboard import leaderboard
 from steelyard.stages.report import report
 from steelyard.stages.split import Config as SplitConfig
 from steelyard.stages.split import split
+from steelyard.views.page import page_of, read_data
 from strategies import case, judgment
 
 

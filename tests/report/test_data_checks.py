@@ -1,13 +1,14 @@
 import msgspec
 
 from report_figures import accepted, rows
+from report_sections import section_of
 from steelyard.evaluation.tables import word
 from steelyard.io.cases import write_cases
-from steelyard.report.contents import page_of, read_data
-from steelyard.report.data_checks import conflicted_examples, data_section, length_figure
 from steelyard.report.page import render
 from steelyard.report.sources import read_sources
 from steelyard.stages.audit import audit
+from steelyard.views.audit import VIEW, conflicted_examples, length_figure
+from steelyard.views.page import page_of, read_data
 from strategies import case
 
 HOSTILE = "</script><script>alert(1)</script><b>"
@@ -35,7 +36,7 @@ def test_every_finding_has_its_panel_and_its_sentence(tmp_path):
     same = msgspec.structs.replace(same, responses=empty)
     twins = [case(id=name, responses="ab", text=f"请用三句话解释为什么天空是蓝色的{name}") for name in ("x", "y")]
     cases = [*many(), circle, same, *twins]
-    section = data_section({"a": audited(tmp_path, cases)}, {"a": cases}, ["audit: 28 in"])
+    section = section_of(VIEW, audited(tmp_path, cases), {"a": cases})
     assert [panel.title for panel in section.panels] == [
         word("disputed_labels"), word("conflicted_prompts"), word("duplicate_prompts"), word("equal_responses"),
         word("lengths"), word("odd_lengths"),
@@ -50,7 +51,7 @@ def test_every_finding_has_its_panel_and_its_sentence(tmp_path):
 
 
 def test_without_a_finding_one_sentence_says_so(tmp_path):
-    section = data_section({"a": audited(tmp_path, [case(responses="ab")])}, {}, [])
+    section = section_of(VIEW, audited(tmp_path, [case(responses="ab")]))
     assert [sentence.key for sentence in section.sentences] == ["say_nothing_to_check"]
     assert section.panels == ()
 
@@ -71,7 +72,7 @@ def test_lengths_by_author_need_two_authors(tmp_path):
             )
             for one in many(2)
         ]  # fmt: skip
-        return data_section({"a": audited(tmp_path, cases, "-".join(map(str, authors)))}, {}, []).panels
+        return section_of(VIEW, audited(tmp_path, cases, "-".join(map(str, authors)))).panels
 
     assert word("lengths_by_author") not in [panel.title for panel in of(None, None)]
     (panel,) = [panel for panel in of("模型甲", None) if panel.title == word("lengths_by_author")]

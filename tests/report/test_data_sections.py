@@ -18,7 +18,6 @@ from steelyard.io.cases import write_cases
 from steelyard.io.lineage import record_folder
 from steelyard.io.rows import write_rows
 from steelyard.io.run_folder import result_folder
-from steelyard.report.sections.filter_study import filter_word
 from steelyard.stages.convert import Config as ConvertConfig
 from steelyard.stages.convert import convert
 from steelyard.stages.evaluate import Config as EvaluateConfig
@@ -31,6 +30,7 @@ from steelyard.stages.simulate import simulate
 from steelyard.stages.split import Config as SplitConfig
 from steelyard.stages.split import split
 from steelyard.statistics.intervals import Estimate
+from steelyard.views.filter_study import filter_word
 from strategies import case
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from browser import CHROMIUM, opened
 from report_runs import all_runs
-from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import render
 from steelyard.report.sources import read_sources
+from steelyard.views.page import page_of, read_data
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 CELLS = {

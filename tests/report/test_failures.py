@@ -5,10 +5,10 @@ import pytest
 from evaluation_summaries import scored_item
 from report_runs import evaluate_run, made_cases
 from steelyard.evaluation.tables import word
-from steelyard.report.contents import page_of, read_data
 from steelyard.report.failures import error_map, failure_section, failure_sentences, find_failures, group_name
 from steelyard.report.items import JoinedItems, pack
 from steelyard.report.sources import read_sources
+from steelyard.views.page import page_of, read_data
 from strategies import case
 
 RANKING = (("a",), ("b",))

@@ -1,4 +1,3 @@
-from steelyard.cli.output import card_lines
 from steelyard.core.types import Judgment
 from steelyard.evaluation.tables import word
 from steelyard.judging.judge_card import JudgeCards, judge_cards
@@ -44,14 +43,4 @@ def test_the_tables_have_the_judge_its_languages_and_its_biases():
 def test_no_shared_pair_has_no_panel():
     nothing = JudgeCards(num_prompts=0, num_pairs=0, cards=())
     assert list(card_panels(nothing)) == []
-    assert list(card_lines(nothing, is_whole=True)) == ["no judge labelled a pair that people labelled"]
-
-
-def test_the_terminal_has_the_worth_first_and_everything_else_on_request():
-    short, whole = (list(card_lines(cards(), is_whole=is_whole)) for is_whole in (False, True))
-    assert short[0].startswith("llm agrees with people on 58.3%")
-    assert "a human label counts as" in short[1]
-    assert whole[:2] == short
-    assert any("prefers the response shown first: 75.0%" in line for line in whole)
-    assert any("other verdict in the other order: not known" in line for line in whole)
-    assert any(line.startswith("    zh: ") for line in whole)
+    assert [sentence.key for sentence in card_sentences(nothing)] == ["say_no_card"]

@@ -12,10 +12,10 @@ from page_words import PRODUCTS, page_text, words
 from report_runs import CATEGORIES, TEXTS, all_runs
 from steelyard.prompts.harmful import HARM_CATEGORIES
 from steelyard.prompts.private_data import RULES
-from steelyard.report.contents import read_data
 from steelyard.report.page import page_strings
 from steelyard.report.run_records import rule_word
 from steelyard.report.sources import read_sources
+from steelyard.views.page import read_data
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from report_runs import HOSTILE, all_runs
 from steelyard.evaluation.measure import measure_texts
 from steelyard.evaluation.tables import Sentence, word
 from steelyard.report import page as own
-from steelyard.report.contents import page_of, read_data
 from steelyard.report.items import packed_text
 from steelyard.report.page import LANGUAGES, page_strings, render
 from steelyard.report.sources import read_sources
+from steelyard.views.page import page_of, read_data
 
 VOID = {"meta", "link", "img", "input", "br", "hr", "path", "circle"}
 
@@ -146,7 +146,7 @@ def test_every_text_is_in_every_language_with_the_same_gaps():
     for key, texts in page_strings().table.items():
         assert set(texts) == set(LANGUAGES), key
         assert all(texts.values()), key
-        gaps = [sorted(set(re.findall(r"\{\w+\}", text))) for text in texts.values()]
+        gaps = [sorted(set(re.findall(r"\{(\w+)", text))) for text in texts.values()]
         assert gaps[0] == gaps[1], key
 
 
@@ -161,7 +161,8 @@ def test_no_word_is_defined_twice():
 def test_every_word_in_use_has_its_text():
     folder = Path(own.__file__).parent / "templates"
     leaderboard = tomllib.loads((folder / "leaderboard" / "strings.toml").read_text(encoding="utf-8"))
-    known = set(page_strings().table) | set(leaderboard)
+    view = tomllib.loads((folder / "view" / "strings.toml").read_text(encoding="utf-8"))
+    known = {*page_strings().table, *leaderboard, *view}
     pages = ("page.html", "failures.html")
     scripts = "".join(
         (folder / name).read_text(encoding="utf-8")
@@ -169,7 +170,9 @@ def test_every_word_in_use_has_its_text():
     )
     used = set(re.findall(r'\b(?:word|step|heading)\("([a-z0-9_]+)"[),]|"([a-z0-9_]+)" \| word', scripts))
     used = {script or template for script, template in used}
-    sources = "".join(path.read_text() for path in Path(own.__file__).parent.rglob("*.py"))
+    report = Path(own.__file__).parent
+    files = [*report.rglob("*.py"), *(report.parent / "views").rglob("*.py")]
+    sources = "".join(path.read_text() for path in files)
     used |= set(re.findall(r"""\bword\(["']([a-z0-9_]+)["']\)""", sources)) | set(
         re.findall(r'"((?:say|note)_[a-z_]+)"', sources)
     )

@@ -1,6 +1,8 @@
 import pytest
+from msgspec.structs import replace
 
 from report_figures import accepted, rows
+from report_sections import run_with
 from steelyard.evaluation.tables import word
 from steelyard.report.training_curves import (
     CurvePoint,
@@ -9,10 +11,10 @@ from steelyard.report.training_curves import (
     loss_figure,
     losses,
     thinned,
-    training_section,
-    training_sentences,
 )
 from steelyard.training.config import HeldOutAccuracy, LengthSummary, TrainingSummary
+from steelyard.views.train import VIEW
+from steelyard.views.view import NO_SOURCES
 
 
 def held_out_accuracy(accuracy, number):
@@ -55,10 +57,15 @@ def test_no_curve_is_no_figure():
     assert held_out_figure({"a": CURVE[:2]}) is None
 
 
-def test_the_section_has_the_curves_that_there_are():
-    curve = [CurvePoint(step=1, loss=0.5)]
-    assert [panel.title for panel in training_section({"t": curve}, []).panels] == [word("loss")]
-    assert training_section({"t": []}, []).panels == ()
+def test_the_section_has_the_curves_that_there_are(tmp_path):
+    (section,) = VIEW.page_contents([run_with(training())], NO_SOURCES).sections
+    assert section.panels == ()
+    (tmp_path / "curve.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
+    run = run_with(training())
+    source = run.source._replace(folder=tmp_path)
+    source = source._replace(run=replace(source.run, outputs={"curve.jsonl": ""}))
+    (section,) = VIEW.page_contents([run._replace(source=source)], NO_SOURCES).sections
+    assert [panel.title for panel in section.panels] == [word("loss")]
 
 
 def training(held_out=None, **length):
@@ -89,4 +96,4 @@ def test_trainings_in_words():
         (training(num_too_long=2, is_cut=True), ["say_training", "say_length_cut"]),
         (training(held_out=held_out_accuracy(0.6, 7)), ["say_training", "say_held_out"]),
     ):
-        assert [sentence.key for sentence in training_sentences(summary)] == keys
+        assert [sentence.key for sentence in VIEW.sentences(run_with(summary))] == keys

@@ -1,8 +1,8 @@
 """The page of some runs, and the words on a page that a reader of one language gets."""
 
-from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import page_strings, render
 from steelyard.report.sources import read_sources
+from steelyard.views.page import page_of, read_data
 
 PRODUCTS = {
     *("Steelyard", "SHA", "SVG", "PNG", "CSV", "EN", "Best", "of", "n", "gram", "bootstrap", "Kappa", "kappa", "Brier"),

@@ -1,10 +1,13 @@
 """The page of some runs, and its one section with its words checked, for the tests of the report."""
 
 import re
+from pathlib import Path
 
-from steelyard.report.contents import page_of, read_data
+from steelyard.core.types import Run
 from steelyard.report.page import page_strings, render
-from steelyard.report.sources import read_sources
+from steelyard.report.sources import FinishedRun, read_sources
+from steelyard.views.page import page_of, read_data
+from steelyard.views.view import NO_SOURCES, StageRun
 
 
 def page(*runs):
@@ -27,3 +30,15 @@ def only_section(*runs):
 
 def panels_of(section):
     return {panel.title: panel for panel in section.panels}
+
+
+def run_with(summary, stage="stage", name="run"):
+    """A run of a summary, as its view gets it; it wrote no files."""
+    return StageRun(name, FinishedRun(name, Path(name), Run(stage=stage, config={}, summary=summary)), summary)
+
+
+def section_of(view, summary, cases=None):
+    """The only section that a view makes of one summary."""
+    sources = NO_SOURCES._replace(cases=cases or {})
+    (section,) = view.page_contents([run_with(summary, view.stage)], sources).sections
+    return section

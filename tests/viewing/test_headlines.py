@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.evaluation.tables import word
 from steelyard.report.page import COMMA
-from steelyard.viewing.headlines import RunOverview, headline_of
+from steelyard.viewing.runs import RunOverview, headline_of
 
 ACCURACY = {"value": 0.7072, "low": 0.65, "high": 0.757, "n": 60}
 USE = {"num_replies": 4, "uncounted": 0, "odd_usage": 0, "other_models": {}}

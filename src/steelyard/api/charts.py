@@ -10,9 +10,9 @@ import msgspec
 from steelyard.core.errors import EvidenceError, MissingPartError, OutputError, choices
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.tables import Figure
-from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import Strings, page_strings, read_template
 from steelyard.report.sources import read_sources
+from steelyard.views.page import page_of, read_data
 
 _COLOUR = re.compile(r"var\(--([\w-]+)\)")
 _ROOT = re.compile(r":root \{(.*?)\n\}", re.DOTALL)

@@ -25,9 +25,11 @@ from steelyard.io.cases import placed_lines
 from steelyard.io.progress import log
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import path_inside
+from steelyard.report.text_tables import latex_table, markdown_table
 from steelyard.stages.report import ReportSummary
 from steelyard.statistics.intervals import Estimate
 from steelyard.training.config import TrainingSummary
+from steelyard.views.text import result_sentences, result_tables
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -113,7 +115,7 @@ class Outcome(Generic[SummaryT]):
     @property
     def table(self) -> Rows:
         """The main table of the summary: a row for each group, model, language or pair."""
-        return summary_rows(self.summary)
+        return summary_rows(self._run)
 
     def to_dicts(self) -> list[JsonObject]:
         """Return the main table as dictionaries."""
@@ -138,6 +140,17 @@ class Outcome(Generic[SummaryT]):
 
         return charts_of(self._folder, language)
 
+    def to_markdown(self, *, language: str = "en") -> str:
+        """Return the tables of the report as Markdown, an interval behind its value."""
+        return "\n".join(map(markdown_table, result_tables(self._run, self._folder, language)))
+
+    def to_latex(self, *, language: str = "en") -> str:
+        """Return the tables of the report as LaTeX, for the packages booktabs and graphicx."""
+        return "\n".join(map(latex_table, result_tables(self._run, self._folder, language)))
+
+    def __str__(self) -> str:
+        return "\n".join(result_sentences(self._run, self._folder)) or repr(self)
+
     def __repr__(self) -> str:
         counts = self.counts
         used = f"{counts.num_used:,} of {counts.num_in:,} used"
@@ -145,7 +158,8 @@ class Outcome(Generic[SummaryT]):
         return f"Outcome({self._run.stage}: {used}{dropped})"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>{self.table[:_SHOWN]._repr_html_()}"
+        sentences = "".join(f"<p>{html.escape(line)}</p>" for line in result_sentences(self._run, self._folder))
+        return f"<p>{html.escape(repr(self))}</p>{sentences}{self.table[:_SHOWN]._repr_html_()}"
 
 
 class ScoredCases(Outcome[ScoreSummary]):

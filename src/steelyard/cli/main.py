@@ -20,14 +20,12 @@ from steelyard.cli.output import escape_unencodable
 from steelyard.cli.verb import FunctionVerb, GroupCommand, StageVerb, VerbCommand, VerbGroup
 from steelyard.cli.verbs import (
     data,
-    describe,
     installation,
     judgments,
     labelling,
     models,
     pipelines,
     prompts,
-    raters,
     reports,
 )
 from steelyard.cli.verbs.workbench import WORKBENCH
@@ -47,9 +45,9 @@ _UsageError: Any = typer.BadParameter.__base__
 _NARROW = 70
 _VERBS: dict[str, Sequence[StageVerb | FunctionVerb | VerbGroup]] = {
     "Whole pipelines": pipelines.VERBS,
-    "Data": (*data.VERBS, describe.DESCRIBE),
+    "Data": data.VERBS,
     "Prompts and responses": (prompts.PROMPTS, *labelling.VERBS),
-    "Judgments": (*judgments.VERBS, raters.RATERS, WORKBENCH),
+    "Judgments": (*judgments.VERBS, WORKBENCH),
     "Models": models.VERBS,
     "Comparisons and reports": reports.VERBS,
     "Installation": installation.VERBS,

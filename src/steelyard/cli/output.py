@@ -9,7 +9,9 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -18,7 +20,6 @@ import typer
 from steelyard.core.config import describe_type
 from steelyard.core.plugins import kinds
 from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys, toml_tables
-from steelyard.core.text import money_text, number_of, verb_for
 from steelyard.core.types import JsonObject, Run
 from steelyard.io.terminal_text import (
     Line,
@@ -36,15 +37,16 @@ from steelyard.io.terminal_text import (
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.judging.judge_card import JudgeCards
-    from steelyard.judging.token_use import TokenUse
-    from steelyard.judging.verdicts import VerdictSummary
     from steelyard.statistics.intervals import Estimate
-    from steelyard.statistics.prediction_powered import PoweredEstimate
 
 MIN_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
 _GAP = 2
+_MOST_LINES, _MOST_SENTENCES = 12, 6
+_TABLE_LINES = 2
+"""The title and the headings of a table."""
+_MOST_FILES = 4
+_LEDGER = ".sqlite"
 _MIN_NAME_WIDTH = 12
 _LABEL = re.compile(r"[A-Za-z0-9-]+ {3,}| {8,}")
 _LABEL_WIDTH = 16
@@ -113,9 +115,61 @@ def counts_line(run: Run) -> str:
     return "; ".join(parts)
 
 
+def run_answer(run: Run, out: Path, *, is_verbose: bool, num_more: int = 0) -> Iterator[str | TerminalTable]:
+    """Yield the result of a run in words, the files that it wrote, and tables: all, or the first ones where they fit.
+
+    An answer has twelve lines on a terminal; the last ``num_more`` are not yielded here.
+    """
+    from steelyard.views.text import result_sentences, result_tables
+    from steelyard.views.view import view_of
+
+    sentences = list(result_sentences(run, out))
+    shown = sentences if is_verbose else sentences[:_MOST_SENTENCES]
+    yield from shown
+    if len(shown) < len(sentences):
+        yield f"… {len(sentences) - len(shown)} more: --verbose"
+    written = [str(out / name) for name in run.outputs if not name.endswith(_LEDGER)]
+    room = _MOST_LINES - num_more - len(shown) - (len(shown) < len(sentences)) - bool(written)
+    lead = 0 if (view := view_of(run.stage)) is None else view.lead
+    for table in islice(result_tables(run, out) if lead or is_verbose else (), None if is_verbose else lead):
+        part = TerminalTable(table.caption, table.heads[1:], table.rows)
+        if not is_verbose:
+            room, part = _fitted(part, room)
+        if part.rows:
+            yield part
+        if part.rows and len(part.rows) < len(table.rows):
+            yield f"… {len(table.rows) - len(part.rows):,} more rows: --verbose"
+    if written and out != Path():
+        few = len(written) <= _MOST_FILES
+        yield f"written: {', '.join(written) if few else f'{out}, {len(written)} files'}"
+
+
+def _fitted(table: TerminalTable, room: int) -> tuple[int, TerminalTable]:
+    """Return the rows that fit into ``room`` lines, and the lines that are left; no row of a table without columns."""
+    name_width = _name_width(table.rows)
+    width, heads = name_width + _GAP, [head.split("\n") for head in table.heads]
+    for place, head in enumerate(heads, start=1):
+        width += max(map(width_of, [*head, *(row[place] for row in table.rows if len(row) > 1)])) + _GAP
+    if width > page_width():
+        return room, table._replace(rows=())
+    names = page_width() - width + name_width
+    left, rows = room - _TABLE_LINES, []
+    for row in table.rows:
+        left -= -(-width_of(row[0]) // names) or 1
+        if left < (len(rows) + 1 < len(table.rows)):
+            break
+        rows.append(row)
+    return (room, table._replace(rows=())) if len(rows) < min(2, len(table.rows)) else (left, table._replace(rows=rows))
+
+
 def next_line(*words: object, effect: str = "") -> str:
     """Return ``next: steelyard report out --out report.html  # shows the conflicts``, to be pasted."""
     return f"next: {shlex.join(['steelyard', *map(str, words)])}" + (f"  # {effect}" if effect else "")
+
+
+def report_step(effect: str) -> Callable[[Run, Path], str]:
+    """Return the next step of a verb whose result the report shows: the command, and its effect."""
+    return lambda _, out: next_line("report", out, "--out", "report.html", effect=effect)
 
 
 def interval_text(estimate: "Estimate", sign: str = "") -> str:
@@ -126,77 +180,6 @@ def interval_text(estimate: "Estimate", sign: str = "") -> str:
     if estimate.low is None or estimate.high is None:
         return f"{value} [{estimate.why}]" if estimate.why else value
     return f"{value} [{estimate.low:{sign}.3f}, {estimate.high:{sign}.3f}]"
-
-
-def judge_lines(judges: "Mapping[str, VerdictSummary]") -> Iterator[str]:
-    """Yield for every judge its outcomes, how often it contradicted itself, and its position bias."""
-    for name, judge in judges.items():
-        outcomes = ", ".join(f"{outcome} {number:,}" for outcome, number in judge.outcomes.items())
-        yield f"{name}: {outcomes or 'no verdicts'}"
-        if judge.ratings is not None:
-            yield "  ratings: " + ", ".join(f"{value}: {number:,}" for value, number in judge.ratings.items())
-        for title, share in (
-            ("inconsistent between orders", judge.inconsistent),
-            ("first one preferred", judge.first_preferred),
-            ("verdicts that differ between two repeats", judge.flip_rate),
-        ):
-            if share is not None and share.value is not None:
-                yield f"  {title}: {percent_text(share)} of {share.n:,}"
-
-
-def cost_lines(tokens: "Mapping[str, TokenUse]") -> Iterator[str]:
-    """Yield what the replies of models cost together, where a price is known, and what may be billed beside it."""
-    costs = [use.cost for use in tokens.values() if use.cost is not None]
-    if costs:
-        yield f"cost: {money_text(sum(costs))} for {number_of(len(costs), 'model')} with a price"
-    if number := sum(use.unanswered_tries for use in tokens.values()):
-        them = verb_for(number, "it is", "they are")
-        yield f"{number_of(number, 'try', 'tries')} brought no answer and may be billed too: {them} in no count"
-
-
-def card_lines(cards: "JudgeCards", *, is_whole: bool) -> Iterator[str]:
-    """Yield for every judge what it is worth next to people; if ``is_whole`` also its biases and each group."""
-    if not cards.cards:
-        yield "no judge labelled a pair that people labelled"
-    for card in cards.cards:
-        people = card.people
-        yield f"{card.judge} agrees with people on {percent_text(people.agreement)} of {people.num_pairs:,} pairs"
-        yield (
-            f"  correlation with people {interval_text(people.correlation)}: with very many of its labels, a human "
-            f"label counts as {interval_text(people.worth)}"
-        )
-        if not is_whole:
-            continue
-        strict = percent_text(people.agreement_of_strict)
-        yield f"  kappa {interval_text(people.kappa)}; without ties it agrees on {strict}"
-        shares = {
-            "prefers the response shown first": card.first_preferred,
-            "prefers the longer response": card.longer_preferred,
-            "other verdict in the other order": card.order_flips,
-            "other verdict when asked again": card.repeat_flips,
-        }
-        for title, share in shares.items():
-            yield f"  {title}: {percent_text(share)} of {share.n:,}" if share.n else f"  {title}: not known"
-        if card.longer_than_people.value is not None:
-            yield f"  minus people's preference for the longer response: {points_text(card.longer_than_people)}"
-        for name, part in (*card.by_category.items(), *card.by_language.items()):
-            yield f"    {name}: {percent_text(part.agreement)}, correlation {interval_text(part.correlation)}"
-
-
-def powered_difference_lines(powered: "PoweredEstimate | None") -> Iterator[str]:
-    """Yield a difference in accuracy from human and judge labels together; nothing without one."""
-    if powered is None:
-        return
-    if powered.estimate.value is None or powered.p is None:
-        yield f"  with the judge's labels: no value, {powered.estimate.why}"
-        return
-    value = f"{interval_text(powered.estimate, '+')}, corrected p {powered.p:.4f}"
-    yield f"  with the judge's labels accuracy {value}; a human label counts as {powered.worth:.2f}"
-
-
-def missing_parts(parts: Mapping[str, str]) -> str:
-    """Return ``missing NAME (why), …``."""
-    return "missing " + ", ".join(f"{name} ({why})" for name, why in parts.items())
 
 
 def percent_text(share: "Estimate") -> str:
@@ -318,7 +301,7 @@ def print_table(table: TerminalTable) -> None:
     title, rows = visible_line(table.title), [[visible_line(cell) for cell in row] for row in table.rows]
     heads = [head.split("\n") for head in table.heads]
     columns = [[*head, *(row[place] for row in rows if len(row) > 1)] for place, head in enumerate(heads, start=1)]
-    needed = sum(max(map(width_of, column)) + _GAP for column in columns) + _MIN_NAME_WIDTH + _GAP
+    needed = sum(max(map(width_of, column)) + _GAP for column in columns) + _name_width(rows) + _GAP
     if needed <= console.width:
         console.print(_columns(title, table.heads, rows))
     else:
@@ -329,12 +312,18 @@ def _columns(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) ->
     from rich.table import Table
 
     table = Table(box=None, padding=(0, _GAP, 0, 0), title=title, title_justify="left")
-    table.add_column("", overflow="fold", min_width=_MIN_NAME_WIDTH)
+    table.add_column("", overflow="fold", min_width=_name_width(rows))
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _name_width(rows: Sequence[Sequence[str]]) -> int:
+    """Return the least width of the names of rows: no word is broken."""
+    words = (word for row in rows for word in row[0].split())
+    return max([_MIN_NAME_WIDTH, *map(width_of, words)])
 
 
 def _row_lines(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:

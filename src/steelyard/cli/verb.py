@@ -35,7 +35,15 @@ from steelyard.cli.options import (
     merge_settings,
     setting_parameter,
 )
-from steelyard.cli.output import TerminalTable, counts_line, echo_record, has_colour, print_lines, print_settings
+from steelyard.cli.output import (
+    TerminalTable,
+    counts_line,
+    echo_record,
+    has_colour,
+    print_lines,
+    print_settings,
+    run_answer,
+)
 from steelyard.cli.wording import command_line
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
@@ -55,16 +63,16 @@ class StageVerb(NamedTuple):
     """A verb that runs one stage.
 
     ``stage`` is a module of ``steelyard.stages`` with a ``Config`` and a function of the module's name. ``about`` is
-    the text of the help. ``answer`` turns the result and ``--out`` into what is printed: one sentence that answers the
-    user's question, then at most ten lines; ``details`` into what ``--verbose`` adds. ``prepare`` may change inputs and
-    settings before the Config is made, and raise a UserError; the whole run lies inside ``around``.
+    the text of the help. A run is printed as its view has it, and ``next_step`` is the command that comes next;
+    ``answer`` turns any other result and ``--out`` into lines. ``prepare`` may change inputs and settings before the
+    Config is made, and raise a UserError; the whole run lies inside ``around``.
     """
 
     stage: str
     about: str
     parts: Sequence[Part]
-    answer: Callable[[Any, Path], Iterable[str | TerminalTable]]
-    details: Callable[[Any, Path], Iterable[str | TerminalTable]] | None = None
+    answer: Callable[[Any, Path], Iterable[str | TerminalTable]] | None = None
+    next_step: Callable[[Any, Path], str] | None = None
     prepare: Callable[[Values, Values], None] | None = None
     around: Callable[[], AbstractContextManager[Any]] = nullcontext
 
@@ -109,6 +117,8 @@ class StageVerb(NamedTuple):
             self.prepare(inputs, settings)
         stage = importlib.import_module(self.config[0])
         config = resolve_config(stage.Config, settings, where=self.stage)
+        from steelyard.views.view import view_of
+
         is_verbose = bool(values["verbose"])
         with log_details(is_shown=is_verbose):
             result = getattr(stage, self.stage)(**inputs, config=config, force=bool(values["force"]))
@@ -116,11 +126,15 @@ class StageVerb(NamedTuple):
             echo_record(result if isinstance(result, Run) else result._asdict())
             return
         out = inputs.get("out", _NOWHERE)
-        print_lines(self.answer(result, out))
-        if is_verbose and self.details is not None:
-            print_lines(["", *self.details(result, out)])
+        more: list[str] = []
         if isinstance(result, Run):
-            print_lines([*_finding_lines(result), counts_line(result)])
+            more += [*_finding_lines(result), counts_line(result)]
+            more += [self.next_step(result, out)] if self.next_step is not None and out != _NOWHERE else []
+        if isinstance(result, Run) and view_of(result.stage) is not None:
+            print_lines(run_answer(result, out, is_verbose=is_verbose, num_more=len(more)))
+        elif self.answer is not None:
+            print_lines(self.answer(result, out))
+        print_lines(more)
 
     def _settings(self, values: Values) -> Values:
         """Return the settings of the file, those of ``--set`` over them, and those of options over both."""

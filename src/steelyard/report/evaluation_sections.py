@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import asdict
+
 from steelyard.evaluation.measure import GroupColumn, MeasureRow, measures
 from steelyard.evaluation.measures.accuracy import (
     Baseline,
@@ -95,12 +97,11 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
 
     Where every prompt has one pair, exact match is accuracy by definition, and has no card.
     """
-    accuracy, exact = summary.accuracy, summary.exact_match
-    is_accuracy = exact is not None and (exact.n, exact.value) == (accuracy.n, accuracy.value)
+    accuracy, exact = summary.accuracy, None if _is_accuracy(summary) else summary.exact_match
     values = (
         ("bench_overall", summary.overall, "prompts"),
         ("accuracy", accuracy, "pairs"),
-        ("exact_match", None if is_accuracy else exact, "prompts"),
+        ("exact_match", exact, "prompts"),
     )
     cards = [
         Card(word(title), percent(estimate.value), _interval_and_n(estimate, unit), "", name)
@@ -115,6 +116,12 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
             Card(word("lead_over_best"), points(difference.value), below, tone_of(difference), baseline_word(best))
         )
     return tuple(cards)
+
+
+def _is_accuracy(summary: EvaluationSummary) -> bool:
+    """Return whether exact match is accuracy by definition: every prompt has one pair."""
+    accuracy, exact = summary.accuracy, summary.exact_match
+    return exact is not None and (exact.n, exact.value) == (accuracy.n, accuracy.value)
 
 
 def best_baseline(baselines: Mapping[str, Baseline]) -> str | None:
@@ -150,9 +157,9 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
         sentences.append(Sentence("say_accuracy", gaps | {"categories": count(num_categories)}))
     else:
         sentences.append(Sentence("say_accuracy_of_all", gaps))
-    if summary.exact_match is not None and summary.exact_match.value is not None:
+    if summary.exact_match is not None and summary.exact_match.value is not None and not _is_accuracy(summary):
         sentences.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
-    sentences += _coverage_sentences(summary)
+    sentences += [*_outcomes(summary), *_coverage_sentences(summary)]
     best = best_baseline(summary.baselines)
     if best is not None:
         sentences.append(_against(best, summary.baselines[best]))
@@ -199,7 +206,22 @@ def _bounds_sentence(summary: EvaluationSummary) -> Sequence[Sentence]:
     return (Sentence("say_bounds", {"low": percent(ends.low), "high": percent(ends.high)}),)
 
 
+def _outcomes(summary: EvaluationSummary) -> Sequence[Sentence]:
+    """Return the verdicts of a model that compares answers, by outcome; nothing for a model that gives scores."""
+    if summary.outcomes is None:
+        return ()
+    outcomes = asdict(summary.outcomes)
+    pairs, _ = outcomes.pop("num_pairs"), outcomes.pop("by_language")
+    listed = COMMA.join(
+        f"{word(f'rule_{name}', name.replace('_', ' '))} {number:,}" for name, number in outcomes.items() if number
+    )
+    return (Sentence("say_outcomes", {"pairs": count(pairs), "outcomes": listed}),)
+
+
 def _without_headline(name: str, summary: EvaluationSummary) -> tuple[Sentence, ...]:
+    if summary.outcomes is not None and summary.policies:
+        low, high = (percent(summary.policies[ties].accuracy.value) for ties in ("wrong", "right"))
+        return (Sentence("say_no_verdict_headline", {"model": name, "low": low, "high": high}), *_outcomes(summary))
     reasons = summary.unscored.by_reason if summary.unscored else {}
     values = {
         "model": name,

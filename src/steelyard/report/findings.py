@@ -4,11 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from steelyard.core.types import InputFinding
 from steelyard.evaluation.tables import Sentence, count, isolate
-from steelyard.report.page import COMMA, Section, read_texts
+from steelyard.report.page import COMMA, Section, Strings
 from steelyard.report.run_records import counts_line
 from steelyard.report.sources import FinishedRun
-
-_TEXTS = "sections/findings.toml"
 
 
 def findings_section(sources: Sequence[FinishedRun]) -> Section:
@@ -25,9 +23,10 @@ def findings_section(sources: Sequence[FinishedRun]) -> Section:
 
 def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
     """Yield a line for each finding."""
-    texts = read_texts(_TEXTS) if findings else {}
+    strings = Strings("sections/findings.toml")
     for finding in findings:
-        yield texts[f"say_check_{finding.check}"]["en"].format_map(_values(finding, "check", ", "))
+        template = strings.table[f"say_check_{finding.check}"]["en"]
+        yield strings.fill(template, _values(finding, "check", ", "), "en")
 
 
 def _values(finding: InputFinding, name: str, comma: str) -> Mapping[str, str]:

@@ -35,7 +35,9 @@ def card_panels(cards: JudgeCards) -> Iterator[Panel]:
 
 
 def card_sentences(cards: JudgeCards) -> Iterator[Sentence]:
-    """Yield what each judge is worth."""
+    """Yield what each judge is worth; without a pair that people labelled too, that there is none."""
+    if not cards.cards:
+        yield Sentence("say_no_card")
     for card in cards.cards:
         people = card.people
         yield Sentence(

@@ -43,7 +43,7 @@ def judges_section(summaries: Mapping[str, ResolveSummary], cases: Mapping[str, 
     sentences: list[Sentence] = []
     for name, summary in summaries.items():
         prefix = f"{isolate(name)} · " if len(summaries) > 1 else ""
-        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary, cases)]
+        panels += [panel._replace(title=prefix + panel.title) for panel in judge_panels(summary, cases)]
         of_run = f" ({name})" if len(summaries) > 1 else ""
         sentences += [_of_run(sentence, of_run) for sentence in judge_sentences(summary)]
     return Section("judges", (), tuple(panels), tuple(sentences))
@@ -131,7 +131,8 @@ def p_value(p: float | None) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def _panels(summary: ResolveSummary, cases: Mapping[str, Sequence[Case]]) -> Iterator[Panel]:
+def judge_panels(summary: ResolveSummary, cases: Mapping[str, Sequence[Case]]) -> Iterator[Panel]:
+    """Yield the reliability of the judges, their preferences and their agreement; ``cases`` have the texts."""
     if summary.reliability is not None and len(summary.reliability.judges) > 1:
         judges = summary.reliability.judges
         tables = (Grouped("", reliability_table(judges[:MOST_ROWS])),)

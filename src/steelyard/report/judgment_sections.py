@@ -33,23 +33,16 @@ from steelyard.ranking.author_strength import AuthorStrengths
 from steelyard.ranking.conflicts import Conflicts, ConflictTables
 from steelyard.ranking.judge_summary import AgreementSummary, JudgeQuality, LengthBias, PositionBias
 from steelyard.ranking.resolution import ResolveSummary
-from steelyard.report.page import Card, Section
+from steelyard.report.page import Card
 
 
-def conflict_section(summaries: Mapping[str, ResolveSummary], evidence: Sequence[str]) -> Section:
-    """Return the conflicts of each run of ``resolve``."""
-    panels = tuple(
-        Panel(
-            name if len(summaries) > 1 else word("conflict_ratio"),
-            figure := conflict_figure(summary.conflicts),
-            conflict_tables(summary.conflicts),
-            "note_conflicts" if figure else "note_conflict_table",
-        )
-        for name, summary in summaries.items()
-        if summary.conflicts.overall.ratio is not None
-    )
-    sentences = tuple(sentence for summary in summaries.values() for sentence in conflict_sentences(summary))
-    return Section("conflicts", tuple(evidence), panels, sentences)
+def conflict_panels(summary: ResolveSummary) -> tuple[Panel, ...]:
+    """Return the conflicts of a run of ``resolve``; nothing without judgments."""
+    if summary.conflicts.overall.ratio is None:
+        return ()
+    figure = conflict_figure(summary.conflicts)
+    note = "note_conflicts" if figure else "note_conflict_table"
+    return (Panel(word("conflict_ratio"), figure, conflict_tables(summary.conflicts), note),)
 
 
 def kind_word(kind: str) -> str:

@@ -14,9 +14,7 @@ from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
     Grouped,
-    Panel,
     Sentence,
-    Table,
     category_word,
     count,
     language_word,
@@ -30,7 +28,6 @@ from steelyard.evaluation.tables import (
 from steelyard.report.bench_texts import coverage_words, fact_words, headline_word, reason_words
 from steelyard.report.page import (
     COMMA,
-    Section,
     Strings,
     code_markup,
     json_markup,
@@ -230,6 +227,8 @@ def _detail_tables(row: LeaderboardRow) -> tuple[Grouped, ...]:
 
 def leaderboard_sentences(summary: LeaderboardSummary) -> tuple[Sentence, ...]:
     """Return the first model, or those that the data cannot tell apart at the top, in words."""
+    if not summary.rows:
+        return (Sentence("say_none_ranked"),)
     leading = [row for row in summary.rows if row.best_rank == 1]
     first = summary.rows[0]
     number = first.by_column.get(("headline", summary.ranked_by))
@@ -245,29 +244,3 @@ def leaderboard_sentences(summary: LeaderboardSummary) -> tuple[Sentence, ...]:
         return (Sentence("say_first", values),)
     names = COMMA.join(row.name for row in leading)
     return (Sentence("say_first_shared", values | {"leading": count(len(leading)), "names": names}),)
-
-
-def leaderboard_section(leaderboards: Sequence[LeaderboardSummary], evidence: Sequence[str]) -> Section:
-    """Return each leaderboard as a table, and below it what the models read, where that differs."""
-    panels: list[Panel] = []
-    for summary in leaderboards:
-        panels.append(Panel(summary.bench, None, (Grouped("", _rank_table(summary)),), "note_leaderboard"))
-        if summary.unlike_coverage:
-            shares = [
-                (row.name, *(percent(row.share_read(name)) for name in ("num_cut", "num_unscored")))
-                for row in summary.rows
-            ]
-            tables = (Grouped("", table(("scorer", "share_cut", "share_unscored"), shares)),)
-            panels.append(Panel(word("not_read_alike"), None, tables, "note_not_read_alike"))
-    sentences = tuple(sentence for summary in leaderboards for sentence in leaderboard_sentences(summary))
-    return Section("leaderboard", tuple(evidence), tuple(panels), sentences)
-
-
-def _rank_table(summary: LeaderboardSummary) -> Table:
-    rows = []
-    for row in summary.rows:
-        number = row.by_column.get(("headline", summary.ranked_by))
-        interval = DASH if number is None else spread(Estimate(number.value, number.low, number.high, number.n))
-        ranks = rank_range(row.best_rank, row.worst_rank)
-        rows.append((row.name, ranks, row.group, percent(row.value), interval, percent(row.rank_shares[0])))
-    return table(("scorer", "rank", "letters", "ranked_value", "interval", "share_first"), rows)

@@ -197,12 +197,39 @@ class Strings:
         spans = []
         for language in LANGUAGES:
             gaps = {
-                key: Markup("<b><bdi>{}</bdi></b>").format(self.translate(value, language))
+                key: _Gap(value, Markup("<b><bdi>{}</bdi></b>").format(self.translate(value, language)))
                 for key, value in sentence.values.items()
             }
             template = Markup(html.escape(self.table[sentence.key][language], quote=False))
             spans.append(Markup('<span class="t" lang="{}">{}</span>').format(language, template.format_map(gaps)))
         return Markup("").join(spans)
+
+    def fill(self, template: str, values: Mapping[str, str], language: str) -> str:
+        """Return a text with its placeholders filled, as plain text in one language."""
+        gaps = {key: _Gap(value, self.translate(value, language)) for key, value in values.items()}
+        return template.format_map(gaps)
+
+
+class _Gap(NamedTuple):
+    """A value in a sentence, as it was formatted and as it is shown.
+
+    ``{n:answer|answers}`` is the number with the word in the form that it needs, ``{n:?is|are}`` that form alone.
+    """
+
+    value: str
+    shown: str
+
+    def __format__(self, forms: str) -> str:
+        if not forms:
+            return self.shown
+        singular, plural = forms.removeprefix("?").split("|")
+        form = singular if self.value == "1" else plural
+        return form if forms.startswith("?") else f"{self.shown} {form}"
+
+    def __html_format__(self, forms: str) -> "Markup":
+        from markupsafe import Markup
+
+        return Markup(format(self, forms))
 
 
 def _in_all_languages(texts: Mapping[str, str]) -> "Markup":

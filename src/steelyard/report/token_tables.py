@@ -1,6 +1,6 @@
-"""The panel of tokens and cost by model, of every stage that asks models."""
+"""Tokens and cost of every stage that asks models: in a headline, and a panel by model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from steelyard.evaluation.tables import DASH, Grouped, Panel, count, decimal, isolate, table, word
 from steelyard.judging.token_use import TokenUse
@@ -29,3 +29,11 @@ def token_panel(tokens: Mapping[str, TokenUse], role: str) -> Panel:
     columns = ("replies", "prompt_tokens", "reply_tokens", "uncounted_replies", *unanswered, "cost", "other_models")
     numbers = table((role, *columns), rows)
     return Panel(word("tokens_and_cost"), None, (Grouped("", numbers),), "note_tokens_and_cost")
+
+
+def tokens_and_cost(tokens: Mapping[str, TokenUse]) -> Iterator[str]:
+    """Yield the number of all tokens, and their cost where every chat has a price."""
+    costs = [use.cost for use in tokens.values()]
+    yield f"{count(sum(use.prompt + use.reply for use in tokens.values()))} {word('view_tokens')}"
+    if costs and all(cost is not None for cost in costs):
+        yield f"{word('view_cost')} {decimal(sum(cost or 0.0 for cost in costs), 2)}"

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.evaluation.tables import Figure, Mark, Panel, Sentence, count, decimal, percent, word
+from steelyard.evaluation.tables import Figure, Mark, word
 from steelyard.evaluation.vega import CHANCE, MUTED, Spec, colour_of, framed, model_marks
-from steelyard.report.page import Section
-from steelyard.training.config import HeldOutAccuracy, LengthSummary, TrainingSummary
+from steelyard.training.config import HeldOutAccuracy
 
 MAX_POINTS = 600
 _SMOOTHING = 0.9
@@ -20,46 +19,6 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     step: int
     loss: float | None = None
     held_out: HeldOutAccuracy | None = None
-
-
-def training_section(curves: Mapping[str, Sequence[CurvePoint]], evidence: Sequence[str]) -> Section:
-    """Return loss and held-out accuracy over the steps."""
-    loss, held_out = loss_figure(curves), held_out_figure(curves)
-    panels = [Panel(word("loss"), loss, (), "note_loss")] if loss else []
-    panels += [Panel(word("held_out_accuracy"), held_out, (), "note_held_out")] if held_out else []
-    return Section("training", tuple(evidence), tuple(panels))
-
-
-def training_sentences(training: TrainingSummary) -> tuple[Sentence, ...]:
-    """Return the numbers of a training in words."""
-    values = {
-        "steps": count(training.num_steps),
-        "pairs": count(training.num_pairs),
-        "prompts": count(training.num_prompts),
-        "loss": decimal(training.final_loss),
-    }
-    sentences = [Sentence("say_training", values), *_length_sentences(training.length)]
-    held_out = training.held_out
-    if held_out is not None:
-        gaps = {"accuracy": percent(held_out.accuracy), "pairs": count(held_out.num_pairs)}
-        sentences.append(Sentence("say_held_out", gaps))
-    return tuple(sentences)
-
-
-def _length_sentences(length: LengthSummary) -> list[Sentence]:
-    """Return what the length limit removed from the training data; nothing where all of it fits."""
-    if not length.num_too_long:
-        return []
-    values = {
-        "limit": count(length.max_length),
-        "answers": count(length.num_too_long),
-        "answer_share": percent(length.num_too_long / length.num_responses),
-        "pairs": count(length.num_pairs_over),
-        "pair_share": percent(length.num_pairs_over / max(length.num_pairs, 1)),
-        "prompts": count(length.num_prompts_over),
-        "prompt_share": percent(length.num_prompts_over / max(length.num_prompts, 1)),
-    }
-    return [Sentence("say_length_cut" if length.is_cut else "say_length_lost", values)]
 
 
 class LossPoint(NamedTuple):

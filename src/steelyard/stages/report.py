@@ -1,4 +1,4 @@
-"""The verb `report`: one self-contained HTML file about finished runs, to read, keep and send on."""
+"""The verb `report`: finished runs as one self-contained HTML file to keep and send on, or as tables for a paper."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,15 +6,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from msgspec import to_builtins
+
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Counts, Record, Run
 from steelyard.io.atomic import part_folder, sweep_parts, write_text
 from steelyard.io.run_folder import Result, run_stage
-from steelyard.report.contents import ReportData, page_of, read_data
-from steelyard.report.page import render
+from steelyard.report.page import page_strings, render
 from steelyard.report.sources import FinishedRun, read_sources
+from steelyard.report.text_tables import latex_table, markdown_table
+from steelyard.views.page import ReportData, is_simulated_data, page_of, read_data
+from steelyard.views.text import csv_table, result_tables
 
 
 class Config(BaseConfig, frozen=True):
@@ -32,27 +36,33 @@ _DEFAULT = Config()
 
 
 class ReportSummary(Record, frozen=True, kw_only=True):
-    """The summary of a run of ``report``: the stage of each run by its name, and the size of the page."""
+    """The summary of a run of ``report``: the stage of each run by its name, and the size of the page or the tables."""
 
     runs: dict[str, str]
     num_items: int
     num_items_whole: int
     num_bytes: int
     simulated: bool
+    num_tables: int | None = None
 
 
+_TABLES = {".tex": (latex_table, "% "), ".md": (markdown_table, "> "), ".csv": (csv_table, "")}
+"""The form of the tables of a paper by the suffix of their file, and the mark of a line that is not a table."""
 _MARK = "<!-- a report of steelyard -->"
 
 
 def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[ReportSummary]:
     """Write one self-contained HTML page about finished runs.
 
-    ``out`` is a file (``….html``) or a result folder, which gets ``report.html`` and ``run.json``. Raises FileError
-    for a run that is not finished, OutputError where ``out`` is something else that a report would replace.
+    ``out`` is a file (``….html``) or a result folder, which gets ``report.html`` and ``run.json``; a file that ends in
+    ``.tex``, ``.md`` or ``.csv`` gets the tables alone. Raises FileError for a run that is not finished, OutputError
+    where ``out`` is something else that a report would replace, EvidenceError for runs without tables.
     """
     if not runs:
         raise EvidenceError("no run is named", do="name the folders of finished stages")
     sources = read_sources(runs)
+    if out.suffix.lower() in _TABLES and not out.is_dir():
+        return _write_tables(sources, out, config, force=force)
     if out.suffix.lower() not in (".html", ".htm"):
         return _into_folder(sources, out, config, force=force)
     _check_replaceable(out, force=force)
@@ -64,6 +74,30 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
             raise OutputError(error.problem, where=str(out), do=error.do) from error
         (folder / "report" / "report.html").replace(out)
     return run
+
+
+def _write_tables(sources: Sequence[FinishedRun], out: Path, config: Config, *, force: bool) -> Run[ReportSummary]:
+    """Write the tables of the runs as one text. A line at its top names simulated data as such."""
+    if out.exists() and not force:
+        raise OutputError("this file exists", where=str(out), do="name another --out, or say --force to replace it")
+    tables = [table for source in sources for table in result_tables(source.run, source.folder, config.language)]
+    if not tables:
+        raise EvidenceError("these runs have no table", do="name runs that measure something, such as evaluations")
+    simulated = is_simulated_data(read_data(sources))
+    form, mark = _TABLES[out.suffix.lower()]
+    banner = page_strings().table["simulated_banner"][config.language]
+    text = "\n".join([*((f"{mark}{banner}\n",) if simulated else ()), *map(form, tables)])
+    write_text(out, text)
+    summary = ReportSummary(
+        runs={source.name: source.run.stage for source in sources},
+        num_items=0,
+        num_items_whole=0,
+        num_bytes=len(text.encode()),
+        simulated=simulated,
+        num_tables=len(tables),
+    )
+    counts = Counts(num_in=len(sources), num_used=len(sources))
+    return Run(stage="report", config=to_builtins(config), counts=counts, summary=summary)
 
 
 def _into_folder(sources: Sequence[FinishedRun], out: Path, config: Config, *, force: bool) -> Run[ReportSummary]:

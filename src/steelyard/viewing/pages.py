@@ -20,7 +20,6 @@ from steelyard.core.errors import UserError
 from steelyard.core.types import Run
 from steelyard.evaluation.tables import Grouped, Sentence, count, word
 from steelyard.io.run_folder import STARTED_FILE, RunRequest
-from steelyard.report.contents import page_of, read_data
 from steelyard.report.page import (
     code_markup,
     json_markup,
@@ -43,6 +42,7 @@ from steelyard.viewing.live import (
     shown_tasks,
 )
 from steelyard.viewing.runs import ListedRun, RunList, State
+from steelyard.views.page import page_of, read_data
 
 if TYPE_CHECKING:
     from jinja2 import Environment

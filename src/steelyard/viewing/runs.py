@@ -9,16 +9,19 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from steelyard.evaluation.tables import count, word
 from steelyard.io.atomic import LOCK_FILE, is_held
 from steelyard.io.hashing import file_hash
 from steelyard.io.run_folder import RUN_FILE, STARTED_FILE
 from steelyard.io.run_state import RunState, read_state
-from steelyard.viewing.headlines import RunHeadline, RunOverview, headline_of
+from steelyard.report.run_records import last_part
+from steelyard.views.view import HeadlineRule, RunHeadline, view_of
 
 State = Literal["finished", "running", "interrupted", "failed", "waiting", "unreadable"]
 _ID_DIGITS = 16
@@ -218,3 +221,57 @@ def _held(folder: Path) -> State:
         return "running" if is_held(folder / LOCK_FILE) else "interrupted"
     except OSError:
         return "interrupted"
+
+
+class _CasesUsed(msgspec.Struct, frozen=True):
+    num_in: int = 0
+    num_used: int = 0
+
+
+class RunOverview(msgspec.Struct, frozen=True):
+    """What the list of runs needs of a ``run.json``."""
+
+    stage: str
+    config: msgspec.Raw = msgspec.Raw(b"{}")
+    counts: _CasesUsed = _CasesUsed()
+    summary: msgspec.Raw = msgspec.Raw(b"{}")
+    seconds: float = 0.0
+
+
+class _Settings(msgspec.Struct):
+    model: Any = None
+
+
+class _Backbone(msgspec.Struct):
+    num_weights: int
+
+
+class _Reported(msgspec.Struct):
+    runs: dict[str, str]
+
+
+_WITHOUT_VIEW = {
+    "backbone": HeadlineRule(_Backbone, lambda run: RunHeadline(count(run.num_weights), word("view_weights"))),
+    "report": HeadlineRule(_Reported, lambda run: RunHeadline(count(len(run.runs)), word("view_runs_shown"))),
+}
+
+
+def headline_of(run: RunOverview) -> RunHeadline:
+    """Return the headline of a finished run; of a stage without one, and of a foreign summary, what it used."""
+    view = view_of(run.stage)
+    rule = _WITHOUT_VIEW.get(run.stage) if view is None else view.headline
+    unit = word("view_cases_used" if view is None else view.unit)
+    shown = RunHeadline(count(run.counts.num_used), f"{word('view_of')} {count(run.counts.num_in)} {unit}")
+    if rule is not None:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            shown = rule.headline(msgspec.json.decode(run.summary, type=rule.fields, strict=False))
+    return shown if shown.model else shown._replace(model=_model_setting(run.config))
+
+
+def _model_setting(config: msgspec.Raw) -> str:
+    """Return the model that the settings name, as a training records it; empty without one."""
+    try:
+        model = msgspec.json.decode(config, type=_Settings).model
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return last_part(model) if isinstance(model, str) else ""

@@ -19,9 +19,9 @@ def test_the_findings_are_a_line_each(tmp_path, monkeypatch):
     result = called()
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("labels: not checked (1 prompt has an ordered pair")
-    assert "conflicts: judgments contradict each other in 1 of 2 prompts, before any vote" in lines
-    assert "lengths: 0 empty responses, 0 of extreme length" in lines
+    assert lines[0] == "The judgments of 1 of 2 prompts conflict, before any vote on the pairs."
+    assert any(line.startswith("The labels were not checked: 1 prompt has an ordered pair") for line in lines)
+    assert not any("empty" in line for line in lines)
     record = json.loads(called("--json").stdout)
     assert record["summary"]["conflicted"][0]["shown"] == "A > B > C > A"
 
@@ -30,5 +30,5 @@ def test_labels_are_checked_where_there_are_enough(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases = [case(id=f"p{at}", text=f"问题 {at}", responses="ab", ranking=(("a",), ("b",))) for at in range(20)]
     write_cases(tmp_path / "cases.jsonl", cases)
-    assert "labels: ngram agrees with 100.0% of 20 labels; 0 are probably wrong" in called().stdout
+    assert "right on 100.0% of 20 labels" in called().stdout
     assert isinstance(called("--confidence", "0.4", "--force").exception, ConfigError)

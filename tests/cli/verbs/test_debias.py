@@ -25,12 +25,14 @@ def test_help_examples_run(tmp_path, monkeypatch):
     words = ["debias", "resolved/cases.jsonl", "--out"]
     plain = CliRunner().invoke(build_app(), [*words, "debiased", "--within", "language", "--verbose"])
     assert plain.exit_code == 0
-    assert plain.stdout.startswith("6 of 9 pairs stay; the better answer is longer in 50.0% of them (66.7% before).")
-    assert "6 / 3 / 0" in plain.stdout
-    assert "3 / 3 / 0" in plain.stdout
+    assert plain.stdout.startswith(
+        "6 of 9 pairs stay. Among pairs with a difference, “the better answer is longer” holds for"
+    )
+    assert "holds for 66.7% before and 50.0% after." in plain.stdout
+    assert "66.7% 6 3 0 50.0% 3 3 0" in " ".join(plain.stdout.split())
     assert "9 in, 6 used; dropped: downsampled 3" in plain.stdout
-    measured = CliRunner().invoke(build_app(), [*words, "measured", "--scores", "scored/scores.jsonl"])
-    assert "accuracy, all: 0.667" in measured.stdout
-    assert "accuracy, length matched: no pairs before, no pairs after" in measured.stdout
+    measured = CliRunner().invoke(build_app(), [*words, "measured", "--scores", "scored/scores.jsonl", "--verbose"])
+    assert "Accuracy of the scores before and after" in measured.stdout
+    assert "66.7% [" in measured.stdout
     run = json.loads(CliRunner().invoke(build_app(), [*words, "other", "--by", "markdown", "--json"]).stdout)
     assert run["summary"]["overall"]["after"]["num_equal"] == 9

@@ -13,7 +13,7 @@ def test_prints_tables_or_json(tmp_path):
     assert shown.exit_code == 0, shown.output
     for said in (
         "agrees",
-        "area under the curve",
+        "written: ",
         "filter_study.svg",
         "50 in, 50 used",
     ):

@@ -5,11 +5,8 @@ from typer.testing import CliRunner
 
 from chat_server import chatting, record
 from steelyard.cli.main import build_app
-from steelyard.cli.output import judge_lines
 from steelyard.core.errors import ConfigError
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.judging.verdicts import VerdictSummary
-from steelyard.statistics.intervals import Estimate
 from strategies import case
 
 
@@ -43,10 +40,10 @@ def test_prints_outcomes_of_each_judge(judged, tmp_path):
     found = judged("--chat", "recorded", "--style", "qwen", "--set", f"chat.path={path}", "--set", "price=[1,5]",
                    "--verbose")  # fmt: skip
     assert found.exit_code == 0
-    assert found.stdout.startswith("recorded gave 4 verdicts: ")
-    assert "recorded: tie 4" in found.stdout
-    assert "inconsistent between orders: 100.0%" in found.stdout
-    assert "8,000 prompt tokens, 16 reply tokens, cost 0.0081" in found.stdout
+    assert found.stdout.startswith("recorded judged 4 pairs of answers: 0.0% of the verdicts prefer one answer, 100.0%")
+    assert "With the answers in the other order, 100.0% of 4 pairs get another verdict." in found.stdout
+    assert "The replies cost 0.0081, at the given prices." in found.stdout
+    assert "8,000" in found.stdout
     assert "2 in, 2 used" in found.stdout
     assert sum(len(one.judgments) for one in read_cases(tmp_path / "out" / "cases.jsonl")) == 4
 
@@ -96,8 +93,9 @@ def test_pairs_without_a_verdict_are_not_called_verdicts(judged, tmp_path):
         found = judged("--base-url", server.url, "--chat-model", "m")
     out = tmp_path / "out"
     lines = found.stdout.splitlines()
-    assert lines[0] == f"m gave 1 verdict; 3 pairs have none: {out / 'cases.jsonl'}"
-    assert f"the replies without one, with the reason: {out / 'unreadable.jsonl'}" in lines
+    assert lines[0].startswith("m judged 4 pairs of answers: ")
+    assert lines[0].endswith(" 75.0% are missing.")
+    assert f"written: {out / 'cases.jsonl'}, {out / 'unreadable.jsonl'}" in lines
     assert len((out / "unreadable.jsonl").read_text(encoding="utf-8").splitlines()) == 6
 
 
@@ -108,13 +106,13 @@ def test_a_panel_gives_one_verdict_for_all_its_members(judged, tmp_path):
         lines += ["[[members]]", f'chat = {{kind = "recorded", path = "{path}", name = "{name}"}}']
     (tmp_path / "panel.toml").write_text("\n".join(lines))
     found = judged("--config", tmp_path / "panel.toml")
-    assert found.stdout.startswith("panel gave 4 verdicts: ")
+    assert found.stdout.startswith("panel judged 4 pairs of answers: ")
 
 
 def test_ratings_are_called_ratings(judged, tmp_path):
     path = record(tmp_path / "r.jsonl", {"text": "[[7]]"})["path"]
     found = judged("--chat", "recorded", "--task", "ratings", "--set", f"chat.path={path}")
-    assert found.stdout.startswith("recorded gave 5 ratings: ")
+    assert found.stdout.startswith("recorded gave 5 ratings; ")
 
 
 def test_the_cost_and_what_may_be_billed_beside_it(judged):
@@ -123,29 +121,5 @@ def test_the_cost_and_what_may_be_billed_beside_it(judged):
         found = judged("--base-url", server.url, "--chat-model", "m", "--set", "price=[1000000,0]",
                        "--set", "chat.wait_seconds=0.01")  # fmt: skip
     lines = found.stdout.splitlines()
-    assert "cost: 56.00 for 1 model with a price" in lines  # eight replies of seven tokens
-    assert "1 try brought no answer and may be billed too: it is in no count" in lines
-
-
-NOTHING = Estimate(None, None, None, 0)
-
-
-def test_judge_lines_of_a_pairwise_judge():
-    judge = VerdictSummary(
-        outcomes={"left": 7, "cut off": 1},
-        by_language={},
-        inconsistent=Estimate(0.25, 0.15, 0.35, 10),
-        first_preferred=Estimate(0.6, 0.5, 0.7, 1200),
-    )
-    assert list(judge_lines({"m": judge})) == [
-        "m: left 7, cut off 1",
-        "  inconsistent between orders: 25.0% [15.0%, 35.0%] of 10",
-        "  first one preferred: 60.0% [50.0%, 70.0%] of 1,200",
-    ]
-
-
-def test_judge_lines_of_ratings():
-    judge = VerdictSummary(
-        outcomes={}, by_language={}, ratings={"3": 1, "10": 2}, inconsistent=NOTHING, first_preferred=NOTHING
-    )
-    assert list(judge_lines({"m": judge})) == ["m: no verdicts", "  ratings: 3: 1, 10: 2"]
+    assert "The replies cost 56.0000, at the given prices." in lines  # eight replies of seven tokens
+    assert "1 try brought no answer and may be billed too: it is in no count." in lines

@@ -35,7 +35,7 @@ def test_the_dry_run_shows_examples_and_the_run_writes(tmp_path, monkeypatch):
     assert not (tmp_path / "prepared").exists()
     assert json.loads(run("raw.jsonl", "--out", "prepared", "--dry-run", "--json").stdout)["summary"]["num_kept"] == 3
     result = run("raw.jsonl", "--out", "prepared")
-    assert result.stdout.startswith("3 of 5 prompts stay: prepared/cases.jsonl")
+    assert result.stdout.startswith("3 of 5 prompts stay (60.0%).")
     (following,) = [line for line in result.stdout.splitlines() if line.startswith("next: ")]
     words = following.removeprefix("next: steelyard ").partition("  #")[0].split()
     assert CliRunner().invoke(build_app(), words, catch_exceptions=False).exit_code == 0
@@ -52,7 +52,7 @@ def test_options_reach_the_settings(tmp_path, monkeypatch):
     (tmp_path / "shares.toml").write_text("[language]\nzh = 0.5\nen = 0.5\n", encoding="utf-8")
     words = ("--near-duplicates", "off", "--private-data", "e_mail=mask", "--shares", "shares.toml")
     result = run("raw.jsonl", "--out", "prepared", *words, "--against", "bench.jsonl", "--dry-run")
-    assert "overlap with bench.jsonl of 1 prompt: 1 prompt, 1 with an equal first turn" in result.stdout
+    assert "1 prompt overlaps with bench.jsonl, 1 with an equal first turn." in result.stdout
     record = json.loads(run("raw.jsonl", "--out", "prepared", *words, "--against", "bench.jsonl", "--json").stdout)
     assert record["config"]["private_data"] == {"e_mail": "mask"}
     assert [row["num_after"] for row in record["summary"]["shares"] if row["kind"] == "language"] == [2, 2]
@@ -75,8 +75,8 @@ def test_categories_by_a_model_and_by_people_are_printed_and_on_the_page(tmp_pat
         assert "m: 3 requests; 3 more are equal to one of them\n" in shown
         assert not server.questions
         shown = run("raw.jsonl", "--out", "out", *words).stdout
-    assert "m classified 3 of 3 prompts\ncompared with people on 3 prompts:\n" in shown
-    assert "first-tier accuracy      0.667 [" in shown
+    assert "m gave 3 of 3 prompts a category;" in shown
+    assert "m and people agree on the first tier of 66.7% (" in shown
     assert CliRunner().invoke(build_app(), ["report", "out", "--out", "report.html"]).exit_code == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for text in ("Categories by the model and by people", "模型与人工归类的一致性", "Confused categories", "66.7%"):

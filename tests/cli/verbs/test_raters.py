@@ -45,7 +45,7 @@ def test_who_contradicts_is_last_and_the_report_can_be_pasted(judged, monkeypatc
     result = run("judged.jsonl", "--out", "rated")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == "3 raters, 120 answers to 40 prompts that several judged (of 40)"
+    assert lines[0] == "3 raters gave 120 answers to 40 of 40 prompts that several of them judged."
     assert "ada" in result.stdout
     (following,) = [line for line in lines if line.startswith("next: ")]
     words = following.removeprefix("next: steelyard ").partition("  #")[0].split()
@@ -91,7 +91,7 @@ def test_a_withheld_estimate_has_its_reason_in_every_output(tmp_path, monkeypatc
     write_cases(tmp_path / "judged.jsonl", cases)
     reason = "it could use 30 of 90"
     lines = run("judged.jsonl", "--out", "rated").stdout.splitlines()
-    assert [line.split(":")[0] for line in lines if reason in line] == ["ada", "ben"]
+    assert [line.split()[0] for line in lines if reason in line] == ["ada", "ben"]
     assert (tmp_path / "rated" / "raters.md").read_text(encoding="utf-8").count(reason) == 2
     for row in json.loads(run("judged.jsonl", "--json").stdout)["summary"]["raters"]:
         assert row["accuracy"]["value"] is row["ties"]["value"] is None

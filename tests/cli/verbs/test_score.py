@@ -23,7 +23,7 @@ def scored(tmp_path):
 def test_reports_number_of_scored_responses(scored):
     found = scored("--model", "longer")
     assert found.exit_code == 0
-    assert "5 of 5 responses have a score" in found.stdout
+    assert "longer scored all 5 responses of 2 cases" in found.stdout
     assert "2 in, 2 used" in found.stdout
 
 

@@ -19,9 +19,8 @@ def invoke(tmp_path, monkeypatch):
 def test_help_examples_run(invoke):
     by_hand = invoke("--model", "longer", "--out", "supervised", "--min-margin", "0.5")
     assert by_hand.exit_code == 0
-    assert "strict judgments kept" in by_hand.stdout
-    assert "precision at margin 0.5: " in by_hand.stdout
-    assert "from people's judgments in the supervised cases" in by_hand.stdout
+    assert "The supervisor longer keeps 46 of 63 strict judgments (73.0%)" in by_hand.stdout
+    assert "Where people judged the same pairs, " in by_hand.stdout
     words = [
         "--model",
         "longer",
@@ -32,9 +31,12 @@ def test_help_examples_run(invoke):
         "--min-precision",
         "0.9",
     ]
-    assert "certified: at least 0.9 with confidence 0.95" in invoke(*words).stdout
+    assert (
+        "Calibration certifies that at least 90.0% of the kept judgments are right, with confidence 95.0%."
+        in invoke(*words).stdout
+    )
     acyclic = invoke("--scores", "supervised/scores.jsonl", "--out", "acyclic", "--policy", "cycles")
-    assert "62 of 63 strict judgments kept" in acyclic.stdout
+    assert "keeps 62 of 63 strict judgments" in acyclic.stdout
     assert "dropped: least supported in a cycle 1" in acyclic.stdout
 
 

@@ -28,12 +28,12 @@ def test_precedence_of_config_file_set_and_options(tmp_path):
     assert (config["epochs"], config["regulariser"], config["warmup_ratio"], config["seed"]) == (3, 0.0, 0.0, 1)
     assert run["summary"]["num_steps"] == 3
     again = invoke(*words, "--set", "warmup_ratio=0", "--epochs", 3)
-    sentence, loss, following, _ = again.stdout.splitlines()
-    assert sentence == f"{tmp_path / 'out'} was trained on 1 pair of 1 prompt."
-    assert loss.endswith("after 3 steps")
+    sentence, written, _, following = again.stdout.splitlines()
+    assert sentence.startswith("Training took 3 steps over 1 pair of 1 prompt; the final loss is ")
+    assert written.startswith(f"written: {tmp_path / 'out'}, ")
     assert following == f"next: steelyard evaluate --bench TEST.jsonl --model {tmp_path / 'out'} --out evaluated"
     (tmp_path / "test.jsonl").touch()
-    *_, following, _ = invoke(*words, "--set", "warmup_ratio=0", "--epochs", 3).stdout.splitlines()
+    *_, following = invoke(*words, "--set", "warmup_ratio=0", "--epochs", 3).stdout.splitlines()
     assert (
         f"--bench {tmp_path / 'test.jsonl'} --model {tmp_path / 'out'} --train-cases {tmp_path / 'c.jsonl'}"
         in following
@@ -57,6 +57,6 @@ def test_a_loss_of_ties_says_how_many_it_reads(tmp_path):
     assert "3 ties beside these pairs" in tied.stdout
     assert "none of the" not in tied.output
     strict = invoke(tmp_path / "strict.jsonl", *words, tmp_path / "strict")
-    assert strict.output.count("none of the 1 pairs is a tie") == 1
+    assert strict.output.count("none of 1 pair is a tie") == 1
     run = json.loads((tmp_path / "strict" / "run.json").read_text(encoding="utf-8"))
     assert run["counts"]["noted"] == {"ties": 0}

@@ -17,17 +17,12 @@ from steelyard.cli.options import (
     complete_format,
     in_panel,
 )
-from steelyard.cli.output import next_line
+from steelyard.cli.output import report_step
 from steelyard.cli.verb import FunctionVerb, StageVerb
 from steelyard.cli.wording import command_line
 from steelyard.core.text import number_of, verb_for
-from steelyard.core.types import Run
 
 if TYPE_CHECKING:
-    from steelyard.annotation.simulated_annotators import SimulationSummary
-    from steelyard.curation.joining import MergeSummary
-    from steelyard.curation.splits import SplitSummary
-    from steelyard.stages.audit import AuditSummary
     from steelyard.stages.convert import Conversion
 
 
@@ -137,10 +132,6 @@ CONVERT = StageVerb(
 )
 
 
-def _merge_lines(run: "Run[MergeSummary]", out: Path) -> Iterator[str]:
-    yield f"{out / 'cases.jsonl'} has {number_of(run.summary.num_cases, 'case')}."
-
-
 MERGE = StageVerb(
     "merge",
     """Join case files about the same prompts: the responses, judgments and ratings of all.
@@ -156,23 +147,7 @@ MERGE = StageVerb(
         StageOption("out", "The folder for cases.jsonl."),
         SettingOption("ids"),
     ),
-    _merge_lines,
 )
-
-
-def _split_lines(run: "Run[SplitSummary]", out: Path) -> Iterator[str]:
-    parts = run.summary.parts
-    yield (
-        f"{number_of(sum(parts.values()), 'case')} in {number_of(len(parts), 'part')}: what belongs together is in "
-        "one part."
-    )
-    for name, size in parts.items():
-        yield f"  {name}: {number_of(size, 'case')} in {out / name}.jsonl"
-    if joined := run.summary.num_joined_as_near_duplicates:
-        yield (
-            f"  near-duplicates: {number_of(joined, 'prompt')} {verb_for(joined, 'goes', 'go')} with another; "
-            f"largest group {run.summary.largest_group}"
-        )
 
 
 SPLIT = StageVerb(
@@ -197,35 +172,7 @@ SPLIT = StageVerb(
         SettingOption("strata", "--stratify", note="Repeat."),
         SettingOption("seed"),
     ),
-    _split_lines,
 )
-
-
-def _audit_lines(run: "Run[AuditSummary]", out: Path) -> Iterator[str]:
-    summary, disputed = run.summary, run.summary.disputed
-    if disputed is None:
-        yield f"labels: not checked ({summary.why_not_disputed})"
-    else:
-        agrees = (
-            f"{disputed.model} agrees with {disputed.accuracy.value:.1%} of {number_of(disputed.num_pairs, 'label')}"
-        )
-        yield (
-            f"labels: {agrees}; {disputed.num_suspects:,} {verb_for(disputed.num_suspects, 'is', 'are')} probably "
-            f"wrong ({out / 'disputed.jsonl'})"
-        )
-    prompts = number_of(summary.num_cases, "prompt")
-    yield f"conflicts: judgments contradict each other in {summary.num_conflicted:,} of {prompts}, before any vote"
-    duplicates, lengths = summary.duplicates, summary.lengths
-    equal = (
-        f"{number_of(duplicates.num_equal_responses, 'group')} of equal responses, "
-        f"{duplicates.num_equal_and_ordered:,} ranked"
-    )
-    prompts = (
-        f"{number_of(duplicates.num_prompts_in_groups, 'prompt')} in {number_of(duplicates.num_prompt_groups, 'group')}"
-    )
-    yield f"near-duplicates: {prompts}; {equal}"
-    yield f"lengths: {number_of(lengths.num_empty, 'empty response')}, {lengths.num_extreme:,} of extreme length"
-    yield next_line("report", out, "--out", "report.html", effect="shows them")
 
 
 AUDIT = StageVerb(
@@ -248,7 +195,7 @@ AUDIT = StageVerb(
         SettingOption("near_duplicates"),
         ONLY,
     ),
-    _audit_lines,
+    next_step=report_step("shows them"),
 )
 
 
@@ -343,14 +290,6 @@ def _check_without(chosen: str, options: dict[str, Any]) -> None:
             raise ConfigError(f"{chosen} and {name} exclude each other", do=f"remove {name}")
 
 
-def _simulate_lines(run: "Run[SimulationSummary]", out: Path) -> Iterator[str]:
-    yield f"{out} has simulated data: worse answers are generated, verdicts drawn from a noise model."
-    yield from (f"  {part}: {number_of(number, 'prompt')}" for part, number in run.summary.num_prompts.items())
-    yield from (
-        f"  {number_of(number, 'judgment')} of kind {kind}" for kind, number in run.summary.num_judgments.items()
-    )
-
-
 SIMULATE = StageVerb(
     "simulate",
     """Make cases to try things on: hand-written good answers, generated worse ones, and simulated verdicts.
@@ -362,7 +301,29 @@ SIMULATE = StageVerb(
     Example: `steelyard simulate --out simulated --seed 1`
     """,
     (StageOption("out", "The folder for the case files."), SettingOption("seed")),
-    _simulate_lines,
 )
 
-VERBS = (CONVERT, MERGE, SPLIT, AUDIT, FunctionVerb("inspect", _inspect), SIMULATE)
+
+DESCRIBE = StageVerb(
+    "describe",
+    """Describe a data set: prompts, responses, comparisons, and mean lengths, by category, language, source and author.
+
+    These are the numbers of Table 1 of CHEEMS. Comparisons are ordered pairs, so ties are none; the mean lengths of
+    chosen and rejected responses are over comparisons. Characters are Unicode code points. With `--out` the folder has
+    the table as Markdown and LaTeX, and the report of the run shows it. Nothing is changed.
+
+    Example: `steelyard describe resolved/cases.jsonl`
+
+    Example: `steelyard describe resolved/cases.jsonl --tokenizer model --out described`
+    """,
+    (
+        StageArgument("cases", "Case files, folders or quoted patterns.", metavar="CASES"),
+        StageOption("out", "The folder for table.md, table.tex and run.json. Default: the terminal alone."),
+        SettingOption("tokenizer"),
+        SettingOption("pairs"),
+    ),
+    next_step=report_step("shows them"),
+)
+
+
+VERBS = (CONVERT, MERGE, SPLIT, AUDIT, FunctionVerb("inspect", _inspect), SIMULATE, DESCRIBE)

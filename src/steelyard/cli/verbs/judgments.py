@@ -18,82 +18,19 @@ from steelyard.cli.options import (
     in_panel,
 )
 from steelyard.cli.output import (
-    TerminalTable,
-    card_lines,
-    cost_lines,
-    interval_text,
-    judge_lines,
     next_line,
-    percent_text,
+    report_step,
 )
 from steelyard.cli.verb import StageVerb
-from steelyard.cli.verbs.curation import DEBIAS, FILTER_STUDY
-from steelyard.core.text import money_text, number_of, verb_for
-from steelyard.core.types import Run
 
 if TYPE_CHECKING:
-    from steelyard.evaluation.supervisor import SupervisionSummary
-    from steelyard.judging.asking import JudgingSummary
     from steelyard.judging.forecast import JudgeForecast
     from steelyard.judging.run_status import JudgeStatus
-    from steelyard.ranking.conflicts import Conflicts, ConflictTables
-    from steelyard.ranking.judge_reliability import PanelReliability
-    from steelyard.stages.resolve import ResolveSummary
-
-_MAX_CONFLICT_ROWS = 10
-_MAX_ANSWER_ROWS, _MAX_JUDGES = 7, 5
 
 
-def _judge_answer(run: "Run[JudgingSummary] | JudgeForecast | JudgeStatus", out: Path) -> Iterator[str]:
-    if not isinstance(run, Run):
-        yield from forecast_lines(run) if run.kind == "forecast" else status_lines(run.status, out)
-        return
-    from steelyard.judging.unreadable import UNREADABLE_FILE
-
-    summary = run.summary
-    judge = summary.judges[summary.judge]
-    noun, unit = ("rating", "response") if summary.task == "ratings" else ("verdict", "pair")
-    missing = number_of(judge.num_missing, unit)
-    none = f"; {missing} {verb_for(judge.num_missing, 'has', 'have')} none" if judge.num_missing else ""
-    yield f"{summary.judge} gave {number_of(judge.num_given, noun)}{none}: {out / 'cases.jsonl'}"
-    lines = list(judge_lines(summary.judges))
-    yield from lines[:_MAX_ANSWER_ROWS]
-    if len(lines) > _MAX_ANSWER_ROWS:
-        yield f"… {len(lines) - _MAX_ANSWER_ROWS} more lines: --verbose"
-    if summary.card is not None:
-        yield from card_lines(summary.card, is_whole=False)
-    yield from cost_lines(summary.tokens)
-    if summary.marked is not None:
-        number, lost = summary.marked.num_responses, summary.marked.num_missing
-        yield (
-            f"{number_of(number, 'response')} {verb_for(number, 'holds', 'hold')} a verdict of the judge's form, which "
-            f"counts as a quotation; {lost:,} of {summary.marked.num_judged:,} {missing} of these "
-            f"{verb_for(lost, 'has', 'have')} no verdict"
-        )
-    if judge.num_missing:
-        yield f"the replies without one, with the reason: {out / UNREADABLE_FILE}"
-    yield next_line("resolve", out / "cases.jsonl", "--out", "resolved")
-
-
-def _judge_details(run: "Run[JudgingSummary]", _: Path) -> Iterator[str]:
-    if not isinstance(run, Run):
-        return
-    yield from judge_lines(run.summary.judges)
-    if run.summary.card is not None:
-        yield from card_lines(run.summary.card, is_whole=True)
-    for name, used in run.summary.tokens.items():
-        cost = "" if used.cost is None else f", cost {money_text(used.cost)}"
-        odd = (
-            f", without {number_of(used.odd_usage, 'reply', 'replies')} with impossible counts"
-            if used.odd_usage
-            else ""
-        )
-        yield f"{name}: {used.prompt:,} prompt tokens, {used.reply:,} reply tokens{cost}{odd}"
-        for model, number in used.other_models.items():
-            yield (
-                f"{name}: {number:,} of {number_of(used.num_replies, 'reply', 'replies')} "
-                f"{verb_for(number, 'is', 'are')} by a model named {model!r}"
-            )
+def _unfinished(result: "JudgeForecast | JudgeStatus", out: Path) -> Iterator[str]:
+    """Yield the forecast of a run, or how far it has come."""
+    yield from forecast_lines(result) if result.kind == "forecast" else status_lines(result.status, out)
 
 
 JUDGE = StageVerb(
@@ -136,115 +73,9 @@ JUDGE = StageVerb(
         *in_panel("Batch files", *BATCH_OPTIONS),
         StageOption("allow_failed", "Finish although requests failed: no verdict."),
     ),
-    _judge_answer,
-    _judge_details,
+    _unfinished,
+    next_step=lambda run, out: next_line("resolve", out / "cases.jsonl", "--out", "resolved"),
 )
-
-
-def _resolve_answer(run: "Run[ResolveSummary]", out: Path) -> Iterator[str]:
-    from steelyard.ranking.judgment_table import REPEATED
-
-    conflicts, noted = run.summary.conflicts, run.counts.noted
-    overall = conflicts.overall
-    if overall.num_judgments:
-        ratio, ordered = (
-            "none" if share is None else f"{share:.1%}" for share in (overall.ratio, overall.share_of_pairs_ordered)
-        )
-        number = number_of(overall.num_judgments, "judgment")
-        yield (
-            f"{ratio} of {number} {verb_for(overall.num_judgments, 'is', 'are')} in conflict; the rankings order "
-            f"{ordered} of the response pairs."
-        )
-        yield from _contradiction_lines(conflicts)
-    else:
-        yield "no judgment with a verdict counts here: there are no conflicts to measure, and no ranking was made"
-    if num_kept := noted["given"]:
-        yield (
-            f"{number_of(num_kept, 'case')} {verb_for(num_kept, 'has', 'have')} no judgment that counts, and "
-            f"{verb_for(num_kept, 'keeps', 'keep')} the ranking that {verb_for(num_kept, 'it', 'they')} came with"
-        )
-    if ties := noted.get("pairs tied by an even vote"):
-        yield (
-            f"{number_of(ties, 'pair')} of responses {verb_for(ties, 'has', 'have')} no verdict with the most "
-            "votes: an even vote is a tie"
-        )
-    if repeated := noted.get(REPEATED):
-        yield (
-            f"{number_of(repeated, 'judgment')} {verb_for(repeated, 'repeats', 'repeat')} an identical judgment of the "
-            "same judge: each counts once"
-        )
-    if run.summary.share_ordered_by_majority is not None:
-        share = f"{run.summary.share_ordered_by_majority:.1%}"
-        yield f"several judges compared the same pairs; --aggregate majority would order {share} of the response pairs"
-    if overruled := noted.get("first answers beside aligned ones"):
-        yield (
-            f"{number_of(overruled, 'judgment')} {verb_for(overruled, 'is', 'are')} of first answers to tasks that "
-            "people aligned or settled later, and undo it; to read only what stands: --only evidence=aligned"
-        )
-    if run.summary.reliability is not None:
-        yield from _reliability_lines(run.summary.reliability)
-    yield f"rankings: {out / 'cases.jsonl'}"
-    yield next_line("report", out, "--out", "report.html", effect="shows the conflicts")
-
-
-def _contradiction_lines(conflicts: "ConflictTables") -> Iterator[str]:
-    """Yield the conflict ratio of each kind of judge, and of the judges that most contradict themselves."""
-    if len(conflicts.by_kind) > 1:
-        for kind, member in conflicts.by_kind.items():
-            yield f"  {kind} alone: {_conflict_row(member)[0]} of {number_of(member.num_judgments, 'judgment')}"
-    if len(conflicts.by_judge) < 2:
-        return
-    ratios = {name: member for name, member in conflicts.by_judge.items() if member.ratio}
-    worst = sorted(ratios, key=lambda name: -(ratios[name].ratio or 0))
-    for name in worst[:_MAX_JUDGES]:
-        ratio, *_ = _conflict_row(ratios[name])
-        yield f"  {name} contradicts itself: {ratio} of {number_of(ratios[name].num_judgments, 'judgment')}"
-    if len(worst) > _MAX_JUDGES:
-        yield f"  … {len(worst) - _MAX_JUDGES} more: --verbose"
-
-
-def _resolve_details(run: "Run[ResolveSummary]", _: Path) -> Iterator[TerminalTable]:
-    if run.summary.conflicts.overall.num_judgments:
-        yield _conflict_table(run.summary.conflicts)
-
-
-def _reliability_lines(panel: "PanelReliability") -> Iterator[str]:
-    """Yield the judge that agrees least with the others if it stands out, with its change; or that none does."""
-    tested = [judge for judge in panel.judges if judge.below_median is not None]
-    if not tested:
-        return
-    lowest = next((judge for judge in tested if judge.stands_out), tested[0])
-    agrees = (
-        f"{lowest.judge} agrees with the others on {percent_text(lowest.agreement)} of "
-        f"{number_of(lowest.num_pairs, 'pair')}"
-    )
-    if not lowest.stands_out or lowest.below_median is None:
-        yield f"judges: none of {len(tested)} stands out; the lowest: {agrees}"
-        return
-    yield f"judges: {agrees}, {100 * (lowest.below_median.value or 0):.1f} points below their median"
-    if (change := lowest.change) is not None:
-        yield f"  {change.before.value:.1%} before {change.since}, {change.after.value:.1%} from then on"
-
-
-def _conflict_table(conflicts: "ConflictTables") -> TerminalTable:
-    rows: list[tuple[str, ...]] = [("all", *_conflict_row(conflicts.overall))]
-    for group in ("kind", "judge", "category", "subset", "language"):
-        members: dict[str, Conflicts] = getattr(conflicts, f"by_{group}")
-        if not members:
-            continue
-        largest = sorted(members, key=lambda name: -members[name].num_judgments)[:_MAX_CONFLICT_ROWS]
-        rows.append((f"by {group}",))
-        rows += [(f"  {name}", *_conflict_row(members[name])) for name in largest]
-        if len(members) > len(largest):
-            rows.append((f"  … {len(members) - len(largest)} more",))
-    heads = ("ratio", "of strict", "prompts with", "ordered", "judgments", "prompts")
-    return TerminalTable("Conflicts", heads, rows)
-
-
-def _conflict_row(conflicts: "Conflicts") -> tuple[str, ...]:
-    shares = (conflicts.ratio, conflicts.ratio_of_strict, conflicts.share_of_prompts, conflicts.share_of_pairs_ordered)
-    percentages = ("-" if share is None else f"{share:.1%}" for share in shares)
-    return (*percentages, f"{conflicts.num_judgments:,}", f"{conflicts.num_prompts:,}")
 
 
 RESOLVE = StageVerb(
@@ -267,23 +98,8 @@ RESOLVE = StageVerb(
         StageOption("engine", "local, or ray: on a cluster (RAY_ADDRESS names one)."),
         StageOption("workers", "The number of processes. Default: one for each core, for large files."),
     ),
-    _resolve_answer,
-    _resolve_details,
+    next_step=report_step("shows the conflicts"),
 )
-
-
-def _supervise_lines(run: "Run[SupervisionSummary]", out: Path) -> Iterator[str]:
-    summary, coverage = run.summary, run.summary.coverage
-    counts = f"{summary.num_strict_kept:,} of {summary.num_strict:,} strict judgments kept"
-    yield f"{counts} ({coverage.strict:.1%}), in {coverage.prompts:.1%} of the prompts."
-    row = next((row for row in summary.by_threshold if row.threshold == summary.min_margin), None)
-    if row and row.precision.n:
-        share = row.precision
-        value = f"{interval_text(share)} of {share.n:,}"
-        yield f"precision at margin {row.threshold:.6g}: {value}, from {summary.precision_from}"
-    if certificate := summary.calibration:
-        yield f"certified: at least {certificate.precision} with confidence {certificate.confidence}"
-    yield f"kept: {out / 'cases.jsonl'}; dropped judgments with their rules: {out / 'manifest.jsonl'}"
 
 
 SUPERVISE = StageVerb(
@@ -324,8 +140,80 @@ SUPERVISE = StageVerb(
         ONLY,
         *MODEL_SETTINGS,
     ),
-    _supervise_lines,
 )
 
 
-VERBS = (JUDGE, RESOLVE, SUPERVISE, DEBIAS, FILTER_STUDY)
+RATERS = StageVerb(
+    "raters",
+    """Estimate how reliable each rater of cases is, people and models, from prompts that several of them judged.
+
+    Accuracy is the probability that a strict verdict on two random responses has the right direction, with its 95%
+    interval; the share of ties is estimated beside it. No truth is needed: who contradicts good raters is less
+    reliable. Errors that all raters share are not seen, so that models which err alike look good together; `--only
+    kind=human` leaves them out. An estimate needs 10 answers to shared prompts, and more than half of the rater's: of
+    several answers of a rater to one prompt it can use one.
+
+    Example: `steelyard raters judged.jsonl`
+
+    Example: `steelyard raters judged.jsonl --only kind=human --out rated`
+    """,
+    (
+        StageArgument("cases", "Case files, folders or quoted patterns.", metavar="CASES"),
+        StageOption("out", "The folder for raters.md and run.json. Default: the terminal alone."),
+        ONLY,
+    ),
+    next_step=report_step("shows them"),
+)
+
+
+DEBIAS = StageVerb(
+    "debias",
+    """Balance training pairs: as many whose better answer is longer as whose better answer is shorter.
+
+    The larger side is thinned out at random; pairs of equal length stay. `--by markdown` counts marks of Markdown
+    instead, `--by author` balances every two authors. The pairs that stay are listed in OUT/cases.jsonl for training.
+
+    Balanced counts alone do not show that a bias is gone: with --scores the model's accuracy is measured before and
+    after, on all pairs and on those of about equal length (10 %, or beside --scores `--set length_tolerance=0.05`).
+
+    Example: `steelyard debias resolved/cases.jsonl --out debiased --within language`
+
+    Example: `steelyard debias resolved/cases.jsonl --out debiased --scores scored/scores.jsonl`
+    """,
+    (
+        StageArgument("cases", "The case file with rankings or pairs."),
+        StageOption("out", "The folder for cases.jsonl and run.json."),
+        SettingOption("by"),
+        SettingOption("within"),
+        SettingOption("tokenizer"),
+        StageOption("scores", "Scores of a model, to show its accuracy before and after."),
+        SettingOption("pairs"),
+        SettingOption("seed"),
+    ),
+)
+
+
+FILTER_STUDY = StageVerb(
+    "filter_study",
+    """Measure how precise a judge's verdicts are on your data once a reward model has filtered them.
+
+    A reward model is trained on people's judgments and scores only prompts that it was not trained on. For each
+    threshold on its margin, the study reports how many verdicts remain and how often they agree with people, compared
+    with length and chance at equal coverage. Whether models trained on the filtered verdicts are more accurate is an
+    ablation: `steelyard run` with a table of `human` and `llm` cases (docs/howto/ablate.md).
+
+    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out studied`
+
+    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out frozen --model features
+    --set model.path=Qwen/Qwen2.5-0.5B --set model.cache=features`
+    """,
+    (
+        StageArgument("cases", "The case file, judged by people and by the judge."),
+        SettingOption("judge", is_required=True),
+        StageOption("out", "The folder for filter_study.json, filter_study.svg, verdicts.jsonl and run.json."),
+        StageOption("model", "The supervisor, a kind that learns from people's judgments: ngram or features."),
+    ),
+)
+
+
+VERBS = (JUDGE, RESOLVE, SUPERVISE, DEBIAS, FILTER_STUDY, RATERS)

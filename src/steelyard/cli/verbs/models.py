@@ -1,7 +1,6 @@
 """Models: train a reward model, score responses with one, and evaluate it."""
 
 import os
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,9 @@ from steelyard.cli.options import (
 from steelyard.cli.output import next_line
 from steelyard.cli.verb import StageVerb
 from steelyard.cli.verbs.evaluation import EVALUATE
-from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Run
-from steelyard.ranking.pairs import TIES
 
 if TYPE_CHECKING:
-    from steelyard.evaluation.coverage import ScoreSummary
     from steelyard.training.config import TrainingSummary
 
 
@@ -35,28 +31,13 @@ def _process_group() -> AbstractContextManager[Any]:
     return distributed.process_group()
 
 
-def _train_lines(run: "Run[TrainingSummary]", out: Path) -> Iterator[str]:
-    summary = run.summary
-    length = summary.length
-    measured = summary.held_out
-    held_out = f"; it is right on {measured.accuracy:.3f} of {measured.num_pairs:,} held-out pairs" if measured else ""
-    yield (
-        f"{out} was trained on {number_of(summary.num_pairs, 'pair')} of "
-        f"{number_of(summary.num_prompts, 'prompt')}{held_out}."
-    )
-    if (summary.num_pairs, summary.num_prompts) != (length.num_pairs, length.num_prompts):
-        yield (
-            f"that is {summary.share_of_pairs_kept:.1%} of the data's {number_of(length.num_pairs, 'pair')}, and "
-            f"{summary.num_prompts / max(length.num_prompts, 1):.1%} of its {number_of(length.num_prompts, 'prompt')}"
-        )
-    if ties := run.counts.noted.get(TIES):
-        yield f"{number_of(ties, 'tie')} beside these pairs: equal verdicts, or equal tiers of cases without judgments"
-    yield f"final loss {summary.final_loss:.4f} after {number_of(summary.num_steps, 'step')}"
+def _evaluation(run: "Run[TrainingSummary]", out: Path) -> str:
+    """Return the evaluation on the test cases beside the training's."""
     cases = Path(run.inputs["cases"].path)
     test = cases.with_name("test.jsonl")
     overlap = ("--train-cases", cases) if test.exists() else ()
     bench = test if test.exists() else "TEST.jsonl"
-    yield next_line("evaluate", "--bench", bench, "--model", out, *overlap, "--out", "evaluated")
+    return next_line("evaluate", "--bench", bench, "--model", out, *overlap, "--out", "evaluated")
 
 
 TRAIN = StageVerb(
@@ -104,21 +85,9 @@ TRAIN = StageVerb(
             ),
         ),
     ),
-    _train_lines,
+    next_step=_evaluation,
     around=_process_group,
 )
-
-
-def _score_lines(run: "Run[ScoreSummary]", out: Path) -> Iterator[str]:
-    from steelyard.evaluation.coverage import coverage_lines
-
-    summary = run.summary
-    num_scored = summary.num_responses - summary.unscored.num_responses
-    yield (
-        f"{num_scored:,} of {number_of(summary.num_responses, 'response')} {verb_for(num_scored, 'has', 'have')} a "
-        f"score: {out / 'scores.jsonl'}"
-    )
-    yield from coverage_lines(summary.coverage)
 
 
 SCORE = StageVerb(
@@ -137,7 +106,6 @@ SCORE = StageVerb(
         *MODEL_SETTINGS,
         SettingOption("self_test", "--no-self-test"),
     ),
-    _score_lines,
 )
 
 

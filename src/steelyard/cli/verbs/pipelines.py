@@ -1,6 +1,6 @@
 """Pipelines and experiments: verbs that run many stages."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
-from steelyard.cli.output import TerminalTable, columns, echo_record, interval_text, next_line, print_lines
+from steelyard.cli.output import columns, echo_record, next_line, print_lines, run_answer
 from steelyard.cli.verb import FunctionVerb
 from steelyard.cli.verbs.demo import DEMO
-from steelyard.core.text import number_of, verb_for
+from steelyard.core.text import verb_for
 from steelyard.core.types import JsonObject
 
 if TYPE_CHECKING:
-    from steelyard.recipes.ablate import AblationResult
-    from steelyard.recipes.experiments import Arm, ArmDifference, ExperimentKind
+    from steelyard.recipes.experiments import ExperimentKind
     from steelyard.recipes.recipe import Recipe
     from steelyard.recipes.run import CompletedStage, PlannedStage
-    from steelyard.recipes.sweep import SweepResult
 
 _LEVEL = 0.05
 _MAX_LINES = 6
@@ -139,68 +137,10 @@ def _done_lines(stages: "Sequence[CompletedStage]") -> Iterator[str]:
     yield from columns(rows)
 
 
-def _ablation_lines(result: "AblationResult") -> Iterator[str | TerminalTable]:
-    yield arm_table(result.arms)
-    yield ""
-    yield from difference_lines(result.differences)
-    yield "* significant at 5 %, corrected for all differences here (Holm); intervals are over prompts, paired"
-
-
-def _ablation_answer(result: "AblationResult") -> Iterator[str]:
-    yield from _best_arms(result.arms)
-    significant = [pair for pair in result.differences if pair.p_corrected < _LEVEL]
-    yield (
-        f"{len(significant)} of {number_of(len(result.differences), 'difference')} "
-        f"{verb_for(len(significant), 'is', 'are')} significant (Holm)"
-    )
-    yield from _first_differences(significant)
-
-
-def _sweep_answer(result: "SweepResult") -> Iterator[str]:
-    yield from _best_arms(result.arms)
-    for growth in result.growth[:_MAX_LINES]:
-        note = "significant" if growth.trend.p < _LEVEL else "not significant"
-        yield f"  {growth.name}: {interval_text(growth.trend.per_doubling, '+')} a doubling of {growth.by}, {note}"
-    if len(result.growth) > _MAX_LINES:
-        yield f"  … {len(result.growth) - _MAX_LINES} more"
-
-
-def _best_arms(arms: "Sequence[Arm]") -> Iterator[str]:
-    """Yield the sentence about the arm of the greatest accuracy, for each kind of bench."""
-    for bench in dict.fromkeys(arm.bench for arm in arms):
-        same = [arm for arm in arms if arm.bench == bench]
-        best = max(same, key=lambda arm: -1.0 if arm.accuracy.value is None else arm.accuracy.value)
-        data = f"{number_of(round(best.num_pairs), 'pair')} of {number_of(round(best.num_prompts), 'prompt')}"
-        yield (
-            f"{best.name} is the most accurate of {number_of(len(same), 'arm')}: {interval_text(best.accuracy)}, "
-            f"trained on {data}."
-        )
-
-
-def _first_differences(significant: "Sequence[ArmDifference]") -> Iterator[str]:
-    yield from (f"  {line.removesuffix(' *')}" for line in difference_lines(significant[:_MAX_LINES]))
-    if len(significant) > _MAX_LINES:
-        yield f"  … {len(significant) - _MAX_LINES} more"
-
-
-def _sweep_lines(result: "SweepResult") -> Iterator[str | TerminalTable]:
-    yield arm_table(result.arms)
-    yield ""
-    for growth in result.growth:
-        trend = growth.trend
-        star = " *" if trend.p < _LEVEL else ""
-        sizes = f"{trend.sizes[0]:,.0f} to {trend.sizes[-1]:,.0f}"
-        yield f"{growth.name}: {interval_text(trend.per_doubling, '+')} a doubling of {growth.by} ({sizes}){star}"
-    yield from difference_lines(result.starts)
-    yield "* significant at 5 % (differences corrected by Holm); intervals are over prompts, not seeds"
-
-
 def _experiment_verb(
     name: str,
     about: str,
     config: tuple[str, str],
-    answer: Callable[[Any], Iterator[str]],
-    details: Callable[[Any], Iterator[str | TerminalTable]],
 ) -> FunctionVerb:
     """Return the verb of an experiment. ``config`` is the module and the name of the Config of its file."""
     noun = config[1].lower()
@@ -216,6 +156,7 @@ def _experiment_verb(
     ) -> None:
         from steelyard.core.config import parse_settings
         from steelyard.io.lines import check_readable
+        from steelyard.io.run_folder import read_run
 
         check_readable(file)
         # Only now: it imports torch, and a file that cannot be read is refused at once.
@@ -229,36 +170,10 @@ def _experiment_verb(
         if as_json:
             echo_record(result.record())
         else:
-            figure = f"figure: {folder / f'{kind.name}.svg'}"
-            print_lines([*answer(result), figure + ("" if verbose else "; --verbose prints every arm and difference")])
-            if verbose:
-                print_lines(["", *details(result)])
+            print_lines(run_answer(read_run(folder), folder, is_verbose=verbose))
 
     run.__doc__ = about
     return FunctionVerb(name, run, config)
-
-
-def arm_table(arms: "Sequence[Arm]") -> TerminalTable:
-    """Return the table of the arms of an experiment."""
-    rows = [
-        (
-            arm.name,
-            f"{arm.num_prompts:,.0f}",
-            f"{arm.num_pairs:,.0f}",
-            interval_text(arm.accuracy),
-            f"{arm.spread:.3f}",
-            interval_text(arm.exact_match),
-        )
-        for arm in arms
-    ]
-    return TerminalTable("Arms", ("prompts", "pairs", "accuracy [95%]", "seeds ±", "exact match [95%]"), rows)
-
-
-def difference_lines(differences: "Iterable[ArmDifference]") -> Iterator[str]:
-    """Yield the differences between arms, with a star after significant ones."""
-    for pair in differences:
-        star = " *" if pair.p_corrected < _LEVEL else ""
-        yield f"{pair.first} minus {pair.second}: {interval_text(pair.comparison.accuracy, '+')}{star}"
 
 
 ABLATE = _experiment_verb(
@@ -274,8 +189,6 @@ ABLATE = _experiment_verb(
     Example: `steelyard ablate ablation.toml --out ablated --dry-run`
     """,
     ("steelyard.recipes.ablate", "Ablation"),
-    _ablation_answer,
-    _ablation_lines,
 )
 SWEEP = _experiment_verb(
     "sweep",
@@ -290,8 +203,6 @@ SWEEP = _experiment_verb(
     Example: `steelyard sweep sweep.toml --out swept --dry-run`
     """,
     ("steelyard.recipes.sweep", "Sweep"),
-    _sweep_answer,
-    _sweep_lines,
 )
 
 VERBS = (DEMO, FunctionVerb("run", _run), ABLATE, SWEEP)

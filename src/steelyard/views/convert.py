@@ -1,0 +1,143 @@
+"""Conversions: what was read, what became of its columns, the contents of the cases, and what was joined or lost."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from steelyard.curation.conversion import OTHERS, ConversionSummary
+from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, table, word
+from steelyard.report.judgment_sections import kind_word
+from steelyard.report.page import COLON, COMMA
+from steelyard.report.run_records import last_part, rule_word
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View
+
+_MOST_FILES = 15
+_MOST_GROUPS = 50
+_DIGITS = 12
+"""Of a hash: the whole is in the record of the run."""
+_CASES = "cases"
+
+
+def _sentences(run: StageRun[ConversionSummary]) -> Iterator[Sentence]:
+    summary = run.summary
+    yield Sentence(
+        "say_converted",
+        {
+            "run": run.name,
+            "from": _format_word(summary.from_kind),
+            "to": _format_word(summary.to_kind),
+            "rows": count(summary.num_rows),
+            "cases": count(summary.num_cases),
+            "responses": count(summary.num_responses),
+            "judgments": count(sum(summary.judgments.values())),
+            "ratings": count(sum(summary.ratings.values())),
+        },
+    )
+    if summary.lost:
+        yield Sentence("say_converted_lost", {"run": run.name, "to": _format_word(summary.to_kind)})
+
+
+def _panels(run: StageRun[ConversionSummary], sources: PageSources) -> Iterator[Panel]:
+    tables = {
+        "convert_read": (_read(run), ""),
+        "convert_columns": (_columns(run.summary), "note_convert_columns"),
+        "convert_contents": (_cases(run.summary), ""),
+        "convert_groups": (_groups(run.summary), ""),
+        "convert_changes": (_changes(run), "note_convert_changes"),
+    }
+    for title, (grouped, note) in tables.items():
+        if grouped.table.rows:
+            yield Panel(word(title), None, (grouped,), note)
+
+
+def _read(run: StageRun[ConversionSummary]) -> Grouped:
+    """Return the format, the files with their hashes, the data sets and the licences that the data name."""
+    summary, record = run.summary, run.source.run
+    rows = [
+        (word("convert_format"), f"{_format_word(summary.from_kind)} → {_format_word(summary.to_kind)}"),
+        (word("convert_num_rows"), count(summary.num_rows)),
+        (word("convert_num_bytes"), count(summary.num_bytes)),
+        (word("convert_datasets"), COMMA.join(record.datasets) or word("convert_unknown")),
+        (word("convert_licences"), COMMA.join(summary.licences) or word("convert_unnamed")),
+    ]
+    files = [*record.inputs.values()]
+    rows += [(last_part(file.path), f"SHA-256 {file.sha256[:_DIGITS]}…") for file in files[:_MOST_FILES]]
+    if len(files) > _MOST_FILES:
+        rows.append((word("convert_more_files"), count(len(files) - _MOST_FILES)))
+    return Grouped("", table(("setting", "value"), rows))
+
+
+def _columns(summary: ConversionSummary) -> Grouped:
+    rows = [
+        (_group_word(name), count(column.num_rows), word(f"convert_use_{column.use}"))
+        for name, column in sorted(summary.columns.items(), key=lambda item: (item[1].use != "read", item[0]))
+    ]
+    return Grouped("", table(("convert_column", "convert_num_rows", "convert_use"), rows))
+
+
+def _cases(summary: ConversionSummary) -> Grouped:
+    """Return what the cases contain, in numbers."""
+    rows = [
+        (word("convert_num_cases"), summary.num_cases),
+        (word("responses"), summary.num_responses),
+        *((f"{word('convert_judgments')}{COLON}{kind_word(kind)}", n) for kind, n in summary.judgments.items()),
+        *((f"{word('convert_ratings')}{COLON}{kind_word(kind)}", n) for kind, n in summary.ratings.items()),
+        (word("convert_rankings"), summary.num_rankings),
+        (word("convert_pairs"), summary.num_pairs),
+    ]
+    return Grouped("", table(("setting", "n"), [(title, count(number)) for title, number in rows if number]))
+
+
+def _groups(summary: ConversionSummary) -> Grouped:
+    """Return the cases by language, and by source where some are named."""
+    groups = {"language": summary.languages}
+    if set(summary.sources) - {""}:
+        groups["convert_source"] = summary.sources
+    rows = [
+        (f"{word(title)}{COLON}{_group_word(name) if name else word('convert_unknown')}", count(number))
+        for title, numbers in groups.items()
+        for name, number in _largest(numbers).items()
+    ]
+    return Grouped("", table(("group", "convert_num_cases"), rows))
+
+
+def _largest(numbers: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the largest groups, and the sum of the others."""
+    ordered = sorted(numbers.items(), key=lambda item: (item[0] == OTHERS, -item[1]))
+    shown, others = dict(ordered[:_MOST_GROUPS]), sum(number for _, number in ordered[_MOST_GROUPS:])
+    return shown | ({OTHERS: shown.get(OTHERS, 0) + others} if others else {})
+
+
+def _changes(run: StageRun[ConversionSummary]) -> Grouped:
+    """Return what was joined, noted, and lost in the format that was written."""
+    summary, noted = run.summary, run.source.run.counts.noted
+    rows = [(word("noted"), rule_word(rule), count(number)) for rule, number in sorted(noted.items())]
+    rows += [(word("convert_lost"), rule_word(rule), count(number)) for rule, number in sorted(summary.lost.items())]
+    if summary.to_kind == _CASES and summary.num_rows > summary.num_cases:
+        joined = summary.num_rows - summary.num_cases
+        rows.insert(0, (word("convert_joined"), word("convert_rows_joined"), count(joined)))
+    return Grouped("", table(("convert_change", "setting", "n"), rows))
+
+
+def _format_word(kind: str) -> str:
+    return word("convert_case_file") if kind == _CASES else kind
+
+
+def _group_word(name: str) -> str:
+    return word("convert_others") if name == OTHERS else name
+
+
+class _Converted(msgspec.Struct):
+    from_kind: str
+    to_kind: str
+    num_written: int
+
+
+def _converted(run: _Converted) -> RunHeadline:
+    title = word("convert_num_cases" if run.to_kind == "cases" else "convert_num_rows")
+    return RunHeadline(count(run.num_written), f"{title} · {run.from_kind} → {run.to_kind}")
+
+
+VIEW = View(
+    140, "convert", ConversionSummary, "conversion", _sentences, _panels, headline=HeadlineRule(_Converted, _converted)
+)

@@ -1,0 +1,106 @@
+"""Evaluations: accuracy with baselines and groups, all other measures, and the distributions of rewards."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from steelyard.core.types import JsonObject
+from steelyard.evaluation.measures.accuracy import GroupResult, Named
+from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.evaluation.tables import Panel, Sentence, percent, spread, word
+from steelyard.report.evaluation_sections import (
+    accuracy_section,
+    evaluation_cards,
+    evaluation_sentences,
+    measures_section,
+)
+from steelyard.report.failures import ModelFailures, failure_sentences
+from steelyard.report.few_labels import few_labels_section, few_labels_sentences
+from steelyard.report.page import COMMA, CardGroup
+from steelyard.report.rewards import rewards_section
+from steelyard.report.run_records import last_part
+from steelyard.statistics.intervals import Estimate
+from steelyard.views.records import flat_row
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View
+
+
+def _sentences(run: StageRun[EvaluationSummary]) -> Iterator[Sentence]:
+    yield from few_labels_sentences(run.name, run.summary)
+    yield from evaluation_sentences(run.name, run.summary)
+
+
+def _panels(run: StageRun[EvaluationSummary], sources: PageSources) -> Iterator[Panel]:
+    summaries = {run.name: run.summary}
+    if (few_labels := few_labels_section(summaries, ())) is not None:
+        yield from few_labels.panels
+    yield from accuracy_section([Named(run.name, run.summary)], ()).panels
+    yield from measures_section(summaries, ()).panels
+
+
+def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources) -> StageContents:
+    evidence = [run.evidence for run in runs]
+    summaries = {run.name: run.summary for run in runs}
+    few_labels = few_labels_section(summaries, evidence)
+    return StageContents(
+        sections=(
+            *((few_labels,) if few_labels is not None else ()),
+            accuracy_section([Named(name, summary) for name, summary in summaries.items()], evidence),
+            measures_section(summaries, evidence),
+            rewards_section(sources.items, evidence),
+        ),
+        cards=tuple(
+            CardGroup(
+                model.name,
+                evaluation_cards(model.name, summaries[model.name]),
+                (
+                    *few_labels_sentences(model.name, summaries[model.name])[:1],
+                    *_with_failures(evaluation_sentences(model.name, summaries[model.name]), model),
+                ),
+                (summaries[model.name].overall or summaries[model.name].accuracy).value,
+            )
+            for model in sources.failures.models
+        ),
+    )
+
+
+def _with_failures(sentences: tuple[Sentence, ...], model: ModelFailures) -> tuple[Sentence, ...]:
+    """Return the result in words, and after its first sentence where the model fails."""
+    return (*sentences[:1], *failure_sentences(model), *sentences[1:])
+
+
+def _records(summary: EvaluationSummary) -> Iterator[JsonObject]:
+    """Yield the headline, each baseline with the model's lead, and each category, language and subset."""
+    yield {"by": "model", "name": summary.model} | _accuracy_row(summary)
+    for name, baseline in summary.baselines.items():
+        yield {"by": "baseline", "name": name} | _accuracy_row(baseline) | flat_row(baseline.difference, "lead")
+    groups = {"category": summary.by_category, "language": summary.by_language, "subset": summary.subsets}
+    for by, results in groups.items():
+        for name, result in (results or {}).items():
+            yield {"by": by, "name": name} | _accuracy_row(result)
+    for name, section in (summary.sections or {}).items():
+        yield {"by": "section", "name": name} | flat_row(section, "accuracy")
+
+
+def _accuracy_row(result: GroupResult[Estimate]) -> JsonObject:
+    exact = {} if result.exact_match is None else flat_row(result.exact_match, "exact_match")
+    return flat_row(result.accuracy, "accuracy") | exact
+
+
+class _EvaluationHeadline(msgspec.Struct):
+    accuracy: Estimate
+    model: str = ""
+    bench: str = ""
+    overall: Estimate | None = None
+
+
+def _evaluated(run: _EvaluationHeadline) -> RunHeadline:
+    estimate, title = (run.accuracy, "accuracy") if run.overall is None else (run.overall, "bench_overall")
+    about = f"{word(title)}{COMMA}{spread(estimate)}"
+    return RunHeadline(percent(estimate.value), f"{about} · {run.bench}" if run.bench else about, last_part(run.model))
+
+
+VIEW = View(
+    10, "evaluate", EvaluationSummary, "accuracy", _sentences, _panels,
+    records=_records, headline=HeadlineRule(_EvaluationHeadline, _evaluated),
+    contents=_contents, lead=1, title=lambda summary: last_part(summary.model),
+)  # fmt: skip

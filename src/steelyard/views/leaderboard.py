@@ -1,0 +1,77 @@
+"""Leaderboards: the models of one bench with the ranks that the data allow, and what each of them read."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from steelyard.core.types import JsonObject
+from steelyard.evaluation.leaderboard import LeaderboardRow, LeaderboardSummary
+from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, percent, spread, table, word
+from steelyard.report.bench_texts import reason_words
+from steelyard.report.leaderboard import leaderboard_sentences, rank_range
+from steelyard.report.page import COMMA
+from steelyard.statistics.intervals import Estimate
+from steelyard.views.records import flat_row
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View
+
+
+def _sentences(run: StageRun[LeaderboardSummary]) -> tuple[Sentence, ...]:
+    """Return the models at the top, what the bench lacks, and the models without a rank."""
+    summary = run.summary
+    sentences = [*leaderboard_sentences(summary)]
+    if summary.missing:
+        missing = COMMA.join(f"{name} ({reason_words(why)})" for name, why in summary.missing.items())
+        sentences.append(Sentence("say_incomplete_bench", {"missing": missing}))
+    if summary.partial:
+        models = COMMA.join(f"{unranked.name} ({reason_words(unranked.why)})" for unranked in summary.partial)
+        sentences.append(Sentence("say_unranked_models", {"models": models}))
+    return tuple(sentences)
+
+
+def _panels(run: StageRun[LeaderboardSummary], sources: PageSources) -> Iterator[Panel]:
+    """Yield the leaderboard as a table, and what the models read, where that differs."""
+    summary = run.summary
+    yield Panel(summary.bench, None, (Grouped("", _rank_table(summary)),), "note_leaderboard")
+    if summary.unlike_coverage:
+        shares = [
+            (row.name, *(percent(row.share_read(name)) for name in ("num_cut", "num_unscored"))) for row in summary.rows
+        ]
+        tables = (Grouped("", table(("scorer", "share_cut", "share_unscored"), shares)),)
+        yield Panel(word("not_read_alike"), None, tables, "note_not_read_alike")
+
+
+def _rank_table(summary: LeaderboardSummary) -> Table:
+    rows = []
+    for row in summary.rows:
+        number = row.by_column.get(("headline", summary.ranked_by))
+        interval = DASH if number is None else spread(Estimate(number.value, number.low, number.high, number.n))
+        ranks = rank_range(row.best_rank, row.worst_rank)
+        rows.append((row.name, ranks, row.group, percent(row.value), interval, percent(row.rank_shares[0])))
+    return table(("scorer", "rank", "letters", "ranked_value", "interval", "share_first"), rows)
+
+
+class _RecordedModel(msgspec.Struct):
+    name: str
+
+
+class _Board(msgspec.Struct):
+    rows: tuple[_RecordedModel, ...]
+    bench: str = ""
+
+
+def _board(run: _Board) -> RunHeadline:
+    best = run.rows[0].name if run.rows else DASH
+    return RunHeadline(count(len(run.rows)), f"{word('view_models_best')} {best} · {run.bench}")
+
+
+def _record(model: LeaderboardRow) -> JsonObject:
+    row = flat_row(model, skip=("numbers", "protocol", "coverage"))
+    for number in model.numbers:
+        row |= flat_row(Estimate(number.value, number.low, number.high, number.n), f"{number.group}: {number.name}")
+    return row
+
+
+VIEW = View(
+    30, "leaderboard", LeaderboardSummary, "leaderboard", _sentences, _panels,
+    records=lambda summary: map(_record, summary.rows), headline=HeadlineRule(_Board, _board), lead=1,
+)  # fmt: skip

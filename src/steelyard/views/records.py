@@ -1,0 +1,36 @@
+"""Plain rows of a result: what Python's tables and data frames have of it.
+
+An estimate takes four columns: ``accuracy``, ``accuracy_low``, ``accuracy_high``, ``accuracy_n``.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from steelyard.core.types import JsonObject, Record
+from steelyard.statistics.intervals import Estimate
+
+
+def flat_row(record: object, prefix: str = "", *, skip: Sequence[str] = ()) -> JsonObject:
+    """Return a record as one row: an inner record's fields have its name before theirs; lists stay lists."""
+    if isinstance(record, Estimate):
+        name = prefix or "value"
+        row = {name: record.value, f"{name}_low": record.low, f"{name}_high": record.high, f"{name}_n": record.n}
+        fields = set(record.__struct_fields__) - set(Estimate.__struct_fields__)
+        return row | {_joined(prefix, field): getattr(record, field) for field in sorted(fields)}
+    values = record if isinstance(record, Mapping) else msgspec.structs.asdict(record)  # pyright: ignore[reportArgumentType]
+    row: JsonObject = {}
+    for key, value in values.items():
+        name = _joined(prefix, str(key))
+        if value is UNSET or key in skip:
+            continue
+        if isinstance(value, Record | Mapping):
+            row |= flat_row(value, name)
+        else:
+            row[name] = msgspec.to_builtins(value)
+    return row
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}_{name}" if prefix else name

@@ -1,0 +1,79 @@
+"""A result as plain text in one language: its sentences for the terminal, and its tables for papers."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.core.types import Run
+from steelyard.evaluation.tables import DASH, Table
+from steelyard.report.page import page_strings
+from steelyard.report.run_records import text_key
+from steelyard.report.sources import FinishedRun, summary_of
+from steelyard.report.text_tables import TextTable
+from steelyard.views.view import NO_SOURCES, StageRun, View, view_of
+
+_INTERVAL = ("@@interval|", "@@interval_of_lead|")
+_RUN = re.compile(r"\{run\}[:：,，] ?")
+"""The name of the run before a sentence, which a result that is shown alone does not need."""
+
+
+def result_sentences(run: Run[Any], folder: Path, language: str = "en") -> Iterator[str]:
+    """Yield the result of a finished run in words, most important first; nothing for a stage without a view."""
+    if (view := view_of(run.stage)) is None:
+        return
+    strings = page_strings()
+    for sentence in view.sentences(_stage_run(view, run, folder)):
+        template = strings.table[sentence.key][language]
+        alone = _RUN.sub("", template, count=1) if _RUN.match(template) else template
+        text = strings.fill(alone, sentence.values, language)
+        yield text[:1].upper() + text[1:] if alone[:1].islower() else text
+
+
+def result_tables(run: Run[Any], folder: Path, language: str = "en") -> Iterator[TextTable]:
+    """Yield the tables that the report shows of a finished run, with an interval in the cell of its value."""
+    if (view := view_of(run.stage)) is None:
+        return
+    strings = page_strings()
+    for number, panel in enumerate(view.panels(_stage_run(view, run, folder), NO_SOURCES), start=1):
+        for grouped in panel.tables:
+            title = strings.translate(panel.title, language)
+            by = strings.table.get(grouped.by, {}).get(language, grouped.by)
+            heads, *rows = _joined(grouped.table)
+            yield TextTable(
+                label=f"{run.stage}-{number}" + (f"-{text_key(grouped.by)}" if grouped.by else ""),
+                caption=f"{title} ({by})" if by else title,
+                heads=tuple(strings.translate(head, language) for head in heads),
+                rows=tuple(tuple(strings.translate(cell, language) for cell in row) for row in rows),
+            )
+
+
+def csv_table(table: TextTable) -> str:
+    """Return the table as CSV below its caption; a cell that a spreadsheet would run begins with an apostrophe."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in ([table.caption], table.heads, *table.rows):
+        writer.writerow([f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell for cell in row])
+    return text.getvalue()
+
+
+def _stage_run(view: View[Any], run: Run[Any], folder: Path) -> StageRun[Any]:
+    source = FinishedRun(folder.name, folder, run)
+    summary = run.summary if isinstance(run.summary, view.summary) else summary_of(source, view.summary)
+    return StageRun((view.title and view.title(summary)) or folder.name, source, summary)
+
+
+def _joined(table: Table) -> Iterator[Sequence[str]]:
+    """Yield the headings and the rows of a table, each interval in brackets behind the value before it."""
+    intervals = {place for place, head in enumerate(table.columns) if head.startswith(_INTERVAL) and place}
+    for row in (table.columns, *table.rows):
+        is_head = row is table.columns
+        cells: list[str] = []
+        for place, cell in enumerate(row):
+            if place not in intervals:
+                cells.append(cell)
+            elif not is_head and cell not in ("", DASH):
+                cells[-1] += f" {cell}" if cell.startswith("[") else f" [{cell}]"
+        yield cells

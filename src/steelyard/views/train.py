@@ -1,0 +1,95 @@
+"""Trainings: the loss as it was and smoothed, accuracy on held-out prompts, and what the length limit removed."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from steelyard.evaluation.tables import Panel, Sentence, count, decimal, percent, word
+from steelyard.ranking.pairs import TIES
+from steelyard.report.page import COMMA, Section
+from steelyard.report.sources import curve_of
+from steelyard.report.training_curves import held_out_figure, loss_figure
+from steelyard.training.config import LengthSummary, TrainingSummary
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View
+
+
+def _contents(runs: Sequence[StageRun[TrainingSummary]], sources: PageSources) -> StageContents:
+    """Return loss and held-out accuracy over the steps of all trainings."""
+    curves = {run.name: curve_of(run.source) for run in runs}
+    loss, held_out = loss_figure(curves), held_out_figure(curves)
+    panels = [Panel(word("loss"), loss, (), "note_loss")] if loss else []
+    panels += [Panel(word("held_out_accuracy"), held_out, (), "note_held_out")] if held_out else []
+    sentences = tuple(sentence for run in runs for sentence in _sentences(run))
+    return StageContents((Section("training", tuple(run.evidence for run in runs), tuple(panels), sentences),))
+
+
+def _sentences(run: StageRun[TrainingSummary]) -> tuple[Sentence, ...]:
+    """Return the numbers of a training in words."""
+    training = run.summary
+    values = {
+        "steps": count(training.num_steps),
+        "pairs": count(training.num_pairs),
+        "prompts": count(training.num_prompts),
+        "loss": decimal(training.final_loss),
+    }
+    sentences = [Sentence("say_training", values), *_share_sentences(run), *_length_sentences(training.length)]
+    held_out = training.held_out
+    if held_out is not None:
+        gaps = {"accuracy": percent(held_out.accuracy), "pairs": count(held_out.num_pairs)}
+        sentences.append(Sentence("say_held_out", gaps))
+    return tuple(sentences)
+
+
+def _share_sentences(run: StageRun[TrainingSummary]) -> Iterator[Sentence]:
+    """Yield the share of the data's pairs and prompts that were used, where some were not, and ties beside them."""
+    training, length = run.summary, run.summary.length
+    if (training.num_pairs, training.num_prompts) != (length.num_pairs, length.num_prompts):
+        values = {
+            "pair_share": percent(training.share_of_pairs_kept),
+            "pairs": count(length.num_pairs),
+            "prompt_share": percent(training.num_prompts / max(length.num_prompts, 1)),
+            "prompts": count(length.num_prompts),
+        }
+        yield Sentence("say_kept_share", values)
+    if ties := run.source.run.counts.noted.get(TIES):
+        yield Sentence("say_ties_beside", {"number": count(ties)})
+
+
+def _length_sentences(length: LengthSummary) -> list[Sentence]:
+    """Return what the length limit removed from the training data; nothing where all of it fits."""
+    if not length.num_too_long:
+        return []
+    values = {
+        "limit": count(length.max_length),
+        "answers": count(length.num_too_long),
+        "answer_share": percent(length.num_too_long / length.num_responses),
+        "pairs": count(length.num_pairs_over),
+        "pair_share": percent(length.num_pairs_over / max(length.num_pairs, 1)),
+        "prompts": count(length.num_prompts_over),
+        "prompt_share": percent(length.num_prompts_over / max(length.num_prompts, 1)),
+    }
+    return [Sentence("say_length_cut" if length.is_cut else "say_length_lost", values)]
+
+
+class _HeldOut(msgspec.Struct):
+    accuracy: float
+    num_pairs: int
+
+
+class _Trained(msgspec.Struct):
+    final_loss: float
+    held_out: _HeldOut | None = None
+
+
+def _trained(run: _Trained) -> RunHeadline:
+    loss = f"{word('view_final_loss')} {decimal(run.final_loss)}"
+    if run.held_out is None:
+        return RunHeadline(decimal(run.final_loss), word("view_final_loss"))
+    about = f"{word('held_out_accuracy')}{COMMA}n = {count(run.held_out.num_pairs)}{COMMA}{loss}"
+    return RunHeadline(percent(run.held_out.accuracy), about)
+
+
+VIEW = View(
+    150, "train", TrainingSummary, "training", _sentences,
+    headline=HeadlineRule(_Trained, _trained), contents=_contents,
+)  # fmt: skip
