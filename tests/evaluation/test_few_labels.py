@@ -197,12 +197,12 @@ def test_the_command_says_what_the_judge_is_worth_and_how_many_labels_are_missin
     )
     assert done.exit_code == 0, done.output
     for expected in (
-        "by human and judge labels together; 80 of 400 prompts have human labels",
-        "a human label with the judge's counts as 1.",
-        "an interval of 10.0% needs",
-        "by the human labels alone:",
-        "win rate strong",
-        "minus shorter",
+        " from human labels of 80 prompts and the judge's of 400; ",
+        " from the human labels alone.",
+        "so that one human label counts as 1.",
+        "For an interval of 10.0%, human labels of ",
+        "Win rate of strong",
+        "Lead over: shorter answer wins",
     ):
         assert expected in done.output, expected
 
@@ -250,7 +250,7 @@ def test_compare_has_the_difference_from_both_kinds_of_labels(tmp_path):
     done = CliRunner().invoke(
         build_app(), ["compare", str(tmp_path / "longer"), str(tmp_path / "random"), "--out", str(tmp_path / "again")]
     )
-    assert "with the judge's labels accuracy +" in done.output
+    assert "With the judge's labels, longer minus random is +" in done.output
 
 
 def test_compare_refuses_labels_of_two_judges(tmp_path):

@@ -39,7 +39,7 @@ def test_valid_ablation_passes_and_writes_nothing(folder):
     [
         ({"supervisors": ("longr",)}, KindError, "did you mean 'longer'"),
         ({"train": {"learning_rate": -1.0}}, ConfigError, "learning_rate is -1.0"),
-        ({"supervise": {"confidence": 0.9}}, ConfigError, "--confidence without --calibration-cases"),
+        ({"supervise": {"confidence": 0.9}}, ConfigError, "confidence without calibration_cases"),
         ({"evaluate": {"matched_ratio": 0.5}}, ConfigError, "matched_ratio is 0.5"),
         ({"evaluate": {"baselines": ["ngram"]}}, ConfigError, "ngram baseline needs training cases"),
     ],

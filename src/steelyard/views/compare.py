@@ -78,7 +78,18 @@ def _sentences(run: StageRun[ComparisonSummary]) -> tuple[Sentence, ...]:
     }
     sentences = [Sentence("say_compared", values)]
     if len(summary.comparisons) == 1:
-        sentences.insert(0, _pair_sentence(summary.comparisons[0], _ranked_by(summary)))
+        (difference,) = summary.comparisons
+        sentences.insert(0, _pair_sentence(difference, _ranked_by(summary)))
+        if (powered := difference.prediction_powered) is not None and powered.p is not None:
+            values = {
+                "first": difference.first,
+                "second": difference.second,
+                "points": points(powered.estimate.value),
+                "interval": points_spread(powered.estimate),
+                "p": _p_value(powered.p),
+                "worth": decimal(powered.worth, 2),
+            }
+            sentences.insert(1, Sentence("say_few_difference", values))
     if summary.missing:
         missing = COMMA.join(f"{name} ({reason_words(why)})" for name, why in summary.missing.items())
         sentences.append(Sentence("say_no_bench_headline", {"missing": missing}))
