@@ -18,7 +18,6 @@ PAGES = ("README.md", "docs/tour.md")
 VERBS = sorted(verbs_by_name())
 TOO_LONG = "runs for minutes: `make demo` does it"
 UNCERTAIN = "a model of random weights can certify no precision, and is refused, as it should be"
-MANY = "trains some fifteen models: tests/recipes/test_ablate.py and test_sweep.py run small ones"
 STOPS = {"--help", "--settings"}
 """Options that print and stop, whatever else is missing."""
 FULL = {*STOPS, "--verbose", "--json"}
@@ -35,8 +34,6 @@ NOT_RUN = {
     "steelyard demo --real": TOO_LONG,
     "steelyard demo --real --out demo-real": TOO_LONG,
     "steelyard run demo --out demo --from model --set model.epochs=8": TOO_LONG,
-    "steelyard ablate ablation.toml --out ablated": MANY,
-    "steelyard sweep sweep.toml --out swept": MANY,
     **{
         f"steelyard supervise llm.jsonl --model {names} --calibration-cases held_out.jsonl"
         " --min-precision 0.9": UNCERTAIN

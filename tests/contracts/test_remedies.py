@@ -425,7 +425,13 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "remedy", "replaced"), REFUSED)
+def marked(refused):
+    """The remedies to paste; those of the largest model of the example are slow."""
+    for case in refused:
+        yield pytest.param(*case, marks=pytest.mark.slow) if "--model features" in case[0] else case
+
+
+@pytest.mark.parametrize(("command", "remedy", "replaced"), list(marked(REFUSED)))
 def test_the_remedy_of_an_error_works_when_it_is_pasted(command, remedy, replaced, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     file = "ranked/cases.jsonl" if command.startswith("train") else "sim/test.jsonl"

@@ -104,6 +104,7 @@ def swept(tmp_path_factory):
     return asked, path, folder / "out", EXPERIMENT.run(asked, path, folder / "out")
 
 
+@pytest.mark.slow
 def test_each_point_is_trained_on_its_share(swept):
     _, _, _, found = swept
     assert [(arm.name, arm.num_prompts) for arm in found.arms] == [
@@ -115,6 +116,7 @@ def test_each_point_is_trained_on_its_share(swept):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_growth_is_the_difference_per_doubling(swept):
     _, _, _, found = swept
     assert [(one.name, one.by) for one in found.growth] == [("a", "pairs"), ("b", "pairs")]
@@ -123,11 +125,13 @@ def test_growth_is_the_difference_per_doubling(swept):
     assert found.growth[0].trend.sizes == (4, 32)
 
 
+@pytest.mark.slow
 def test_starts_of_equal_size_are_compared(swept):
     _, _, _, found = swept
     assert [(one.first, one.second) for one in found.starts] == [("b_12.5%", "a_12.5%"), ("b_100%", "a_100%")]
 
 
+@pytest.mark.slow
 def test_second_run_skips_stages_and_rewrites_results(swept):
     asked, path, out, found = swept
     told = json.loads((out / "sweep.json").read_text("utf-8"))
@@ -140,6 +144,7 @@ def test_second_run_skips_stages_and_rewrites_results(swept):
     assert {run: run.stat().st_mtime_ns for run in before} == before
 
 
+@pytest.mark.slow
 def test_a_report_shows_the_curve_over_pairs_and_the_growth(swept):
     _, _, out, found = swept
     section, sentences = only_section(out)
@@ -154,6 +159,7 @@ def test_a_report_shows_the_curve_over_pairs_and_the_growth(swept):
     assert len(panels[word("start_differences")].tables[0].table.rows) == 2
 
 
+@pytest.mark.slow
 def test_python_gives_the_record_of_the_sweep(swept):
     asked, path, out, found = swept
     outcome = sy.sweep(path, out=out, settings=msgspec.to_builtins(asked))

@@ -50,6 +50,7 @@ def test_the_english_page_has_no_chinese(runs, names):
     assert foreign - names == set()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_what_scripts_draw_is_in_the_language_of_the_reader(runs, names, tmp_path, language):

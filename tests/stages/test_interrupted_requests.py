@@ -87,6 +87,7 @@ def test_replies_under_way_are_awaited_and_asked_for_once(verb, number, tmp_path
         assert sorted(rewards) == sorted(worth(question["messages"]) for question in server.questions)
 
 
+@pytest.mark.slow
 def test_a_second_signal_stops_at_once(verb, tmp_path):
     num_requests, _ = NUM_REQUESTS[verb]
     with answering(verb) as server:

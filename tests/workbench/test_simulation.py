@@ -44,6 +44,8 @@ from steelyard.workbench.storage.tables import (
 )
 from workbench_people import NOON, sums_of
 
+pytestmark = pytest.mark.slow
+
 RULES = PipelineRules(gold_share=0.25)
 HABITS = Habits(stubborn_share=0.6, passed_on_share=0.5, rejected_share=0.3)
 

@@ -76,6 +76,7 @@ def test_a_body_that_goes_on_after_the_answer_is_not_read_for_ever():
     assert conversation(begun, *[b"x"] * 10, pause=0.1)[1]
 
 
+@pytest.mark.slow
 def test_a_connection_between_requests_stays():
     assert conversation(HEAD + b"\r\n", HEAD + b"\r\n", pause=0.6) == (2, False)
 
