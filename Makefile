@@ -29,7 +29,7 @@ slow: $(VENV)/.dev
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests speed studies
 	$(BIN)/ruff format --check src tests speed studies
-	@$(BIN)/basedpyright --threads 2 > $(VENV)/types.log 2>&1 & types=$$!; \
+	@$(BIN)/basedpyright > $(VENV)/types.log 2>&1 & types=$$!; \
 	$(BIN)/python -m pytest -q tests/architecture; structure=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.log; exit $$((structure | types))
 

@@ -1,4 +1,4 @@
-"""The type of a measure: an estimate from a model's scores, its rows, figures and terminal lines, and its words.
+"""The type of a measure: an estimate from a model's scores, its rows, figures and panels, and its words.
 
 Each file of `measures/` that defines ``MEASURE`` is one measure, and the name of the file is its name in ``run.json``.
 No table lists them: an evaluation's summary, its report, the comparison of two models and the terminal iterate over
@@ -161,8 +161,6 @@ class Measure(NamedTuple, Generic[SummaryT]):
     text: Mapping[str, Mapping[str, str]]
     """Its words in each language; those with the prefix ``define_`` are under "How to read the numbers"."""
     needs: Needs = Needs()
-    lines: Callable[[SummaryT], Iterable[str]] = _nothing
-    """The lines on the terminal."""
     rows: Callable[[SummaryT], Iterable[MeasureRow]] = _nothing
     """Rows of the table of measures."""
     group_column: Callable[[SummaryT], GroupColumn | None] = _none

@@ -178,24 +178,6 @@ PERCENT = Form(percent, spread)
 DECIMAL = Form(decimal, decimal_interval)
 
 
-def plain_value(value: float | None) -> str:
-    """Format a value for the terminal: ``0.712``, or ``none``."""
-    return "none" if value is None else f"{value:.3f}"
-
-
-def plain_estimate(estimate: Estimate) -> str:
-    """Format a value with its interval for the terminal: ``0.712 [0.684, 0.739]``, or with the reason for none."""
-    if estimate.value is None or estimate.low is None:
-        why = "" if estimate.value is None or estimate.why is None else f" [{estimate.why}]"
-        return plain_value(estimate.value) + why
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-
-
-def plain_row(title: str, estimate: Estimate, remark: str = "") -> str:
-    """Format a terminal line: the title in 26 columns, the estimate, and a remark."""
-    return f"{title:26} {plain_estimate(estimate)}{remark}"
-
-
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Build a table from sequences. Every row must have one cell per column."""
     assert all(len(row) == len(columns) for row in rows), "every row has one cell per column"

@@ -79,7 +79,11 @@ def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force:
 def _write_tables(sources: Sequence[FinishedRun], out: Path, config: Config, *, force: bool) -> Run[ReportSummary]:
     """Write the tables of the runs as one text. A line at its top names simulated data as such."""
     if out.exists() and not force:
-        raise OutputError("this file exists", where=str(out), do="name another --out, or say --force to replace it")
+        raise OutputError(
+            "this file exists",
+            where=str(out),
+            do=Advice("name another ", Remedy("out"), ", or say ", Remedy("force", value=True), " to replace it"),
+        )
     tables = [table for source in sources for table in result_tables(source.run, source.folder, config.language)]
     if not tables:
         raise EvidenceError("these runs have no table", do="name runs that measure something, such as evaluations")

@@ -50,12 +50,12 @@ def _rank_table(summary: LeaderboardSummary) -> Table:
     return table(("scorer", "rank", "letters", "ranked_value", "interval", "share_first"), rows)
 
 
-class _RecordedModel(msgspec.Struct):
+class _RankedModel(msgspec.Struct):
     name: str
 
 
 class _Board(msgspec.Struct):
-    rows: tuple[_RecordedModel, ...]
+    rows: tuple[_RankedModel, ...]
     bench: str = ""
 
 

@@ -8,7 +8,7 @@ from evaluation_summaries import resampled_bench
 from steelyard.core.types import Scores
 from steelyard.evaluation.bench_pairs import Ranked
 from steelyard.evaluation.columns import prompts_by_size
-from steelyard.evaluation.measures.kendall_tau import estimate, kendall, lines
+from steelyard.evaluation.measures.kendall_tau import estimate, kendall, rows
 from strategies import case
 
 few = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
@@ -67,6 +67,7 @@ def estimated(*scores):
 def test_constant_scores_are_counted_and_not_passed_over_in_silence():
     found = estimated((3, 2, 1), (1, 1, 1))
     assert (found.micro.value, found.constant_as_zero.micro.value, found.num_constant) == (1.0, 0.5, 1)
-    assert list(lines(estimated((1, 1, 1)))) == [
-        "Kendall's tau-b            none; undefined for 1 prompt, whose scores are equal"
-    ]
+    plain, with_zero = rows(found)
+    assert (plain.micro.value, with_zero.micro.value) == (1.0, 0.5)
+    assert with_zero.title.endswith("(1)")
+    assert len(rows(estimated((3, 2, 1)))) == 1

@@ -14,7 +14,6 @@ from steelyard.evaluation.measures.length import (
     WhyNot,
     fit_logistic,
     length_summary,
-    lines,
     num_misplaced,
     rows,
     why_not,
@@ -169,10 +168,7 @@ def test_another_ratio_of_like_lengths():
 
 
 def test_every_reason_of_the_regression_has_its_words():
-    found = report(blocks_of(3), outcomes([(0, 1, 110, 100), (1, 0, 150, 100), (2, 1, 151, 100)]))
     for why in get_args(WhyNot):
-        without = replace(found, adjusted=estimate(n=4, why=why))
-        assert list(lines(without))[-1].startswith("length-adjusted accuracy   not estimated: ")
         assert set(MEASURE.text[f"why_{why.replace(' ', '_')}"]) == {"en", "zh"}
 
 

@@ -5,7 +5,6 @@ the larger of the two probabilities, sigmoid(|d|). It is calibrated if a share c
 (half of the pairs with d = 0). Every pair has equal weight.
 """
 
-from collections.abc import Iterator
 from math import isnan, sqrt
 from typing import NamedTuple
 
@@ -23,8 +22,6 @@ from steelyard.evaluation.tables import (
     Panel,
     Table,
     decimal,
-    plain_estimate,
-    plain_row,
     table,
     word,
 )
@@ -257,12 +254,6 @@ def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Esti
     return temperature
 
 
-def lines(summary: Calibration) -> Iterator[str]:
-    """Yield the terminal line: calibration error and temperature."""
-    remark = f"; temperature {plain_estimate(summary.temperature)}"
-    yield plain_row("calibration error", summary.expected_calibration_error, remark)
-
-
 def calibration_panel(summary: Calibration) -> Panel:
     """Return the reliability figure with its table."""
     tables = (Grouped("", calibration_table(summary)),)
@@ -350,6 +341,5 @@ MEASURE = Measure(
     estimate=estimate,
     text=TEXT,
     needs=Needs(rewards=True),
-    lines=lines,
     panels=lambda summary: (calibration_panel(summary),),
 )

@@ -23,7 +23,7 @@ from steelyard.evaluation.measure import (
     grouped_means,
     means_row,
 )
-from steelyard.evaluation.tables import plain_estimate, plain_row, word
+from steelyard.evaluation.tables import word
 from steelyard.ranking.conflicts import compare_with_tiers
 from steelyard.ranking.judge_quality import tiers_of_others
 from steelyard.ranking.judgment_table import (
@@ -196,14 +196,6 @@ def _verdict_outcomes(bench: ScoredBench) -> Callable[[Integers, Integers], Floa
     )
 
 
-def lines(summary: HumanCeiling) -> Iterator[str]:
-    """Yield the terminal line: leave-one-out agreement, with the model on the same pairs."""
-    remark = (
-        f"; model on the same pairs {plain_estimate(summary.resolved.model.macro)}; without prompts that have no order"
-    )
-    yield plain_row("human ceiling", summary.resolved.human.macro, remark)
-
-
 def rows(summary: HumanCeiling) -> Iterator[MeasureRow]:
     """Yield the rows of the table of measures, by rule."""
     for rule, agreement in (("resolved", summary.resolved), ("majority", summary.majority)):
@@ -211,4 +203,4 @@ def rows(summary: HumanCeiling) -> Iterator[MeasureRow]:
         yield means_row(word(f"model_{rule}"), agreement.model)
 
 
-MEASURE = Measure(order=50, summary=HumanCeiling, estimate=estimate, text=TEXT, lines=lines, rows=rows)
+MEASURE = Measure(order=50, summary=HumanCeiling, estimate=estimate, text=TEXT, rows=rows)

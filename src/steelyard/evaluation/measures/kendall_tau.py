@@ -1,12 +1,10 @@
 """Rank correlation of a model's scores with each prompt's ranking: Kendall's tau-b."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats
-from steelyard.core.text import number_of
 from steelyard.evaluation.bench_pairs import Ranked, ranked_responses
 from steelyard.evaluation.columns import prompts_by_size
 from steelyard.evaluation.measure import (
@@ -21,13 +19,17 @@ from steelyard.evaluation.measure import (
     means_row,
     null_where_nan,
 )
-from steelyard.evaluation.tables import DECIMAL, plain_row, word
+from steelyard.evaluation.tables import DECIMAL, word
 from steelyard.statistics.agreement import tau_b
 from steelyard.statistics.intervals import CORRELATION
 from steelyard.statistics.prompt_means import mean_of
 
 TEXT = {
     "kendall_tau": {"en": "Kendall's tau-b", "zh": "Kendall τ-b"},
+    "kendall_constant": {
+        "en": "Kendall's tau-b, 0 for prompts of equal scores",
+        "zh": "Kendall τ-b，得分全部相同的提示词按 0 计",
+    },
     "define_kendall_tau": {
         "en": "Rank correlation of the scores with the ranking of a prompt: 1 for the same order, −1 for the opposite "
         "order, corrected for ties on either side.",
@@ -94,20 +96,13 @@ def columns(bench: ScoredBench) -> dict[str, list[float | None]]:
     return {"kendall_tau": null_where_nan(kendall(ranked, len(bench.columns.start)).tau)}
 
 
-def lines(summary: RankCorrelation) -> Iterator[str]:
-    """Yield the terminal line, with the number of prompts whose scores are all equal."""
-    if summary.macro.value is not None or summary.num_constant:
-        constant = (
-            f"; undefined for {number_of(summary.num_constant, 'prompt')}, whose scores are equal"
-            if summary.num_constant
-            else ""
-        )
-        yield plain_row("Kendall's tau-b", summary.macro, constant)
-
-
 def rows(summary: RankCorrelation) -> tuple[MeasureRow, ...]:
-    """Return the row of the table of measures."""
-    return (means_row(word("kendall_tau"), summary, DECIMAL),)
+    """Return the row of the table of measures, and one with 0 for the prompts whose scores are equal, if any are."""
+    row = means_row(word("kendall_tau"), summary, DECIMAL)
+    if not summary.num_constant:
+        return (row,)
+    title = f"{word('kendall_constant')} ({summary.num_constant:,})"
+    return row, means_row(title, summary.constant_as_zero, DECIMAL)
 
 
 MEASURE = Measure(
@@ -116,7 +111,6 @@ MEASURE = Measure(
     estimate=estimate,
     text=TEXT,
     needs=Needs(scores=True),
-    lines=lines,
     rows=rows,
     group_column=lambda summary: GroupColumn("kendall_tau", summary, DECIMAL),
     columns=columns,

@@ -8,7 +8,7 @@ over all pairs with equal weight. Length-adjusted accuracy is its prediction at 
 intercept.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from steelyard.evaluation.measure import (
     grouped_means,
     means_row,
 )
-from steelyard.evaluation.tables import plain_row, plain_value, word
+from steelyard.evaluation.tables import word
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
 from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, interval
 from steelyard.statistics.prompt_means import Ratio
@@ -59,7 +59,6 @@ _PENALTY = 1e-3
 _STEPS = 60
 _MANY, _STRIDE = 20_000, 16
 _ENOUGH, _NEAR = 1e-10, 1e-6
-_WIDTH = 26
 
 
 class LengthAccuracy(Record, frozen=True, kw_only=True):
@@ -257,27 +256,6 @@ def paired(columns: Mapping[str, Floats]) -> dict[str, Ratio]:
     return {"accuracy_length_matched": Ratio(columns["num_matched_correct"], columns["num_matched"], SHARE)}
 
 
-_WHY_NOT: dict[str | None, str] = {
-    "length alone": "length alone separates right and wrong pairs",
-    "one length ratio": "all pairs have the same ratio of lengths",
-    "all right": "all pairs are right",
-    "all wrong": "all pairs are wrong",
-}
-
-
-def lines(summary: LengthAccuracy) -> Iterator[str]:
-    """Yield the terminal lines: length-matched and length-adjusted accuracy."""
-    matched, adjusted = summary.matched.macro, summary.adjusted
-    if matched.value is not None:
-        ratio = f"; ratio up to {summary.matched_ratio:g}"
-        yield plain_row("length-matched accuracy", matched, f"  n={matched.n:,}{ratio}")
-    if adjusted.value is not None:
-        remark = f"; unadjusted {plain_value(summary.raw.micro.value)} over all pairs"
-        yield plain_row("length-adjusted accuracy", adjusted, remark)
-    else:
-        yield f"{'length-adjusted accuracy':{_WIDTH}} not estimated: {_WHY_NOT[adjusted.why]}"
-
-
 def rows(summary: LengthAccuracy) -> tuple[MeasureRow, ...]:
     """Return the rows of the table of measures."""
     return (
@@ -294,7 +272,6 @@ MEASURE = Measure(
     summary=LengthAccuracy,
     estimate=estimate,
     text=TEXT,
-    lines=lines,
     rows=rows,
     columns=columns,
     column_names=("num_matched", "num_matched_correct"),

@@ -30,7 +30,7 @@ from steelyard.evaluation.measure import (
     null_where_nan,
     ungrouped_means,
 )
-from steelyard.evaluation.tables import DECIMAL, Figure, Mark, Panel, plain_row, plain_value, word
+from steelyard.evaluation.tables import DECIMAL, Figure, Mark, Panel, word
 from steelyard.evaluation.vega import BASELINE_COLOUR, Spec, colour_of, framed, model_marks, value_tips
 from steelyard.statistics.intervals import Scale
 from steelyard.statistics.prompt_means import mean_of
@@ -205,13 +205,6 @@ def _curve(resampled: ResampledBench, lost: Regret) -> RegretCurve:
     return RegretCurve(curve=tuple(curve), of_all=RegretOfAll(**of_all))
 
 
-def lines(summary: RegretSummary) -> Iterator[str]:
-    """Yield the terminal line: the regret of the first choice, with that of a random choice."""
-    model, chance = summary.tiers.of_all.model.macro, summary.tiers.of_all.chance.macro
-    if model.value is not None:
-        yield plain_row("regret in tiers", model, f"; at random {plain_value(chance.value)}")
-
-
 def rows(summary: RegretSummary) -> Iterator[MeasureRow]:
     """Yield the rows of the table of measures: tiers, then every rated dimension."""
     curves = {word("regret_in_tiers"): summary.tiers}
@@ -290,7 +283,6 @@ MEASURE = Measure(
     estimate=estimate,
     text=TEXT,
     needs=Needs(scores=True),
-    lines=lines,
     rows=rows,
     group_column=lambda summary: GroupColumn("regret_in_tiers", summary.tiers.of_all.model, DECIMAL),
     shared_panel=regret_panel,

@@ -1,6 +1,5 @@
 """First choice: the share of prompts whose highest-scored response is in the best tier, and of a random response."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from steelyard.evaluation.measure import (
     means_row,
     null_where_nan,
 )
-from steelyard.evaluation.tables import plain_row, plain_value, word
+from steelyard.evaluation.tables import word
 from steelyard.statistics.intervals import SHARE
 from steelyard.statistics.prompt_means import mean_of
 
@@ -84,13 +83,6 @@ def estimate(resampled: ResampledBench) -> TopOne:
     return TopOne(**grouped_means(resampled.blocks, ratios))
 
 
-def lines(summary: TopOne) -> Iterator[str]:
-    """Yield the terminal line, with the share of a random response."""
-    if summary.half.macro.value is not None:
-        chance = f"; at random {plain_value(summary.chance.macro.value)}"
-        yield plain_row("first choice in best tier", summary.half.macro, chance)
-
-
 def rows(summary: TopOne) -> tuple[MeasureRow, ...]:
     """Return the row of the table of measures."""
     return (means_row(word("top_1"), summary.half, chance=summary.chance),)
@@ -102,7 +94,6 @@ MEASURE = Measure(
     estimate=estimate,
     text=TEXT,
     needs=Needs(scores=True),
-    lines=lines,
     rows=rows,
     group_column=lambda summary: GroupColumn("top_1", summary.half),
     columns=lambda bench: {"top_1": null_where_nan(choices_of(bench).half)},

@@ -1,6 +1,5 @@
 """First two choices: the share of prompts with a best-tier response among the two highest scores, and at random."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from steelyard.evaluation.measure import (
     means_row,
     null_where_nan,
 )
-from steelyard.evaluation.tables import plain_row, plain_value, word
+from steelyard.evaluation.tables import word
 from steelyard.statistics.intervals import SHARE
 from steelyard.statistics.prompt_means import mean_of
 
@@ -94,13 +93,6 @@ def estimate(resampled: ResampledBench) -> TopTwo | None:
     return TopTwo(**grouped_means(resampled.blocks, {name: mean_of(share, SHARE) for name, share in included.items()}))
 
 
-def lines(summary: TopTwo) -> Iterator[str]:
-    """Yield the terminal line, with the share of two random responses and the number of prompts."""
-    macro = summary.model.macro
-    remark = f"; at random {plain_value(summary.chance.macro.value)}  n={macro.n:,}"
-    yield plain_row("best tier in first two", macro, remark)
-
-
 def rows(summary: TopTwo) -> tuple[MeasureRow, ...]:
     """Return the row of the table of measures."""
     return (means_row(word("top_2"), summary.model, chance=summary.chance),)
@@ -112,7 +104,6 @@ MEASURE = Measure(
     estimate=estimate,
     text=TEXT,
     needs=Needs(scores=True),
-    lines=lines,
     rows=rows,
     columns=lambda bench: {"top_2": null_where_nan(choices_of(bench).model)},
     column_names=("top_2",),
