@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -99,6 +100,14 @@ def test_a_cell_that_a_spreadsheet_would_run_is_quoted(evaluated):
         assert "'=数学" in cells
         assert not any(cell.startswith("=") for cell in cells)
     assert tables
+
+
+def test_the_labels_of_two_runs_differ(evaluated, tmp_path):
+    config = Config(num_resamples=20, baselines=())
+    evaluate([tmp_path / "bench.jsonl"], tmp_path / "b" / "out", config, model="longer")
+    report([evaluated, tmp_path / "b" / "out"], tmp_path / "two.tex")
+    labels = re.findall(r"\\label\{(.*?)\}", (tmp_path / "two.tex").read_text(encoding="utf-8"))
+    assert len(labels) == len(set(labels)) > 6
 
 
 def test_simulated_tables_say_so_at_their_top(tmp_path):

@@ -84,7 +84,11 @@ def _write_tables(sources: Sequence[FinishedRun], out: Path, config: Config, *, 
             where=str(out),
             do=Advice("name another ", Remedy("out"), ", or say ", Remedy("force", value=True), " to replace it"),
         )
-    tables = [table for source in sources for table in result_tables(source.run, source.folder, config.language)]
+    tables = [
+        table
+        for source in sources
+        for table in result_tables(source.run, source.folder, config.language, name=source.name)
+    ]
     if not tables:
         raise EvidenceError("these runs have no table", do="name runs that measure something, such as evaluations")
     simulated = is_simulated_data(read_data(sources))

@@ -16,6 +16,7 @@ from steelyard.report.text_tables import TextTable
 from steelyard.views.view import NO_SOURCES, StageRun, View, view_of
 
 _INTERVAL = ("@@interval|", "@@interval_of_lead|")
+_BRACKETS = {"en": " ({})", "zh": "（{}）"}
 _RUN = re.compile(r"\{run\}[:：,，] ?")
 """The name of the run before a sentence, which a result that is shown alone does not need."""
 
@@ -32,19 +33,22 @@ def result_sentences(run: Run[Any], folder: Path, language: str = "en") -> Itera
         yield text[:1].upper() + text[1:] if alone[:1].islower() else text
 
 
-def result_tables(run: Run[Any], folder: Path, language: str = "en") -> Iterator[TextTable]:
-    """Yield the tables that the report shows of a finished run, with an interval in the cell of its value."""
+def result_tables(run: Run[Any], folder: Path, language: str = "en", *, name: str = "") -> Iterator[TextTable]:
+    """Yield the tables that the report shows of a finished run, with an interval in the cell of its value.
+
+    ``name`` tells the labels of several runs apart; by default it is that of the folder.
+    """
     if (view := view_of(run.stage)) is None:
         return
-    strings = page_strings()
+    strings, label = page_strings(), text_key(name or folder.name) or run.stage
     for number, panel in enumerate(view.panels(_stage_run(view, run, folder), NO_SOURCES), start=1):
         for grouped in panel.tables:
             title = strings.translate(panel.title, language)
             by = strings.table.get(grouped.by, {}).get(language, grouped.by)
             heads, *rows = _joined(grouped.table)
             yield TextTable(
-                label=f"{run.stage}-{number}" + (f"-{text_key(grouped.by)}" if grouped.by else ""),
-                caption=f"{title} ({by})" if by else title,
+                label=f"{label}-{number}" + (f"-{text_key(grouped.by)}" if grouped.by else ""),
+                caption=title + (_BRACKETS[language].format(by) if by else ""),
                 heads=tuple(strings.translate(head, language) for head in heads),
                 rows=tuple(tuple(strings.translate(cell, language) for cell in row) for row in rows),
             )
