@@ -6,7 +6,7 @@ from hypothesis import given
 
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Pair, Rating, Response
-from steelyard.curation.joining import union
+from steelyard.curation.merge import union
 from strategies import case, cases, judgment
 
 

@@ -169,7 +169,7 @@ def test_the_largest_groups_and_the_authors_with_most_responses_come_first():
 def test_the_steepness_decides_which_labels_are_suspect():
     cases = [case(id=f"p{at}", responses="ab", ranking=(("a",), ("b",))) for at in range(3)]
     pairs = labelled_pairs(cases, None)
-    # Steepness 2: margins of -0.6, -0.5 and 0 have probabilities of 0.231, 0.269 and a half; a tie disputes nothing.
+    # Inverse temperature 2: margins of -0.6, -0.5, 0 mean probabilities of 0.231, 0.269, 0.5; a tie disputes nothing.
     summary, _ = disputed_pairs(cases, pairs, np.array([-0.6, -0.5, 0.0]), 2.0, model="m", confidence=0.75)
     assert (summary.num_suspects, summary.num_disputed) == (1, 2)
-    assert (summary.accuracy.value, summary.steepness) == (0.0, 2.0)
+    assert (summary.accuracy.value, summary.inverse_temperature) == (0.0, 2.0)

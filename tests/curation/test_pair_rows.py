@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from steelyard.core.checks import check_case
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Case, Message, Pair, Prompt, Rating, Response
-from steelyard.curation.joining import join_rows, num_rows_apart, only_kind, prompt_key, split_rows
+from steelyard.curation.merge import join_rows, num_rows_apart, only_kind, prompt_key, split_rows
 from steelyard.ranking.pairs import pairs_of
 from strategies import case, judgment
 

@@ -67,7 +67,7 @@ def test_the_value_is_unbiased_and_narrower_than_human_labels_alone(run):
     assert powered.accuracy.judge_only == pytest.approx(0.64, abs=0.04)
     assert both.low < 0.7 < both.high
     assert both.high - both.low < 0.85 * (alone.high - alone.low)
-    assert powered.accuracy.worth > 1.4
+    assert powered.accuracy.effective_labels > 1.4
     assert powered.accuracy.needed.with_judge < powered.accuracy.needed.without_judge
     # All else is the evaluation on the human labels: equal but for the draws, which include the judge's columns.
     assert done.summary.accuracy.value == alone.value
@@ -81,7 +81,7 @@ def test_comparisons_measures_and_win_rates_have_values_too(run):
     lead = powered.baselines["shorter"]
     assert lead.estimate.low > 0
     assert lead.p < 0.001
-    assert lead.worth > 1.2
+    assert lead.effective_labels > 1.2
     # The model is the baseline: nothing differs under any label.
     assert powered.baselines["longer"].estimate.value == 0.0
     assert powered.measures["kendall_tau"].estimate.value == pytest.approx(
@@ -147,7 +147,7 @@ def test_parallel_items_of_one_prompt_are_drawn_together(run):
     assert powered.by_language["zh"].estimate.value is None
     # The Chinese items repeat the labels of the English ones: they bring nothing that the other prompts did not.
     english = run(human[:60], judged).summary.prediction_powered
-    assert powered.accuracy_micro.worth == pytest.approx(english.accuracy_micro.worth, rel=0.25)
+    assert powered.accuracy_micro.effective_labels == pytest.approx(english.accuracy_micro.effective_labels, rel=0.25)
 
 
 def test_a_judge_without_verdicts_on_some_prompts_is_used_on_the_others(run):
@@ -155,7 +155,7 @@ def test_a_judge_without_verdicts_on_some_prompts_is_used_on_the_others(run):
     judged = [replace(case, ranking=None) if index % 10 == 0 else case for index, case in enumerate(judged)]
     powered = run(human[:100], judged).summary.prediction_powered
     assert powered.accuracy.estimate.n == 100
-    assert powered.accuracy.worth > 1.1
+    assert powered.accuracy.effective_labels > 1.1
 
 
 def test_scores_made_elsewhere_are_those_of_all_judged_prompts(run, tmp_path):
@@ -244,7 +244,7 @@ def test_compare_has_the_difference_from_both_kinds_of_labels(tmp_path):
     (difference,) = summary.comparisons
     powered = difference.prediction_powered
     assert powered.human_only.value == pytest.approx(difference.accuracy.value)
-    assert powered.worth > 1.3
+    assert powered.effective_labels > 1.3
     assert powered.estimate.high - powered.estimate.low < powered.human_only.high - powered.human_only.low
     assert (powered.p < 0.05) == (powered.estimate.low > 0)
     done = CliRunner().invoke(

@@ -97,7 +97,7 @@ def main():
         for card in judge_cards(cases, cases).cards:
             groups = {card.judge: card.people} | card.by_category
             for group, part in groups.items():
-                values = (part.agreement, part.agreement_of_strict, part.kappa, part.correlation, part.worth)
+                values = (part.agreement, part.agreement_of_strict, part.kappa, part.correlation, part.effective_labels)
                 shown = [f"{each.value:.3f} [{each.low:.3f}, {each.high:.3f}]" for each in values]
                 sys.stdout.write(f"| {' | '.join([name, group, f'{part.num_pairs:,}', *shown])} |\n")
             longer = card.longer_preferred, card.longer_than_people

@@ -85,7 +85,9 @@ def coverage(setting, num_replications):
         shutil.rmtree(folder)
         ends = [(own.low, own.high) for own in (powered.estimate, powered.human_only)]
         held = [low <= setting.people <= high for low, high in ends]
-        rows.append((*held, noted, powered.estimate.value, powered.worth, *(high - low for low, high in ends)))
+        rows.append(
+            (*held, noted, powered.estimate.value, powered.effective_labels, *(high - low for low, high in ends))
+        )
     return np.mean(rows, axis=0)
 
 

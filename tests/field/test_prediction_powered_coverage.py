@@ -162,7 +162,7 @@ class Replays(NamedTuple):
 
     coverage: float
     coverage_alone: float
-    worth: float
+    effective_labels: float
     width: float
     widest: float
     share_wider: float
@@ -174,7 +174,7 @@ def replay(population, size, num_replays, seed, pool=1):
     num_units = int(population.unit.max()) + 1
     num_drawn = pool * num_units
     items = [np.flatnonzero(population.unit == unit) for unit in range(num_units)]
-    hits, worths, ratios = [], [], []
+    hits, effective, ratios = [], [], []
     for number in range(num_replays):
         drawn = random.integers(num_units, size=num_drawn)
         rows = np.concatenate([items[unit] for unit in drawn])
@@ -190,11 +190,11 @@ def replay(population, size, num_replays, seed, pool=1):
         both, alone = found.estimate, found.human_only
         hits.append([each.low <= population.truth <= each.high for each in (both, alone)])
         ratios.append((both.high - both.low) / (alone.high - alone.low))
-        worths.append(found.worth)
+        effective.append(found.effective_labels)
     covered = np.mean(hits, axis=0)
     return Replays(
         *covered.tolist(),
-        float(np.mean(worths)),
+        float(np.mean(effective)),
         float(np.mean(ratios)),
         max(ratios),
         float(np.mean(np.array(ratios) > 1.01)),
@@ -224,7 +224,11 @@ def main():
         for population in SETS[name]():
             for size in SIZES:
                 result = replay(population, size, asked.replays, asked.seed, asked.pool)
-                numbers = [f"{100 * result.coverage:.1f}", f"{100 * result.coverage_alone:.1f}", f"{result.worth:.2f}"]
+                numbers = [
+                    f"{100 * result.coverage:.1f}",
+                    f"{100 * result.coverage_alone:.1f}",
+                    f"{result.effective_labels:.2f}",
+                ]
                 numbers += [f"{result.width:.2f}", f"{result.widest:.3f}", f"{100 * result.share_wider:.1f}"]
                 cells = [population.name, population.judge, str(size), *numbers]
                 sys.stdout.write(f"| {' | '.join(cells)} |\n")

@@ -53,7 +53,7 @@ def test_agreement_and_correlation_by_hand():
     assert card.people.agreement_of_strict.value == pytest.approx(4 / 5)
     # Products: four times 1, once -1; six strict labels of people on these pairs, six of the judge.
     assert card.people.correlation.value == pytest.approx(3 / 6)
-    assert card.people.worth.value == pytest.approx(1 / (1 - 0.25))
+    assert card.people.effective_labels.value == pytest.approx(1 / (1 - 0.25))
     assert card.people.correlation.low < 0.5 < card.people.correlation.high
 
 
@@ -82,7 +82,7 @@ def test_a_judge_that_guesses_is_worth_nothing():
     card = only(judge_cards(cases, cases))
     assert card.people.kappa.low < 0 < card.people.kappa.high
     assert card.people.correlation.low < 0 < card.people.correlation.high
-    assert card.people.worth.low == 1.0
+    assert card.people.effective_labels.low == 1.0
 
 
 def test_biases_and_flips_by_hand():
@@ -123,7 +123,7 @@ def test_each_judge_has_a_card_and_the_most_correlated_is_first():
     assert [card.judge for card in found.cards] == ["good", "llm"]
     assert math.isclose(found.cards[0].people.correlation.value, 1.0)
     assert found.cards[1].people.correlation.value == 0.0
-    assert found.cards[1].people.worth.value == 1.0
+    assert found.cards[1].people.effective_labels.value == 1.0
 
 
 def test_categories_and_languages_have_values_where_there_are_several():

@@ -57,7 +57,7 @@ def test_the_table_has_a_row_for_each_value_and_the_labels_that_are_missing(fold
     accuracy = next(row for row in rows if "accuracy" in row[0])
     powered = summary.prediction_powered.accuracy
     assert accuracy[1] == f"{100 * powered.estimate.value:.1f}%"
-    assert accuracy[-2:] == (f"{powered.worth:.2f}", f"{powered.needed.more:,}")
+    assert accuracy[-2:] == (f"{powered.effective_labels:.2f}", f"{powered.needed.more:,}")
     assert {len(row) for row in rows} == {len(accuracy)}
     names = [sentence.key for sentence in section.sentences]
     # 200 judged prompts are too few for an interval of a tenth, whatever the number of human labels.

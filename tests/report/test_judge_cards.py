@@ -24,15 +24,15 @@ def cards():
 
 
 def test_the_tables_have_the_judge_its_languages_and_its_biases():
-    agreement, worth, biases = card_panels(cards())
+    agreement, effective, biases = card_panels(cards())
     (table,) = (grouped.table for grouped in agreement.tables)
     # Equal labels: neither or both are multiples of 3 and 4: 60 - 20 - 15 + 2 * 5.
     assert agreement.tables[0].by == "llm"
     assert table.rows[0][:3] == (word("all"), "60", "58.3%")
     assert [row[0].split("|")[0].strip("\x00\x1f") for row in table.rows[1:]] == ["en", "zh"]
     assert agreement.tables[0].table.columns.count(word("interval")) == 3
-    titles = ("group", "pairs", "card_correlation", "interval", "card_worth", "interval")
-    assert worth.tables[0].table.columns == tuple(map(word, titles))
+    titles = ("group", "pairs", "card_correlation", "interval", "card_effective_labels", "interval")
+    assert effective.tables[0].table.columns == tuple(map(word, titles))
     (rows,) = (grouped.table.rows for grouped in biases.tables)
     # 45 of 60 verdicts for a, which is always first.
     assert rows[0][2] == "75.0%"

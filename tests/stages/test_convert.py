@@ -16,7 +16,7 @@ from steelyard.core.errors import (
 )
 from steelyard.core.types import Rating, Run
 from steelyard.curation.conversion import ConversionSummary
-from steelyard.curation.joining import MOST_ROWS
+from steelyard.curation.merge import MOST_ROWS
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.lineage import record_folder

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import warm_process
 from steelyard.core.errors import ConfigError, RecordError
 from steelyard.core.types import Response
-from steelyard.curation.joining import union
+from steelyard.curation.merge import union
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.merge import Config, merge
 from strategies import case, judgment

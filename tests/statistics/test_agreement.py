@@ -25,8 +25,8 @@ from steelyard.statistics.agreement import (
     unique_labels,
     vote,
 )
-from steelyard.statistics.distinct import distinct_codes
 from steelyard.statistics.intervals import needs_prompts, one_sample
+from steelyard.statistics.unique_rows import unique_codes
 
 
 def columns(votes):
@@ -149,7 +149,7 @@ def test_coincidences_are_kept_apart_by_group():
 @given(st.lists(st.integers(0, 50), max_size=30), st.sampled_from([51, 10**9]))
 def test_distinct_codes_however_many_are_possible(codes, bound):
     code = np.array(codes, np.int64)
-    found, place = distinct_codes(code, bound)
+    found, place = unique_codes(code, bound)
     assert found.tolist() == sorted(set(codes))
     assert found[place].tolist() == codes
 

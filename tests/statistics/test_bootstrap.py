@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference_measures import every_resample
-from steelyard.statistics import bootstrap, distinct
+from steelyard.statistics import bootstrap
 from steelyard.statistics.bootstrap import (
     MOST_BLOCKS,
     Items,
@@ -17,8 +17,8 @@ from steelyard.statistics.bootstrap import (
     one_group,
     resample,
 )
-from steelyard.statistics.distinct import distinct_rows, row_codes
 from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.unique_rows import _ROWS_AT_A_TIME, row_codes, unique_rows
 
 
 def items(rows, categories=None, prompts=None, num_resamples=1000, languages=None):
@@ -43,7 +43,7 @@ tables = st.integers(1, 5).flatmap(
 
 @given(tables)
 def test_distinct_rows_equal_a_counter(table):
-    found = distinct_rows(np.array(table, dtype=np.int64))
+    found = unique_rows(np.array(table, dtype=np.int64))
     assert dict(zip(map(tuple, found.rows.tolist()), found.counts.tolist(), strict=True)) == Counter(map(tuple, table))
 
 
@@ -63,7 +63,7 @@ def test_counting_codes_finds_the_rows_that_a_counter_finds(drawn):
 
 
 def test_more_prompts_than_one_block_and_codes_too_many_to_count():
-    number = 2 * distinct._ROWS_AT_A_TIME + 5
+    number = 2 * _ROWS_AT_A_TIME + 5
     rows = [[3, index % 3, 7] for index in range(number)]
     totals = resample(items(rows, num_resamples=2), seed=0)
     assert totals.point.tolist() == [[3 * number, sum(row[1] for row in rows), 7 * number]]

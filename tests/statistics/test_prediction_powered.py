@@ -13,13 +13,13 @@ from steelyard.statistics.prediction_powered import (
     Drawn,
     HumanSample,
     LabelSources,
-    PoweredEstimate,
+    PPIEstimate,
     check_population,
+    combine,
     labels_needed,
     mix_p,
-    power,
-    powered_difference,
-    powered_estimate,
+    ppi_difference,
+    ppi_estimate,
 )
 
 PEER = Path(__file__).parents[1] / "golden" / "peers" / "ppi_python.json"
@@ -51,7 +51,7 @@ def test_weight_and_width_are_those_of_ppi_python_but_for_the_small_sample(place
     peer = json.loads(PEER.read_text())["drawn"][place]
     human, same, others = (np.array(peer[name]) / 2 for name in ("human", "same", "others"))
     size = len(human)
-    powered = power(means_of(human, same, others, 8000), one_sample(size))
+    powered = combine(means_of(human, same, others, 8000), one_sample(size))
     # It pools the variance of the judge's labels, and one prompt on which the judge knows nothing shrinks the weight.
     pooled = np.concatenate([same, others]).var() * (1 / size + 1 / len(others))
     apart = same.var(ddof=1) / size + others.var(ddof=1) / len(others)
@@ -65,13 +65,13 @@ def test_the_weight_by_hand():
     # Four resamples: variances 1, 1 and 0, covariance 1; the weight would be 1, and a 30th prompt shrinks it.
     ups = np.array([1.0, -1.0, 1.0, -1.0]) * np.sqrt(3) / 2
     sources = LabelSources(Drawn(0.5, 0.5 + ups), Drawn(0.4, 0.4 + ups), Drawn(0.3, np.full(4, 0.3)))
-    powered = power(sources, one_sample(29)._replace(inflation=1.0))
+    powered = combine(sources, one_sample(29)._replace(inflation=1.0))
     assert powered.weight == pytest.approx(29 / 30)
     assert powered.drawn.point == pytest.approx(0.5 - 0.1 * 29 / 30)
     assert powered.correlation == pytest.approx(1.0)
     fitted = (1 - 29 / 30) ** 2 * 28 / 27
     variance = (29 * fitted + 1 + (29 / 30) ** 2) / 30
-    assert powered.worth == pytest.approx(1 / variance)
+    assert powered.effective_labels == pytest.approx(1 / variance)
     assert powered.drawn.resampled.var(ddof=1) == pytest.approx(variance)
 
 
@@ -86,23 +86,23 @@ def test_a_judge_that_guesses_and_one_that_always_errs_change_nothing():
             sources = means_of(human, same, np.zeros(2))._replace(judged_rest=Drawn(np.nan, np.full(1000, np.nan)))
         else:
             sources = means_of(human, same, others)
-        found = powered_estimate(sources, HumanSample(60, one_sample(60)))
-        assert (found.weight, found.worth) == (0.0, 1.0)
+        found = ppi_estimate(sources, HumanSample(60, one_sample(60)))
+        assert (found.weight, found.effective_labels) == (0.0, 1.0)
         assert found.estimate == found.human_only
 
 
 @given(st.integers(12, 150), st.floats(0, 1), st.integers(0, 10_000))
 def test_it_is_never_wider_than_the_human_labels_alone(size, agreement, seed):
     sources = means_of(*labels(size, 400, agreement, seed), num_resamples=300, seed=seed)
-    found = powered_estimate(sources, HumanSample(size, one_sample(size)))
+    found = ppi_estimate(sources, HumanSample(size, one_sample(size)))
     both, alone = found.estimate, found.human_only
     if both.low is None:
         return
     assert 0 <= both.low <= both.value <= both.high <= 1
-    assert found.worth >= 1
+    assert found.effective_labels >= 1
     # The score interval of a value nearer to one half is wider at the same variance: then the judge is left out.
     assert both.high - both.low <= alone.high - alone.low
-    assert found.weight > 0 or found.worth == 1
+    assert found.weight > 0 or found.effective_labels == 1
 
 
 def test_where_both_would_be_wider_value_and_worth_are_those_of_the_human_labels():
@@ -111,19 +111,19 @@ def test_where_both_would_be_wider_value_and_worth_are_those_of_the_human_labels
     human[:3], same[1:14] = 1.0, 1.0
     others = np.repeat([1.0, 0.0], [3, 297])
     sources = means_of(human, same, others, 300)
-    assert power(sources, one_sample(48)).weight > 0
-    found = powered_estimate(sources, HumanSample(48, one_sample(48)))
-    assert (found.estimate, found.weight, found.worth) == (found.human_only, 0.0, 1.0)
+    assert combine(sources, one_sample(48)).weight > 0
+    found = ppi_estimate(sources, HumanSample(48, one_sample(48)))
+    assert (found.estimate, found.weight, found.effective_labels) == (found.human_only, 0.0, 1.0)
 
 
 def test_a_good_judge_is_worth_many_labels_and_a_biased_one_too():
     human, same, others = labels(100, 5000, 0.9)
-    good = powered_estimate(means_of(human, same, others), HumanSample(100, one_sample(100)))
-    assert good.worth > 3
+    good = ppi_estimate(means_of(human, same, others), HumanSample(100, one_sample(100)))
+    assert good.effective_labels > 3
     # A judge that turns a fifth of all labels up is biased by ten points; the value is not.
     random = np.random.default_rng(5)
     same, others = (np.where(random.random(len(part)) < 0.2, 1.0, part) for part in (same, others))
-    biased = powered_estimate(means_of(human, same, others), HumanSample(100, one_sample(100)))
+    biased = ppi_estimate(means_of(human, same, others), HumanSample(100, one_sample(100)))
     assert biased.judge_only > 0.57
     assert biased.estimate.low < 0.5 < biased.estimate.high
 
@@ -133,22 +133,22 @@ def test_a_difference_has_the_p_value_of_its_interval():
     human = random.choice([-1.0, 0.0, 1.0], p=[0.2, 0.4, 0.4], size=150)
     judged = np.where(random.random(150) < 0.8, human, 0.0)
     others = random.choice([-1.0, 0.0, 1.0], p=[0.15, 0.55, 0.3], size=3000)
-    found = powered_difference(
+    found = ppi_difference(
         means_of(human, judged, others), HumanSample(150, one_sample(150)), discordance=float(np.abs(human).mean())
     )
-    assert found.worth > 1.5
+    assert found.effective_labels > 1.5
     assert (found.p < 0.05) == (found.estimate.low > 0 or found.estimate.high < 0)
     assert found.estimate.high - found.estimate.low < found.human_only.high - found.human_only.low
 
 
-def estimate_of(width, alone, worth):
-    return PoweredEstimate(
+def estimate_of(width, alone, effective_labels):
+    return PPIEstimate(
         estimate=Estimate(0.5, 0.5 - width / 2, 0.5 + width / 2, 100),
         human_only=Estimate(0.5, 0.5 - alone / 2, 0.5 + alone / 2, 100),
         judge_only=0.5,
         correlation=0.7,
         weight=0.5,
-        worth=worth,
+        effective_labels=effective_labels,
     )
 
 
@@ -171,7 +171,7 @@ def test_more_labels_than_judged_prompts_are_null_and_a_reached_width_needs_none
     nothing = estimate_of(0.2, 0.3, 2.0)
     nothing = type(nothing)(
         estimate=Estimate(None, None, None, 0), human_only=nothing.human_only, judge_only=None, correlation=0.0,
-        weight=0.0, worth=1.0,
+        weight=0.0, effective_labels=1.0,
     )  # fmt: skip
     assert labels_needed(nothing, 0.1, num_labelled=3, num_judged=9).needed is None
 
@@ -215,6 +215,6 @@ def test_a_difference_stays_within_its_bounds():
         human, np.where(np.arange(60) < 3, human - 1, human), np.where(random.random(900) < 0.02, 0, 1.0)
     )
     shifted = sources._replace(judged_rest=Drawn(sources.judged_same.point + 0.5, sources.judged_rest.resampled))
-    found = powered_difference(shifted, HumanSample(60, one_sample(60)), discordance=59 / 60)
+    found = ppi_difference(shifted, HumanSample(60, one_sample(60)), discordance=59 / 60)
     assert found.weight > 0
     assert -1 <= found.estimate.low <= found.estimate.value <= found.estimate.high <= 1

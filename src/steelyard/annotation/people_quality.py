@@ -1,7 +1,7 @@
 """What a person's answers say of the person, each with its evidence and the rate at which it is wrong about good ones.
 
 - **Gold accuracy**, and whether it changed: one change of the mean, tested at every place (`change_point`), at certain
-  numbers of gold answers only (`looks`): pages are opened every day, and a test repeated daily marks good people.
+  numbers of gold answers only (`interim_analysis`): a test repeated at every opening of a page marks good people.
 - **Speed**: the mean of the logarithm of seconds, at the length of what was read, against that of all others.
 - **Sameness**: the share of ties, and of one and the same score, against those of all others; and how often the single
   best response was the one that the person saw first, against chance, which is known: responses are shuffled for each
@@ -21,8 +21,8 @@ import numpy as np
 from steelyard.annotation.answer_counts import SCORES
 from steelyard.core.types import Record
 from steelyard.statistics.change_points import FEWEST_VALUES, ChangePoint, change_point
+from steelyard.statistics.interim_analysis import InterimAnalysis, latest_interim_analysis
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.looks import Look, latest_look
 from steelyard.statistics.significance import holm
 
 FALSE_ALARMS = 0.05
@@ -85,9 +85,9 @@ def behaviour_flags(people: Mapping[int, Sums]) -> dict[int, tuple[BehaviourFlag
     return {person: tuple(of_person) for person, of_person in flags.items()}
 
 
-def look_at_gold(num_answers: int) -> Look | None:
+def look_at_gold(num_answers: int) -> InterimAnalysis | None:
     """Return the latest look at somebody who has this number of gold answers; None where they are too few."""
-    return latest_look(num_answers, first=_FIRST_LOOK)
+    return latest_interim_analysis(num_answers, first=_FIRST_LOOK)
 
 
 def drifts(answers: Mapping[int, GoldCourse]) -> dict[int, Drift]:

@@ -226,7 +226,7 @@ class Cases:
         [{'prompt': '2 + 2?', 'chosen': '4', 'rejected': '5'}]
         """
         from steelyard.core.plugins import build
-        from steelyard.curation.joining import split_rows
+        from steelyard.curation.merge import split_rows
         from steelyard.curation.uniform_columns import with_uniform_columns
 
         rows = (row for case in self if pairs_of(case) for row in split_rows(case))

@@ -12,7 +12,7 @@ from steelyard.api.cases import Cases, CasesLike
 from steelyard.api.outcomes import Outcome
 from steelyard.api.unrecorded import Converted, ItemView, convert_source, target_of
 from steelyard.core.types import Case, JsonObject
-from steelyard.curation.joining import MergeSummary
+from steelyard.curation.merge import MergeSummary
 from steelyard.curation.splits import SplitSummary
 from steelyard.prompts.description import DescribeSummary
 

@@ -3,5 +3,5 @@
 - Distant supervision: `supervision` (policies), `supervised` (whole cases), `calibration` (the margin threshold).
 - Its study: `filter_study` (pairs, and precision by coverage).
 - Other steps: `debiasing`, `splits`.
-- Cases and formats: `joining` (cases of one key, rows of one prompt), `format_support` (parts that a format loses).
+- Cases and formats: `merge` (cases of one key, rows of one prompt), `format_support` (parts that a format loses).
 """

@@ -51,8 +51,8 @@ class DisputedPairs(Record, frozen=True, kw_only=True):
     """The labels that a model disputes, the least probable first. ``accuracy``: pairs ordered as labelled.
 
     ``model`` is the file of the scores, or `NGRAMS`. ``num_suspects``: those whose label is right with a probability
-    of at most 1 minus the confidence. ``steepness`` turns margins into probabilities. ``num_unscored`` pairs have no
-    scores.
+    of at most 1 minus the confidence. ``inverse_temperature`` turns margins into probabilities. ``num_unscored`` pairs
+    have no scores.
     """
 
     model: str
@@ -60,7 +60,7 @@ class DisputedPairs(Record, frozen=True, kw_only=True):
     num_pairs: int
     num_unscored: int
     accuracy: Estimate
-    steepness: float
+    inverse_temperature: float
     num_disputed: int
     num_suspects: int
     listed: tuple[DisputedPair, ...]
@@ -184,11 +184,17 @@ def label_margins(cases: Sequence[Case], pairs: LabelledPairs, scores: Iterable[
 
 
 def disputed_pairs(
-    cases: Sequence[Case], pairs: LabelledPairs, margin: Floats, steepness: float, *, model: str, confidence: float
+    cases: Sequence[Case],
+    pairs: LabelledPairs,
+    margin: Floats,
+    inverse_temperature: float,
+    *,
+    model: str,
+    confidence: float,
 ) -> tuple[DisputedPairs, tuple[DisputedPair, ...]]:
     """Return the summary of the disputed labels, and all of them, the least probable first."""
     is_scored = ~np.isnan(margin)
-    probability = 1 / (1 + np.exp(-steepness * np.where(is_scored, margin, 0.0)))
+    probability = 1 / (1 + np.exp(-inverse_temperature * np.where(is_scored, margin, 0.0)))
     disputed = np.flatnonzero(is_scored & (margin < 0))
     disputed = disputed[np.argsort(margin[disputed], kind="stable")]
     votes = {place: _strict_votes(cases[place]) for place in set(pairs.case[disputed].tolist())}
@@ -208,7 +214,7 @@ def disputed_pairs(
         num_pairs=len(margin),
         num_unscored=int((~is_scored).sum()),
         accuracy=share_of(pairs.unit, is_scored, margin > 0, seed=0),
-        steepness=steepness,
+        inverse_temperature=inverse_temperature,
         num_disputed=len(rows),
         num_suspects=sum(row.probability <= 1 - confidence for row in rows),
         listed=rows[:MOST_LISTED],

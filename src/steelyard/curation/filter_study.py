@@ -21,8 +21,8 @@ from steelyard.curation.calibration import is_kept
 from steelyard.curation.splits import root_text
 from steelyard.ranking.judgment_table import NONE, TIE, Only, Verdicts, judgment_table, majority
 from steelyard.ranking.pairs import pairs_of
-from steelyard.statistics.distinct import find_codes
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unique_rows import find_codes
 from steelyard.statistics.unit_bootstrap import area, number_units, selection_shares
 
 

@@ -24,7 +24,7 @@ from steelyard.ranking.judgment_table import (
     majority,
 )
 from steelyard.ranking.tiers import ranking_of, tiers_of
-from steelyard.statistics.distinct import find_codes
+from steelyard.statistics.unique_rows import find_codes
 
 _HUMAN = Only(kind=("human",))
 

@@ -15,7 +15,7 @@ from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.intervals import Estimate, no_difference
-from steelyard.statistics.prediction_powered import PoweredEstimate
+from steelyard.statistics.prediction_powered import PPIEstimate
 from steelyard.statistics.prompt_means import paired_mean
 from steelyard.statistics.significance import HeadlineBootstrap, compare, holm, significant_ranks
 
@@ -64,7 +64,7 @@ class ModelDifference(Record, frozen=True, kw_only=True):
     p_bounded: float
     headline: HeadlineDifference | None
     measures: dict[str, MeasureDifference]
-    prediction_powered: PoweredEstimate | None = None
+    prediction_powered: PPIEstimate | None = None
 
     @property
     def ranked(self) -> Estimate:
@@ -240,7 +240,7 @@ def _measures(
 
 def _powered(
     evaluations: EvaluationSet, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
-) -> Sequence[PoweredEstimate | None]:
+) -> Sequence[PPIEstimate | None]:
     """Compute the differences from human and judge labels, where every evaluation has both."""
     folders, runs = ([getattr(model, name) for model in evaluations.evaluated] for name in ("folder", "run"))
     labelled = read_labelled_evaluations(folders, runs)

@@ -17,7 +17,7 @@ from steelyard.evaluation.bench_pairs import count_pairs, values_of
 from steelyard.evaluation.labelled_prompts import Resampling, split_prompts
 from steelyard.evaluation.measure import ScoredBench, measures
 from steelyard.evaluation.prediction_powered import (
-    PoweredSummary,
+    PPISummary,
     PromptTables,
     summarise_few_labels,
 )
@@ -158,7 +158,7 @@ class FewLabels(NamedTuple):
     """The evaluation on the human labels, and the values from both kinds of labels."""
 
     evaluation: Evaluation
-    powered: PoweredSummary
+    powered: PPISummary
 
 
 class _Collected:
@@ -205,16 +205,16 @@ def evaluate_few_labels(
     labelled = join_parts(human, result, evaluate_scored(human, collected.scored))
     how = Resampling(source.config.num_resamples, source.config.seed, width)
     credits_of_both = collected.human.credits(), collected.judged.credits()
-    return FewLabels(labelled, powered_summary(labelled, judged, np.array(collected.is_labelled), credits_of_both, how))
+    return FewLabels(labelled, ppi_summary(labelled, judged, np.array(collected.is_labelled), credits_of_both, how))
 
 
-def powered_summary(
+def ppi_summary(
     human: Evaluation,
     judged: Evaluation,
     is_labelled: Booleans,
     credits_of_both: tuple[Credits, Credits],
     how: Resampling,
-) -> PoweredSummary:
+) -> PPISummary:
     """Return the values from both kinds of labels; ``is_labelled`` has an entry for each judged case."""
     pairs = judged.bench_pairs
     by_people, by_judge = (

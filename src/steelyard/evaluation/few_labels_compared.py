@@ -15,7 +15,7 @@ from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.labelled_prompts import Resampling, SplitPrompts, split_prompts
 from steelyard.evaluation.prediction_powered import LabelledPair, difference_of_models
 from steelyard.evaluation.summary import EvaluationSummary
-from steelyard.statistics.prediction_powered import PoweredEstimate
+from steelyard.statistics.prediction_powered import PPIEstimate
 from steelyard.statistics.significance import holm
 
 
@@ -61,7 +61,7 @@ def read_labelled_evaluations(
 
 def compare_labelled(
     evaluations: LabelledEvaluations, pairs: Sequence[tuple[int, int]], *, num_resamples: int, seed: int
-) -> list[PoweredEstimate]:
+) -> list[PPIEstimate]:
     """Return the difference in accuracy of each pair of models; p-values are corrected by Holm."""
     how = Resampling(num_resamples, seed)
     human, judged = evaluations.human, evaluations.judged

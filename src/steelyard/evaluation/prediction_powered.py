@@ -43,18 +43,18 @@ from steelyard.statistics.prediction_powered import (
     HumanSample,
     LabelSources,
     PopulationCheck,
-    PoweredEstimate,
+    PPIEstimate,
     check_population,
     labels_needed,
-    powered_difference,
-    powered_estimate,
+    ppi_difference,
+    ppi_estimate,
 )
 from steelyard.statistics.prompt_means import Ratio
 
 _AUTHORS_AT_A_TIME = 8
 
 
-class PoweredSummary(Record, frozen=True, kw_only=True):
+class PPISummary(Record, frozen=True, kw_only=True):
     """The values of an evaluation from few human and many judge labels.
 
     ``num_labelled``: prompts with a human label, of ``num_judged`` prompts. ``headline``: the bench's own, by its name.
@@ -64,23 +64,23 @@ class PoweredSummary(Record, frozen=True, kw_only=True):
 
     num_labelled: int
     num_judged: int
-    accuracy: PoweredEstimate
-    exact_match: PoweredEstimate
-    accuracy_micro: PoweredEstimate
-    exact_match_micro: PoweredEstimate
-    by_category: dict[str, PoweredEstimate]
-    by_language: dict[str, PoweredEstimate]
-    headline: dict[str, PoweredEstimate]
-    baselines: dict[str, PoweredEstimate]
-    measures: dict[str, PoweredEstimate]
-    win_rates: dict[str, PoweredEstimate]
+    accuracy: PPIEstimate
+    exact_match: PPIEstimate
+    accuracy_micro: PPIEstimate
+    exact_match_micro: PPIEstimate
+    by_category: dict[str, PPIEstimate]
+    by_language: dict[str, PPIEstimate]
+    headline: dict[str, PPIEstimate]
+    baselines: dict[str, PPIEstimate]
+    measures: dict[str, PPIEstimate]
+    win_rates: dict[str, PPIEstimate]
     population: PopulationCheck
 
-    def ranked(self) -> PoweredEstimate:
+    def ranked(self) -> PPIEstimate:
         """Return the value by which models are ranked: the bench's headline, or accuracy."""
         return next(iter(self.headline.values()), self.accuracy)
 
-    def values(self) -> Iterator[tuple[str, PoweredEstimate]]:
+    def values(self) -> Iterator[tuple[str, PPIEstimate]]:
         """Yield every value with its name."""
         yield from self.headline.items()
         for name in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
@@ -106,14 +106,14 @@ class PromptTables(NamedTuple):
 
 def summarise_few_labels(
     prompts: SplitPrompts, human: PromptTables, judged: PromptTables, headline: Headline, how: Resampling
-) -> PoweredSummary:
+) -> PPISummary:
     """Estimate every value. The tables ``human`` have the human-labelled prompts, ``judged`` all of them."""
     drawn = draw_labelled(prompts, human.statistics, judged.statistics, how)
     categories, everything = by_category(prompts.cells), all_cells(prompts.cells)
     languages = group_cells(prompts.cells, lambda cell: cell.language or "unknown")
     estimator = _Estimator(prompts, drawn, how)
     is_own = headline.name != "accuracy" and not headline.missing
-    return PoweredSummary(
+    return PPISummary(
         num_labelled=int(prompts.is_labelled.sum()),
         num_judged=len(judged.statistics),
         accuracy=estimator.mean(categories, ACCURACY),
@@ -143,7 +143,7 @@ class _Estimator(NamedTuple):
     drawn: LabelledTotals
     how: Resampling
 
-    def mean(self, groups: Groups, share: Share) -> PoweredEstimate:
+    def mean(self, groups: Groups, share: Share) -> PPIEstimate:
         """Estimate the plain mean of a share over groups."""
         if missing := self.drawn.missing(groups, share.denominator):
             return _without_labels(missing)
@@ -155,13 +155,13 @@ class _Estimator(NamedTuple):
         members = groups.chosen(below > 0).members
         evidence = self.drawn.human.evidence(members, denominator=share.denominator, numerator=share.numerator)
         sample = HumanSample(below.sum(), evidence)
-        return self._finished(powered_estimate(sources, sample))
+        return self._finished(ppi_estimate(sources, sample))
 
-    def each(self, groups: Groups) -> dict[str, PoweredEstimate]:
+    def each(self, groups: Groups) -> dict[str, PPIEstimate]:
         """Estimate the accuracy of each group."""
         return {name: self.mean(groups.select(name), ACCURACY) for name in groups.names}
 
-    def formula(self, formula: Formula) -> PoweredEstimate:
+    def formula(self, formula: Formula) -> PPIEstimate:
         """Estimate the headline of a bench."""
         sources = self.drawn.sources(formula)
         if np.isnan(sources.human.point):
@@ -173,7 +173,7 @@ class _Estimator(NamedTuple):
             nothing = Drawn(np.nan, np.full_like(sources.human.resampled, np.nan))
             sources = LabelSources(sources.human, nothing, nothing)
         sample = HumanSample(self.drawn.human.point[:, PAIRS].sum(), evidence_of_formula(self.drawn.human, formula))
-        return self._finished(powered_estimate(sources, sample))
+        return self._finished(ppi_estimate(sources, sample))
 
     def population(self, categories: Groups) -> PopulationCheck:
         """Test whether the human-labelled prompts are a random sample of all."""
@@ -189,7 +189,7 @@ class _Estimator(NamedTuple):
         sources = self.drawn.sources(lambda sums: macro(sums, used, ACCURACY))
         return check_population(sources, sample, labelled=labelled, rest=rest, seed=self.how.seed)
 
-    def _finished(self, estimate: PoweredEstimate) -> PoweredEstimate:
+    def _finished(self, estimate: PPIEstimate) -> PPIEstimate:
         return _with_needs(estimate, self.prompts, self.how)
 
 
@@ -197,24 +197,22 @@ def _strata(prompts: SplitPrompts) -> Groups:
     return group_cells(prompts.cells, lambda cell: f"{cell.category}\x1f{cell.subset or ''}")
 
 
-def _with_needs(estimate: PoweredEstimate, prompts: SplitPrompts, how: Resampling) -> PoweredEstimate:
+def _with_needs(estimate: PPIEstimate, prompts: SplitPrompts, how: Resampling) -> PPIEstimate:
     if how.width is None:
         return estimate
     num_labelled = int(prompts.is_labelled.sum())
     return labels_needed(estimate, how.width, num_labelled=num_labelled, num_judged=len(prompts.is_labelled))
 
 
-def _without_labels(groups: Sequence[str]) -> PoweredEstimate:
+def _without_labels(groups: Sequence[str]) -> PPIEstimate:
     why = f"no human label in {', '.join(groups[:3])}{' and others' if len(groups) > 3 else ''}"
     nothing = Estimate(None, None, None, 0, why=why)
-    return PoweredEstimate(
-        estimate=nothing, human_only=nothing, judge_only=None, correlation=0.0, weight=0.0, worth=1.0
+    return PPIEstimate(
+        estimate=nothing, human_only=nothing, judge_only=None, correlation=0.0, weight=0.0, effective_labels=1.0
     )
 
 
-def _lead(
-    prompts: SplitPrompts, human: PromptTables, judged: PromptTables, name: str, how: Resampling
-) -> PoweredEstimate:
+def _lead(prompts: SplitPrompts, human: PromptTables, judged: PromptTables, name: str, how: Resampling) -> PPIEstimate:
     """Estimate the model's accuracy minus that of a baseline."""
     return difference_of_models(
         prompts,
@@ -238,7 +236,7 @@ class LabelledPair(NamedTuple):
 
 def difference_of_models(
     prompts: SplitPrompts, human: LabelledPair, judged: LabelledPair, how: Resampling
-) -> PoweredEstimate:
+) -> PPIEstimate:
     """Estimate the accuracy of the first model minus that of the second, the mean over categories."""
     drawn = draw_labelled(prompts, human.table(), judged.table(), how)
     categories = by_category(prompts.cells)
@@ -247,7 +245,7 @@ def difference_of_models(
     below = categories.members @ drawn.human.point[:, 0]
     shared = drawn.shared(categories, 0)
     first, second, distance = (Share(column, 0) for column in (1, 2, 3))
-    estimate = powered_difference(
+    estimate = ppi_difference(
         drawn.sources(
             lambda sums: macro(sums, categories, first) - macro(sums, categories, second),
             judged=lambda sums: macro(sums, shared, first) - macro(sums, shared, second),
@@ -258,9 +256,9 @@ def difference_of_models(
     return _with_needs(estimate, prompts, how)
 
 
-def win_rates(prompts: SplitPrompts, human: Credits, judged: Credits, how: Resampling) -> dict[str, PoweredEstimate]:
+def win_rates(prompts: SplitPrompts, human: Credits, judged: Credits, how: Resampling) -> dict[str, PPIEstimate]:
     """Estimate the share of pairs that each author wins, over all pairs; authors with human labels only."""
-    rates: dict[str, PoweredEstimate] = {}
+    rates: dict[str, PPIEstimate] = {}
     everything = all_cells(prompts.cells)
     for start in range(0, len(human.authors), _AUTHORS_AT_A_TIME):
         # Drawn together, so that the rates of two authors add up to 1.
@@ -274,13 +272,13 @@ def win_rates(prompts: SplitPrompts, human: Credits, judged: Credits, how: Resam
     return dict(sorted(rates.items(), key=lambda item: -(item[1].estimate.value or 0.0)))
 
 
-def _of_pairs(rate: PoweredEstimate) -> PoweredEstimate:
+def _of_pairs(rate: PPIEstimate) -> PPIEstimate:
     """Return a rate whose denominators were doubled, like the credits, with the number of pairs."""
     halves = (replace(part, n=part.n // 2) for part in (rate.estimate, rate.human_only))
     return replace(rate, **dict(zip(("estimate", "human_only"), halves, strict=True)))
 
 
-def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling) -> PoweredEstimate:
+def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling) -> PPIEstimate:
     """Estimate the mean over categories of a ratio; ``human`` has the human-labelled prompts, ``judged`` all."""
     names = sorted({cell.category for cell in prompts.cells})
     category = np.array([names.index(cell.category) for cell in prompts.cells], np.int64)
@@ -313,8 +311,8 @@ def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling
     )
     sample = HumanSample(below.sum(), evidence_of(blocks, groups, table[:, 1]))
     if human.is_difference:
-        return _with_needs(powered_difference(sources, sample, discordance=None), prompts, how)
-    return _with_needs(powered_estimate(sources, sample, human.scale), prompts, how)
+        return _with_needs(ppi_difference(sources, sample, discordance=None), prompts, how)
+    return _with_needs(ppi_estimate(sources, sample, human.scale), prompts, how)
 
 
 def _mean_ratio(sums: Sums, used: Booleans) -> Drawn:

@@ -30,7 +30,7 @@ from steelyard.evaluation.measure import GroupedMeans, Measure, ResampledBench, 
 from steelyard.evaluation.measures.accuracy import Accuracy, Baseline, BenchAccuracy, HeadlineSummary, Range
 from steelyard.evaluation.model_self_tests import SelfTestSummary
 from steelyard.evaluation.pair_verdicts import MOST_UNREAD, Judged, PairOutcomes, outcome_report, pair_columns
-from steelyard.evaluation.prediction_powered import PoweredSummary
+from steelyard.evaluation.prediction_powered import PPISummary
 from steelyard.evaluation.tie_policies import (
     CategoryWeights,
     Policies,
@@ -106,7 +106,7 @@ class EvaluationSummary(HeadlineSummary, frozen=True, kw_only=True):
     policies: Policies | None = None
     weights: CategoryWeights
     measures: MeasureSummaries
-    prediction_powered: PoweredSummary | None = None
+    prediction_powered: PPISummary | None = None
 
     @property
     def self_test_state(self) -> str:

@@ -28,7 +28,7 @@ from steelyard.core.text import money_text
 from steelyard.core.types import JsonObject, Meta, Record
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
-from steelyard.judging.futile_requests import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
+from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
 from steelyard.judging.judge_card import JudgeCards
 from steelyard.judging.marked_responses import MarkedResponses
 from steelyard.judging.panel import JudgePanel, PanelJudge

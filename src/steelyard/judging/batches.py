@@ -34,7 +34,7 @@ from steelyard.io.batch_marks import ALL_BATCHES, HeldResult, waiting_text
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import bar, log
 from steelyard.judging.asking import PricedChat, requests_of
-from steelyard.judging.futile_requests import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
+from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
 from steelyard.judging.panel import JudgePanel
 from steelyard.judging.token_use import Ceilings
 

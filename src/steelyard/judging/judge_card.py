@@ -54,8 +54,8 @@ _Pair = tuple[str, str]
 class PeopleAgreement(Record, frozen=True, kw_only=True):
     """A judge's labels next to people's on the same pairs; three labels: one response, the other, tie.
 
-    ``agreement_of_strict`` counts pairs on which neither says tie. ``kappa`` is Cohen's. ``worth``: one human label
-    with very many labels of this judge counts as this many alone, 1 / (1 - correlation²), near a value of one half.
+    ``agreement_of_strict`` counts pairs on which neither says tie. ``kappa`` is Cohen's. ``effective_labels``: with
+    very many labels of this judge one human label counts as this many, 1 / (1 - correlation²), near one half.
     """
 
     num_pairs: int
@@ -63,7 +63,7 @@ class PeopleAgreement(Record, frozen=True, kw_only=True):
     agreement_of_strict: Estimate
     kappa: Estimate
     correlation: Estimate
-    worth: Estimate
+    effective_labels: Estimate
 
 
 class JudgeCard(Record, frozen=True, kw_only=True):
@@ -335,7 +335,7 @@ def _agreement(totals: UnitSums) -> PeopleAgreement:
         agreement_of_strict=strict,
         kappa=kappa_of(totals),
         correlation=correlation,
-        worth=correlation.transformed(lambda value: 1 / (1 - min(max(value, 0.0), _LARGEST) ** 2)),
+        effective_labels=correlation.transformed(lambda value: 1 / (1 - min(max(value, 0.0), _LARGEST) ** 2)),
     )
 
 

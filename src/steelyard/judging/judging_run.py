@@ -18,7 +18,7 @@ from steelyard.io.ledger import Ledger
 from steelyard.io.tempfiles import LineStore, open_line_store
 from steelyard.judging.asking import JudgingSummary, answers_of, ask_panel, tokens_used
 from steelyard.judging.batches import BatchPlan, ask_panel_in_batches
-from steelyard.judging.futile_requests import RequestCounts, refuse_failed
+from steelyard.judging.early_abort import RequestCounts, refuse_failed
 from steelyard.judging.judging_plan import JudgingPlan
 from steelyard.judging.marked_responses import MarkedCounter
 from steelyard.judging.panel import JudgePanel

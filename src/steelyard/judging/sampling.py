@@ -20,7 +20,7 @@ from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Record, Response
 from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, as_request, ask_requests
-from steelyard.judging.futile_requests import RequestCounts
+from steelyard.judging.early_abort import RequestCounts
 from steelyard.judging.panel import DEFAULT_CHAT, ChatChoice, build_chat, choose_chat
 from steelyard.judging.token_use import AnyPrice, Price
 from steelyard.responses.plan import (

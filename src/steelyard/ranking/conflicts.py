@@ -19,7 +19,7 @@ from steelyard.core.text import common_spellings, name_form
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, TIE, Aggregate, JudgmentTable, Verdicts, edges_of
 from steelyard.ranking.tiers import tiers_of
-from steelyard.statistics.distinct import distinct_codes
+from steelyard.statistics.unique_rows import unique_codes
 
 
 class ConflictSums(NamedTuple):
@@ -219,7 +219,7 @@ def _owner_graphs(
     # The graphs of a single judge or kind are the full graphs.
     if num_codes <= 1:
         return full
-    owner, graph = distinct_codes(table.verdicts.graph * num_codes + code, len(table.cases) * num_codes)
+    owner, graph = unique_codes(table.verdicts.graph * num_codes + code, len(table.cases) * num_codes)
     verdicts = table.verdicts._replace(graph=graph)
     num_responses = table.num_responses[owner // num_codes]
     tiers = tiers_of(edges_of(verdicts, aggregate), num_responses)

@@ -13,7 +13,7 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.ranking.judgment_table import NONE, JudgmentTable, NameNumbers, Verdicts
 from steelyard.statistics.agreement import FIRST, NUM_LABELS, SECOND, TIED, count_labels, orient_labels, vote
-from steelyard.statistics.distinct import distinct_codes, find_codes
+from steelyard.statistics.unique_rows import find_codes, unique_codes
 
 _SWAPPED = np.array([SECOND, FIRST, TIED])
 """The labels of a pair whose two responses are exchanged."""
@@ -158,7 +158,7 @@ class RaterFit(NamedTuple):
         rater = np.array([number.get(name, 0) for name in columns.judges], np.int64)[columns.judge]
         width = int(columns.second.max(initial=0)) + 1
         key = (columns.case.astype(np.int64) * width + columns.first) * width + columns.second
-        pairs, place = distinct_codes(key, columns.num_cases * width**2)
+        pairs, place = unique_codes(key, columns.num_cases * width**2)
         votes = Votes(Pairs(columns.case, columns.first, columns.second), rater, columns.label.astype(np.int64))
         probability = np.round(posterior(votes, place, self.share, self.confusion), _DIGITS)
         return Verdicts(pairs // width**2, pairs // width % width, pairs % width, vote(probability))
@@ -210,7 +210,7 @@ def pair_keys(pairs: Pairs, queries: Pairs) -> tuple[Integers, Integers, Integer
     key, query_keys = (
         (each.prompt.astype(np.int64) * width + each.first) * width + each.second for each in (pairs, queries)
     )
-    items, place = distinct_codes(key, int(key.max(initial=-1)) + 1)
+    items, place = unique_codes(key, int(key.max(initial=-1)) + 1)
     return items, place, query_keys
 
 

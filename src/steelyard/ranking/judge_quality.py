@@ -36,7 +36,7 @@ from steelyard.statistics.agreement import (
     unique_labels,
     vote,
 )
-from steelyard.statistics.distinct import distinct_codes
+from steelyard.statistics.unique_rows import unique_codes
 from steelyard.statistics.unit_bootstrap import Entries, Group
 
 AGREES, UNORDERED, AGAINST, UNDEFINED = range(4)
@@ -104,7 +104,7 @@ def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _OtherVotes:
     key = verdicts._replace(graph=case_of[verdicts.graph]).pair_keys(width)
     label = orient_labels(verdicts.left, verdicts.right, verdicts.verdict)
     num_cases = int(case_of.max(initial=-1)) + 1
-    keys, cell = distinct_codes(key, num_cases * width**2)
+    keys, cell = unique_codes(key, num_cases * width**2)
     votes = count_labels(cell, label, len(keys))
     num_cells = np.bincount(keys // width**2, minlength=num_cases)
     first_cell = np.cumsum(num_cells) - num_cells
@@ -160,7 +160,7 @@ def conflict_states(graphs: RankedGraphs) -> Integers:
 def _raters(table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, aggregate: Aggregate) -> Entries:
     num_kinds = max(1, len(table.kinds))
     code = table.judge * num_kinds + table.kind
-    codes, rater = distinct_codes(code, len(table.judges) * num_kinds)
+    codes, rater = unique_codes(code, len(table.judges) * num_kinds)
     groups = [("judge", table.judges[code // num_kinds], table.kinds[code % num_kinds]) for code in codes.tolist()]
     others = tiers_of_others(graphs.by_judge, len(table.judges), aggregate)
     columns = [
@@ -229,7 +229,7 @@ def repeated_judgments(table: JudgmentTable) -> RepeatedJudgments:
     """Return the judgments that can agree with another one: only these carry information on agreement."""
     verdicts = table.verdicts
     width = max(1, int(table.num_responses.max(initial=1)))
-    items, item = distinct_codes(verdicts.pair_keys(width), len(table.cases) * width**2)
+    items, item = unique_codes(verdicts.pair_keys(width), len(table.cases) * width**2)
     is_read = verdicts.verdict != NONE
     again = is_read & (np.bincount(item[is_read], minlength=len(items)) > 1)[item]
     label = orient_labels(verdicts.left, verdicts.right, verdicts.verdict)
@@ -257,13 +257,13 @@ def _agreement(table: JudgmentTable) -> Entries:
 
 def _confusions(word: str, names: tuple[str, ...], labels: Labels, unit: Integers) -> _EntryPart:
     both = pair_raters(labels)
-    codes, group = distinct_codes(both.first * len(names) + both.second, len(names) ** 2)
+    codes, group = unique_codes(both.first * len(names) + both.second, len(names) ** 2)
     groups = [(word, names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
     return _EntryPart(groups, unit[both.item], group, both.cell)
 
 
 def _coincidences(group: Group, labels: Labels, unit: Integers) -> _EntryPart:
-    units, place = distinct_codes(unit, int(unit.max(initial=-1)) + 1)
+    units, place = unique_codes(unit, int(unit.max(initial=-1)) + 1)
     sums = coincidences(labels, place[labels.item], len(units))
     row, column = np.nonzero(sums)
     return _EntryPart((group,) if len(row) else (), units[row], np.zeros(len(row), np.int64), column, sums[row, column])
@@ -276,7 +276,7 @@ def _authors(table: JudgmentTable, traits: Traits) -> Entries:
     known = (verdicts.verdict != NONE) & (left >= 0) & (right >= 0) & (left != right)
     left, right, verdict = left[known], right[known], verdicts.verdict[known]
     code = np.minimum(left, right) * len(names) + np.maximum(left, right)
-    codes, group = distinct_codes(code, len(names) ** 2)
+    codes, group = unique_codes(code, len(names) ** 2)
     groups = [("authors", names[code // len(names)], names[code % len(names)]) for code in codes.tolist()]
     part = _EntryPart(groups, verdicts.graph[known], group, orient_labels(left, right, verdict))
     return _concatenate([part], AUTHOR_WIDTH)

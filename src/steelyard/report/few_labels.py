@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.evaluation.measure import paired_titles
 from steelyard.evaluation.measures.accuracy import baseline_word
-from steelyard.evaluation.prediction_powered import PoweredSummary
+from steelyard.evaluation.prediction_powered import PPISummary
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import (
     DASH,
@@ -27,7 +27,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.report.page import Section
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.prediction_powered import PoweredEstimate
+from steelyard.statistics.prediction_powered import PPIEstimate
 
 
 def few_labels_section(summaries: Mapping[str, EvaluationSummary], evidence: Sequence[str]) -> Section | None:
@@ -57,7 +57,7 @@ def few_labels_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     return () if summary.prediction_powered is None else tuple(_sentences(name, summary.prediction_powered))
 
 
-def _sentences(name: str, powered: PoweredSummary) -> Iterator[Sentence]:
+def _sentences(name: str, powered: PPISummary) -> Iterator[Sentence]:
     ranked = powered.ranked()
     values = {
         "name": name,
@@ -67,7 +67,7 @@ def _sentences(name: str, powered: PoweredSummary) -> Iterator[Sentence]:
         "interval": spread(ranked.estimate),
         "alone": spread(ranked.human_only),
         "correlation": decimal(ranked.correlation, 2),
-        "worth": decimal(ranked.worth, 2),
+        "effective_labels": decimal(ranked.effective_labels, 2),
     }
     yield Sentence("say_few_labels", values)
     if ranked.needed is not None:
@@ -83,9 +83,9 @@ def _sentences(name: str, powered: PoweredSummary) -> Iterator[Sentence]:
         yield Sentence("say_other_population", {"p": decimal(powered.population.smallest_p, 4)})
 
 
-def _table(powered: PoweredSummary) -> Table:
+def _table(powered: PPISummary) -> Table:
     has_needs = any(estimate.needed is not None for _, estimate in powered.values())
-    columns = ("few_value", "few_both", "interval", "few_alone", "interval", "few_correlation", "few_worth")
+    columns = ("few_value", "few_both", "interval", "few_alone", "interval", "few_correlation", "few_effective_labels")
     rows = [
         (title, *_cells(estimate, form), *((_needed(estimate),) if has_needs else ()))
         for title, estimate, form in _rows(powered)
@@ -94,7 +94,7 @@ def _table(powered: PoweredSummary) -> Table:
     return table((*columns, *(("few_needed",) if has_needs else ())), rows)
 
 
-def _rows(powered: PoweredSummary) -> Iterator[tuple[str, PoweredEstimate, str]]:
+def _rows(powered: PPISummary) -> Iterator[tuple[str, PPIEstimate, str]]:
     yield from ((word(f"bench_{name}", name), estimate, "share") for name, estimate in powered.headline.items())
     for name in ("accuracy", "exact_match", "accuracy_micro", "exact_match_micro"):
         yield word(name), getattr(powered, name), "share"
@@ -111,10 +111,10 @@ def _rows(powered: PoweredSummary) -> Iterator[tuple[str, PoweredEstimate, str]]
     yield from ((f"{word('few_win_rate')} {name}", estimate, "share") for name, estimate in powered.win_rates.items())
 
 
-def _cells(estimate: PoweredEstimate, form: str) -> tuple[str, ...]:
+def _cells(estimate: PPIEstimate, form: str) -> tuple[str, ...]:
     both, alone = (_pair(part, form) for part in (estimate.estimate, estimate.human_only))
-    worth = decimal(estimate.worth, 2) if estimate.weight else DASH
-    return (*both, *alone, decimal(estimate.correlation, 2), worth)
+    effective = decimal(estimate.effective_labels, 2) if estimate.weight else DASH
+    return (*both, *alone, decimal(estimate.correlation, 2), effective)
 
 
 def _pair(estimate: Estimate, form: str) -> tuple[str, str]:
@@ -126,5 +126,5 @@ def _pair(estimate: Estimate, form: str) -> tuple[str, str]:
     return value, interval
 
 
-def _needed(estimate: PoweredEstimate) -> str:
+def _needed(estimate: PPIEstimate) -> str:
     return DASH if estimate.needed is None else count(estimate.needed.more)

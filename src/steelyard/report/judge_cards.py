@@ -26,11 +26,16 @@ from steelyard.judging.judge_card import JudgeCard, JudgeCards, PeopleAgreement
 
 
 def card_panels(cards: JudgeCards) -> Iterator[Panel]:
-    """Yield a panel of agreement with people, overall and by group, one of worth, and one of biases and flips."""
+    """Yield a panel of agreement with people by group, one of effective labels, and one of biases and flips."""
     if not cards.cards:
         return
     yield Panel(word("card"), None, tuple(_tables(cards, _AGREEMENT)), "note_card")
-    yield Panel(word("card_worth_title"), None, tuple(_tables(cards, _WORTH)), "note_card_worth")
+    yield Panel(
+        word("card_effective_labels_title"),
+        None,
+        tuple(_tables(cards, _EFFECTIVE_LABELS)),
+        "note_card_effective_labels",
+    )
     yield Panel(word("card_biases"), None, (Grouped("judge", _bias_table(cards)),), "note_card_biases")
 
 
@@ -41,14 +46,14 @@ def card_sentences(cards: JudgeCards) -> Iterator[Sentence]:
     for card in cards.cards:
         people = card.people
         yield Sentence(
-            "say_card" if people.worth.value is not None else "say_card_agreement",
+            "say_card" if people.effective_labels.value is not None else "say_card_agreement",
             {
                 "judge": card.judge,
                 "agreement": percent(people.agreement.value),
                 "pairs": count(people.num_pairs),
                 "correlation": decimal(people.correlation.value, 2),
-                "worth": decimal(people.worth.value, 2),
-                "interval": decimal_interval(people.worth),
+                "effective_labels": decimal(people.effective_labels.value, 2),
+                "interval": decimal_interval(people.effective_labels),
             },
         )
 
@@ -61,7 +66,7 @@ class _Columns(NamedTuple):
 
 
 _AGREEMENT = _Columns(("agreement", "agreement_of_strict", "kappa"), (True, True, False))
-_WORTH = _Columns(("correlation", "worth"), (False, False))
+_EFFECTIVE_LABELS = _Columns(("correlation", "effective_labels"), (False, False))
 _TITLES = {"agreement_of_strict": "card_strict"}
 
 

@@ -38,7 +38,7 @@ from steelyard.ranking.judgment_table import EVERYTHING, NONE, Only, judgment_ta
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.ranking.resolution import resolve_table
 from steelyard.report.case_analysis import analyze_case
-from steelyard.statistics.steepness import fit_steepness
+from steelyard.statistics.temperature import fit_inverse_temperature
 
 SUSPECTS_FILE = "disputed.jsonl"
 _FEWEST_PROMPTS = 20
@@ -132,8 +132,8 @@ def _disputed(
     margin = label_margins(data, pairs, scored)
     if np.isnan(margin).all():
         raise EvidenceError("no pair has two scores", where=str(path), do="score these cases first")
-    steepness = fit_steepness(margin[~np.isnan(margin)]).value
-    summary, rows = disputed_pairs(data, pairs, margin, steepness, model=name, confidence=config.confidence)
+    inverse_temperature = fit_inverse_temperature(margin[~np.isnan(margin)]).value
+    summary, rows = disputed_pairs(data, pairs, margin, inverse_temperature, model=name, confidence=config.confidence)
     return summary, None, rows
 
 

@@ -25,7 +25,7 @@ from steelyard.core.types import Case, Counts, Input, JsonObject, Run
 from steelyard.curation.conversion import ConversionSummary, ConversionTally, count_blanks, count_pictures
 from steelyard.curation.evidence_rows import evidence_key, join_evidence, with_unique_ids
 from steelyard.curation.format_support import AS_READ, has_pair_rows
-from steelyard.curation.joining import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
+from steelyard.curation.merge import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
 from steelyard.curation.uniform_columns import UniformColumns, with_uniform_columns
 from steelyard.evaluation.recognition import TABLE_KIND, recognise, table_columns
 from steelyard.io.atomic import part_folder, write_once

@@ -31,7 +31,7 @@ from steelyard.evaluation.external_scores import AlignmentError, side_by_side
 from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
-from steelyard.evaluation.prediction_powered import PoweredSummary
+from steelyard.evaluation.prediction_powered import PPISummary
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, reversed_scores, summarise
 from steelyard.io.hashing import file_hash
 from steelyard.io.ledger import LEDGER_FILE
@@ -107,7 +107,7 @@ def evaluate(
         # Baselines that read files are built first, so that their errors appear before the model scores.
         built = {baseline.name: build_model(baseline) for baseline in baselines}
         source = Source(cases, bench, config, built)
-        powered: PoweredSummary | None = None
+        powered: PPISummary | None = None
         if judged_files:
             people = source._replace(cases=BenchCases(files, bench))
             evaluated, powered = _with_few_labels(
@@ -292,7 +292,7 @@ def _with_few_labels(
     choice: ModelChoice | None,
     scores: Path | None,
     builder: Builder,
-) -> tuple[_Evaluated, PoweredSummary]:
+) -> tuple[_Evaluated, PPISummary]:
     """Evaluate on people's labels of few prompts and the judge's of all; the model scores every prompt once.
 
     The labels are checked first: a model may score for hours.

@@ -11,7 +11,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.types import Case, Counts, Run
-from steelyard.curation.joining import MergeSummary, union
+from steelyard.curation.merge import MergeSummary, union
 from steelyard.io.cases import encode_case, read_cases, write_cases
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track

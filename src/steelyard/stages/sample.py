@@ -20,7 +20,7 @@ from steelyard.io.lines import check_text, read_toml, read_whole
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.judging.asking import token_use
 from steelyard.judging.batches import BatchPlan, check_batch_options, open_batches, release_before_sending
-from steelyard.judging.futile_requests import RequestCounts, refuse_failed
+from steelyard.judging.early_abort import RequestCounts, refuse_failed
 from steelyard.judging.sampling import (
     KeepRules,
     ModelChoices,

@@ -14,7 +14,7 @@ from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, InputFinding, Run, prepare_records
 from steelyard.curation.input_checks import check_cases
-from steelyard.curation.joining import num_rows_apart
+from steelyard.curation.merge import num_rows_apart
 from steelyard.io.cases import read_cases
 from steelyard.io.hashing import file_hash, hashed_ahead
 from steelyard.io.progress import log, log_detail

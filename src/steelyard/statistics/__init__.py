@@ -5,7 +5,7 @@ In reading order:
 - `pair_counts`: the outcomes of a prompt's pairs, accuracy and exact match.
 - `groups`: cells, strata and units of a bench's prompts.
 - `bootstrap`: the bootstrap over prompts within strata; `unit_bootstrap`: without strata, for judgments and pairs;
-  `distinct`: why it is fast.
+  `unique_rows`: why it is fast.
 - `intervals`: `Estimate`, and how an interval and a p-value follow from resamples.
 - `linearised`: ratios in many groups at once, without resamples.
 - `aggregation`, `prompt_means`: from sums to the numbers of an evaluation, and the headline of a bench.

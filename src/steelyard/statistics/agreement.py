@@ -12,8 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.numerics import Floats, Integers, ratio
-from steelyard.statistics.distinct import distinct_codes
 from steelyard.statistics.intervals import Estimate, Evidence, needs_prompts, shrink_effect, student, variance_of
+from steelyard.statistics.unique_rows import unique_codes
 
 FIRST, SECOND, TIED, UNLABELLED = range(4)
 NUM_LABELS = 3
@@ -71,7 +71,7 @@ def unique_labels(item: Integers, rater: Integers, label: Integers) -> Labels:
     item, rater, label = item[is_labelled], rater[is_labelled], label[is_labelled]
     num_raters = int(rater.max(initial=0)) + 1
     code = item.astype(np.int64) * num_raters + rater
-    pairs, place = distinct_codes(code, int(code.max(initial=-1)) + 1)
+    pairs, place = unique_codes(code, int(code.max(initial=-1)) + 1)
     return Labels(pairs // num_raters, pairs % num_raters, vote(count_labels(place, label, len(pairs))))
 
 

@@ -3,7 +3,7 @@
 Two ways to draw the same bootstrap, and when to use which:
 
 - `draw_counts`: how often each *distinct* row of statistics is drawn is multinomial, so that the cost is that of the
-  few distinct rows. For whole numbers by prompt: `resample` gives `Totals` by cell for accuracy, exact match and every
+  few unique rows. For whole numbers by prompt: `resample` gives `Totals` by cell for accuracy, exact match and every
   headline of a bench. Each call draws for itself; models that are compared are drawn together (`difference_items`).
 - `draw_weights`: a weight of each unit in each resample, which then multiplies any table of sums. For other numbers
   (rewards, correlations, calibration): `draw_blocks` draws once for all measures, and `add_up` sums their columns by
@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
-from steelyard.statistics.distinct import DistinctRows, RowCodes, distinct_rows, row_codes
 from steelyard.statistics.groups import (
     Cell,
     Label,
@@ -35,6 +34,7 @@ from steelyard.statistics.groups import (
     rank_within,
 )
 from steelyard.statistics.intervals import Evidence
+from steelyard.statistics.unique_rows import RowCodes, UniqueRows, row_codes, unique_rows
 
 MOST_BLOCKS = 2048
 _FEWEST_BLOCKS = 64
@@ -80,9 +80,9 @@ class Items(NamedTuple):
 
 
 class UnitRows(NamedTuple):
-    """The distinct units of all strata: ``columns`` (entry, column) are what the unit ``row`` counts in a ``cell``.
+    """The unique units of all strata: ``columns`` (entry, column) are what the unit ``row`` counts in a ``cell``.
 
-    ``stratum`` and ``number`` have shape (row,): the stratum of a distinct unit, and how many units are like it.
+    ``stratum`` and ``number`` have shape (row,): the stratum of a unique unit, and how many units are like it.
     ``sizes`` (stratum,): the units of each stratum.
     """
 
@@ -163,21 +163,19 @@ def resample(items: Items, *, seed: int) -> Totals:
     point = np.zeros(shape)
     resampled = np.zeros((items.num_resamples, *shape))
     codes = row_codes(statistics)
-    kinds: list[DistinctRows] = []
+    kinds: list[UniqueRows] = []
     for stratum in layout.strata:
-        distinct = _distinct_units(stratum, statistics, codes)
-        point[stratum.cells] += (distinct.counts @ distinct.rows).reshape(len(stratum.cells), -1)
-        kinds.append(distinct)
+        unique = _unique_units(stratum, statistics, codes)
+        point[stratum.cells] += (unique.counts @ unique.rows).reshape(len(stratum.cells), -1)
+        kinds.append(unique)
         # Rao and Wu (1988): n - 1 draws of weight n / (n - 1).
         num_drawn = stratum.num_units - 1
         if not num_drawn:
             continue
         # A generator for each stratum: adding a category leaves the draws of the others as they are.
         random = generator(seed, "bootstrap", stratum.name)
-        rows = distinct.rows * (stratum.num_units / num_drawn)
-        for chunk, drawn in draw_counts(
-            random, distinct.counts, num_drawn=num_drawn, num_resamples=items.num_resamples
-        ):
+        rows = unique.rows * (stratum.num_units / num_drawn)
+        for chunk, drawn in draw_counts(random, unique.counts, num_drawn=num_drawn, num_resamples=items.num_resamples):
             resampled[chunk, stratum.cells] += (drawn @ rows).reshape(len(drawn), len(stratum.cells), -1)
     _draw_single_units(items, resampled, seed)
     return Totals(
@@ -195,7 +193,7 @@ def difference_items(both: Items, *, shared: Sequence[int], compared: Sequence[i
     """Return one table for two models: shared columns, first minus second of others, and the sizes of these.
 
     A difference of sums over equal denominators is the sum of differences: its resamples have the same distribution,
-    and far fewer distinct rows than pairs of rows. Asserts that both models agree in the shared columns.
+    and far fewer unique rows than pairs of rows. Asserts that both models agree in the shared columns.
     """
     first, second = np.split(both.statistics, 2, axis=1)
     # By column (Fortran order): each is written, and later coded, as a whole.
@@ -209,8 +207,8 @@ def difference_items(both: Items, *, shared: Sequence[int], compared: Sequence[i
     return both._replace(statistics=table)
 
 
-def _distinct_units(stratum: Stratum, statistics: Integers, codes: RowCodes | None) -> DistinctRows:
-    """Return the distinct sums of the stratum's units by cell, and the number of units with each.
+def _unique_units(stratum: Stratum, statistics: Integers, codes: RowCodes | None) -> UniqueRows:
+    """Return the unique sums of the stratum's units by cell, and the number of units with each.
 
     If every unit is one prompt of one cell, codes of rows are counted instead.
     """
@@ -223,25 +221,25 @@ def _distinct_units(stratum: Stratum, statistics: Integers, codes: RowCodes | No
     rows = statistics[stratum.rows]
     summed = [np.bincount(place, weights=rows[:, column], minlength=size) for column in range(num_columns)]
     table = np.stack(summed, axis=1).astype(np.int64)
-    return distinct_rows(table.reshape(stratum.num_units, num_cells * num_columns))
+    return unique_rows(table.reshape(stratum.num_units, num_cells * num_columns))
 
 
-def _unit_rows(layout: Layout, kinds: Sequence[DistinctRows], num_columns: int) -> UnitRows:
-    """Return the distinct units of all strata by row and cell, without the cells in which they count nothing."""
-    numbers = [len(distinct.counts) for distinct in kinds]
+def _unit_rows(layout: Layout, kinds: Sequence[UniqueRows], num_columns: int) -> UnitRows:
+    """Return the unique units of all strata by row and cell, without the cells in which they count nothing."""
+    numbers = [len(unique.counts) for unique in kinds]
     starts = np.cumsum([0, *numbers])
     nothing = np.zeros(0, np.int64)
     rows: list[Integers] = [nothing]
     cells: list[Integers] = [nothing]
     parts: list[Integers] = [np.zeros((0, num_columns), np.int64)]
     alike: list[Integers] = [nothing]
-    for stratum, distinct, start in zip(layout.strata, kinds, starts[:-1], strict=True):
-        columns = distinct.rows.reshape(len(distinct.rows), len(stratum.cells), -1)
+    for stratum, unique, start in zip(layout.strata, kinds, starts[:-1], strict=True):
+        columns = unique.rows.reshape(len(unique.rows), len(stratum.cells), -1)
         row, cell = np.nonzero((columns != 0).any(axis=-1))
         rows.append(start + row)
         cells.append(stratum.cells[cell])
         parts.append(columns[row, cell])
-        alike.append(distinct.counts)
+        alike.append(unique.counts)
     row, cell, columns, number = (np.concatenate(each) for each in (rows, cells, parts, alike))
     return UnitRows(row, cell, columns, np.repeat(np.arange(len(kinds)), numbers), number, layout.sizes)
 

@@ -74,15 +74,16 @@ class Variances(NamedTuple):
         return max(-1.0, min(1.0, self.covariance_same / both)) if both > 0 else 0.0
 
 
-class Powered(NamedTuple):
+class CombinedValue(NamedTuple):
     """The combined value and its resamples, whose variance is the corrected one.
 
-    ``weight`` is λ. ``worth``: the variance of the human labels alone over that of the combination, at least 1.
+    ``weight`` is λ. ``effective_labels`` (per human label): the variance of the human labels alone over that of the
+    combination, at least 1.
     """
 
     drawn: Drawn
     weight: float
-    worth: float
+    effective_labels: float
     correlation: float
 
 
@@ -100,12 +101,12 @@ class NeededLabels(Record, frozen=True, kw_only=True):
     more: int
 
 
-class PoweredEstimate(Record, frozen=True, kw_only=True):
+class PPIEstimate(Record, frozen=True, kw_only=True):
     """A value from few human and many judge labels, next to the value from the human labels alone.
 
     ``judge_only``: the judge's value on the prompts without a human label, with the judge's bias. ``correlation``: of
-    the judge's value of a prompt with the human one: what the judge is worth. ``weight``: the weight λ of the judge's
-    labels. ``worth``: one human label with the judge's labels counts as much as this many alone. ``p``: of a
+    the judge's value of a prompt with the human one, which bounds the gain. ``weight``: the weight λ of the judge's
+    labels. ``effective_labels``: one human label with the judge's labels counts as this many alone. ``p``: of a
     difference. ``needed``: for a wanted width.
     """
 
@@ -114,7 +115,7 @@ class PoweredEstimate(Record, frozen=True, kw_only=True):
     judge_only: float | None
     correlation: float
     weight: float
-    worth: float
+    effective_labels: float
     p: float | None = None
     needed: NeededLabels | None = None
 
@@ -157,10 +158,10 @@ def variances_of(sources: LabelSources, evidence: Evidence) -> Variances:
     return Variances(*(float(matrix[at]) for at in ((0, 0), (1, 1), (2, 2), (0, 2), (0, 1))))
 
 
-def power(sources: LabelSources, evidence: Evidence) -> Powered:
+def combine(sources: LabelSources, evidence: Evidence) -> CombinedValue:
     """Combine the values with the weight that minimises the variance; with weight 0 where that gains nothing."""
     variances = variances_of(sources, evidence)
-    alone = Powered(sources.human, 0.0, 1.0, variances.correlation)
+    alone = CombinedValue(sources.human, 0.0, 1.0, variances.correlation)
     human, same, rest = sources
     is_known = not np.isnan(human.point + same.point + rest.point)
     if evidence.freedom <= 1 or variances.bracket <= 0 or variances.covariance <= 0 or not is_known:
@@ -179,7 +180,7 @@ def power(sources: LabelSources, evidence: Evidence) -> Powered:
     center = np.nanmean(drawn)
     scaled = center + (drawn - center) * (sqrt(variance / evidence.inflation) / error)
     value = human.point + weight * (rest.point - same.point)
-    return Powered(Drawn(value, scaled), weight, variances.human / variance, variances.correlation)
+    return CombinedValue(Drawn(value, scaled), weight, variances.human / variance, variances.correlation)
 
 
 class HumanSample(NamedTuple):
@@ -189,10 +190,10 @@ class HumanSample(NamedTuple):
     evidence: Evidence
 
 
-def powered_estimate(sources: LabelSources, sample: HumanSample, scale: Scale = SHARE) -> PoweredEstimate:
+def ppi_estimate(sources: LabelSources, sample: HumanSample, scale: Scale = SHARE) -> PPIEstimate:
     """Return the estimate of a value with both kinds of labels, and with the human labels alone."""
     alone = interval_of(sources.human.point, sources.human.resampled, sample.n, sample.evidence, scale)
-    powered = power(sources, sample.evidence)
+    powered = combine(sources, sample.evidence)
     value = powered.drawn.point
     if scale.low is not None:
         value = max(value, scale.low)
@@ -204,15 +205,15 @@ def powered_estimate(sources: LabelSources, sample: HumanSample, scale: Scale = 
     return _narrower(_record(sources, powered, estimate, alone))
 
 
-def powered_difference(
+def ppi_difference(
     sources: LabelSources, sample: HumanSample, *, discordance: float | None, largest: float = 1.0
-) -> PoweredEstimate:
+) -> PPIEstimate:
     """Return the estimate of a difference of two means on the same prompts; ``discordance`` is by human labels.
 
     ``p`` belongs to the combined estimate.
     """
     alone = difference(*sources.human, sample.n, sample.evidence, discordance=discordance, largest=largest)
-    powered = power(sources, sample.evidence)
+    powered = combine(sources, sample.evidence)
     value = min(max(powered.drawn.point, -largest), largest)
     tested = difference(
         value, powered.drawn.resampled, sample.n, sample.evidence, discordance=discordance, largest=largest
@@ -221,27 +222,27 @@ def powered_difference(
     return _narrower(replace(combined, p=tested.p), p_alone=alone.p)
 
 
-def _record(sources: LabelSources, powered: Powered, estimate: Estimate, alone: Estimate) -> PoweredEstimate:
+def _record(sources: LabelSources, powered: CombinedValue, estimate: Estimate, alone: Estimate) -> PPIEstimate:
     rest = sources.judged_rest.point
-    return PoweredEstimate(
+    return PPIEstimate(
         estimate=estimate,
         human_only=alone,
         judge_only=None if np.isnan(rest) else rest,
         correlation=powered.correlation,
         weight=powered.weight,
-        worth=powered.worth,
+        effective_labels=powered.effective_labels,
     )
 
 
-def _narrower(combined: PoweredEstimate, *, p_alone: float | None = None) -> PoweredEstimate:
+def _narrower(combined: PPIEstimate, *, p_alone: float | None = None) -> PPIEstimate:
     """Return the estimate, or that of the human labels alone (with its ``p_alone``) where its interval is narrower."""
     width, width_alone = _width(combined.estimate), _width(combined.human_only)
     if width is None or width_alone is None or width <= width_alone:
         return combined
-    return replace(combined, estimate=combined.human_only, weight=0.0, worth=1.0, p=p_alone)
+    return replace(combined, estimate=combined.human_only, weight=0.0, effective_labels=1.0, p=p_alone)
 
 
-def labels_needed(estimate: PoweredEstimate, width: float, *, num_labelled: int, num_judged: int) -> PoweredEstimate:
+def labels_needed(estimate: PPIEstimate, width: float, *, num_labelled: int, num_judged: int) -> PPIEstimate:
     """Return the estimate with the number of human-labelled prompts that gives the interval a wanted ``width``.
 
     With the best weight the variance of m labels among N judged prompts is proportional to (1 - r²) / m + r² / N. The
@@ -252,7 +253,7 @@ def labels_needed(estimate: PoweredEstimate, width: float, *, num_labelled: int,
         return estimate
     without = _whole(num_labelled * (alone / width) ** 2)
     free = num_judged - num_labelled
-    explained = min((1 - 1 / estimate.worth) * num_judged / free, 0.999) if free > 0 else 0.0
+    explained = min((1 - 1 / estimate.effective_labels) * num_judged / free, 0.999) if free > 0 else 0.0
     wanted = ((1 - explained) / num_labelled + explained / num_judged) * (width / now) ** 2
     left = wanted - explained / num_judged
     num_labels = _whole((1 - explained) / left) if left > 0 else None

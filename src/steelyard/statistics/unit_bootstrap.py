@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from steelyard.core.numerics import Booleans, Floats, Integers, generator, ratio
 from steelyard.statistics.agreement import beyond_chance, linear_effect
 from steelyard.statistics.bootstrap import draw_counts, draw_weights, one_group
-from steelyard.statistics.distinct import distinct_rows
 from steelyard.statistics.groups import UnitWeights, evidence_of_groups
 from steelyard.statistics.intervals import SHARE, Estimate, Evidence, difference, interval, one_sample
+from steelyard.statistics.unique_rows import unique_rows
 
 MOST_UNITS = 2048
 FEWEST_UNITS = 64
@@ -310,7 +310,7 @@ def share_of(unit: Integers, selected: Booleans, right: Booleans, *, seed: int) 
     num_right = np.bincount(unit, selected & right, num_units).astype(np.int64)
     if not num_selected.any():
         return Estimate(None, None, None, 0)
-    rows, counts = distinct_rows(np.stack([num_right, num_selected], axis=1))
+    rows, counts = unique_rows(np.stack([num_right, num_selected], axis=1))
     random = generator(seed, "share of entries")
     chunks = draw_counts(random, counts, num_drawn=num_units, num_resamples=_SHARE_RESAMPLES)
     drawn = np.concatenate([chunk @ rows for _, chunk in chunks])

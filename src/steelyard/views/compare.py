@@ -56,12 +56,12 @@ def _powered_table(summary: ComparisonSummary) -> Table:
             *_POINTS.cells(powered.estimate),
             DASH if powered.p is None else _p_value(powered.p),
             *_POINTS.cells(powered.human_only),
-            decimal(powered.worth, 2),
+            decimal(powered.effective_labels, 2),
         )
         for difference in summary.comparisons
         if (powered := difference.prediction_powered) is not None
     ]
-    columns = ("pair_of_models", "few_both", "interval", "p_corrected", "few_alone", "interval", "few_worth")
+    columns = ("pair_of_models", "few_both", "interval", "p_corrected", "few_alone", "interval", "few_effective_labels")
     return table(columns, rows)
 
 
@@ -87,7 +87,7 @@ def _sentences(run: StageRun[ComparisonSummary]) -> tuple[Sentence, ...]:
                 "points": points(powered.estimate.value),
                 "interval": points_spread(powered.estimate),
                 "p": _p_value(powered.p),
-                "worth": decimal(powered.worth, 2),
+                "effective_labels": decimal(powered.effective_labels, 2),
             }
             sentences.insert(1, Sentence("say_few_difference", values))
     if summary.missing:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from steelyard.curation.joining import MergeSummary
+from steelyard.curation.merge import MergeSummary
 from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, table, word
 from steelyard.report.run_records import rule_word
 from steelyard.views.view import PageSources, StageRun, View

@@ -21,7 +21,7 @@ from steelyard.evaluation.measures.calibration import (
 from steelyard.evaluation.tables import word
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
-from steelyard.statistics.steepness import fit_steepness
+from steelyard.statistics.temperature import fit_inverse_temperature
 
 
 def blocks_of(number, num_resamples=200):
@@ -68,12 +68,12 @@ def test_a_bin_of_right_pairs_only_has_an_interval_and_ties_have_none_to_tell():
 def test_the_steepness_is_scipys_minimum():
     margin = simulated(500, 2.5)
     expected = minimize_scalar(lambda a: np.logaddexp(0, -a * margin).mean(), bounds=(0.001, 10), method="bounded")
-    assert fit_steepness(margin).value == pytest.approx(expected.x, abs=1e-4)
-    assert fit_steepness(1000 * margin).value == pytest.approx(expected.x / 1000, abs=1e-7)
+    assert fit_inverse_temperature(margin).value == pytest.approx(expected.x, abs=1e-4)
+    assert fit_inverse_temperature(1000 * margin).value == pytest.approx(expected.x / 1000, abs=1e-7)
 
 
 @pytest.mark.parametrize(
-    ("margin", "steepness"),
+    ("margin", "inverse_temperature"),
     [
         ([-1.0, -2.0, 0.5], 0.0),
         ([1.0, -1.0], 0.0),
@@ -83,15 +83,15 @@ def test_the_steepness_is_scipys_minimum():
         ([0.0, 4.0], 50.0),
     ],
 )
-def test_without_a_best_steepness_it_is_a_bound(margin, steepness):
-    assert fit_steepness(np.array(margin)) == (steepness, False)
+def test_without_a_best_temperature_it_is_a_bound(margin, inverse_temperature):
+    assert fit_inverse_temperature(np.array(margin)) == (inverse_temperature, False)
 
 
 def test_the_steepness_does_not_depend_on_its_start():
     # Two of three pairs of one margin are right: sigmoid(a / 2) = 2 / 3, so that a = 2 ln 2.
     margin = np.array([0.5, 0.5, -0.5])
     for start in (None, 0.01, 1.0, 50.0, 1e6):
-        assert fit_steepness(margin, start) == (pytest.approx(2 * np.log(2)), True)
+        assert fit_inverse_temperature(margin, start) == (pytest.approx(2 * np.log(2)), True)
 
 
 def test_a_temperature_is_found_again_and_calibrates_other_prompts():
@@ -115,7 +115,7 @@ def test_the_temperatures_interval_is_that_of_fitting_each_resample_anew():
     margin = simulated(400, 2.0, seed=4)
     found = calibration(blocks_of(400, 1000), Margins(np.arange(400), margin), seed=0).temperature
     random = np.random.default_rng(5)
-    drawn = [1 / fit_steepness(margin[random.integers(400, size=400)]).value for _ in range(400)]
+    drawn = [1 / fit_inverse_temperature(margin[random.integers(400, size=400)]).value for _ in range(400)]
     low, high = np.percentile(drawn, [2.5, 97.5])
     assert found.low == pytest.approx(low, rel=0.08)
     assert found.high == pytest.approx(high, rel=0.12)
@@ -138,7 +138,7 @@ def test_no_temperature_where_none_is_best(margin):
 )
 def test_rewards_that_hardly_separate_answers_have_a_temperature_without_interval(margin, why):
     found = report(margin).temperature
-    assert found == estimate(1 / fit_steepness(margin).value, n=100, why=why)
+    assert found == estimate(1 / fit_inverse_temperature(margin).value, n=100, why=why)
 
 
 def test_a_pair_is_scaled_by_what_other_prompts_say():
@@ -151,7 +151,7 @@ def test_a_pair_is_scaled_by_what_other_prompts_say():
     first = by_prompt[0, 0]
     others = margin[~np.isclose(factor, first)]
     assert len(others) == 32
-    assert first == pytest.approx(fit_steepness(others).value, rel=1e-4)
+    assert first == pytest.approx(fit_inverse_temperature(others).value, rel=1e-4)
 
 
 def test_bins_hold_equally_many_and_equal_values_stay_together():

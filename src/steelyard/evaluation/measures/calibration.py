@@ -38,7 +38,7 @@ from steelyard.statistics.intervals import (
     needs_prompts,
 )
 from steelyard.statistics.prompt_means import estimate_ratio
-from steelyard.statistics.steepness import Steepness, fit_steepness
+from steelyard.statistics.temperature import InverseTemperature, fit_inverse_temperature
 
 TEXT = {
     "calibration": {"en": "Calibration of rewards", "zh": "奖励的校准"},
@@ -126,16 +126,16 @@ def calibration(blocks: Blocks, margins: Margins, *, seed: int) -> Calibration:
     The temperature of a pair is fitted on the four fifths of the prompts that do not contain the pair.
     """
     # A warm start from every 16th pair saves most of the steps over all pairs.
-    start = fit_steepness(margins.margin[::_STRIDE]).value if len(margins.margin) > _MANY else None
-    steepness = fit_steepness(margins.margin, start)
-    fitted = out_of_fold(blocks, margins, steepness.value, seed=seed)
+    start = fit_inverse_temperature(margins.margin[::_STRIDE]).value if len(margins.margin) > _MANY else None
+    inverse_temperature = fit_inverse_temperature(margins.margin, start)
+    fitted = out_of_fold(blocks, margins, inverse_temperature.value, seed=seed)
     raw = reliability(blocks, margins, SHARE)
     return Calibration(
         brier=raw.brier,
         log_loss=raw.log_loss,
         expected_calibration_error=raw.expected_calibration_error,
         curve=raw.curve,
-        temperature=_temperature(blocks, margins, steepness),
+        temperature=_temperature(blocks, margins, inverse_temperature),
         cross_validated=reliability(blocks, Margins(margins.prompt, fitted), _BRIER_OF_FITTED),
     )
 
@@ -150,7 +150,7 @@ def out_of_fold(blocks: Blocks, margins: Margins, start: float, *, seed: int) ->
     for number in np.unique(fold_of_pair).tolist():
         held_out = fold_of_pair == number
         others = margins.margin[~held_out]
-        factor = fit_steepness(others, start or None).value if len(others) else 1.0
+        factor = fit_inverse_temperature(others, start or None).value if len(others) else 1.0
         fitted[held_out] = margins.margin[held_out] * factor
     return fitted
 
@@ -232,23 +232,23 @@ def equal_mass_bins(values: Floats) -> tuple[Integers, int]:
     return (np.cumsum(is_used) - 1)[place], int(is_used.sum())
 
 
-def _temperature(blocks: Blocks, margins: Margins, steepness: Steepness) -> Estimate:
-    """Return 1 / steepness on all pairs; null without a finite minimum.
+def _temperature(blocks: Blocks, margins: Margins, inverse_temperature: InverseTemperature) -> Estimate:
+    """Return 1 / inverse temperature on all pairs; null without a finite minimum.
 
     Each resample takes one Newton step from the fit. The estimate has no interval where the rewards hardly separate
     better from worse answers.
     """
     size = len(margins.margin)
-    if not steepness.is_inside or steepness.value <= 0:
+    if not inverse_temperature.is_inside or inverse_temperature.value <= 0:
         return Estimate(None, None, None, size)
-    scaled = steepness.value * margins.margin
+    scaled = inverse_temperature.value * margins.margin
     miss = sigmoid(-scaled)
     terms = Terms(margins.prompt, one_group(size), [miss * scaled, miss * (1 - miss) * scaled**2])
     slope, curvature = np.moveaxis(add_up(blocks, terms, 1).resampled[:, 0], -1, 0)
     factor = 1 + ratio(slope, curvature)
-    drawn = ratio(np.ones_like(factor), factor) / steepness.value
-    temperature = interval(1 / steepness.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS)
-    # A resample with a steepness of 0 or less has an infinite temperature, so the upper end would be infinite too.
+    drawn = ratio(np.ones_like(factor), factor) / inverse_temperature.value
+    temperature = interval(1 / inverse_temperature.value, drawn, size, _evidence(blocks, margins.prompt), _LOSS)
+    # A resample with an inverse temperature of 0 or less has an infinite temperature: the upper end would be infinite.
     if temperature.low is not None and (factor <= 0).mean() > _MOST_WITHOUT_TEMPERATURE:
         return temperature.without_interval("some resamples have no temperature")
     return temperature

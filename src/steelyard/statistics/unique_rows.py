@@ -18,15 +18,15 @@ _ROWS_AT_A_TIME = 2**14
 _MOST_CODES = 2**16
 
 
-class DistinctRows(NamedTuple):
-    """The distinct rows of a table, shape (distinct, column), in a fixed order, and the number of times each occurs."""
+class UniqueRows(NamedTuple):
+    """The unique rows of a table, shape (unique, column), in a fixed order, and the number of times each occurs."""
 
     rows: Integers
     counts: Integers
 
 
-def distinct_codes(code: Integers, bound: int) -> tuple[Integers, Integers]:
-    """Return the sorted distinct codes, all below ``bound``, and the position of each code among them."""
+def unique_codes(code: Integers, bound: int) -> tuple[Integers, Integers]:
+    """Return the sorted unique codes, all below ``bound``, and the position of each code among them."""
     if bound > _DENSE * len(code) + 4096:
         return np.unique(code, return_inverse=True)
     # With few possible codes, marking those that occur is faster than sorting.
@@ -46,10 +46,10 @@ def find_codes(codes: Integers, wanted: Integers) -> tuple[Integers, Booleans]:
     return place, codes[place] == wanted
 
 
-def distinct_rows(table: Integers) -> DistinctRows:
-    """Count the distinct rows of a table by one integer code per row; short tables by comparing their rows."""
+def unique_rows(table: Integers) -> UniqueRows:
+    """Count the unique rows of a table by one integer code per row; short tables by comparing their rows."""
     if len(table) < table.shape[1]:
-        return DistinctRows(*np.unique(table, axis=0, return_counts=True))
+        return UniqueRows(*np.unique(table, axis=0, return_counts=True))
     code, bound = _codes(table)
     if bound <= 4 * len(table) + 1024:
         # With few possible codes, counting is faster than sorting.
@@ -58,9 +58,9 @@ def distinct_rows(table: Integers) -> DistinctRows:
         # Any row of a code stands for all: equal codes are equal rows.
         example = np.zeros(bound, dtype=np.int64)
         example[code] = np.arange(len(table))
-        return DistinctRows(table[example[used]], counts[used])
+        return UniqueRows(table[example[used]], counts[used])
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
-    return DistinctRows(table[first], counts)
+    return UniqueRows(table[first], counts)
 
 
 class RowCodes(NamedTuple):
@@ -70,11 +70,11 @@ class RowCodes(NamedTuple):
     least: tuple[int, ...]
     sizes: tuple[int, ...]
 
-    def count_rows(self, selected: Integers) -> DistinctRows:
-        """Count the distinct rows among those at the selected positions."""
+    def count_rows(self, selected: Integers) -> UniqueRows:
+        """Count the unique rows among those at the selected positions."""
         counts = np.bincount(self.code[selected])
         used = np.flatnonzero(counts)
-        return DistinctRows(self._decode(used), counts[used])
+        return UniqueRows(self._decode(used), counts[used])
 
     def _decode(self, codes: Integers) -> Integers:
         columns: list[Integers] = []
@@ -116,8 +116,8 @@ def _codes(table: Integers) -> tuple[Integers, int]:
         size = int(column.max()) - least + 1
         if bound * size > _LARGEST_CODE:
             # Renumber the codes so far without gaps, before the product overflows.
-            distinct, code = np.unique(code, return_inverse=True)
-            bound = len(distinct)
+            unique, code = np.unique(code, return_inverse=True)
+            bound = len(unique)
         code = code * size + (column - least)
         bound *= size
     return code, bound

@@ -1,4 +1,4 @@
-"""The steepness of margins: the factor by which they are probabilities under the Bradley-Terry model."""
+"""The inverse temperature of margins: the factor by which they are probabilities under the Bradley-Terry model."""
 
 from typing import NamedTuple
 
@@ -12,23 +12,23 @@ _STEPS = 50
 _ENOUGH = 1e-7
 
 
-class Steepness(NamedTuple):
+class InverseTemperature(NamedTuple):
     """The factor of the margins (1 / temperature), and whether the search ended inside its bounds."""
 
     value: float
     is_inside: bool
 
 
-def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
+def fit_inverse_temperature(margin: Floats, start: float | None = None) -> InverseTemperature:
     """Find the factor a >= 0 that minimises the mean of -ln sigmoid(a * margin), a convex function, by Newton's method.
 
     It is 0 if the mean margin is not positive, and at its bound if all pairs are right.
     """
     scale = float(np.abs(margin).mean())
     if scale == 0 or margin.sum() <= 0:
-        return Steepness(0.0, is_inside=False)
+        return InverseTemperature(0.0, is_inside=False)
     if margin.min() >= 0:
-        return Steepness(_STEEPEST / scale, is_inside=False)
+        return InverseTemperature(_STEEPEST / scale, is_inside=False)
     scaled = margin / scale
     low, high = 0.0, _STEEPEST
     value = min(start * scale if start else 1.0, _STEEPEST)
@@ -43,4 +43,4 @@ def fit_steepness(margin: Floats, start: float | None = None) -> Steepness:
         value = following
         if has_converged:
             break
-    return Steepness(value / scale, is_inside=value < _STEEPEST * (1 - 1e-6))
+    return InverseTemperature(value / scale, is_inside=value < _STEEPEST * (1 - 1e-6))

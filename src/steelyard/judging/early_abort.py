@@ -1,4 +1,4 @@
-"""When further requests are futile: all of the first ones fail, too many replies are cut off, or some fail in the end.
+"""Early abort of requests that cannot succeed: the first ones all fail, or replies are cut off.
 
 The errors say what to change, for requests that are sent and for those in batch files alike.
 """
