@@ -11,7 +11,7 @@ def test_a_verdict_is_an_outcome_or_none(outcome):
 
 
 def test_there_are_seven_outcomes():
-    assert OUTCOMES == ("left", "right", "tie", "unreadable", "refused", "cut off", "failed")
+    assert OUTCOMES == ("left", "right", "tie", "unparsed", "refused", "cut off", "failed")
     assert OUTCOMES[:3] == VERDICTS
 
 

@@ -48,7 +48,7 @@ def test_agree_on_whole_cases_with_its_manifest():
         ("b", "c", "below min_margin", 0.5),
         ("c", "a", "disagrees", -2.5),
         ("b", "c", "tie", None),
-        ("a", "c", "unreadable", None),
+        ("a", "c", "unparsed", None),
     ]
     assert (rows[0].prompt, rows[0].language, rows[0].judge, rows[0].verdict) == ("p", "zh", "gpt", "left")
     assert (rows[1].left_score, rows[1].right_score) == (0.5, 3.0)

@@ -43,13 +43,13 @@ def test_agree_keeps_what_the_model_says_too_and_names_the_rest():
     verdicts = verdicts_of("a>b a<b a>c b=c b?c c>d a>e")
     margin = margins(verdicts, (1.0, 0.8, 0.0, None, 1.0))
     assert names(agree(verdicts, margin, min_margin=0.5)) == [
-        "below min_margin", "disagrees", "kept", "tie", "unreadable", "unscored", "disagrees",
+        "below min_margin", "disagrees", "kept", "tie", "unparsed", "unscored", "disagrees",
     ]  # fmt: skip
     assert names(agree(verdicts, margin, min_margin=0.0))[:3] == ["kept", "disagrees", "kept"]
     assert (
         names(agree(verdicts, margin, min_margin=1.0))[2] == "kept"
     )  # at least min_margin, so min_margin itself stays
-    assert names(agree(verdicts, margin, min_margin=0.5, keep_ties=True))[3:5] == ["kept", "unreadable"]
+    assert names(agree(verdicts, margin, min_margin=0.5, keep_ties=True))[3:5] == ["kept", "unparsed"]
 
 
 def test_the_least_supported_pair_of_a_cycle_goes_with_its_repeats():
@@ -57,7 +57,7 @@ def test_the_least_supported_pair_of_a_cycle_goes_with_its_repeats():
     # a>b 1, b>c -3 (twice), c>a 2: b>c is least supported and closes the only cycle.
     margin = margins(verdicts, (0.0, -1.0, 2.0, 9.0))
     assert names(cut_cycles(verdicts, margin, np.array([4]))) == [
-        "kept", "least supported in a cycle", "least supported in a cycle", "kept", "kept", "unreadable",
+        "kept", "least supported in a cycle", "least supported in a cycle", "kept", "kept", "unparsed",
     ]  # fmt: skip
 
 
@@ -94,7 +94,7 @@ SIZE = 6
 
 @st.composite
 def graphs(draw):
-    """Up to four graphs of six responses with repeated, contradictory, tied and unreadable verdicts, and scores."""
+    """Up to four graphs of six responses with repeated, contradictory, tied and unparsed verdicts, and scores."""
     number = draw(st.integers(1, 4))
     entry = st.tuples(
         st.integers(0, number - 1),

@@ -52,10 +52,10 @@ def test_pairs_count_as_they_were_judged(bench, tmp_path):
         assert len(server.questions) == 10
     assert summary.model == "m"
     assert to_builtins(summary.outcomes) == {
-        "num_pairs": 5, "win": 4, "loss": 0, "tie": 0, "unreadable": 1, "refused": 0, "cut_off": 0, "failed": 0,
+        "num_pairs": 5, "win": 4, "loss": 0, "tie": 0, "unparsed": 1, "refused": 0, "cut_off": 0, "failed": 0,
         "by_language": {
-            "he": {"win": 2, "loss": 0, "tie": 0, "unreadable": 0, "refused": 0, "cut_off": 0, "failed": 0},
-            "zh": {"win": 2, "loss": 0, "tie": 0, "unreadable": 1, "refused": 0, "cut_off": 0, "failed": 0},
+            "he": {"win": 2, "loss": 0, "tie": 0, "unparsed": 0, "refused": 0, "cut_off": 0, "failed": 0},
+            "zh": {"win": 2, "loss": 0, "tie": 0, "unparsed": 1, "refused": 0, "cut_off": 0, "failed": 0},
         },
     }  # fmt: skip
     # code 2/3, chat 1: their mean; without a verdict counted wrong, half and right
@@ -90,7 +90,7 @@ def test_the_items_hold_what_was_said_of_each_pair(bench, tmp_path):
         evaluate([bench], tmp_path / "out", config(at(server)), model="llm_judge")
     first, second = rows(tmp_path / "out" / "items.jsonl")
     assert [(one["better"], one["worse"], one["outcome"]) for one in first["outcomes"]] == [
-        ("a", "b", "win"), ("a", "c", "win"), ("b", "c", "unreadable")
+        ("a", "b", "win"), ("a", "c", "win"), ("b", "c", "unparsed")
     ]  # fmt: skip
     assert (first["num_correct"], first["num_unscored"], first["exact_match"]) == (2, 1, False)
     assert (second["num_correct"], second["num_pairs"], second["exact_match"]) == (2, 2, True)
@@ -106,7 +106,7 @@ def test_a_judge_that_always_says_the_first_is_wrong_half_or_right(bench, tmp_pa
     assert summary.judges["recorded"].first_preferred.value == 1.0
 
 
-@pytest.mark.parametrize(("text", "reason"), [("rubbish", "unreadable"), ("I'm sorry, I can't.", "refused")])
+@pytest.mark.parametrize(("text", "reason"), [("rubbish", "unparsed"), ("I'm sorry, I can't.", "refused")])
 def test_rubbish_has_no_headline(bench, tmp_path, text, reason):
     chat = record(tmp_path / "r.jsonl", {"text": text})
     summary = evaluate([bench], tmp_path / "out", config(chat), model="llm_judge").summary

@@ -147,7 +147,7 @@ def test_the_benchs_own_headline_has_bounds_too():
 
 
 def test_half_a_point_for_a_tie_or_a_failure_goes_through_the_sections_of_the_translation_task():
-    outcomes = {"easy_de_en": ["tie"] + ["right"] * 37, "hard_en_zh": ["unreadable"] * 3}
+    outcomes = {"easy_de_en": ["tie"] + ["right"] * 37, "hard_en_zh": ["unparsed"] * 3}
     found = whole_bench("mrewardbench_translation", TRANSLATION_PUBLISHED, outcomes=outcomes)
     strict, half = found, found.policies["half"]
     # 62 of 100 and a tie are printed as 62.5; 97 and three failures as 98.5.

@@ -79,7 +79,7 @@ def test_agreeing_models_raise_the_precision_of_gpt_and_a_random_one_does_not(fi
     # Measured elsewhere: of 849 verdicts 81.5 % are right, of those that prefer the longer answer 89.5 % at 62 %.
     assert filtered.counts.num_in == 999
     assert filtered.counts.dropped["tie"] == 38
-    assert filtered.counts.dropped["unreadable"] == 25
+    assert filtered.counts.dropped["unparsed"] == 25
     assert precision(longer).value == pytest.approx(0.895, abs=0.005)
     assert precision(longer).n / 849 == pytest.approx(0.62, abs=0.005)
     assert precision(chance).low < 0.815 < precision(chance).high

@@ -185,7 +185,7 @@ def test_a_panel_is_asked_member_by_member(tmp_path):
             answers = answers_of(jury, comparison, ledger)
             assert list(answers) == ["a", "b", "c", "panel"]
             (verdict,) = answers["panel"].verdicts
-            assert (verdict.outcome, verdict.members) == ("left", {"a": "left", "b": "left", "c": "unreadable"})
+            assert (verdict.outcome, verdict.members) == ("left", {"a": "left", "b": "left", "c": "unparsed"})
 
 
 def two_prompts():

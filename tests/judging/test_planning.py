@@ -63,18 +63,18 @@ def test_what_a_design_cannot_show(responses, design, why):
     assert bool(shown(case(responses=responses), design)) == (why is None)
 
 
-BOTH = (Showing(shown=("a", "b"), outcome="left"), Showing(shown=("b", "a"), outcome="unreadable", detail="no verdict"))
-UNREAD = PairVerdict(left="a", right="b", outcome="unreadable", detail="no verdict", showings=BOTH)
+BOTH = (Showing(shown=("a", "b"), outcome="left"), Showing(shown=("b", "a"), outcome="unparsed", detail="no verdict"))
+UNREAD = PairVerdict(left="a", right="b", outcome="unparsed", detail="no verdict", showings=BOTH)
 
 
 def test_several_replies_are_one_judgment_that_keeps_them():
     (added,) = add_verdicts(case(responses="ab"), [{"m": Answer(verdicts=(UNREAD,))}], by="m").judgments
-    assert (added.verdict, added.reason, added.shown) == ("none", "unreadable: no verdict", None)
+    assert (added.verdict, added.reason, added.shown) == ("none", "unparsed: no verdict", None)
     assert (added.judge, added.kind, added.task) == ("m", "llm", "m-1")
     assert added.meta == {
         "orders": [
             {"shown": ["a", "b"], "outcome": "left"},
-            {"shown": ["b", "a"], "outcome": "unreadable", "detail": "no verdict"},
+            {"shown": ["b", "a"], "outcome": "unparsed", "detail": "no verdict"},
         ]
     }
 
@@ -92,10 +92,10 @@ def test_every_reply_can_be_a_judgment():
 
 def test_of_a_panel_every_reply_is_signed_by_its_member():
     said = {name: Answer(verdicts=(UNREAD,)) for name in ("m", "n", "o")}
-    panel = PairVerdict(left="a", right="b", outcome="unreadable", members=dict.fromkeys(said, "unreadable"))
+    panel = PairVerdict(left="a", right="b", outcome="unparsed", members=dict.fromkeys(said, "unparsed"))
     answers = [said | {"panel": Answer(verdicts=(panel,))}]
     (together,) = add_verdicts(case(responses="ab"), answers, by="panel").judgments
-    assert (together.judge, together.meta) == ("panel", {"members": dict.fromkeys("mno", "unreadable")})
+    assert (together.judge, together.meta) == ("panel", {"members": dict.fromkeys("mno", "unparsed")})
     each = add_verdicts(case(responses="ab"), answers, by="panel", each=True).judgments
     assert [one.judge for one in each] == ["m", "m", "n", "n", "o", "o"]
 

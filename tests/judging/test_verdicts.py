@@ -37,9 +37,9 @@ def both(first, second):
         ("tie", "tie", "tie", False),
         ("left", "right", "tie", True),
         ("left", "tie", "tie", True),
-        ("left", "unreadable", "unreadable", False),
+        ("left", "unparsed", "unparsed", False),
         ("cut off", "right", "cut off", False),
-        ("unreadable", "failed", "failed", False),
+        ("unparsed", "failed", "failed", False),
         ("refused", "cut off", "refused", False),
     ],
 )
@@ -67,10 +67,10 @@ def test_one_order_is_that_order():
     [
         (("left", "left", "right"), "left"),
         (("left", "right", "tie"), "tie"),
-        (("left", "right", "unreadable"), "tie"),
-        (("left", "left", "unreadable"), "left"),
-        (("left", "unreadable", "unreadable"), "unreadable"),
-        (("left", "unreadable", "refused", "refused"), "refused"),
+        (("left", "right", "unparsed"), "tie"),
+        (("left", "left", "unparsed"), "left"),
+        (("left", "unparsed", "unparsed"), "unparsed"),
+        (("left", "unparsed", "refused", "refused"), "refused"),
         (("left", "left", "failed"), "failed"),
         (("tie", "tie", "left"), "tie"),
         (("right",), "right"),
@@ -104,7 +104,7 @@ def test_the_pull_of_the_first_place():
     always_first = [both("left", "right"), both("left", "right")]
     assert first_place_preference(always_first) == (4, 4)
     assert first_place_preference([both("right", "left")]) == (0, 2)
-    assert first_place_preference([both("left", "left"), both("tie", "unreadable")]) == (1, 2)
+    assert first_place_preference([both("left", "left"), both("tie", "unparsed")]) == (1, 2)
 
 
 def test_a_panel_says_what_its_members_said():
@@ -115,7 +115,7 @@ def test_a_panel_says_what_its_members_said():
 def test_the_answer_of_a_panel():
     one = Answer(verdicts=(pair("a", "b", "left"), pair("a", "c", "tie")))
     two = Answer(verdicts=(pair("a", "b", "left"), pair("a", "c", "right")))
-    three = Answer(verdicts=(pair("a", "b", "right"), pair("a", "c", "unreadable")))
+    three = Answer(verdicts=(pair("a", "b", "right"), pair("a", "c", "unparsed")))
     found = panel_answer({"1": one, "2": two, "3": three}).verdicts
     assert [verdict.outcome for verdict in found] == ["left", "tie"]
     assert panel_answer({"1": one}) == one
@@ -129,13 +129,13 @@ def test_outcomes_orders_and_places_by_hand():
             (both("left", "right"), "zh"),
             (both("left", "left"), "zh"),
             (both("left", "tie"), "he"),
-            (both("left", "unreadable"), None),
+            (both("left", "unparsed"), None),
         ]
     ):
         counter.add(prompt(str(number), f"{number}?", language=language), {"m": Answer(verdicts=(one,))})
     found = msgspec.to_builtins(counter.summaries(seed=0))["m"]
-    assert found["outcomes"] == {"left": 1, "tie": 2, "unreadable": 1}
-    assert found["by_language"] == {"he": {"tie": 1}, "unknown": {"unreadable": 1}, "zh": {"left": 1, "tie": 1}}
+    assert found["outcomes"] == {"left": 1, "tie": 2, "unparsed": 1}
+    assert found["by_language"] == {"he": {"tie": 1}, "unknown": {"unparsed": 1}, "zh": {"left": 1, "tie": 1}}
     assert found["first_preferred"]["value"] == pytest.approx(5 / 6)
     assert found["first_preferred"]["n"] == 6
     # two of the three pairs that have a verdict
@@ -189,14 +189,14 @@ def test_a_panel_stands_beside_its_members():
 def test_the_verdict_of_repeats_is_that_of_most():
     def answer(outcome, value=None):
         verdict = PairVerdict(left="a", right="b", outcome=outcome, detail="why")
-        rating = ResponseRating(response="a", value=value, outcome=None if value else "unreadable")
+        rating = ResponseRating(response="a", value=value, outcome=None if value else "unparsed")
         return Answer(verdicts=(verdict,), ratings=(rating,))
 
     combined = combine_repeats([answer("left", 3.0), answer("left", 5.0), answer("right")])
     assert (combined.verdicts[0].outcome, combined.ratings[0].value) == ("left", 4.0)
     assert combined.verdicts[0].repeats == ("left", "left", "right")
     assert combine_repeats([answer("left"), answer("right")]).verdicts[0].outcome == "tie"
-    nothing = combine_repeats([answer("left", 3.0), answer("unreadable")])
-    assert (nothing.verdicts[0].outcome, nothing.ratings[0].outcome) == ("unreadable", "unreadable")
+    nothing = combine_repeats([answer("left", 3.0), answer("unparsed")])
+    assert (nothing.verdicts[0].outcome, nothing.ratings[0].outcome) == ("unparsed", "unparsed")
     alone = answer("left", 3.0)
     assert combine_repeats([alone]) is alone

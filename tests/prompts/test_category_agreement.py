@@ -22,7 +22,7 @@ def test_accuracy_kappa_and_confusion_by_hand():
     # People: 20 maths, 20 code. The model: 16 of maths right, 4 called code; 15 of code right, 5 called maths.
     rows = [(MATHS, MATHS)] * 16 + [(MATHS, CODE)] * 4 + [(CODE, CODE)] * 15 + [(CODE, MATHS)] * 5
     agreement = category_agreement(labelled(*rows, (CODE, None)), num_unlabelled=3)
-    assert (agreement.num_prompts, agreement.num_unreadable, agreement.num_unlabelled) == (40, 1, 3)
+    assert (agreement.num_prompts, agreement.num_unparsed, agreement.num_unlabelled) == (40, 1, 3)
     assert agreement.accuracy.value == 31 / 40
     chance = (20 * 21 + 20 * 19) / 1600
     assert math.isclose(agreement.kappa.value, (31 / 40 - chance) / (1 - chance))

@@ -66,11 +66,11 @@ def test_a_category_on_the_last_line_is_read(reply, tiers):
         "not mathematics", "{\"category\": \"code\", \"other\": \"safety\"}",
     ],
 )  # fmt: skip
-def test_a_reply_without_exactly_one_category_is_unreadable(reply):
+def test_a_reply_without_exactly_one_category_is_unparsed(reply):
     assert read_category(Reply(request="r", text=reply), taxonomy()) is None
 
 
-def test_a_failed_reply_is_unreadable_whatever_it_says():
+def test_a_failed_reply_is_unparsed_whatever_it_says():
     assert read_category(Reply(request="r", text="code", failure="truncated"), taxonomy()) is None
     assert read_category(Reply(request="r"), taxonomy()) is None
 

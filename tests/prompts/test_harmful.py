@@ -91,7 +91,7 @@ def test_every_category_of_the_table_is_one_that_the_model_can_name():
         ("", None),
     ],
 )
-def test_a_reply_is_one_category_or_unreadable(text, answer):
+def test_a_reply_is_one_category_or_unparsed(text, answer):
     assert read_harm_reply(Reply(request="r", text=text)) == answer
 
 

@@ -33,8 +33,8 @@ def test_a_case_of_which_nothing_is_admitted_keeps_what_it_has():
     assert resolved(human, only=Only(kind=("llm",))) == ((("b",), ("a",)), ResolveCounts(unchanged=1))
 
 
-def test_judgments_that_are_all_unreadable_give_no_ranking():
-    assert resolved(case(judgments=["a?b"], ranking=(("b",), ("a",)))) == (None, ResolveCounts(unreadable=1))
+def test_judgments_that_are_all_unparsed_give_no_ranking():
+    assert resolved(case(judgments=["a?b"], ranking=(("b",), ("a",)))) == (None, ResolveCounts(unparsed=1))
 
 
 def test_pairs_stay_and_are_noted():

@@ -92,7 +92,7 @@ def test_agreement_with_the_key_counts_pairs_and_strict_verdicts():
     key = read_key([case(responses="abc", ranking=(("b",), ("a",), ("c",)))])
     # The ranking orders a over b, a over c; the key says b > a > c: one of the two is right.
     assert right_pairs([case(responses="abc", ranking=(("a",), ("b", "c")))], key) == PairShare(1, 2)
-    # b over a and c over a: one is right; a tie and an unreadable verdict do not count.
+    # b over a and c over a: one is right; a tie and an unparsed verdict do not count.
     judgments = tuple(
         Judgment(left=left, right=right, verdict=verdict, judge="j", kind="llm")
         for left, right, verdict in (("a", "b", "right"), ("c", "a", "left"), ("a", "c", "tie"), ("b", "c", "none"))

@@ -96,4 +96,4 @@ def test_conflicts_in_words_and_on_a_card():
 def test_judgments_without_a_verdict_are_not_called_absent():
     unread = tables(replace(conflict(None), num_none=11))
     (sentence,) = conflict_sentences(ResolveSummary(conflicts=unread, unranked_responses=0))
-    assert (sentence.key, sentence.values) == ("say_unreadable_judgments", {"number": "11"})
+    assert (sentence.key, sentence.values) == ("say_unparsed_judgments", {"number": "11"})

@@ -190,7 +190,7 @@ def test_more_arrows_than_a_person_reads_are_counted():
     ("judgments", "told"),
     [
         (["a>b"], "├──> beats"),
-        (["a=b", "b?c"], "╞══╡ tie · ├╌╌┤ unreadable"),
+        (["a=b", "b?c"], "╞══╡ tie · ├╌╌┤ unparsed"),
         (["a>b", "b>a"], "├──> beats · ! in conflict: the tiers do not keep it"),
     ],
 )

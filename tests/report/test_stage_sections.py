@@ -52,7 +52,7 @@ def test_supervision_shows_rules_thresholds_and_what_was_dropped(supervised_case
     curve = panels[word("by_threshold")].tables[0].table
     assert [row[1:3] for row in curve.rows if row[0] == "2.000"] == [("3", "50.0%")]  # of six strict judgments
     first, *others = panels[word("dropped_examples")].examples
-    assert len(others) == 2  # ties and unreadable judgments have no margin
+    assert len(others) == 2  # ties and unparsed judgments have no margin
     assert first.about.values == {
         "judge": "gpt", "rule": word("rule_below_min_margin", "below min_margin"), "margin": "1.000"
     }  # fmt: skip
@@ -110,7 +110,7 @@ def test_judging_shows_verdicts_costs_and_the_replies_without_a_verdict(tmp_path
         config = JudgeConfig(chat=chat, judge={"prompt_language": "en"}, num_resamples=20, price=(2.0, 10.0))
         judge(tmp_path / "cases.jsonl", tmp_path / "out", config)
     section, sentences = only_section(tmp_path / "out")
-    # Two of three pairs have c, which is preferred; of a and b both orders are unreadable.
+    # Two of three pairs have c, which is preferred; of a and b both orders are unparsed.
     assert (sentences[0].values["verdicts"], sentences[0].values["missing"]) == ("3", "33.3%")
     panels = panels_of(section)
     (row,) = panels[word("verdicts")].tables[0].table.rows
@@ -118,7 +118,7 @@ def test_judging_shows_verdicts_costs_and_the_replies_without_a_verdict(tmp_path
     tokens = panels[word("tokens_and_cost")].tables[0].table.rows[0]
     # Six replies of 7 and 3 tokens: 42 for 2 a million, and 18 for 10.
     assert tokens[1:6] == ("6", "42", "18", "0", "0.0003")
-    examples = panels[word("unreadable_examples")].examples
+    examples = panels[word("unparsed_examples")].examples
     (example,) = examples
     assert example.answers[0] == (word("reply"), "Neither.")
     assert {text for _, text in example.answers[1:]} == {"answer a", "answer b"}
@@ -170,7 +170,7 @@ def test_ratings_are_counted_and_replies_without_a_number_shown(tmp_path):
     assert sentences[0].key == "say_rated"
     assert (sentences[0].values["ratings"], sentences[0].values["none"]) == ("1", "1")
     assert panels_of(section)[word("ratings_given")].tables[0].table.rows == (("m", "7", "1"),)
-    (example,) = panels_of(section)[word("unreadable_examples")].examples
+    (example,) = panels_of(section)[word("unparsed_examples")].examples
     assert example.answers[0][1] == "<b>good</b>"
     assert "<b>good</b>" not in render(page(tmp_path / "out"))
 
@@ -191,5 +191,5 @@ def test_one_reply_of_two_orders_without_a_verdict_is_shown_alone(tmp_path):
             JudgeConfig(chat=chat, judge={"prompt_language": "en"}, num_resamples=20),
         )
     section, _ = only_section(tmp_path / "out")
-    (example,) = panels_of(section)[word("unreadable_examples")].examples
+    (example,) = panels_of(section)[word("unparsed_examples")].examples
     assert [text for _, text in example.answers[1:]] == ["answer b", "answer a"]

@@ -87,8 +87,8 @@ def test_a_batch_run_ends_as_a_live_one(cases, tmp_path):
         answer_batches(folder, server)
         done = judge(cases, tmp_path / "out", config, batch=folder)
     assert done.summary == live.summary
-    assert contents(tmp_path / "out", "cases.jsonl", "unreadable.jsonl") == contents(
-        tmp_path / "live", "cases.jsonl", "unreadable.jsonl"
+    assert contents(tmp_path / "out", "cases.jsonl", "unparsed.jsonl") == contents(
+        tmp_path / "live", "cases.jsonl", "unparsed.jsonl"
     )
     found, expected = replies_of(tmp_path / "out"), replies_of(tmp_path / "live")
     assert {id_: msgspec.structs.replace(one, batch=None) for id_, one in found.items()} == {

@@ -40,8 +40,8 @@ def test_files_folders_and_parquet_have_one_table(file, tmp_path):
 def test_the_folder_of_a_stage_stands_for_its_cases(file, tmp_path):
     # Beside the cases are replies without a verdict, which are no cases.
     write_cases(tmp_path / "judged" / "cases.jsonl", [case("p", "ab"), case("q", "abc")])
-    (tmp_path / "judged" / "unreadable.jsonl").write_text('{"prompt": "p"}\n')
-    with pytest.raises(RecordError, match=r"unreadable\.jsonl:1"):
+    (tmp_path / "judged" / "unparsed.jsonl").write_text('{"prompt": "p"}\n')
+    with pytest.raises(RecordError, match=r"unparsed\.jsonl:1"):
         describe([tmp_path / "judged"])
     (tmp_path / "judged" / "run.json").write_text("{}")
     assert describe([tmp_path / "judged"]).summary.overall.num_responses == 5

@@ -51,13 +51,13 @@ def test_verdicts_join_the_evidence(cases, tmp_path):
             if "c" in pair:
                 assert better == "c"
             else:
-                assert (one.verdict, one.reason) == ("none", "unreadable: no verdict")
+                assert (one.verdict, one.reason) == ("none", "unparsed: no verdict")
             assert (one.kind, one.judge, one.shown) == ("llm", "m", None)
     # Of each case two pairs have a verdict from two readable replies, and one has none.
     # Half in each of four prompts, in which there is no spread: as two of four.
     assert msgspec.to_builtins(run.summary.judges)["m"]["first_preferred"] == reference_estimate(0.5, 4, 16)
     assert sum(msgspec.to_builtins(run.summary.judges)["m"]["outcomes"].values()) == 12
-    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"]["unreadable"] == 4
+    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"]["unparsed"] == 4
     assert run.counts.noted["questions"] == 24
     # 24 replies of 7 and 3 tokens: 168 and 72; (168 * 2 + 72 * 10) / 10^6
     assert msgspec.to_builtins(run.summary.tokens)["m"] == {
@@ -118,7 +118,7 @@ def test_ratings(cases, tmp_path):
         assert [(one.response, one.value, one.rater) for one in found.ratings] == [("a", 9.0, "m"), ("c", 9.0, "m")]
         assert found.judgments == CASES[0].judgments
     assert msgspec.to_builtins(run.summary.judges)["m"]["ratings"] == {"9": 8}
-    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"unreadable": 4}
+    assert msgspec.to_builtins(run.summary.judges)["m"]["outcomes"] == {"unparsed": 4}
 
 
 def test_only_the_least_sure_pair_of_each_prompt_is_compared(cases, tmp_path):

@@ -173,7 +173,7 @@ def test_a_language_model_screens_for_harm_and_is_asked_once(tmp_path):
         assert len(server.questions) == 3
     assert ids(tmp_path / "out") == ["a", "c"]
     assert run.counts.dropped == {"harmful by model: weapons": 1}
-    assert run.summary.num_unreadable_replies == 1
+    assert run.summary.num_unparsed_replies == 1
     assert run.summary.has_language_model
 
 

@@ -113,15 +113,15 @@ def test_the_balance_uses_the_categories(tmp_path):
         completion("code", finish="content_filter"),
     ],
 )  # fmt: skip
-def test_an_unreadable_reply_leaves_the_prompt_without_a_category_and_is_counted(tmp_path, reply):
+def test_an_unparsed_reply_leaves_the_prompt_without_a_category_and_is_counted(tmp_path, reply):
     raw = written(tmp_path, made("a"), *(made(f"n{n}", ("code",), text=f"{n} {'z' * n}") for n in range(5)))
     with chatting(reply) as server:
         run = prompts(raw, tmp_path / "out", at(server, near_duplicates="off"), allow_failed=True)
     assert categories(tmp_path / "out")["a"] == ""
-    assert (run.summary.classification.num_asked, run.summary.classification.num_unreadable) == (1, 1)
-    assert run.summary.findings["category_unreadable"] == {"count": 1}
+    assert (run.summary.classification.num_asked, run.summary.classification.num_unparsed) == (1, 1)
+    assert run.summary.findings["category_unparsed"] == {"count": 1}
     rows = [json.loads(line) for line in (tmp_path / "out" / "manifest.jsonl").read_text("utf-8").splitlines()]
-    assert [row["prompt"] for row in rows if row["rule"] == "category_unreadable"] == ["a"]
+    assert [row["prompt"] for row in rows if row["rule"] == "category_unparsed"] == ["a"]
 
 
 def test_thinking_is_not_the_reply(tmp_path):
@@ -152,7 +152,7 @@ def test_agreement_with_people_is_measured_on_their_sample_alone(tmp_path):
         # a and d of the cases, and b and c of the sample, whose a is the same question.
         assert len(server.questions) == 4
     agreement = run.summary.classification.agreement
-    assert (agreement.num_prompts, agreement.num_unlabelled, agreement.num_unreadable) == (3, 1, 0)
+    assert (agreement.num_prompts, agreement.num_unlabelled, agreement.num_unparsed) == (3, 1, 0)
     assert (agreement.accuracy.value, agreement.accuracy.n) == (2 / 3, 3)
     assert (agreement.whole_path.value, agreement.whole_path.n) == (1 / 2, 2)
     assert [(one.people, one.model, one.number) for one in agreement.confusions] == [("knowledge", "language", 1)]
@@ -228,7 +228,7 @@ def test_failed_requests_end_the_run_and_are_asked_again(tmp_path):
     with chatting(lambda question: {"broken": True}) as server, pytest.raises(ModelError):
         prompts(raw, tmp_path / "out", at(server))
     assert not (tmp_path / "out" / "cases.jsonl").exists()
-    assert prompts(raw, tmp_path / "other", config).summary.classification.num_unreadable == 4
+    assert prompts(raw, tmp_path / "other", config).summary.classification.num_unparsed == 4
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_only_the_ranking_is_new(file, tmp_path):
     assert without == [msgspec.structs.replace(one, ranking=None) for one in mixed()]
     assert (run.counts.num_in, run.counts.num_used, run.counts.dropped) == (6, 6, {})
     assert run.counts.noted == {
-        "given": 1, "unranked_responses": 3, "without evidence": 1, "only unreadable": 1, "pairs kept": 1,
+        "given": 1, "unranked_responses": 3, "without evidence": 1, "only unparsed": 1, "pairs kept": 1,
     }  # fmt: skip
     assert run.summary.unranked_responses == 3
     assert run.summary.conflicts.overall.ratio == 3 / 6

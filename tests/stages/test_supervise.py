@@ -51,14 +51,14 @@ def test_agree_writes_what_is_kept_and_why_the_rest_is_not(cases, tmp_path):
     assert [(row["prompt"], row["left"], row["right"], row["verdict"], row["rule"], row["margin"]) for row in rows] == [
         ("p", "b", "c", "right", "disagrees", -1.0),
         ("p", "a", "c", "tie", "tie", None),
-        ("p", "a", "b", "none", "unreadable", None),
+        ("p", "a", "b", "none", "unparsed", None),
         ("שאלה", "c", "a", "left", "disagrees", -3.0),
         ("שאלה", "b", "c", "left", "below min_margin", 1.0),
     ]
     assert {row["judge"] for row in rows} == {"gpt"}
     assert [row["language"] for row in rows] == ["zh", "zh", "zh", "he", "he"]
     assert (run.counts.num_in, run.counts.num_used) == (8, 3)
-    assert run.counts.dropped == {"disagrees": 2, "tie": 1, "unreadable": 1, "below min_margin": 1}
+    assert run.counts.dropped == {"disagrees": 2, "tie": 1, "unparsed": 1, "below min_margin": 1}
     assert run.counts.noted == {"cases": 3, "cases without a supervised judgment": 1, "judgments not supervised": 3}
     assert run.summary.coverage == SupervisionCoverage(judgments=3 / 8, strict=3 / 6, prompts=1.0)
     # Margins that agree: 2, 2, 2 and 1; the candidates begin a twentieth above the smallest.
@@ -73,7 +73,7 @@ def test_agree_writes_what_is_kept_and_why_the_rest_is_not(cases, tmp_path):
 def test_cycles_and_weights(cases, tmp_path):
     cut = supervise(cases, tmp_path / "cut", Config(policy="cycles"), **LONGER._asdict())
     # p: a and c are tied, so a>b and c>b agree; the circle of the other prompt loses c>a, with -3.
-    assert cut.counts.dropped == {"unreadable": 1, "least supported in a cycle": 1}
+    assert cut.counts.dropped == {"unparsed": 1, "least supported in a cycle": 1}
     assert [one.ranking for one in read_cases(tmp_path / "cut" / "cases.jsonl")] == [
         (("a", "c"), ("b",)), (("a",), ("b",), ("c",)), None,
     ]  # fmt: skip

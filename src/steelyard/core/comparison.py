@@ -11,7 +11,7 @@ from steelyard.core.types import Message, Prompt, Record, Response, Verdict
 Failure = Literal["refused", "cut off", "failed"]
 """Why a reply has no complete text: the model declined, the text reached the token limit, or no answer arrived."""
 
-Outcome = Literal["left", "right", "tie", "unreadable", "refused", "cut off", "failed"]
+Outcome = Literal["left", "right", "tie", "unparsed", "refused", "cut off", "failed"]
 """The outcome of a compared pair: a verdict, or the reason for its absence."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)

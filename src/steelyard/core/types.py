@@ -72,7 +72,7 @@ class Response(Record, frozen=True, kw_only=True):
 class Judgment(Record, frozen=True, kw_only=True):
     """One verdict on two responses. Raw evidence: it may contradict others and is never edited.
 
-    ``none`` means unreadable, refused or failed (``reason`` says which); it is counted, never guessed.
+    ``none`` means unparsed, refused or failed (``reason`` says which); it is counted, never guessed.
     ``shown`` lists the response ids in the order in which the judge saw them; null if unknown.
     """
 

@@ -21,7 +21,7 @@ Policy = Literal["agree", "cycles", "weight"]
 
 RULES = (
     "kept",
-    "unreadable",
+    "unparsed",
     "tie",
     "unscored",
     "disagrees",
@@ -29,7 +29,7 @@ RULES = (
     "inside a tie",
     "least supported in a cycle",
 )
-KEPT, UNREADABLE, TIED, UNSCORED, DISAGREES, BELOW_MIN_MARGIN, INSIDE_TIE, LEAST_SUPPORTED = range(len(RULES))
+KEPT, UNPARSED, TIED, UNSCORED, DISAGREES, BELOW_MIN_MARGIN, INSIDE_TIE, LEAST_SUPPORTED = range(len(RULES))
 """Positions in ``RULES``, as a policy returns them for each judgment."""
 SUPERVISED = Only(kind=("llm", "model"))
 DEFAULT_CONFIDENCE = 0.95
@@ -156,7 +156,7 @@ def margins_of(verdicts: Verdicts, scores: Floats, first: Integers) -> Floats:
     """Return the model's margin for each strict verdict: its preferred response's score minus the other's.
 
     ``scores`` are flat, NaN where a response has none; ``first`` is where each graph's scores begin. NaN for ties and
-    unreadable verdicts, and where either score is missing.
+    unparsed verdicts, and where either score is missing.
     """
     start = first[verdicts.graph]
     margin = scores[start + verdicts.better] - scores[start + verdicts.worse]
@@ -170,12 +170,12 @@ def agree(verdicts: Verdicts, margin: Floats, *, min_margin: float, keep_ties: b
     resolves like any other.
     """
     rule = np.full(len(verdicts.graph), KEPT)
-    # Later assignments take precedence: NaN compares as false, and ties and unreadable verdicts have no margin.
+    # Later assignments take precedence: NaN compares as false, and ties and unparsed verdicts have no margin.
     rule[margin < min_margin] = BELOW_MIN_MARGIN
     rule[margin <= 0] = DISAGREES
     rule[np.isnan(margin)] = UNSCORED
     rule[verdicts.verdict == TIE] = KEPT if keep_ties else TIED
-    rule[verdicts.verdict == NONE] = UNREADABLE
+    rule[verdicts.verdict == NONE] = UNPARSED
     return rule
 
 
@@ -187,7 +187,7 @@ def cut_cycles(verdicts: Verdicts, margin: Floats, num_responses: Integers) -> I
     repeats) of smallest margin, and so again while it has a cycle. An unscored pair has margin 0: no evidence for or
     against it. Of equal margins the pair of lowest positions is dropped.
     """
-    rule = np.where(verdicts.verdict == NONE, UNREADABLE, KEPT)
+    rule = np.where(verdicts.verdict == NONE, UNPARSED, KEPT)
     first = np.concatenate([[0], np.cumsum(num_responses)])
     start, num_nodes = first[verdicts.graph], int(first[-1])
     tied = verdicts.verdict == TIE

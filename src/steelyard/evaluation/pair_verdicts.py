@@ -29,7 +29,7 @@ class OutcomeCounts(Record, frozen=True, kw_only=True):
     win: int
     loss: int
     tie: int
-    unreadable: int
+    unparsed: int
     refused: int
     cut_off: int
     failed: int

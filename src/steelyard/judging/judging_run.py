@@ -25,7 +25,7 @@ from steelyard.judging.panel import JudgePanel
 from steelyard.judging.planning import NO_RESPONSES, PlannedCase, add_verdicts
 from steelyard.judging.prefix_order import store_comparisons, stored_comparisons
 from steelyard.judging.token_use import Ceilings, TokenUse
-from steelyard.judging.unreadable import unreadable_replies
+from steelyard.judging.unparsed import unparsed_replies
 from steelyard.judging.verdicts import VerdictCounter
 
 
@@ -74,12 +74,12 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
 
 
 def write_judged(
-    plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, outcome: QuestionOutcome, *, cases: Path, unreadable: Path
+    plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, outcome: QuestionOutcome, *, cases: Path, unparsed: Path
 ) -> JudgingSummary:
     """Write the cases with the verdicts of the stored replies, and the replies without one. Returns the summary."""
     config, counter, marked = plan.config, VerdictCounter(), MarkedCounter()
-    with atomic_write(unreadable) as lines:
-        write_cases(cases, _judged(plan, panel, ledger, counter=counter, marked=marked, unreadable=lines))
+    with atomic_write(unparsed) as lines:
+        write_cases(cases, _judged(plan, panel, ledger, counter=counter, marked=marked, unparsed=lines))
     return JudgingSummary(
         judge=panel.name,
         task=config.task,
@@ -142,7 +142,7 @@ def _judged(
     *,
     counter: VerdictCounter,
     marked: MarkedCounter,
-    unreadable: IO[bytes],
+    unparsed: IO[bytes],
 ) -> Iterator[Case]:
     """Yield the cases with their verdicts, count these, and write the replies that have none."""
     for case, comparisons, _ in plan.planned():
@@ -150,6 +150,6 @@ def _judged(
         for comparison, answer in zip(comparisons, answers, strict=True):
             counter.add(case.prompt, answer)
             marked.add(panel, comparison, answer)
-            for reply in unreadable_replies(panel, comparison, answer, ledger):
-                unreadable.write(msgspec.json.encode(reply) + b"\n")
+            for reply in unparsed_replies(panel, comparison, answer, ledger):
+                unparsed.write(msgspec.json.encode(reply) + b"\n")
         yield add_verdicts(case, answers, by=panel.name, each=plan.config.write == "replies")

@@ -63,7 +63,7 @@ def ask_about_prompts(
     counts = ask_requests(PricedChat(chat.name, chat.chat), requests, ledger, num_requests=number, remedy=remedy)
     if counts.num_failed and not allow_failed:
         problem = f"{counts.num_failed} of {number_of(counts.num_questions, 'request')} failed; answers are kept"
-        do = Advice("run the same again, or say ", Remedy("allow_failed", value=True), " to count those as unreadable")
+        do = Advice("run the same again, or say ", Remedy("allow_failed", value=True), " to count those as unparsed")
         raise ModelError(problem, where=chat.name, do=do)
     return (_without_thinking(ledger.reply(as_request(question, chat.chat).id)) for question in questions())
 

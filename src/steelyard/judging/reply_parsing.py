@@ -1,4 +1,4 @@
-"""Strict parsers of a judge's reply: a choice, a rating or a ranking. An ambiguous reply is unreadable.
+"""Strict parsers of a judge's reply: a choice, a rating or a ranking. An ambiguous reply is unparsed.
 
 All parsers follow one rule: every verdict in the reply must be the same, and one of them must be in the first or last
 line, in a sentence that neither negates it nor reports what an answer says. Marks in quotations do not count; marks

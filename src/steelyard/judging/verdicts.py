@@ -20,13 +20,13 @@ from steelyard.statistics.unit_bootstrap import MOST_UNITS, Entries, Group, Tall
 
 _FIRST, _INCONSISTENT, _FLIPPED = "first", "inconsistent", "flipped"
 # Of several reasons for no verdict the first in this order is reported: a failed request can be repeated.
-_REASONS: tuple[Outcome, ...] = ("failed", "refused", "cut off", "unreadable")
+_REASONS: tuple[Outcome, ...] = ("failed", "refused", "cut off", "unparsed")
 
 
 def combine_orders(left: str, right: str, showings: Sequence[Showing]) -> PairVerdict:
     """Combine the verdicts from every order in which the pair was shown.
 
-    Equal verdicts give that verdict, different ones a tie that is marked inconsistent. One unreadable reply gives none.
+    Equal verdicts give that verdict, different ones a tie that is marked inconsistent. One unparsed reply gives none.
     """
     for reason in _REASONS:
         for showing in showings:
@@ -49,7 +49,7 @@ def weigh_orders(
     """Combine the orders by the probabilities of the outcomes in each: that with the highest product is the verdict.
 
     A preference for a place that multiplies its odds, in whatever order, cancels in the product, as in the mean of the
-    log-odds. Equal products are a tie. One unreadable reply gives no verdict; the mark of `combine_orders` stays.
+    log-odds. Equal products are a tie. One unparsed reply gives no verdict; the mark of `combine_orders` stays.
     """
     combined = combine_orders(left, right, showings)
     if combined.outcome not in VERDICTS:

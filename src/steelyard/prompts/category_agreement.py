@@ -31,7 +31,7 @@ NONE_FITS = "none"
 
 
 class LabelledPrompt(NamedTuple):
-    """A prompt with people's category and the model's: no tiers where none fits, null for an unreadable reply.
+    """A prompt with people's category and the model's: no tiers where none fits, null for an unparsed reply.
 
     ``names`` are those of `statistics.groups.prompt_names`.
     """
@@ -72,7 +72,7 @@ class CategoryAgreement(Record, frozen=True, kw_only=True):
     """
 
     num_prompts: int
-    num_unreadable: int
+    num_unparsed: int
     num_unlabelled: int
     accuracy: Estimate
     whole_path: Estimate
@@ -102,7 +102,7 @@ def category_agreement(
     matrix = cells.reshape(size, size)
     return CategoryAgreement(
         num_prompts=len(read),
-        num_unreadable=len(labelled) - len(read),
+        num_unparsed=len(labelled) - len(read),
         num_unlabelled=num_unlabelled,
         accuracy=accuracy,
         whole_path=whole_path,

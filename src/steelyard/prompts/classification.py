@@ -2,7 +2,7 @@
 
 `category_question` lists the categories of a taxonomy by their keys, with their names in Chinese for prompts that are
 written in Chinese, and in English for all others. `read_category` reads the reply: a category or none of them, and
-nothing else. A reply that names two, or a category inside a sentence, is unreadable, and the prompt stays as it is.
+nothing else. A reply that names two, or a category inside a sentence, is unparsed, and the prompt stays as it is.
 """
 
 import re
@@ -64,7 +64,7 @@ class Classification(Record, frozen=True, kw_only=True):
     num_asked: int
     num_assigned: int
     num_none: int
-    num_unreadable: int
+    num_unparsed: int
     agreement: CategoryAgreement | None = None
 
 

@@ -111,7 +111,7 @@ class PromptsSummary(Record, frozen=True, kw_only=True):
     overlaps: tuple[BenchOverlap, ...]
     shares: tuple[GroupShare, ...]
     has_language_model: bool
-    num_unreadable_replies: int
+    num_unparsed_replies: int
     mapping: CategoryMapping | None = None
     classification: Classification | None = None
 

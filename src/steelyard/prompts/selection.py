@@ -83,7 +83,7 @@ class Selection:
         self.dropped: dict[int, str] = {}
         self.rows: dict[int, list[ScreeningRow]] = defaultdict(list)
         self._config, self._references = config, references
-        self._has_language_model, self._num_unreadable = has_language_model, 0
+        self._has_language_model, self._num_unparsed = has_language_model, 0
         self._prompts: list[Prompt] = []
         self._screened: list[ScreenedPrompt] = []
         self._digests: list[bytes] = []
@@ -107,7 +107,7 @@ class Selection:
         light = msgspec.structs.replace(prompt, messages=(), language=screened.language, reference=None, meta=None)
         self._prompts.append(light)
         self._screened.append(screened)
-        self._num_unreadable += self._has_language_model and answer is None
+        self._num_unparsed += self._has_language_model and answer is None
         self._add_rows(
             place,
             [
@@ -124,11 +124,11 @@ class Selection:
             self._drop_duplicates(self._config.near_duplicates)
 
     def assign(self, place: int, category: Tiers | None) -> None:
-        """Give a prompt a language model's category; without one (null: an unreadable reply) count the prompt."""
+        """Give a prompt a language model's category; without one (null: an unparsed reply) count the prompt."""
         if category:
             self._prompts[place] = msgspec.structs.replace(self._prompts[place], category=category)
             return
-        rule = "category_unreadable" if category is None else "category_none"
+        rule = "category_unparsed" if category is None else "category_none"
         prompt, screened = self._prompts[place], self._screened[place]
         self._add_rows(place, [screening_row(prompt, screened, rule, "count", figure=(None, None), excerpt="")])
 
@@ -154,7 +154,7 @@ class Selection:
             overlaps=tuple(self._overlaps()),
             shares=group_shares(before, after, self._config.shares),
             has_language_model=self._has_language_model,
-            num_unreadable_replies=self._num_unreadable,
+            num_unparsed_replies=self._num_unparsed,
         )
 
     @property

@@ -54,7 +54,7 @@ class ResolveCounts(NamedTuple):
     """Counts of cases, judgments, responses and pairs by what happened to them.
 
     A case that is in none of the first three counts got a new ranking. ``unchanged``: no judgment counted, the file's
-    ranking is kept. ``without_evidence``: no judgment counted, and the file has no ranking. ``unreadable``: all its
+    ranking is kept. ``without_evidence``: no judgment counted, and the file has no ranking. ``unparsed``: all its
     judgments are ``none``, so it has no ranking. ``pairs_kept``: it lists pairs, which are older than its new ranking.
     ``unranked_responses``: responses that nobody compared, in cases that got a ranking. ``split_votes``: pairs of
     responses that a majority vote made a tie because no option had the most votes. ``overruled``: judgments of first
@@ -65,7 +65,7 @@ class ResolveCounts(NamedTuple):
 
     unchanged: int = 0
     without_evidence: int = 0
-    unreadable: int = 0
+    unparsed: int = 0
     pairs_kept: int = 0
     unranked_responses: int = 0
     split_votes: int = 0
@@ -78,7 +78,7 @@ class ResolveCounts(NamedTuple):
         """Return the counts under the names of ``run.json``. Two are included even if 0."""
         rare = {
             "without evidence": self.without_evidence,
-            "only unreadable": self.unreadable,
+            "only unparsed": self.unparsed,
             "pairs kept": self.pairs_kept,
             "pairs tied by an even vote": self.split_votes,
             "first answers beside aligned ones": self.overruled,
@@ -139,7 +139,7 @@ def _count(table: JudgmentTable, new: Sequence[Ranking | None], has_evidence: Se
     return ResolveCounts(
         unchanged=len(old) - num_without,
         without_evidence=num_without,
-        unreadable=len(new) - len(old) - len(ranked),
+        unparsed=len(new) - len(old) - len(ranked),
         overruled=sum(case.num_overruled for case in table.cases),
         repeated=sum(case.num_repeated for case in table.cases),
         pairs_kept=sum(case.has_pairs for case, _ in ranked),

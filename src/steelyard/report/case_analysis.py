@@ -26,7 +26,7 @@ _NUM_LETTERS = 26
 
 
 class Arrow(NamedTuple):
-    """All admitted judgments on one pair with one outcome: ``>`` first beats second, ``=`` a tie, ``?`` unreadable.
+    """All admitted judgments on one pair with one outcome: ``>`` first beats second, ``=`` a tie, ``?`` unparsed.
 
     ``by_kind`` counts them. Where ``is_conflicting``, they are strict and contradict the tiers.
     """
@@ -196,7 +196,7 @@ def _shortest_way(beats: NDArray[np.bool_], start: int, end: int) -> tuple[int, 
 
 
 class PairEdge(NamedTuple):
-    """All judgments on one pair: how many prefer the first, the second, neither, and how many are unreadable.
+    """All judgments on one pair: how many prefer the first, the second, neither, and how many are unparsed.
 
     ``is_in_cycle``: the two ends lie in one cycle, so that the strict judgments on the pair are in conflict.
     """
@@ -218,7 +218,7 @@ class PairEdge(NamedTuple):
 def graph_edges(judgments: Sequence[Judgment]) -> tuple[PairEdge, ...]:
     """Return an edge for each judged pair, in order of first mention.
 
-    A tie is an arrow both ways; an unreadable judgment is none. Of identical judgments the first counts.
+    A tie is an arrow both ways; an unparsed judgment is none. Of identical judgments the first counts.
     """
     verdicts: dict[tuple[str, str], list[str]] = {}
     arrows: set[tuple[str, str]] = set()

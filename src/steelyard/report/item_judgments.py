@@ -39,7 +39,7 @@ _GAP = "  "
 _MEANINGS = {
     ">": ("├──>", "beats"),
     "=": ("╞══╡", "tie"),
-    "?": ("├╌╌┤", "unreadable"),
+    "?": ("├╌╌┤", "unparsed"),
 }
 # The left end, the line, the crossing of another column, and the right end, by outcome.
 _STROKES = {">": "├─┼>", "<": "<─┼┤", "=": "╞═╪╡", "?": "├╌┼┤"}

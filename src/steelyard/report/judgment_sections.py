@@ -61,7 +61,7 @@ def conflict_sentences(summary: ResolveSummary) -> tuple[Sentence, ...]:
     """Return the conflict ratio and the shares of prompts and pairs in words."""
     overall = summary.conflicts.overall
     if overall.ratio is None and overall.num_none:
-        return (Sentence("say_unreadable_judgments", {"number": count(overall.num_none)}),)
+        return (Sentence("say_unparsed_judgments", {"number": count(overall.num_none)}),)
     if overall.ratio is None:
         return (Sentence("say_no_judgments"),)
     values = {
@@ -142,7 +142,7 @@ def _divisions(conflicts: ConflictTables) -> dict[str, dict[str, Conflicts]]:
 def _conflict_table(groups: Mapping[str, Conflicts]) -> Table:
     columns = (
         *("group", "conflict_ratio", "of_strict", "mean_per_prompt", "prompts_with_conflict", "pairs_ordered"),
-        *("judged", "conflicting", "ties", "unreadable", "prompts"),
+        *("judged", "conflicting", "ties", "unparsed", "prompts"),
     )
     rows = [
         (

@@ -27,7 +27,7 @@ from steelyard.judging.judging_run import SendingRules, ask_all, write_judged
 from steelyard.judging.panel import JudgePanel, PanelChoice, asked_settings, build_panel
 from steelyard.judging.run_status import JudgeStatus, replies_per_second, status_of
 from steelyard.judging.token_use import Ceilings
-from steelyard.judging.unreadable import UNREADABLE_FILE
+from steelyard.judging.unparsed import UNPARSED_FILE
 
 _DEFAULT = Config()
 _UNDECIDING = ("members", "price", "prefix_distance", "prime", "max_truncated")
@@ -98,7 +98,7 @@ def judge(
 ) -> Run[JudgingSummary] | JudgeForecast | JudgeStatus:
     """Write ``cases.jsonl`` with the new judgments or ratings; every reply stays in ``replies.sqlite``.
 
-    ``unreadable.jsonl`` has the replies without a verdict. ``scores`` is the score file of ``pairs=unsure``; ``chat``
+    ``unparsed.jsonl`` has the replies without a verdict. ``scores`` is the score file of ``pairs=unsure``; ``chat``
     is an object that replies, instead of the settings of one. ``calibrate`` has people's labels of some of the cases,
     with which the judges are compared (``card`` of the summary).
 
@@ -158,10 +158,10 @@ def _run(judging: _Judging) -> Run[JudgingSummary]:
     def write(result: Result) -> None:
         if calibrate is not None:
             check_people(plan.cases, calibrate)
-        judged, unreadable = result.path("cases.jsonl"), result.path(UNREADABLE_FILE)
+        judged, unparsed = result.path("cases.jsonl"), result.path(UNPARSED_FILE)
         with judging.opened(result) as (panel, ledger):
             outcome = ask_all(plan, panel, ledger, judging.rules, result.folder)
-            summary = write_judged(plan, panel, ledger, outcome, cases=judged, unreadable=unreadable)
+            summary = write_judged(plan, panel, ledger, outcome, cases=judged, unparsed=unparsed)
         if plan.scores is not None:
             result.findings = plan.hash_findings(result.request.inputs)
         result.counts = outcome.case_counts(summary.judges[summary.judge].outcomes)

@@ -155,7 +155,7 @@ def prompts(
     ``workers`` processes are used; null is one a core for large files.
 
     Replies of language models stay in ``replies.sqlite``: after a kill, or where requests failed, the same call
-    continues; with ``allow_failed`` failed ones count as unreadable. ``dry_run`` writes nothing, asks no chat, and
+    continues; with ``allow_failed`` failed ones count as unparsed. ``dry_run`` writes nothing, asks no chat, and
     forecasts their requests. Raises ConfigError for settings that cannot be met, EvidenceError where no prompt stays,
     RecordError for a category by people that the taxonomy lacks, ModelError where a chat fails.
     """
@@ -351,7 +351,7 @@ def _classify(
         num_asked=len(places),
         num_assigned=len(categories),
         num_none=sum(tiers == NO_CATEGORY for tiers in read.values()),
-        num_unreadable=sum(tiers is None for tiers in read.values()),
+        num_unparsed=sum(tiers is None for tiers in read.values()),
         agreement=agreement if labelled else None,
     )
     return categories, classification

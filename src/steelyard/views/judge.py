@@ -24,7 +24,7 @@ from steelyard.evaluation.tables import (
 from steelyard.evaluation.vega import ALERT, CHANCE, FAINT, MODEL_COLOURS, MUTED, Dot, interval_rows, share_axis
 from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.token_use import TokenUse
-from steelyard.judging.unreadable import UNREADABLE_FILE, UnreadableReply
+from steelyard.judging.unparsed import UNPARSED_FILE, UnparsedReply
 from steelyard.judging.verdicts import VerdictCounts
 from steelyard.report.bars import stacked_bars
 from steelyard.report.items import cases_by_key, example_texts
@@ -39,7 +39,7 @@ _COLOURS = {
     "left": MODEL_COLOURS[0],
     "right": MODEL_COLOURS[1],
     "tie": FAINT,
-    "unreadable": ALERT,
+    "unparsed": ALERT,
     "refused": MODEL_COLOURS[3],
     "cut off": MODEL_COLOURS[2],
     "failed": MUTED,
@@ -111,7 +111,7 @@ def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Pan
         )
         yield Panel(word("failed_requests"), None, (Grouped("", failed),))
     if examples := tuple(_examples(run, sources)):
-        yield Panel(word("unreadable_examples"), None, (), "note_unreadable_examples", examples)
+        yield Panel(word("unparsed_examples"), None, (), "note_unparsed_examples", examples)
 
 
 def _outcome(outcome: str) -> str:
@@ -154,8 +154,8 @@ def _bias_panels(summary: JudgingSummary) -> Iterator[Panel]:
 
 def _examples(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[ShownItem]:
     """Yield the first reply of each judge and outcome that has no verdict, with the prompt and the answers shown."""
-    first: dict[tuple[str, str], UnreadableReply] = {}
-    for reply in read_records(run.source, UNREADABLE_FILE, UnreadableReply):
+    first: dict[tuple[str, str], UnparsedReply] = {}
+    for reply in read_records(run.source, UNPARSED_FILE, UnparsedReply):
         first.setdefault((reply.judge, reply.outcome), reply)
     cases = cases_by_key(sources.cases, {(reply.prompt, reply.language) for reply in first.values()})
     for _, reply in sorted(first.items()):
@@ -164,7 +164,7 @@ def _examples(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[S
         about = {"judge": reply.judge, "outcome": _outcome(reply.outcome), "detail": detail_word(reply.detail or DASH)}
         answers = [(f"{word('answer')} {place}", text) for place, text in enumerate(texts, 1)]
         shown = ((word("reply"), reply.text or DASH), *answers)
-        yield ShownItem(reply.prompt, reply.language, Sentence("say_unreadable", about), prompt, shown)
+        yield ShownItem(reply.prompt, reply.language, Sentence("say_unparsed", about), prompt, shown)
 
 
 class _Outcomes(VerdictCounts, frozen=True, forbid_unknown_fields=False):

@@ -53,8 +53,8 @@ def _sentences(run: StageRun[PromptsSummary]) -> Iterator[Sentence]:
     for overlap in summary.overlaps:
         numbers = {"number": count(overlap.num_overlapping), "equal": count(overlap.num_equal)}
         yield Sentence("say_overlap", {"name": overlap.name, **numbers})
-    if summary.num_unreadable_replies:
-        yield Sentence("say_unread_replies", {"number": count(summary.num_unreadable_replies)})
+    if summary.num_unparsed_replies:
+        yield Sentence("say_unread_replies", {"number": count(summary.num_unparsed_replies)})
     if (mapping := summary.mapping) is not None:
         numbers = {"known": count(mapping.num_known), "unknown": count(mapping.num_unknown)}
         yield Sentence("say_prompt_mapping", {"run": run.name, **numbers})
@@ -69,7 +69,7 @@ def _classification_sentences(run: str, classification: Classification) -> Itera
         "asked": count(classification.num_asked),
         "assigned": count(classification.num_assigned),
         "none": count(classification.num_none),
-        "unreadable": count(classification.num_unreadable),
+        "unparsed": count(classification.num_unparsed),
     }
     yield Sentence("say_prompt_classes", values)
     agreement = classification.agreement
@@ -115,7 +115,7 @@ def _agreement_panels(agreement: CategoryAgreement) -> Iterator[Panel]:
         (word("first_tier_accuracy"), *PERCENT.cells(agreement.accuracy), count(agreement.accuracy.n)),
         (word("all_tiers_accuracy"), *PERCENT.cells(agreement.whole_path), count(agreement.whole_path.n)),
         (word("category_kappa"), *DECIMAL.cells(agreement.kappa), count(agreement.kappa.n)),
-        (word("unreadable_replies"), count(agreement.num_unreadable), DASH, DASH),
+        (word("unparsed_replies"), count(agreement.num_unparsed), DASH, DASH),
         (word("unlabelled_prompts"), count(agreement.num_unlabelled), DASH, DASH),
     ]
     whole = table(("category_measure", "value", "interval", "n"), rows)

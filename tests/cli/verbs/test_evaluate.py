@@ -210,7 +210,7 @@ def judged_summary(accuracy):
     """The fields of a summary that tell how ties and missing verdicts count."""
     return SimpleNamespace(
         outcomes=PairOutcomes(
-            num_pairs=5, win=3, loss=0, tie=0, unreadable=0, refused=0, cut_off=2, failed=0, by_language={}
+            num_pairs=5, win=3, loss=0, tie=0, unparsed=0, refused=0, cut_off=2, failed=0, by_language={}
         ),
         accuracy=accuracy,
         policies={

@@ -95,8 +95,8 @@ def test_pairs_without_a_verdict_are_not_called_verdicts(judged, tmp_path):
     lines = found.stdout.splitlines()
     assert lines[0].startswith("m judged 4 pairs of answers: ")
     assert lines[0].endswith(" 75.0% are missing.")
-    assert f"written: {out / 'cases.jsonl'}, {out / 'unreadable.jsonl'}" in lines
-    assert len((out / "unreadable.jsonl").read_text(encoding="utf-8").splitlines()) == 6
+    assert f"written: {out / 'cases.jsonl'}, {out / 'unparsed.jsonl'}" in lines
+    assert len((out / "unparsed.jsonl").read_text(encoding="utf-8").splitlines()) == 6
 
 
 def test_a_panel_gives_one_verdict_for_all_its_members(judged, tmp_path):

@@ -37,13 +37,13 @@ def test_two_different_ones_share_the_first_place():
 
 def test_one_reply_that_cannot_be_read_leaves_nothing():
     answer = judged("[[A]]", "[[A]] or [[B]]")
-    assert set(said(answer).values()) == {"unreadable"}
+    assert set(said(answer).values()) == {"unparsed"}
     assert len(answer.verdicts) == 6
     assert all(value is None for value in shares_won("wxyz", answer.verdicts).shares.values())
 
 
 def test_a_label_that_was_not_shown_is_no_choice():
-    assert set(said(judged("[[D]]", "[[A]]", number=3)).values()) == {"unreadable"}
+    assert set(said(judged("[[D]]", "[[A]]", number=3)).values()) == {"unparsed"}
 
 
 def test_one_order():

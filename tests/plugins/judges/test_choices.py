@@ -11,11 +11,11 @@ from steelyard.plugins.judges.tasks import parse_choice
         ("[[B]]", "cut off", None, "cut off"),
         ("[[B]]", "refused", None, "refused"),
         (None, "failed", None, "failed"),
-        ("no idea", None, None, "unreadable"),
+        ("no idea", None, None, "unparsed"),
         ("Sorry, I can't decide.", None, None, "refused"),
         ("<think>Hm.</think>\nI'm sorry, but I cannot.", None, None, "refused"),
         ("I'm sorry to say that A is weak.\n[[B]]", None, 1, None),
-        (None, None, None, "unreadable"),
+        (None, None, None, "unparsed"),
     ],
 )
 def test_a_place_or_a_reason(text, failure, place, outcome):

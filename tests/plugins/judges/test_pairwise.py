@@ -29,9 +29,9 @@ def judged(*texts, **settings):
         ("[[B]]", "[[A]]", "right", False),
         ("[[A]]", "[[A]]", "tie", True),
         ("[[B]]", "[[B]]", "tie", True),
-        ("[[A]]", "hm", "unreadable", False),
+        ("[[A]]", "hm", "unparsed", False),
         ("I'm sorry, I can't.", "[[B]]", "refused", False),
-        ("[[C]]", "[[B]]", "unreadable", False),
+        ("[[C]]", "[[B]]", "unparsed", False),
     ],
 )
 def test_labels_are_places_and_verdicts_are_responses(first, second, outcome, is_inconsistent):
@@ -66,9 +66,9 @@ def first(**odds):
 def test_the_odds_of_the_first_token_are_a_verdict():
     assert judged(first(A=0.6, B=0.3), first(A=0.2, B=0.7), style="first_token").outcome == "left"
     assert judged(first(A=0.6, B=0.3), first(A=0.6, B=0.3), style="first_token").is_inconsistent
-    assert judged(first(The=0.9), first(A=0.2, B=0.7), style="first_token").outcome == "unreadable"
+    assert judged(first(The=0.9), first(A=0.2, B=0.7), style="first_token").outcome == "unparsed"
     small = (first(The=0.7, A=0.2, B=0.1), first(The=0.6, A=0.1, B=0.3))
-    assert judged(*small, style="first_token").outcome == "unreadable"
+    assert judged(*small, style="first_token").outcome == "unparsed"
     assert judged(*small, style="first_token", least_odds=0.25).outcome == "left"
     failed = Reply(request="r", failure="failed", detail="timeout")
     assert judged(failed, first(A=0.2, B=0.7), style="first_token").outcome == "failed"
@@ -108,7 +108,7 @@ class TestOrdersWeighedByProbability:
 
     def test_no_verdict_in_one_order_is_none(self):
         found = judged(first(The=0.9), first(A=0.2, B=0.7), **WEIGHED)
-        assert (found.outcome, found.verdict) == ("unreadable", "none")
+        assert (found.outcome, found.verdict) == ("unparsed", "none")
 
     def test_other_forms_have_no_probabilities(self):
         with pytest.raises(ConfigError, match="has no probabilities of the labels"):

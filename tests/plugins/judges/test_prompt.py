@@ -148,4 +148,4 @@ def test_a_judge_that_repeats_its_instructions_gives_no_verdict(style, language)
     (question,) = judge.questions(comparison)
     for message in question.messages:
         for text in (message.content, message.content.splitlines()[-1]):
-            assert judge.read(comparison, [Reply(request="r", text=text)]).verdicts[0].outcome == "unreadable"
+            assert judge.read(comparison, [Reply(request="r", text=text)]).verdicts[0].outcome == "unparsed"

@@ -35,7 +35,7 @@ def test_orders_that_disagree_do_so_pair_by_pair():
 
 
 @pytest.mark.parametrize(
-    ("text", "outcome"), [("[[A > B]]", "unreadable"), ("", "unreadable"), ("很抱歉，我无法判断。", "refused")]
+    ("text", "outcome"), [("[[A > B]]", "unparsed"), ("", "unparsed"), ("很抱歉，我无法判断。", "refused")]
 )
 def test_what_is_no_ranking_leaves_nothing(text, outcome):
     assert set(judged("[[A > B > C]]", text).values()) == {(outcome, False)}

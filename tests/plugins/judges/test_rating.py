@@ -17,7 +17,7 @@ def test_each_answer_has_its_number_or_its_reason():
     )
     assert [(one.response, one.value, one.outcome) for one in answer.ratings] == [
         ("x", 8.0, None),
-        ("y", None, "unreadable"),
+        ("y", None, "unparsed"),
         ("z", None, "refused"),
     ]
     assert answer.verdicts == ()

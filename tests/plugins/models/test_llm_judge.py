@@ -29,7 +29,7 @@ def test_a_score_is_the_share_of_comparisons_won():
         # Between b and c it names neither: their comparisons are not whole, and a's are.
         ((found, unscored),) = scores(model(at(server)), case(responses="abc"))
     assert found == {"a": 1.0, "b": None, "c": None}
-    assert unscored == {"b": "unreadable", "c": "unreadable"}
+    assert unscored == {"b": "unparsed", "c": "unparsed"}
 
 
 def test_a_judge_that_always_says_the_first_gives_everyone_a_half(tmp_path):
@@ -48,7 +48,7 @@ def test_the_best_of_four_and_what_is_more(tmp_path):
 def test_ratings_are_scores(tmp_path):
     lines = [{"contains": ["answer a"], "text": "[[10]]"}, {"contains": ["answer b"], "text": "hm"}, {"text": "[[3]]"}]
     rated = model(record(tmp_path / "r.jsonl", *lines), task="ratings")
-    assert scores(rated, case(responses="abc")) == [({"a": 10.0, "b": None, "c": 3.0}, {"b": "unreadable"})]
+    assert scores(rated, case(responses="abc")) == [({"a": 10.0, "b": None, "c": 3.0}, {"b": "unparsed"})]
     assert not rated.compares_pairs
 
 

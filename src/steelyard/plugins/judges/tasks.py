@@ -183,7 +183,7 @@ def parse_choice(
 
 def _place(reading: ParsedReply, labels: Sequence[str], *, text: str) -> ParsedChoice:
     if reading.value is None:
-        return _unreadable(text, reading.detail)
+        return _unparsed(text, reading.detail)
     return ParsedChoice(labels.index(reading.value))
 
 
@@ -192,11 +192,11 @@ def _failure(reply: Reply) -> ParsedChoice | None:
     return None if reply.failure is None else ParsedChoice(None, reply.failure, reply.detail)
 
 
-def _unreadable(text: str, detail: str | None) -> ParsedChoice:
-    """Return a whole text without a verdict as a refusal, or as unreadable."""
+def _unparsed(text: str, detail: str | None) -> ParsedChoice:
+    """Return a whole text without a verdict as a refusal, or as unparsed."""
     if is_refusal((without_thinking(normalize_text(text)) or "").strip()):
         return ParsedChoice(None, "refused", "declines in words")
-    return ParsedChoice(None, "unreadable", detail)
+    return ParsedChoice(None, "unparsed", detail)
 
 
 def _pairwise(config: PairwiseConfig) -> TaskJudge:
@@ -246,7 +246,7 @@ def _probabilities(reply: Reply, labels: Sequence[str], *, is_turned: bool) -> d
 def _best(config: BestConfig) -> TaskJudge:
     """Build the judge of the best answer: it is better than each other, and the others stay uncompared.
 
-    Two different choices tie, and both are better than the rest. An unreadable reply leaves no verdict on
+    Two different choices tie, and both are better than the rest. An unparsed reply leaves no verdict on
     any pair. Raises ConfigError as `_pairwise` does.
     """
     wording = wording_of(config)
@@ -318,7 +318,7 @@ def _tiers(shown: tuple[str, ...], reply: Reply, origin: VerdictOrigin) -> dict[
         return missing
     ranking = read_ranking(reply.text or "", LABELS[: len(shown)], origin)
     if isinstance(ranking, ParsedReply):
-        return _unreadable(reply.text or "", ranking.detail)
+        return _unparsed(reply.text or "", ranking.detail)
     return {shown[LABELS.index(label)]: place for place, tier in enumerate(ranking) for label in tier}
 
 
@@ -352,7 +352,7 @@ def _rate(name: str, reply: Reply, origin: VerdictOrigin) -> ResponseRating:
         reading = read_rating(reply.text or "", origin)
         if reading.value is not None:
             return ResponseRating(response=name, value=float(reading.value))
-        missing = _unreadable(reply.text or "", reading.detail)
+        missing = _unparsed(reply.text or "", reading.detail)
     return ResponseRating(response=name, value=None, outcome=missing.outcome, detail=missing.detail)
 
 

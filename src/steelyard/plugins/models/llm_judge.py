@@ -48,7 +48,7 @@ class Config(BaseConfig, frozen=True):
 
 
 class LlmJudge:
-    """A JudgeModel. Unscored: ``unreadable``, ``refused``, ``cut off``, ``failed``, or why no question is possible."""
+    """A JudgeModel. Unscored: ``unparsed``, ``refused``, ``cut off``, ``failed``, or why no question is possible."""
 
     def __init__(self, config: Config, panel: JudgePanel, ledger: Path | None) -> None:
         self.config = config
@@ -103,7 +103,7 @@ def scores_of(case: Case, answers: Sequence[Answer], *, why: str | None) -> Scor
         shares, reasons = dict.fromkeys(names), dict.fromkeys(names, why)
     elif ratings:
         shares = {rating.response: rating.value for rating in ratings}
-        reasons = {rating.response: rating.outcome or "unreadable" for rating in ratings if rating.value is None}
+        reasons = {rating.response: rating.outcome or "unparsed" for rating in ratings if rating.value is None}
     else:
         shares, reasons = shares_won(names, [verdict for answer in answers for verdict in answer.verdicts])
     return Scores(prompt=case.prompt.id, language=case.prompt.language, scores={**shares}, unscored={**reasons})

@@ -8,12 +8,12 @@ from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import requests_of
 from steelyard.judging.panel import JudgePanel
 
-UNREADABLE_FILE = "unreadable.jsonl"
+UNPARSED_FILE = "unparsed.jsonl"
 """The file of these replies in the folder of a run."""
 
 
-class UnreadableReply(Record, frozen=True, kw_only=True):
-    """A reply without a verdict or number: a line of ``unreadable.jsonl``. ``shown``: the responses in their order.
+class UnparsedReply(Record, frozen=True, kw_only=True):
+    """A reply without a verdict or number: a line of ``unparsed.jsonl``. ``shown``: the responses in their order.
 
     ``text`` is null unless the model wrote something; ``outcome`` and ``detail`` are the reason.
     """
@@ -27,9 +27,9 @@ class UnreadableReply(Record, frozen=True, kw_only=True):
     text: str | None
 
 
-def unreadable_replies(
+def unparsed_replies(
     panel: JudgePanel, comparison: Comparison, answers: Mapping[str, Answer], ledger: Ledger
-) -> Iterator[UnreadableReply]:
+) -> Iterator[UnparsedReply]:
     """Yield the replies of each judge to a comparison that have no verdict or number."""
     for member in panel.members:
         if _is_complete(answers[member.name]):
@@ -44,7 +44,7 @@ def unreadable_replies(
             if reading is not None:
                 shown, outcome, detail = reading
                 prompt = comparison.prompt
-                yield UnreadableReply(
+                yield UnparsedReply(
                     prompt=prompt.id,
                     language=prompt.language,
                     judge=member.name,
