@@ -18,10 +18,12 @@ from typing import Any, Literal, Union
 import msgspec
 
 import steelyard as sy
-from steelyard.api import calls
+from steelyard.api import calls, inputs
 from steelyard.core.settings_help import REQUIRED
+from steelyard.io.verbs import stage_verbs
 
-VERBS = ("data", "labelling", "judgments", "models", "comparisons", "pipelines")
+WRITTEN = ("data", "judgments", "models", "comparisons", "pipelines")
+"""The modules with functions that are written out."""
 RESULTS = {
     "cases": ("Cases",),
     "outcomes": ("Outcome", "ModelEvaluation", "ScoredCases", "TrainedModel", "ReportPage", "Pipeline", "RunViewer"),
@@ -31,15 +33,17 @@ RESULTS = {
     "charts": ("Chart",),
 }
 _TITLES = {
-    "data": "Data",
-    "labelling": "Prompts and responses",
-    "judgments": "Judgments",
-    "models": "Models",
-    "comparisons": "Comparisons and reports",
-    "pipelines": "Pipelines and experiments",
+    "Data": "data",
+    "Prompts and responses": None,
+    "Judgments": "judgments",
+    "Models": "models",
+    "Comparisons and reports": "comparisons",
+    "Whole pipelines": "pipelines",
 }
+"""The groups of verbs, and the module of the functions of each that are written out."""
 _OF_SETTINGS = {"collections.abc": {"Mapping", "Sequence"}, "typing": {"Any", "Literal", "overload"}}
 """The names in the types of settings."""
+_RESULTS = {"train": "TrainedModel"}
 _PLAIN = (bool, int, float, str, type(None))
 _ABOUT = """\
 # The Python API
@@ -72,11 +76,10 @@ a worse one of 5.
 def page() -> str:
     """Return the page: verbs by group, results, and the records of cases."""
     lines = [_ABOUT]
-    for name in VERBS:
-        module = importlib.import_module(f"steelyard.api.{name}")
-        lines += [f"## {_TITLES[name]}", ""]
-        for function in public_functions(module):
-            lines += [*_function_entry(getattr(module, function)), ""]
+    for title, name in _TITLES.items():
+        lines += [f"## {title}", ""]
+        for function in _functions_of(title, name):
+            lines += [*_function_entry(getattr(sy, function)), ""]
     lines += ["## Values and results", ""]
     for name, classes in RESULTS.items():
         module = importlib.import_module(f"steelyard.api.{name}")
@@ -91,6 +94,13 @@ def page() -> str:
     for name in ("Case", "Prompt", "Message", "Response", "Judgment", "Rating", "Pair", "Scores", "Estimate"):
         lines += [*_record_entry(getattr(sy, name)), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _functions_of(group: str, written: str | None) -> list[str]:
+    """Return the names of the functions of a group: its verbs of stages in their order, then the others."""
+    stages = [stage for stage, verb in stage_verbs().items() if verb.group == group]
+    others = public_functions(importlib.import_module(f"steelyard.api.{written}")) if written else []
+    return [*stages, *(name for name in others if name not in stages)]
 
 
 def public_functions(module: types.ModuleType) -> list[str]:
@@ -322,12 +332,77 @@ def _quoted(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
+def made_stub() -> str:
+    """Return the ``.pyi`` file of the functions that are made from the declarations of verbs."""
+    functions, modules, results = [], dict[str, set[str]](), set[str]()
+    for stage in inputs.made_verbs():
+        module = f"steelyard.stages.{stage}"
+        tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+        node = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == stage)
+        for statement in ast.walk(tree):
+            if isinstance(statement, ast.ImportFrom) and statement.module:
+                modules.setdefault(statement.module, set()).update(alias.name for alias in statement.names)
+            if isinstance(statement, ast.ClassDef):
+                modules.setdefault(module, set()).add(statement.name)
+        returned = node.returns.value if isinstance(node.returns, ast.Constant) else ast.unparse(node.returns or node)
+        recorded, *forecast = str(returned).split(" | ")
+        result = _RESULTS.get(stage) or recorded.replace("Run[", "Outcome[")
+        functions += list(_made_functions(stage, result, *forecast))
+        results |= set(re.findall(r"\w+", str(returned)))
+    body = "\n".join(functions)
+    modules = {source: names & results for source, names in modules.items() if source.startswith("steelyard")}
+    modules |= _OF_SETTINGS
+    modules |= {"steelyard.api.calls": {"PathText"}, "steelyard.api.cases": {"CasesLike"}}
+    modules |= {
+        "steelyard.api.loaded": {"ModelLike", "ScoresLike"},
+        "steelyard.api.outcomes": {"Outcome", "TrainedModel"},
+    }
+    texts = [text for source in sorted(modules) if (text := _import_text(source, modules[source], body))]
+    others = [text for text in texts if not text.startswith("from steelyard")]
+    ours = [text for text in texts if text.startswith("from steelyard")]
+    about = "# Generated by `make api` from the declarations of verbs: every setting as a typed keyword."
+    aliases = ["PlanLike = PathText | Mapping[str, object]", "RunLike = PathText | Outcome[Any]"]
+    return "\n".join([about, "", *others, "", *ours, "", *aliases, "", body, ""])
+
+
+def _made_functions(stage: str, result: str, forecast: str | None = None) -> Iterator[str]:
+    """Yield the signature of a function; of one that foresees, an overload without and one with ``dry_run``."""
+    parameters = inputs.stage_inputs(stage)
+    taken = {each.name for each in parameters}
+    settings = [_setting(keyword) for keyword in getattr(sy, stage).keywords if keyword.name not in taken]
+    for dry_run in ("Literal[False] = False", "Literal[True]") if forecast else (None,):
+        lines = []
+        for each in parameters:
+            if not each.is_first and "*" not in lines and not any(line.startswith("*") for line in lines):
+                lines.append("*")
+            default = "" if each.default is REQUIRED or each.is_star else f" = {each.default!r}".replace("'", '"')
+            text = f"{each.text}{default}" if each.name != "dry_run" else dry_run
+            lines.append(f"{'*' if each.is_star else ''}{each.name}: {text}")
+        listed = "".join(f"    {line},\n" for line in [*lines, *settings])
+        returned = forecast if dry_run == "Literal[True]" else result
+        yield f"{'@overload' + chr(10) if forecast else ''}def {stage}(\n{listed}) -> {returned}: ..."
+
+
+def package_stub() -> str:
+    """Return the ``.pyi`` file of the package: where each name is."""
+    homes: dict[str, str] = vars(sy)["_home_of"]()
+    lines = sorted(f"from {home} import {name} as {name}" for name, home in homes.items())
+    about = "# Generated by `make api`: the names of the package, which are imported on first use."
+    listed = "".join(f'    "{name}",\n' for name in sy.__all__)
+    return "\n".join([about, "", *lines, "", f"__all__ = [\n{listed}]", ""])
+
+
+def stubs() -> dict[Path, str]:
+    """Return the stub files by their place."""
+    folder = Path(sy.__file__).parent
+    made = {folder / "__init__.pyi": package_stub(), folder / "api" / "verbs.pyi": made_stub()}
+    return made | {folder / "api" / f"{name}.pyi": stub(name) for name in WRITTEN}
+
+
 def write_stubs() -> None:
-    """Write the stub of every module of verbs next to it."""
-    for name in VERBS:
-        module = importlib.import_module(f"steelyard.api.{name}")
-        assert module.__file__ is not None
-        Path(module.__file__).with_suffix(".pyi").write_text(stub(name), encoding="utf-8")
+    """Write the stubs next to their modules."""
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,93 +17,26 @@ nothing stays behind. Errors that a user can cause are in `errors`. Names are im
 import importlib
 import os
 import sys
+from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from steelyard.api.cases import Cases
-    from steelyard.api.comparisons import compare, languages, leaderboard, report, view
-    from steelyard.api.data import convert, describe, inspect, merge, read_cases, simulate, split, write_cases
-    from steelyard.api.judgments import audit, debias, filter_study, judge, judge_cards, raters, resolve, supervise
-    from steelyard.api.labelling import clean, prompts, sample
-    from steelyard.api.models import backbone, evaluate, load_model, score, train
-    from steelyard.api.outcomes import Pipeline
-    from steelyard.api.pipelines import ablate, demo, run, sweep
-    from steelyard.core import errors
-    from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
-    from steelyard.statistics.intervals import Estimate
+from typing import Any
 
 _HOMES = {
     "steelyard.api.cases": ("Cases",),
-    "steelyard.api.comparisons": ("compare", "languages", "leaderboard", "report", "view"),
-    "steelyard.api.data": ("convert", "describe", "inspect", "merge", "read_cases", "simulate", "split", "write_cases"),
-    "steelyard.api.judgments": (
-        "audit",
-        "debias",
-        "filter_study",
-        "judge",
-        "judge_cards",
-        "raters",
-        "resolve",
-        "supervise",
-    ),
-    "steelyard.api.labelling": ("clean", "prompts", "sample"),
-    "steelyard.api.models": ("backbone", "evaluate", "load_model", "score", "train"),
+    "steelyard.api.comparisons": ("report", "view"),
+    "steelyard.api.data": ("convert", "inspect", "read_cases", "write_cases"),
+    "steelyard.api.judgments": ("judge", "judge_cards"),
+    "steelyard.api.models": ("evaluate", "load_model", "score"),
     "steelyard.api.outcomes": ("Pipeline",),
     "steelyard.api.pipelines": ("ablate", "demo", "run", "sweep"),
     "steelyard.core": ("errors",),
     "steelyard.core.types": ("Case", "Judgment", "Message", "Pair", "Prompt", "Rating", "Response", "Scores"),
     "steelyard.statistics.intervals": ("Estimate",),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "Case",
-    "Cases",
-    "Estimate",
-    "Judgment",
-    "Message",
-    "Pair",
-    "Pipeline",
-    "Prompt",
-    "Rating",
-    "Response",
-    "Scores",
-    "ablate",
-    "audit",
-    "backbone",
-    "clean",
-    "compare",
-    "convert",
-    "debias",
-    "demo",
-    "describe",
-    "errors",
-    "evaluate",
-    "filter_study",
-    "inspect",
-    "judge",
-    "judge_cards",
-    "languages",
-    "leaderboard",
-    "load_model",
-    "merge",
-    "prompts",
-    "raters",
-    "read_cases",
-    "report",
-    "resolve",
-    "run",
-    "sample",
-    "score",
-    "simulate",
-    "split",
-    "supervise",
-    "sweep",
-    "train",
-    "view",
-    "write_cases",
-]
+"""Where the names are that are written out; the other verbs of stages are made from their declarations."""
+_STAGES = Path(__file__).with_name("stages")
+_WRITTEN = {name: module for module, names in _HOMES.items() for name in names}
 
 _NO_TELEMETRY = {
     "DISABLE_TELEMETRY": "1",
@@ -122,7 +55,7 @@ class _Package(ModuleType):
     """The package, in which importing ``steelyard.report`` or ``steelyard.prompts`` does not hide that function."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in _HOME_OF and isinstance(value, ModuleType):
+        if isinstance(value, ModuleType) and _STAGES.joinpath(f"{name}.py").is_file():
             return
         super().__setattr__(name, value)
 
@@ -130,14 +63,24 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
+@cache
+def _home_of() -> dict[str, str]:
+    """Return the module of every public name."""
+    from steelyard.io.verbs import stage_verbs
+
+    return dict.fromkeys(stage_verbs(), "steelyard.api.verbs") | _WRITTEN
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
+    if name == "__all__":
+        return sorted(_home_of())
+    if name.startswith("_") or name not in _home_of():
         raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
     if name == "errors":
         return importlib.import_module("steelyard.core.errors")
-    value = globals()[name] = getattr(importlib.import_module(_HOME_OF[name]), name)
+    value = globals()[name] = getattr(importlib.import_module(_home_of()[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted(_home_of())

@@ -11,15 +11,17 @@ import steelyard as sy
 import steelyard.api
 from chat_server import record
 from parallel_cases import parallel_cases
+from steelyard.api.inputs import made_verbs
 
 MODULES = [
     importlib.import_module(f"steelyard.api.{name}") for _, name, _ in pkgutil.iter_modules(steelyard.api.__path__)
 ]
 FINDER = doctest.DocTestFinder(exclude_empty=True)
+MADE = [FINDER.find(getattr(sy, name), f"verbs.{name}", globs={}) for name in made_verbs()]
 EXAMPLES = {
     example.name.removeprefix("steelyard.api."): example
-    for module in MODULES
-    for example in FINDER.find(module)
+    for examples in (*map(FINDER.find, MODULES), *MADE)
+    for example in examples
     if example.examples
 }
 

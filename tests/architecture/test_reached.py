@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from package_source import ROOT, sources
+from steelyard.io.verbs import stage_verbs
 
 PLUGIN = {"Config", "build", "KINDS", "MEASURE", "VIEW"}
 """Names by which plug-ins and measures are loaded."""
@@ -72,7 +73,7 @@ def test_every_public_name_is_used_by_the_package_or_a_how_to():
     pages += [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.html")]
     used |= set(re.findall(r"\w+", " ".join(pages)))
     exported = {name for source in sources() if source.path.name == "__init__.py" for name in exported_by(source.tree)}
-    used |= exported | PLUGIN | CALLED_BY_LIBRARIES
+    used |= exported | PLUGIN | CALLED_BY_LIBRARIES | {verb.prepare for verb in stage_verbs().values() if verb.prepare}
     unreached = sorted(
         f"{source.module}.{name}"
         for source in sources()

@@ -13,12 +13,12 @@ from each_value import each
 from package_source import ROOT
 from steelyard.annotation.worse_answers import DEGRADATIONS as KINDS
 from steelyard.cli.main import build_app, verbs_by_name
-from steelyard.cli.options import SettingOption
 from steelyard.cli.output import type_text
 from steelyard.cli.verb import StageVerb
 from steelyard.core.config import describe_type
 from steelyard.core.plugins import build, kinds, load, packages
 from steelyard.core.settings_help import REQUIRED, read_nested_settings, read_settings
+from steelyard.io.verbs import SettingOption
 from steelyard.plugins.judges._texts import styles
 from steelyard.recipes.recipe import stage_call, stage_verbs
 from steelyard.training.losses import LOSSES
@@ -122,7 +122,7 @@ def test_settings_show_type_default_and_meaning():
 def test_option_help_is_the_meaning_of_its_setting(name):
     command = get_command(build_app()).commands[name]
     helps = {parameter.name: parameter.help for parameter in command.params}
-    for part in STAGE_VERBS[name].parts:
+    for part in STAGE_VERBS[name].verb.parts:
         if isinstance(part, SettingOption) and part.help is None and not part.is_negative:
             table = part.config or STAGE_VERBS[name].config
             (setting,) = (one for one in read_settings(*table) if one.name == part.name.rpartition(".")[2])

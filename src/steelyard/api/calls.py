@@ -23,7 +23,6 @@ from steelyard.api.cases import Cases, CasesLike
 from steelyard.api.wording import RENAMED, in_python, python_words
 from steelyard.core.config import ConfigType, resolve_config
 from steelyard.core.errors import ConfigError, UserError, choices
-from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.settings_help import REQUIRED, Setting, read_settings
 from steelyard.io.cases import write_cases
 from steelyard.io.progress import worded_by
@@ -37,14 +36,6 @@ _INPUTS = "inputs"
 _IN_MEMORY = "in memory"
 _PARAMETERS: dict[str, Mapping[str, inspect.Parameter]] = {}
 """The parameters of each verb, once its module is imported."""
-
-
-def batch_path(batch: PathText | None, release: str | None, out: PathText | None) -> Path | None:
-    """Return the folder of batch files. Raises ConfigError without ``out``: the next call would know of none."""
-    if out is None and (batch is not None or release is not None):
-        problem = "batch files outlive a call, and a result without a folder does not"
-        raise ConfigError(problem, where="batch", do=Advice("name a folder for the result: ", Remedy("out", FOLDER)))
-    return None if batch is None else Path(batch)
 
 
 class Keyword(NamedTuple):

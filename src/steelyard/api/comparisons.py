@@ -6,94 +6,11 @@ from typing import Any
 
 from steelyard.api.arguments import checked
 from steelyard.api.calls import Call, PathText, config_of, verb
-from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage, RunViewer
+from steelyard.api.outcomes import Outcome, ReportPage, RunViewer
 from steelyard.api.wording import in_python
-from steelyard.core.errors import ConfigError, EvidenceError, UserError
-from steelyard.evaluation.comparison import ComparisonSummary
-from steelyard.evaluation.languages import LanguagesSummary
-from steelyard.evaluation.leaderboard import LeaderboardSummary
+from steelyard.core.errors import ConfigError, UserError
 
 RunLike = PathText | Outcome[Any]
-
-
-def _folders(call: Call, runs: Sequence[RunLike]) -> list[Path]:
-    """Return the folders of runs. Raises EvidenceError where a kept result would name a temporary one."""
-    for run in runs:
-        if isinstance(run, Outcome) and run.is_temporary:
-            if call.is_kept:
-                problem = f"a result with out= names the folders of its runs, and that of {run!r} is temporary"
-                raise EvidenceError(problem, do="give each of these runs an out= of its own")
-            call.owners.append(run)
-    return [run.folder if isinstance(run, Outcome) else Path(run) for run in runs]
-
-
-@verb("compare")
-def compare(
-    evaluations: Sequence[PathText | ModelEvaluation],
-    *,
-    out: PathText | None = None,
-    force: bool = False,
-    **settings: Any,
-) -> Outcome[ComparisonSummary]:
-    """Compare evaluations of the same prompts: every pairwise difference, corrected for their number, and ranks.
-
-    Raises EvidenceError for fewer than two, or for evaluations of other prompts or settings.
-
-    >>> compared = sy.compare([sy.evaluate("longer", cases), sy.evaluate("shorter", cases)])
-    >>> compared.summary.comparisons[0].accuracy.value
-    1.0
-    >>> compared.table[0]["first"]
-    'longer'
-    """
-    from steelyard.stages import compare as stage
-
-    with Call("compare", out) as call:
-        config = config_of(stage.Config, settings, where="compare")
-        return Outcome.of(call, stage.compare(_folders(call, evaluations), call.out, config, force=force))
-
-
-@verb("leaderboard")
-def leaderboard(
-    evaluations: Sequence[PathText | ModelEvaluation],
-    *,
-    out: PathText | None = None,
-    force: bool = False,
-    **settings: Any,
-) -> Outcome[LeaderboardSummary]:
-    """Rank evaluations of one benchmark in one table, with the range of ranks that the data allow.
-
-    The folder has the table as HTML, CSV and Markdown. Raises EvidenceError for fewer than two, and for protocols that
-    differ, naming every difference; ``allow_differing`` admits it.
-
-    >>> ranked = sy.leaderboard([sy.evaluate("longer", cases), sy.evaluate("shorter", cases)], num_resamples=200)
-    >>> [row["name"] for row in ranked.table]
-    ['longer', 'shorter']
-    """
-    from steelyard.stages import leaderboard as stage
-
-    with Call("leaderboard", out) as call:
-        config = config_of(stage.Config, settings, where="leaderboard")
-        return Outcome.of(call, stage.leaderboard(_folders(call, evaluations), call.out, config, force=force))
-
-
-@verb("languages")
-def languages(
-    evaluation: PathText | ModelEvaluation, *, out: PathText | None = None, force: bool = False, **settings: Any
-) -> Outcome[LanguagesSummary]:
-    """Compare the languages of an evaluation on the items that all of them have: drops from English, agreement.
-
-    Raises EvidenceError for a single language, for no English, or for no shared item.
-
-    >>> by_language = sy.languages(sy.evaluate("longer", cases), num_resamples=200)
-    >>> [row["language"] for row in by_language.table]
-    ['en', 'zh']
-    """
-    from steelyard.stages import languages as stage
-
-    with Call("languages", out) as call:
-        (folder,) = _folders(call, [evaluation])
-        config = config_of(stage.Config, settings, where="languages")
-        return Outcome.of(call, stage.languages(folder, call.out, config, force=force))
 
 
 @verb("report")

@@ -4,38 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from steelyard.api.calls import PathText
-from steelyard.api.outcomes import ModelEvaluation, Outcome, ReportPage, RunViewer
-from steelyard.evaluation.comparison import ComparisonSummary
-from steelyard.evaluation.languages import LanguagesSummary
-from steelyard.evaluation.leaderboard import LeaderboardSummary
+from steelyard.api.outcomes import Outcome, ReportPage, RunViewer
 
-def compare(
-    evaluations: Sequence[PathText | ModelEvaluation],
-    *,
-    out: PathText | None = None,
-    force: bool = False,
-    num_resamples: int = 2000,
-    seed: int = 0,
-) -> Outcome[ComparisonSummary]: ...
-def leaderboard(
-    evaluations: Sequence[PathText | ModelEvaluation],
-    *,
-    out: PathText | None = None,
-    force: bool = False,
-    num_resamples: int = 10000,
-    allow_differing: Sequence[Literal["self_test", "dtype", "max_length", "over_length", "template"]] = (),
-    seed: int = 0,
-) -> Outcome[LeaderboardSummary]: ...
-def languages(
-    evaluation: PathText | ModelEvaluation,
-    *,
-    out: PathText | None = None,
-    force: bool = False,
-    baseline_language: str | None = None,
-    languages: Sequence[str] | None = None,
-    num_resamples: int = 1000,
-    seed: int = 0,
-) -> Outcome[LanguagesSummary]: ...
 def report(
     runs: Sequence[PathText | Outcome[Any]],
     *,

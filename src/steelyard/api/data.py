@@ -5,16 +5,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from steelyard.annotation.simulated_annotators import SimulationSummary
 from steelyard.api.arguments import check_value, checked
-from steelyard.api.calls import Call, PathText, config_of, json_value, verb
+from steelyard.api.calls import Call, PathText, json_value, verb
 from steelyard.api.cases import Cases, CasesLike
 from steelyard.api.outcomes import Outcome
 from steelyard.api.unrecorded import Converted, ItemView, convert_source, target_of
 from steelyard.core.types import Case, JsonObject
-from steelyard.curation.merge import MergeSummary
-from steelyard.curation.splits import SplitSummary
-from steelyard.prompts.description import DescribeSummary
 
 _COLUMNS = ("steelyard.plugins.formats.columns", "Config")
 
@@ -70,88 +66,6 @@ def convert(data: CasesLike, out: PathText | None = None, *, force: bool = False
     [{'prompt': '2 + 2?', 'chosen': '4', 'rejected': '5'}]
     """
     return convert_source(data, out, settings, force=force)
-
-
-@verb("merge")
-def merge(
-    *files: CasesLike, out: PathText | None = None, force: bool = False, **settings: Any
-) -> Outcome[MergeSummary]:
-    """Join cases about the same prompts: the responses, judgments and ratings of all, matched by id and language.
-
-    Raises RecordError for one key with two prompts, or one response id with two texts.
-
-    >>> sy.merge(cases[:30], cases[20:]).summary.num_cases
-    40
-    """
-    from steelyard.stages import merge as stage
-
-    with Call("merge", out) as call:
-        paths = [call.file(file, f"cases-{number}") for number, file in enumerate(files, 1)]
-        return Outcome.of(
-            call, stage.merge(paths, call.out, config_of(stage.Config, settings, where="merge"), force=force)
-        )
-
-
-@verb("split")
-def split(
-    cases: CasesLike, *, out: PathText | None = None, force: bool = False, **settings: Any
-) -> Outcome[SplitSummary]:
-    """Split cases by prompt: near-duplicates and translations of one prompt stay in one part.
-
-    ``parts`` are shares that sum to 1. A part of the result is ``parts["train"]``. Raises ConfigError for other shares,
-    EvidenceError for a part that would be empty.
-
-    >>> parts = sy.split(cases, parts={"train": 0.75, "test": 0.25})
-    >>> len(parts["train"]) + len(parts["test"])
-    40
-    """
-    from steelyard.stages import split as stage
-
-    with Call("split", out) as call:
-        config = config_of(stage.Config, settings, where="split")
-        return Outcome.of(call, stage.split(call.file(cases), call.out, config, force=force))
-
-
-@verb("describe")
-def describe(
-    *cases: CasesLike, out: PathText | None = None, force: bool = False, **settings: Any
-) -> Outcome[DescribeSummary]:
-    """Describe cases: prompts, responses, comparisons without ties, and mean lengths, of all and by group.
-
-    The numbers are those of Table 1 of CHEEMS. ``tokenizer`` counts the tokens of a model too. With ``out`` the folder
-    has the table as Markdown and LaTeX. Raises EvidenceError without a case.
-
-    >>> described = sy.describe(cases)
-    >>> described.summary.overall.num_comparisons
-    40
-    >>> [row["name"] for row in described.table if row["by"] == "language"]
-    ['en', 'zh']
-    """
-    from steelyard.stages import describe as stage
-
-    with Call("describe", out) as call:
-        paths = [call.file(each, f"cases-{number}") for number, each in enumerate(cases, 1)]
-        config = config_of(stage.Config, settings, where="describe")
-        return Outcome.of(call, stage.describe(paths, call.out, config, force=force))
-
-
-@verb("simulate")
-def simulate(*, out: PathText | None = None, force: bool = False, **settings: Any) -> Outcome[SimulationSummary]:
-    """Make cases to try things on: hand-written good answers, generated worse ones, and simulated verdicts.
-
-    Nothing here was judged by a person. ``.cases`` has the verdicts of simulated people, ``["llm"]`` those of a
-    simulated LLM, ``["gold"]`` the true ranking, ``["test"]`` other prompts with their true ranking.
-
-    >>> simulated = sy.simulate(num_prompts=48, seed=1)
-    >>> sorted({case.prompt.language for case in simulated.cases})
-    ['en', 'zh']
-    """
-    from steelyard.stages import simulate as stage
-
-    with Call("simulate", out) as call:
-        return Outcome.of(
-            call, stage.simulate(call.out, config_of(stage.Config, settings, where="simulate"), force=force)
-        )
 
 
 @checked

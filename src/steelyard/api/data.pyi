@@ -4,15 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
-from steelyard.annotation.simulated_annotators import SimulationSummary
 from steelyard.api.calls import PathText
 from steelyard.api.cases import Cases, CasesLike
 from steelyard.api.outcomes import Outcome
 from steelyard.api.unrecorded import Converted, ItemView
 from steelyard.core.types import Case, JsonObject
-from steelyard.curation.merge import MergeSummary
-from steelyard.curation.splits import SplitSummary
-from steelyard.prompts.description import DescribeSummary
 
 def read_cases(
     path: PathText,
@@ -61,44 +57,6 @@ def convert(
     category_column: str | None = None,
     reference_column: str | None = None,
 ) -> Converted: ...
-def merge(
-    *files: CasesLike,
-    out: PathText | None = None,
-    force: bool = False,
-    ids: Literal["shared", "by_source"] = "shared",
-) -> Outcome[MergeSummary]: ...
-def split(
-    cases: CasesLike,
-    *,
-    out: PathText | None = None,
-    force: bool = False,
-    parts: Mapping[str, float] = ...,
-    near_duplicates: float | Literal["off"] = 0.8,
-    strata: Sequence[Literal["category", "source", "language"]] = ...,
-    seed: int = 0,
-) -> Outcome[SplitSummary]: ...
-def describe(
-    *cases: CasesLike,
-    out: PathText | None = None,
-    force: bool = False,
-    pairs: Literal["tiers", "reachable", "judged", "listed"] | None = None,
-    tokenizer: str | None = None,
-) -> Outcome[DescribeSummary]: ...
-def simulate(
-    *,
-    out: PathText | None = None,
-    force: bool = False,
-    languages: Sequence[str] = ...,
-    num_prompts: int | None = None,
-    test_share: float = 0.35,
-    llm_share: float = 0.3,
-    num_worse: int = 4,
-    held_out_kind: str | None = "code_switched",
-    num_annotators: int = 8,
-    human: Mapping[str, Any] = ...,
-    llm: Mapping[str, Any] = ...,
-    seed: int = 0,
-) -> Outcome[SimulationSummary]: ...
 def inspect(
     target: CasesLike | Outcome[Any],
     prompt: str,

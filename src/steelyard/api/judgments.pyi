@@ -3,20 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
-from steelyard.annotation.case_answers import RatersSummary
 from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
-from steelyard.api.loaded import JudgeFunction, ModelLike, ScoresLike
+from steelyard.api.loaded import JudgeFunction, ScoresLike
 from steelyard.api.outcomes import Outcome
 from steelyard.core.types import JsonObject
-from steelyard.curation.data_checks import AuditSummary
-from steelyard.curation.debiasing import DebiasSummary
-from steelyard.curation.filter_study import FilterStudySummary
-from steelyard.evaluation.supervisor import SupervisionSummary
 from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judge_card import JudgeCards
-from steelyard.ranking.resolution import ResolveSummary
 
 @overload
 def judge(
@@ -102,83 +96,3 @@ def judge_cards(
     *,
     seed: int = 0,
 ) -> JudgeCards: ...
-def resolve(
-    cases: CasesLike,
-    *,
-    out: PathText | None = None,
-    workers: int | None = None,
-    engine: str = "local",
-    force: bool = False,
-    only: Sequence[str] | Mapping[str, Any] = ...,
-    aggregate: Literal["none", "majority", "dawid-skene"] = "none",
-    quality: bool = True,
-    author_ties: Literal["half", "davidson"] = "half",
-    seed: int = 0,
-) -> Outcome[ResolveSummary]: ...
-def supervise(
-    cases: CasesLike,
-    *,
-    model: ModelLike | None = None,
-    scores: ScoresLike | None = None,
-    calibration_cases: CasesLike | None = None,
-    calibration_scores: ScoresLike | None = None,
-    train_cases: CasesLike | None = None,
-    out: PathText | None = None,
-    force: bool = False,
-    policy: Literal["agree", "cycles", "weight"] = "agree",
-    min_margin: float | None = None,
-    keep_ties: bool = False,
-    min_precision: float | None = None,
-    confidence: float | None = None,
-    human_ties: Literal["leave_out", "wrong"] = "leave_out",
-    scale: float | None = None,
-    only: Sequence[str] | Mapping[str, Any] = ...,
-    compare_ids: bool = True,
-    any_language: bool = False,
-    model_settings: Mapping[str, Any] = ...,
-    seed: int = 0,
-) -> Outcome[SupervisionSummary]: ...
-def debias(
-    cases: CasesLike,
-    *,
-    scores: ScoresLike | None = None,
-    out: PathText | None = None,
-    force: bool = False,
-    by: Literal["length", "markdown", "author"] = "length",
-    within: Literal["overall", "category", "language", "both"] = "overall",
-    tokenizer: str | None = None,
-    pairs: Literal["tiers", "reachable", "judged", "listed"] | None = None,
-    length_tolerance: float | None = None,
-    seed: int = 0,
-) -> Outcome[DebiasSummary]: ...
-def audit(
-    cases: CasesLike,
-    *,
-    scores: ScoresLike | None = None,
-    out: PathText | None = None,
-    force: bool = False,
-    pairs: Literal["tiers", "reachable", "judged", "listed"] | None = None,
-    confidence: float = 0.8,
-    near_duplicates: float = 0.8,
-    folds: int = 5,
-    only: Sequence[str] | Mapping[str, Any] = ...,
-) -> Outcome[AuditSummary]: ...
-def raters(
-    *cases: CasesLike,
-    out: PathText | None = None,
-    force: bool = False,
-    only: Sequence[str] | Mapping[str, Any] = ...,
-) -> Outcome[RatersSummary]: ...
-def filter_study(
-    cases: CasesLike,
-    *,
-    model: str = "ngram",
-    out: PathText | None = None,
-    force: bool = False,
-    judge: str = "",
-    train_on: Literal["majority", "unanimous"] = "majority",
-    quantiles: Sequence[float] = ...,
-    max_pairs: int | None = None,
-    model_settings: Mapping[str, Any] = ...,
-    seed: int = 0,
-) -> Outcome[FilterStudySummary]: ...

@@ -17,11 +17,10 @@ from steelyard.api.loaded import (
     scores_file,
     scoring_of,
 )
-from steelyard.api.outcomes import ModelEvaluation, Outcome, ScoredCases, TrainedModel
+from steelyard.api.outcomes import ModelEvaluation, ScoredCases, TrainedModel
 from steelyard.core.checks import Turns
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
-from steelyard.stages.backbone import BackboneSummary
 
 
 @checked
@@ -37,70 +36,6 @@ def load_model(model: PathText, /, **settings: Any) -> LoadedModel:
     LoadedModel('random')
     """
     return LoadedModel(str(model), json_value(settings))
-
-
-@verb("backbone")
-def backbone(
-    cases: CasesLike, *, out: PathText | None = None, force: bool = False, **settings: Any
-) -> Outcome[BackboneSummary]:
-    """Make a tiny untrained backbone, with a tokenizer of the texts of the cases: to try `train` without a download.
-
-    >>> tiny = sy.backbone(cases, hidden_size=32, num_layers=1, vocabulary=300)
-    >>> tiny.summary.vocabulary
-    300
-    """
-    from steelyard.stages import backbone as stage
-
-    with Call("backbone", out) as call:
-        config = config_of(stage.Config, settings, where="backbone")
-        return Outcome.of(call, stage.backbone(call.file(cases), call.out, config, force=force))
-
-
-@verb("train")
-def train(
-    cases: CasesLike,
-    *,
-    model: PathText | Outcome[BackboneSummary] | TrainedModel,
-    out: PathText | None = None,
-    held_out: CasesLike | None = None,
-    reward_reference: CasesLike | None = None,
-    push_to_hub: str | None = None,
-    public: bool = False,
-    force: bool = False,
-    **settings: Any,
-) -> TrainedModel:
-    """Train a reward model with a scalar head on a Hugging Face decoder: a folder, a name on the hub, or a `backbone`.
-
-    The result is the model's folder: ``out``, or a temporary one that is removed with the result. `evaluate` and
-    `score` take the result as it is. An interrupted run continues when it is called again with the same ``out``.
-    ``push_to_hub="owner/name"`` uploads the model to the Hugging Face hub, private unless ``public``; a missing login
-    shows before the training.
-
-    Raises EvidenceError for cases without a pair, or held out and trained on; ModelError for a model that cannot be
-    used or uploaded; ConfigError for settings that contradict each other.
-
-    >>> tiny = sy.backbone(cases, hidden_size=32, num_layers=1, vocabulary=300)
-    >>> trained = sy.train(cases, model=tiny, epochs=1, learning_rate=1e-3, out="my-model")
-    >>> trained.summary.num_pairs
-    40
-    >>> scores = sy.score(trained, cases)
-    """
-    from steelyard.stages import train as stage
-
-    with Call("model", out, function="train") as call:
-        call.owners.append(model)
-        run = stage.train(
-            call.file(cases),
-            call.out,
-            config_of(stage.Config, settings, where="train"),
-            model=str(model.folder if isinstance(model, Outcome) else model),
-            held_out=call.optional_file(held_out, "held_out"),
-            reward_reference=call.optional_file(reward_reference, "reward_reference"),
-            push_to_hub=push_to_hub,
-            public=public,
-            force=force,
-        )
-        return TrainedModel.of(call, run)
 
 
 @overload

@@ -10,15 +10,15 @@ from steelyard.api.calls import Call, Folder, PathText, config_of
 from steelyard.api.cases import Cases, CasesLike, HoldsCases, rows_of
 from steelyard.api.outcomes import Outcome
 from steelyard.api.wording import python_words
-from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.errors import EvidenceError
 from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
+from steelyard.curation.conversion import Conversion
 from steelyard.io.rows import read_rows, write_rows
 from steelyard.io.terminal_text import plain
 from steelyard.report.item_page import ItemPage, page_lines, page_record
-from steelyard.stages.convert import OWN_KIND, Config, Conversion, convert
+from steelyard.stages.convert import OWN_KIND, Config, convert, move_format_settings
 
-_COLUMN, _OF_TABLES = "_column", ("labels", "judge_kind", "lower_is_better")
 _WIDTH = 100
 
 
@@ -62,7 +62,9 @@ def convert_source(
 ) -> Converted:
     """Convert a file or values in memory. Settings that name columns are those of the format `columns`."""
     with Call("convert", out) as call:
-        config = config_of(Config, _with_columns(settings), where="convert")
+        values = {name: value for name, value in settings.items() if value is not None}
+        move_format_settings({}, values)
+        config = config_of(Config, values, where="convert")
         if isinstance(source, str | PathLike):
             read = Path(source)
         elif isinstance(source, Cases | HoldsCases):
@@ -74,23 +76,6 @@ def convert_source(
             return Converted(convert(read, Path(out), config, force=force), Path(out), None)
         path = call.folder.path / "converted.jsonl"
         return Converted(convert(read, path, config, force=force), path, call.folder)
-
-
-def _with_columns(settings: Mapping[str, object]) -> JsonObject:
-    """Return the settings with columns in the format's table. Raises ConfigError for columns of another format."""
-    is_of_table = {name: name.endswith(_COLUMN) or name in _OF_TABLES for name in settings}
-    columns = {name: value for name, value in settings.items() if is_of_table[name] and value is not None}
-    others = {name: value for name, value in settings.items() if not is_of_table[name]}
-    if not columns:
-        return others
-    kinds = [kind for kind in (others.get("from_kind"), others.get("to_kind")) if kind not in (None, OWN_KIND)]
-    if kinds and "columns" not in kinds:
-        problem = f"{min(columns)} names a column of your own table, and the format {kinds[0]} has its own"
-        raise ConfigError(problem, do=f"leave {min(columns)} or the format away")
-    if not kinds:
-        others["from_kind"] = "columns"
-    table = others.get("settings")
-    return {**others, "settings": {**(table if isinstance(table, Mapping) else {}), **columns}}
 
 
 def target_of(target: CasesLike | Outcome[Any], call: Call) -> Path:

@@ -1,4 +1,4 @@
-"""The command line: the verbs of ``cli/verbs`` by group; the user's errors end in exit code 2, ours in 1."""
+"""The command line: the verbs by group. Errors that a user can cause end in exit code 2, ours in 1."""
 
 import errno
 import inspect
@@ -8,8 +8,8 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,20 +18,14 @@ import typer
 
 from steelyard.cli.output import escape_unencodable
 from steelyard.cli.verb import FunctionVerb, GroupCommand, StageVerb, VerbCommand, VerbGroup
-from steelyard.cli.verbs import (
-    data,
-    installation,
-    judgments,
-    labelling,
-    models,
-    pipelines,
-    prompts,
-    reports,
-)
+from steelyard.cli.verbs import installation, pipelines
+from steelyard.cli.verbs.inspect import INSPECT
+from steelyard.cli.verbs.view import VIEW
 from steelyard.cli.verbs.workbench import WORKBENCH
 from steelyard.core.errors import CeilingError, ConfigError, FileError, MissingPartError, UserError, WaitingError
 from steelyard.io.progress import log
 from steelyard.io.system_errors import REMEDIES, system_error
+from steelyard.io.verbs import stage_verbs
 
 _ABOUT = """Steelyard (杆秤) builds and evaluates reward models in any language.
 
@@ -43,16 +37,26 @@ _UsageError: Any = typer.BadParameter.__base__
 """Every error of unknown options, missing arguments and invalid values; Typer has no public name for it."""
 # In fewer columns the framed help would cut the names of options.
 _NARROW = 70
-_VERBS: dict[str, Sequence[StageVerb | FunctionVerb | VerbGroup]] = {
+_FUNCTIONS: dict[str, Sequence[FunctionVerb | VerbGroup]] = {
     "Whole pipelines": pipelines.VERBS,
-    "Data": data.VERBS,
-    "Prompts and responses": (prompts.PROMPTS, *labelling.VERBS),
-    "Judgments": (*judgments.VERBS, WORKBENCH),
-    "Models": models.VERBS,
-    "Comparisons and reports": reports.VERBS,
+    "Data": (INSPECT,),
+    "Prompts and responses": (),
+    "Judgments": (WORKBENCH,),
+    "Models": (),
+    "Comparisons and reports": (VIEW,),
     "Installation": installation.VERBS,
 }
-"""The verbs by their group of the help."""
+"""The verbs that run no stage, by their group of the help."""
+
+
+@cache
+def _verbs() -> Mapping[str, Sequence[StageVerb | FunctionVerb | VerbGroup]]:
+    """Return the verbs by their group of the help: those of stages, then the others."""
+    stages = [(verb, StageVerb(stage, verb)) for stage, verb in stage_verbs().items() if verb.is_command]
+    return {
+        title: (*(command for verb, command in stages if verb.group == title), *others)
+        for title, others in _FUNCTIONS.items()
+    }
 
 
 def build_app() -> typer.Typer:
@@ -66,7 +70,7 @@ def build_app() -> typer.Typer:
         context_settings={"terminal_width": columns} if is_narrow else {},
     )
     app.callback(invoke_without_command=True)(_options)
-    for title, verbs in _VERBS.items():
+    for title, verbs in _verbs().items():
         for verb in verbs:
             if isinstance(verb, VerbGroup):
                 short = inspect.cleandoc(verb.about).partition("\n")[0]
@@ -97,7 +101,7 @@ def _placeholder() -> None:
 
 def verbs_by_name() -> dict[str, StageVerb | FunctionVerb | VerbGroup]:
     """Return every verb, in the order of the help."""
-    return {verb.name: verb for verbs in _VERBS.values() for verb in verbs}
+    return {verb.name: verb for verbs in _verbs().values() for verb in verbs}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The arguments and options that a verb declares, their shell completion, and the Typer parameters made from them.
+"""The Typer parameters that are made from the declaration of a verb, and their shell completion.
 
 Types, defaults and explanations of settings come from the stage's ``Config``, types and defaults of inputs from the
 signature of its function. Both are read from source: importing a stage for its help would import torch.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from typing import Annotated, Any, Literal, Union
 
 import msgspec
 import typer
@@ -20,6 +20,7 @@ from steelyard.core.config import parse_settings
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import kinds, packages
 from steelyard.core.settings_help import REQUIRED, FunctionParameter, Setting, default_text, read_settings
+from steelyard.io.verbs import Argument, Option, SettingOption
 
 BASELINES = ("longer", "shorter", "random", "first", "ngram")
 SETTINGS_OPTION = "--settings"
@@ -28,85 +29,20 @@ Values = dict[str, Any]
 """Inputs of a stage by parameter, or settings by key, nested."""
 
 
-class StageArgument(NamedTuple):
-    """A positional argument: a parameter of the stage's function. ``metavar`` is its name in the help."""
-
-    name: str
-    help: str
-    metavar: str | None = None
-
-
-class StageOption(NamedTuple):
-    """An option for a parameter of the stage's function.
-
-    ``flag`` differs from the parameter's name where given. ``is_text`` passes values on as text: `[KIND=]FILE`.
-    ``is_optional``: other options may take its place, which the verb's ``prepare`` checks.
-    """
-
-    name: str
-    help: str
-    flag: str | None = None
-    complete: Callable[[str], list[str]] | None = None
-    is_text: bool = False
-    panel: str | None = None
-    is_optional: bool = False
-
-
-class SettingOption(NamedTuple):
-    """An option for a setting. Its type, default and meaning are those of the field.
-
-    ``name`` is a field of the stage's Config, or ``TABLE.FIELD`` of a table in it, whose fields are those of
-    ``config``, a module and a name. ``note`` follows the meaning and says how the value is written on the command
-    line, where ``parse`` reads it, with ``is_text`` from one text. ``help`` explains a key without a field.
-    """
-
-    name: str
-    flag: str | None = None
-    note: str = ""
-    config: tuple[str, str] | None = None
-    help: str | None = None
-    is_required: bool = False
-    is_text: bool = False
-    complete: Callable[[str], list[str]] | None = None
-    parse: Callable[[Any], Any] | None = None
-    panel: str | None = None
-
-    @property
-    def parameter(self) -> str:
-        """The name of the command's parameter."""
-        return f"set_{self.name.replace('.', '_')}"
-
-    @property
-    def option(self) -> str:
-        """The option as it is typed."""
-        return self.flag or f"--{self.name.rpartition('.')[2].replace('_', '-')}"
-
-    @property
-    def is_negative(self) -> bool:
-        """Whether the option turns off a setting that is on by default."""
-        return self.option.startswith("--no-")
-
-
 _TEXTS = [str, tuple[str, ...]]
 """The types of a setting of one text or several, whose option is repeated."""
-Part = StageArgument | StageOption | SettingOption
 
 
-def in_panel(title: str, *options: StageOption | SettingOption) -> "Iterator[StageOption | SettingOption]":
-    """Yield the options for a panel of the help of its own."""
-    return (option._replace(panel=title) for option in options)
-
-
-def input_parameter(part: StageArgument | StageOption, declared: FunctionParameter) -> inspect.Parameter:
+def input_parameter(part: Argument | Option, declared: FunctionParameter) -> inspect.Parameter:
     """Return the Typer parameter of an input of the stage's function."""
     (declared_type,) = _alternatives(declared.type)
     is_sequence = typing.get_origin(declared_type) is not None
     option_type: Any = list[Path] if is_sequence else declared_type
-    if isinstance(part, StageArgument):
+    if isinstance(part, Argument):
         return _parameter(part.name, option_type, typer.Argument(help=part.help, metavar=part.metavar))
     default = "" if declared.default in (REQUIRED, None, False, ()) else f" Default: {declared.default}."
-    flag = part.flag or f"--{part.name.replace('_', '-')}"
-    info = typer.Option(flag, help=part.help + default, autocompletion=part.complete, rich_help_panel=part.panel)
+    complete = _COMPLETIONS.get(part.complete or "")
+    info = typer.Option(part.option, help=part.help + default, autocompletion=complete, rich_help_panel=part.panel)
     is_required = declared.default is REQUIRED and not part.is_optional
     text_type = list[str] if is_sequence else str
     return _parameter(part.name, text_type if part.is_text else option_type, info, is_required=is_required)
@@ -119,10 +55,10 @@ def setting_parameter(part: SettingOption, module: str) -> inspect.Parameter:
         part.option,
         help=_help(part, setting),
         show_default=False,
-        autocompletion=part.complete,
+        autocompletion=_COMPLETIONS.get(part.complete or ""),
         rich_help_panel=part.panel,
     )
-    option_type = str if part.is_text else _option_type(setting.type)
+    option_type = str if part.has_commas else _option_type(setting.type)
     return _parameter(part.parameter, option_type, info, is_required=part.is_required)
 
 
@@ -167,9 +103,10 @@ def _setting(part: SettingOption, module: str) -> Setting:
 
 
 def _alternatives(union: Any) -> list[Any]:
-    """Return the members of a union without None; any other type is its only member."""
+    """Return the members of a union without None and without their metadata; any other type is its only member."""
     is_union = typing.get_origin(union) in (Union, UnionType)
-    return [member for member in (typing.get_args(union) if is_union else (union,)) if member is not type(None)]
+    members = [member for member in (typing.get_args(union) if is_union else (union,)) if member is not type(None)]
+    return [typing.get_args(member)[0] if typing.get_origin(member) is Annotated else member for member in members]
 
 
 def _option_type(setting_type: Any) -> Any:
@@ -180,8 +117,6 @@ def _option_type(setting_type: Any) -> Any:
     if len(members) > 1:
         return str
     (member,) = members
-    while typing.get_origin(member) is Annotated:
-        member = typing.get_args(member)[0]
     if member in (int, float, bool):
         return member
     is_repeated = typing.get_origin(member) in (tuple, list, dict) or (
@@ -225,10 +160,13 @@ def add_setting(settings: Values, part: SettingOption, value: Any, module: str) 
 
 
 def _parse(part: SettingOption, setting: Setting, value: Any) -> Any:
-    if part.parse is not None:
-        return part.parse(value)
-    if part.is_negative:
-        return not value
+    if setting.name == "only":
+        from steelyard.ranking.judgment_table import parse_only
+
+        return parse_only(value)
+    if part.has_commas or part.is_negative:
+        names = value.split(",") if part.has_commas and value != "none" else ()
+        return [name.strip() for name in names] if part.has_commas else not value
     if _alternatives(setting.type) == _TEXTS and len(value) == 1:
         return value[0]
     if any(typing.get_origin(member) is dict for member in _alternatives(setting.type)):
@@ -302,34 +240,15 @@ def _paths(incomplete: str) -> Iterator[str]:
             yield f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}"
 
 
-def _parse_only(assignments: Sequence[str]) -> dict[str, list[str]]:
-    from steelyard.ranking import judgment_table
-
-    return judgment_table.parse_only(assignments)
-
-
+_COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
+    "models": complete_model,
+    "formats": complete_format,
+    "benches": complete_bench,
+    "baselines": complete_baselines,
+}
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print every figure.")]
 StageSettings = Annotated[
     list[str] | None, typer.Option("--set", help="STAGE.KEY=VALUE over that of the recipe: model.epochs=2; repeat.")
 ]
 RedoFrom = Annotated[str | None, typer.Option("--from", help="Run this stage and all that follow from it again.")]
-CASES = StageArgument("cases", "The case file.")
-BATCH_OPTIONS = (
-    StageOption("batch", "A folder for batch files and their results."),
-    StageOption("release_batch", "Ask the requests of this batch file (or: all) again."),
-    StageOption("any_batch_model", "Read results under another model's name."),
-)
-"""How a verb that asks models uses batch files."""
-ONLY = SettingOption("only", note="As kind=, judge= or batch=NAME, or evidence=aligned; repeat.", parse=_parse_only)
-MODEL = StageOption("model", "A trained model's folder, or a kind: steelyard list models.", complete=complete_model)
-MODEL_SETTINGS = tuple(
-    SettingOption(f"model.{name}", config=("steelyard.plugins.models.classifier", "Config"))
-    for name in ("over_length", "max_length", "chat_template")
-)
-"""How a scored model reads text, under the names that training has for it."""
-SERVER_SETTINGS = tuple(
-    SettingOption(f"chat.{name}", flag, config=("steelyard.plugins.chats.openai_compatible", "Config"), panel="Server")
-    for name, flag in (("base_url", "--base-url"), ("model", "--chat-model"), ("secret", "--api-key-variable"))
-)
-"""The OpenAI-compatible server of a chat."""

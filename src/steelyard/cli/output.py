@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,7 @@ from steelyard.core.config import describe_type
 from steelyard.core.plugins import kinds
 from steelyard.core.settings_help import REQUIRED, Setting, default_text, table_keys, toml_tables
 from steelyard.core.types import JsonObject, Run
+from steelyard.io.progress import in_words
 from steelyard.io.terminal_text import (
     Line,
     Span,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from steelyard.statistics.intervals import Estimate
+    from steelyard.views.view import NextStep
 
 MIN_WIDTH = 20
 _STYLES = {"plain": "", "title": "bold", "quiet": "dim", "bad": "bold red", "good": "green", "special": "cyan"}
@@ -77,7 +79,8 @@ def print_lines(lines: Iterable[str | TerminalTable]) -> None:
         if isinstance(line, TerminalTable):
             print_table(line)
         else:
-            typer.echo("\n".join(_folded(line, width) if width else [visible(line)]))
+            text = in_words(line)
+            typer.echo("\n".join(_folded(text, width) if width else [visible(text)]))
 
 
 def _folded(line: str, width: int) -> list[str]:
@@ -129,6 +132,7 @@ def run_answer(run: Run, out: Path, *, is_verbose: bool, num_more: int = 0) -> I
     if len(shown) < len(sentences):
         yield f"… {len(sentences) - len(shown)} more: --verbose"
     written = [str(out / name) for name in run.outputs if not name.endswith(_LEDGER)]
+    written = [str(out)] if out.is_file() else written
     room = _MOST_LINES - num_more - len(shown) - (len(shown) < len(sentences)) - bool(written)
     lead = 0 if (view := view_of(run.stage)) is None else view.lead
     for table in islice(result_tables(run, out) if lead or is_verbose else (), None if is_verbose else lead):
@@ -167,9 +171,11 @@ def next_line(*words: object, effect: str = "") -> str:
     return f"next: {shlex.join(['steelyard', *map(str, words)])}" + (f"  # {effect}" if effect else "")
 
 
-def report_step(effect: str) -> Callable[[Run, Path], str]:
-    """Return the next step of a verb whose result the report shows: the command, and its effect."""
-    return lambda _, out: next_line("report", out, "--out", "report.html", effect=effect)
+def step_line(step: "NextStep") -> str:
+    """Return the line of the verb that comes next."""
+    verb, arguments, changes = step.command
+    options = [word for change in changes for word in (f"--{change.setting.replace('_', '-')}", change.value)]
+    return next_line(verb, *arguments, *options, effect=step.effect)
 
 
 def interval_text(estimate: "Estimate", sign: str = "") -> str:

@@ -1,13 +1,14 @@
-"""Verbs: values that declare a command, and the command made from one.
+"""The commands of verbs.
 
-A verb that runs one stage (`StageVerb`) declares which inputs and settings are options, in the order of its help; the
-rest is generated, with ``--set``, ``--config``, ``--settings``, ``--force``, ``--verbose`` and ``--json``. Any other
-verb (`FunctionVerb`) is a function with Typer parameters.
+That of a verb which runs one stage (`StageVerb`) is made from its declaration (`steelyard.io.verbs`), with ``--set``,
+``--config``, ``--settings``, ``--force``, ``--verbose`` and ``--json``. Any other verb (`FunctionVerb`) is a function
+with Typer parameters.
 """
 
 import importlib
 import inspect
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -26,8 +27,6 @@ from steelyard.cli.help_page import Entry, entries_of, help_page
 from steelyard.cli.options import (
     LIST_SETTINGS,
     SETTINGS_OPTION,
-    Part,
-    SettingOption,
     Values,
     add_setting,
     general_parameters,
@@ -36,13 +35,13 @@ from steelyard.cli.options import (
     setting_parameter,
 )
 from steelyard.cli.output import (
-    TerminalTable,
     counts_line,
     echo_record,
     has_colour,
     print_lines,
     print_settings,
     run_answer,
+    step_line,
 )
 from steelyard.cli.wording import command_line
 from steelyard.core.config import parse_settings, resolve_config
@@ -53,28 +52,20 @@ from steelyard.io.progress import InterruptedRun, interruptible, log, log_detail
 from steelyard.io.run_folder import resumable_work
 from steelyard.io.run_state import started_by
 from steelyard.io.tempfiles import copy_pipe, is_pipe
+from steelyard.io.verbs import Argument, SettingOption, Verb, paragraphs
 
 _OUTPUTS = ("out", "folder")
+_IN_PYTHON = ("Raises ", ">>>")
+"""How the paragraphs of a docstring begin that are about Python."""
 _NOWHERE = Path()
 """What stands for --out in the answer of a verb that needs none."""
 
 
 class StageVerb(NamedTuple):
-    """A verb that runs one stage.
-
-    ``stage`` is a module of ``steelyard.stages`` with a ``Config`` and a function of the module's name. ``about`` is
-    the text of the help. A run is printed as its view has it, and ``next_step`` is the command that comes next;
-    ``answer`` turns any other result and ``--out`` into lines. ``prepare`` may change inputs and settings before the
-    Config is made, and raise a UserError; the whole run lies inside ``around``.
-    """
+    """The command of a verb that is declared beside its stage, a module of ``steelyard.stages``."""
 
     stage: str
-    about: str
-    parts: Sequence[Part]
-    answer: Callable[[Any, Path], Iterable[str | TerminalTable]] | None = None
-    next_step: Callable[[Any, Path], str] | None = None
-    prepare: Callable[[Values, Values], None] | None = None
-    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    verb: Verb
 
     @property
     def name(self) -> str:
@@ -86,6 +77,24 @@ class StageVerb(NamedTuple):
         """The module and the name of the Config that ``--settings`` prints."""
         return f"steelyard.stages.{self.stage}", "Config"
 
+    @property
+    def about(self) -> str:
+        """The text of the help: the docstring of the stage's function, with settings as options."""
+        shown = [text for text in paragraphs(self.stage) if not text.startswith(_IN_PYTHON)]
+        return re.sub(r"``(\w+)(?:=(\S+))?``", self._option_text, "\n\n".join(shown))
+
+    def _option_text(self, match: re.Match[str]) -> str:
+        """Return a setting of the docstring, such as ``min_margin`` or ``policy="cycles"``, as it is typed."""
+        name, value = match[1], (match[2] or "").strip("[]\"'").replace('\\"', "").replace(",", "")
+        option = next(
+            (part.option for part in self.verb.parts if part.name == name and not isinstance(part, Argument)), None
+        )
+        if option is None and name == "config":
+            option = "--config"
+        if option is None:
+            return f"`--set {name}={value}`" if value else f"`--set {name}=`"
+        return f"`{option} {value}`" if value else f"`{option}`"
+
     def function(self) -> Callable[..., None]:
         """Return a function with the verb's parameters, as Typer reads them."""
         module = self.config[0]
@@ -94,12 +103,12 @@ class StageVerb(NamedTuple):
             setting_parameter(part, module)
             if isinstance(part, SettingOption)
             else input_parameter(part, declared[part.name])
-            for part in self.parts
+            for part in self.verb.parts
         ]
         parameters += general_parameters(has_settings=bool(read_settings(module)))
 
         def function(**values: Any) -> None:
-            with self.around():
+            with process_group() if self.verb.is_distributed else nullcontext():
                 self._run(values)
 
         function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
@@ -109,31 +118,31 @@ class StageVerb(NamedTuple):
     def _run(self, values: Values) -> None:
         inputs = {
             part.name: values[part.name]
-            for part in self.parts
+            for part in self.verb.parts
             if not isinstance(part, SettingOption) and values[part.name] is not None
         }
         settings = self._settings(values)
-        if self.prepare is not None:
-            self.prepare(inputs, settings)
         stage = importlib.import_module(self.config[0])
+        if self.verb.prepare is not None:
+            getattr(stage, self.verb.prepare)(inputs, settings)
         config = resolve_config(stage.Config, settings, where=self.stage)
-        from steelyard.views.view import view_of
-
         is_verbose = bool(values["verbose"])
         with log_details(is_shown=is_verbose):
             result = getattr(stage, self.stage)(**inputs, config=config, force=bool(values["force"]))
         if values["as_json"]:
             echo_record(result if isinstance(result, Run) else result._asdict())
             return
-        out = inputs.get("out", _NOWHERE)
-        more: list[str] = []
-        if isinstance(result, Run):
-            more += [*_finding_lines(result), counts_line(result)]
-            more += [self.next_step(result, out)] if self.next_step is not None and out != _NOWHERE else []
-        if isinstance(result, Run) and view_of(result.stage) is not None:
-            print_lines(run_answer(result, out, is_verbose=is_verbose, num_more=len(more)))
-        elif self.answer is not None:
-            print_lines(self.answer(result, out))
+        from steelyard.views.view import view_of
+
+        out, view = inputs.get("out", _NOWHERE), view_of(self.stage)
+        if not isinstance(result, Run):
+            assert view is not None, f"{self.stage} has a result without a record, which no view shows"
+            print_lines(view.unrecorded(result, out))
+            return
+        more = [*_finding_lines(result), counts_line(result)]
+        if view is not None and view.next_step is not None and out != _NOWHERE:
+            more.append(step_line(view.next_step(result, out)))
+        print_lines(run_answer(result, out, is_verbose=is_verbose, num_more=len(more)))
         print_lines(more)
 
     def _settings(self, values: Values) -> Values:
@@ -144,10 +153,19 @@ class StageVerb(NamedTuple):
 
             settings = read_toml(path)
         settings = merge_settings(settings, parse_settings(values.get("settings") or ()))
-        for part in self.parts:
+        for part in self.verb.parts:
             if isinstance(part, SettingOption) and values[part.parameter] not in (None, []):
                 add_setting(settings, part, values[part.parameter], self.config[0])
         return settings
+
+
+def process_group() -> AbstractContextManager[Any]:
+    """Join the processes of one training: only the first prints. A process alone has nothing to join."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return nullcontext()  # without torch: a wrong setting is refused at once
+    from steelyard.training import distributed
+
+    return distributed.process_group()
 
 
 def _finding_lines(run: Run) -> Iterable[str]:

@@ -19,6 +19,8 @@ import msgspec
 _PACKAGE = "steelyard"
 _EVALUATED = ("typing", "collections.abc", "pathlib", "msgspec", "math")
 """Modules of other packages that annotations and defaults may use; all are imported already, or quickly."""
+_IMPORTED = ("steelyard.io.verbs",)
+"""Modules of ours that are imported rather than read: the classes of declarations."""
 REQUIRED = msgspec.NODEFAULT
 _Field: Any = type(msgspec.field(default=None))
 
@@ -96,6 +98,11 @@ def read_parameters(module: str, name: str) -> tuple[FunctionParameter, ...]:
     )
 
 
+def read_constant(module: str, name: str) -> Any:
+    """Read a constant that a module itself defines; null for a module without it."""
+    return _value(module, name) if name in _statements(module) else None
+
+
 class _Names(Mapping[str, Any]):
     """The names of a module, each evaluated when an expression uses it."""
 
@@ -125,6 +132,8 @@ def _value(module: str, name: str) -> Any:
     """
     definition = _definition(module, name)
     module, name, node = definition
+    if module in _IMPORTED:
+        return getattr(importlib.import_module(module), name)
     names = _Names(module)
     if isinstance(node, ast.Import | ast.ImportFrom):
         alias = _alias(node, name)

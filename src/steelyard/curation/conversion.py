@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -58,6 +58,22 @@ class ColumnUse(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     num_rows: int
     use: Literal["read", "kept"]
+
+
+class Conversion(NamedTuple):
+    """The counts of one conversion. ``num_rows`` is the number of rows before those of one prompt were joined.
+
+    ``columns`` are the columns of a table that were guessed, by their settings.
+    """
+
+    from_kind: str
+    to_kind: str
+    num_rows: int
+    num_cases: int
+    num_written: int
+    noted: dict[str, int]
+    lost: dict[str, int]
+    columns: JsonObject
 
 
 class ConversionSummary(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -82,10 +82,15 @@ def worded_by(wording: Wording) -> Iterator[None]:
         _wordings.remove(wording)
 
 
+def in_words(text: str) -> str:
+    """Return a text with its remedies in the words of the interface that runs."""
+    return worded(text, _wordings[-1]) if _wordings else text
+
+
 def log(text: str) -> None:
     """Write one message to stderr, above an open progress bar; of an `Advice` with remedies as the interface words."""
     console = _live[-1] if _live else Console(stderr=True, highlight=False)
-    text = worded(text, _wordings[-1]) if _wordings else text
+    text = in_words(text)
     console.print(visible(text), markup=False, soft_wrap=True)
 
 

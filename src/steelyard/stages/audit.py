@@ -34,6 +34,7 @@ from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
+from steelyard.io.verbs import CASES, ONLY, CaseFile, Option, ScoreFile, SettingOption, Verb
 from steelyard.ranking.judgment_table import EVERYTHING, NONE, Only, judgment_table
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.ranking.resolution import resolve_table
@@ -62,12 +63,39 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-def audit(
-    cases: Path, out: Path, config: Config = _DEFAULT, *, scores: Path | None = None, force: bool = False
-) -> Run[AuditSummary]:
-    """Write ``disputed.jsonl``, the labels that a model disputes, the least probable first, and all findings.
+VERB = Verb(
+    "Data",
+    23,
+    (
+        CASES,
+        Option("out", "The folder for disputed.jsonl and run.json."),
+        Option("scores", "Scores of a model that was not trained on these prompts."),
+        SettingOption("confidence"),
+        SettingOption("near_duplicates"),
+        ONLY,
+    ),
+)
 
-    ``scores`` are those of a model that was not trained on these prompts, instead of the n-grams in folds.
+
+def audit(
+    cases: CaseFile, out: Path, config: Config = _DEFAULT, *, scores: ScoreFile | None = None, force: bool = False
+) -> Run[AuditSummary]:
+    """Find data to check: labels that a model disputes, conflicts, duplicates, and odd lengths.
+
+    Nothing is changed or dropped. The labels are the pairs of the rankings, or those that a case lists. Character
+    n-grams in folds judge them: each prompt is scored by a fit without it. ``scores`` takes the scores of a better
+    model instead, which must not have been trained on these prompts. OUT/disputed.jsonl has the disputed labels, the
+    least probable first, and the report of the run shows the findings.
+
+    Example: `steelyard audit resolved/cases.jsonl --out audited`
+
+    Example: `steelyard audit resolved/cases.jsonl --scores scored/scores.jsonl --out audited --confidence 0.9`
+
+    >>> audited = sy.audit(cases)
+    >>> audited.summary.num_conflicted
+    0
+    >>> len(audited.rows("disputed"))
+    0
     """
     _check(config)
 

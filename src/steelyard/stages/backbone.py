@@ -12,6 +12,7 @@ from steelyard.core.types import Case, Counts, Record, Run
 from steelyard.io.atomic import move_into_place
 from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import CASES, CaseFile, Option, Verb
 
 _END, _PAD = "<|endoftext|>", "<|pad|>"
 _ROLES = ("system", "user", "assistant")
@@ -44,10 +45,17 @@ class BackboneSummary(Record, frozen=True):
 _DEFAULT = Config()
 
 
-def backbone(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[BackboneSummary]:
-    """Write a Hugging Face model folder: weights drawn from the seed, a tokenizer trained from the cases' texts alone.
+VERB = Verb("Models", 50, (CASES, Option("out", "The folder for the model.")), is_command=False)
 
-    The network is untrained. Raises ConfigError for sizes that make no network, EvidenceError without cases.
+
+def backbone(cases: CaseFile, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[BackboneSummary]:
+    """Make a tiny untrained backbone, with a tokenizer of the texts of the cases: to try `train` without a download.
+
+    Raises ConfigError for sizes that make no network, EvidenceError without cases.
+
+    >>> tiny = sy.backbone(cases, hidden_size=32, num_layers=1, vocabulary=300)
+    >>> tiny.summary.vocabulary
+    300
     """
     _check(config)
 

@@ -30,6 +30,7 @@ from steelyard.io.lines import LineBatch, check_readable, read_batches
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tables import is_parquet
+from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb
 from steelyard.responses.cleaning import ManifestRow, clean_case
 from steelyard.responses.cleaning_summary import CleaningCounts, CleanPreview, CleanSummary, Excerpt, excerpt_of
 from steelyard.responses.foreign import ForeignText, Writing
@@ -78,8 +79,24 @@ class CleanedBatch(NamedTuple):
     examples: dict[str, list[Excerpt]]
 
 
+VERB = Verb(
+    "Prompts and responses",
+    32,
+    (
+        CASES,
+        Option("out", "The folder for cases.jsonl and manifest.jsonl."),
+        Option("dry_run", "Print what would be dropped, with examples of each rule; write nothing."),
+        SettingOption("actions", "action", note="As RULE=ACTION; repeat."),
+        SettingOption("limits", "limit", note="As RULE=NUMBER; repeat."),
+        SettingOption("languages"),
+        SettingOption("small_prompts"),
+        Option("workers", "The number of processes. Default: one a core for a large file."),
+    ),
+)
+
+
 def clean(
-    cases: Path,
+    cases: CaseFile,
     out: Path,
     config: Config = _DEFAULT,
     *,
@@ -87,11 +104,26 @@ def clean(
     dry_run: bool = False,
     force: bool = False,
 ) -> "Run[CleanSummary] | CleanPreview":
-    """Write ``cases.jsonl`` with the responses that stay, and ``manifest.jsonl`` with every rule that was broken.
+    """Drop broken responses by rules, and mask the names by which models say what they are.
 
-    ``workers`` processes are used; None is one a core for large files, else 1. ``dry_run`` writes nothing. Raises
-    ConfigError for an unknown rule or an impossible setting, EvidenceError for a file without responses, and where
-    nothing would stay.
+    Rules find answers that are empty, cut off, garbled, repeated, in the wrong language, refused, copied from the
+    prompt, or of unusual length for their category and language. They are made to miss little, so look at ``dry_run``
+    first. Every broken rule is a line of OUT/manifest.jsonl with its figure and limit. Judgments, ratings, ranks and
+    pairs of dropped responses leave with them, and are counted.
+
+    Example: `steelyard clean cases.jsonl --dry-run --out cleaned`
+
+    Example: `steelyard clean cases.jsonl --action refusal=count --limit repeated_text=0.5 --out cleaned`
+
+    Raises ConfigError for an unknown rule or an impossible setting, EvidenceError for a file without responses, and
+    where nothing would stay.
+
+    >>> answers = {"prompt": "How is bread baked?", "chosen": "Mix, wait, bake.", "rejected": "Mix, bake.<|im_end|>"}
+    >>> cleaned = sy.clean([answers])
+    >>> cleaned.counts.dropped
+    {'template_leftover': 1}
+    >>> sy.clean([answers], dry_run=True).counts.num_used
+    1
     """
     check_readable(cases)
     _check_settings(config)

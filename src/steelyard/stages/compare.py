@@ -11,6 +11,7 @@ from steelyard.evaluation.comparison import ComparisonSummary, compare_models
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.io.data_files import find_runs
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import Argument, Option, RunFolder, Verb
 from steelyard.statistics.significance import NUM_RESAMPLES
 
 
@@ -26,15 +27,34 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-def compare(
-    runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False
-) -> Run[ComparisonSummary]:
-    """Compare all pairs of the evaluations in ``runs``, and compute their possible ranks.
+VERB = Verb(
+    "Comparisons and reports",
+    60,
+    (
+        Argument("runs", "Evaluations of the same file: their folders, folders of runs, or quoted patterns."),
+        Option("out", "The folder for the result, run.json."),
+    ),
+)
 
-    ``runs`` may be folders of runs and patterns, which stand for the evaluations there (`find_runs`).
+
+def compare(
+    runs: Sequence[RunFolder], out: Path, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[ComparisonSummary]:
+    """Compare models on the same prompts: significant differences, and the smallest that this many prompts can show.
+
+    Each bootstrap sample of prompts serves both models of a pair; p-values are corrected for the number of pairs.
+    Evaluations of different prompts, or by different rules, are refused.
+
+    Example: `steelyard compare evaluated-a evaluated-b --out compared`
 
     Raises EvidenceError for fewer than two evaluations, for a repeated folder, whose comparison with itself would count
     in the correction of the others, and for evaluations of different prompts or settings.
+
+    >>> compared = sy.compare([sy.evaluate("longer", cases), sy.evaluate("shorter", cases)])
+    >>> compared.summary.comparisons[0].accuracy.value
+    1.0
+    >>> compared.table[0]["first"]
+    'longer'
     """
     runs = find_runs(runs, "evaluate")
     if len({folder.resolve() for folder in runs}) < len(runs):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -22,7 +22,7 @@ from steelyard.core.plugins import build
 from steelyard.core.protocols import Format, WrittenFormat
 from steelyard.core.remedies import KIND, Advice, Remedy
 from steelyard.core.types import Case, Counts, Input, JsonObject, Run
-from steelyard.curation.conversion import ConversionSummary, ConversionTally, count_blanks, count_pictures
+from steelyard.curation.conversion import Conversion, ConversionSummary, ConversionTally, count_blanks, count_pictures
 from steelyard.curation.evidence_rows import evidence_key, join_evidence, with_unique_ids
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.merge import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
@@ -40,6 +40,7 @@ from steelyard.io.rows import ROW_SUFFIXES, Quotes, TextForm, is_array, read_row
 from steelyard.io.run_folder import Result, installed_versions, read_run, run_stage, write_file_record
 from steelyard.io.tables import is_parquet
 from steelyard.io.tempfiles import LineStore, open_line_store
+from steelyard.io.verbs import Argument, SettingOption, Verb, settings
 
 OWN_KIND = "cases"
 # Those that `Format.is_written`, without loading all others.
@@ -82,32 +83,95 @@ class Config(BaseConfig, frozen=True):
     """Settings of the format that is written, or read where a case file is written: docs/settings.md, under formats."""
 
 
-class Conversion(NamedTuple):
-    """The counts of one conversion. ``num_rows`` is the number of rows before those of one prompt were joined.
-
-    ``columns`` are the columns of a table that were guessed, by their settings.
-    """
-
-    from_kind: str
-    to_kind: str
-    num_rows: int
-    num_cases: int
-    num_written: int
-    noted: dict[str, int]
-    lost: dict[str, int]
-    columns: JsonObject
-
-
 _DEFAULT = Config()
 
 
+COLUMNS = (
+    "prompt_column",
+    "system_column",
+    "chosen_column",
+    "rejected_column",
+    "first_column",
+    "second_column",
+    "label_column",
+    "judge_column",
+    "response_column",
+    "rating_column",
+    "author_column",
+    "id_column",
+    "language_column",
+    "category_column",
+    "reference_column",
+)
+"""Settings of the format ``columns`` that are settings of a conversion, too."""
+VERB = Verb(
+    "Data",
+    20,
+    (
+        Argument("source", "A file, a folder, a quoted pattern, or a dataset.", metavar="IN"),
+        Argument("out", "The file: .jsonl, .parquet; .json for other formats."),
+        SettingOption("from_kind", "from", complete="formats"),
+        SettingOption("to_kind", "to", complete="formats"),
+        *settings("language", "subset", "source", "dataset_name", "evidence", "ratings_to_judgments", "rows"),
+        *settings(
+            *COLUMNS,
+            table="settings.",
+            config=("steelyard.plugins.formats.columns", "Config"),
+            panel="Columns of your own table",
+        ),
+    ),
+    prepare="move_format_settings",
+)
+
+
+def move_format_settings(inputs: JsonObject, settings: JsonObject) -> None:
+    """Move settings that are not those of `convert` to the settings of the format.
+
+    Columns imply the format `columns`. Raises ConfigError where another one is named.
+    """
+    moved = {key: settings.pop(key) for key in list(settings) if key not in Config.__struct_fields__}
+    table = settings.setdefault("settings", {})
+    if not isinstance(table, dict):
+        return  # The Config refuses it.
+    settings["settings"] = table | moved
+    columns = [name for name in COLUMNS if name in settings["settings"]]
+    from_kind, to_kind = settings.get("from_kind"), settings.get("to_kind")
+    if columns and "columns" not in (from_kind, to_kind):
+        kind = from_kind or (to_kind if to_kind != OWN_KIND else None)
+        if kind is not None:
+            column = Remedy(columns[0])
+            problem = Advice(column, f" names a column of your own table, and the format {kind} has its own")
+            raise ConfigError(problem, do=Advice("leave ", column, " or the format away"))
+        settings["from_kind"] = "columns"
+
+
 def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Conversion:
-    """Write ``out`` from ``source``; its suffix selects JSON lines, a JSON array or Parquet.
+    """Convert preference data into a case file, or a case file into another format.
 
-    ``source`` may be a folder or a pattern, which stands for its data files (`expand_inputs`), all of one format.
+    Rows of pairs that share a prompt become one case, and rows again on the way back. Fields that a format cannot
+    represent are counted and printed. `steelyard list formats` lists the formats; some of them are written too.
 
-    An ``out`` with equal content stays unchanged. Raises KindError when the format is not recognised,
-    OutputError when ``out`` holds anything else, RecordError for a broken row.
+    Example: `steelyard convert oasst.json cases.jsonl --language zh`
+
+    Example: `steelyard convert pandalm.json people.jsonl --evidence human`
+
+    Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
+
+    Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
+
+    Name the columns of a table of your own: of pairs, labelled pairs, ratings, or prompts alone. A text file has a
+    prompt in each line.
+
+    Example: `steelyard convert own.csv cases.jsonl --prompt-column question --chosen-column good --rejected-column bad`
+
+    Example: `steelyard convert scores.csv cases.jsonl --response-column text --rating-column score`
+
+    Example: `steelyard convert questions.txt prompts.jsonl --language zh`
+
+    Example: `steelyard convert questions.csv prompts.jsonl --prompt-column question`
+
+    Raises KindError when the format is not recognised, OutputError when ``out`` holds anything but equal content,
+    RecordError for a broken row.
     """
     check_dataset_name(config.dataset_name, where="dataset_name")
     check_encoding(config.encoding, where="encoding")

@@ -34,6 +34,7 @@ from steelyard.io.lines import check_readable
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
+from steelyard.io.verbs import Argument, CaseFile, Option, ScoreFile, SettingOption, Verb
 from steelyard.ranking.pairs import UNLISTED, IndexedPair, listed_pairs, pairs_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.unit_bootstrap import share_of
@@ -42,13 +43,42 @@ _DEFAULT = Config()
 _DOWNSAMPLED = "downsampled"
 
 
-def debias(
-    cases: Path, out: Path, config: Config = _DEFAULT, *, scores: Path | None = None, force: bool = False
-) -> Run[DebiasSummary]:
-    """Write ``cases.jsonl``, in which ``pairs`` are those that stay; ``scores`` measure accuracy before and after.
+VERB = Verb(
+    "Judgments",
+    44,
+    (
+        Argument("cases", "The case file with rankings or pairs."),
+        Option("out", "The folder for cases.jsonl and run.json."),
+        SettingOption("by"),
+        SettingOption("within"),
+        SettingOption("tokenizer"),
+        Option("scores", "Scores of a model, to show its accuracy before and after."),
+        SettingOption("pairs"),
+        SettingOption("seed"),
+    ),
+)
 
-    Raises ConfigError for a setting without effect; EvidenceError for a file without pairs, or in which none would
-    stay.
+
+def debias(
+    cases: CaseFile, out: Path, config: Config = _DEFAULT, *, scores: ScoreFile | None = None, force: bool = False
+) -> Run[DebiasSummary]:
+    """Balance training pairs: as many whose better answer is longer as whose better answer is shorter.
+
+    The larger side is thinned out at random; pairs of equal length stay. ``by="markdown"`` counts marks of Markdown
+    instead, ``by="author"`` balances every two authors. The pairs that stay are listed in OUT/cases.jsonl for training.
+
+    Balanced counts alone do not show that a bias is gone: with ``scores`` the model's accuracy is measured before and
+    after, on all pairs and on those of about equal length (10 %, or with ``scores`` also ``length_tolerance=0.05``).
+
+    Example: `steelyard debias resolved/cases.jsonl --out debiased --within language`
+
+    Example: `steelyard debias resolved/cases.jsonl --out debiased --scores scored/scores.jsonl`
+
+    Raises ConfigError for a setting without effect; EvidenceError for cases without pairs, or in which none would stay.
+
+    >>> rows = [{"prompt": f"{word}?", "chosen": word, "rejected": "no"} for word in ("a", "yes", "sure")]
+    >>> sy.debias(rows).table[0]["before_num_more"], sy.debias(rows).table[0]["after_num_more"]
+    (2, 1)
     """
     check_settings(config, with_scores=scores is not None)
     inputs = {"cases": cases, **({"scores": scores} if scores else {})}

@@ -13,6 +13,7 @@ from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import Argument, CaseFile, Option, SettingOption, Verb
 from steelyard.prompts.description import CountTokens, DescribeSummary, describe_cases
 from steelyard.ranking.pairs import PairChoice
 from steelyard.report.data_statistics import as_latex, as_markdown
@@ -30,13 +31,38 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-def describe(
-    cases: Sequence[Path], out: Path | None = None, config: Config = _DEFAULT, *, force: bool = False
-) -> Run[DescribeSummary]:
-    """Return the statistics of case files; with ``out`` write them as ``table.md`` and ``table.tex`` too.
+VERB = Verb(
+    "Data",
+    25,
+    (
+        Argument("cases", "Case files, folders or quoted patterns.", metavar="CASES"),
+        Option("out", "The folder for table.md, table.tex and run.json. Default: the terminal alone."),
+        SettingOption("tokenizer"),
+        SettingOption("pairs"),
+    ),
+)
 
-    ``cases`` may be folders and patterns, which stand for their case files (`expand_inputs`). Files may be larger than
-    memory. Raises EvidenceError for files without a case, and ModelError for a tokenizer that does not load.
+
+def describe(
+    cases: Sequence[CaseFile], out: Path | None = None, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[DescribeSummary]:
+    """Describe a data set: prompts, responses, comparisons, and mean lengths, by category, language, source and author.
+
+    These are the numbers of Table 1 of CHEEMS. Comparisons are ordered pairs, so ties are none; the mean lengths of
+    chosen and rejected responses are over comparisons. Characters are Unicode code points. With ``out`` the folder has
+    the table as Markdown and LaTeX, and the report of the run shows it. Nothing is changed.
+
+    Example: `steelyard describe resolved/cases.jsonl`
+
+    Example: `steelyard describe resolved/cases.jsonl --tokenizer model --out described`
+
+    Raises EvidenceError for files without a case, and ModelError for a tokenizer that does not load.
+
+    >>> described = sy.describe(cases)
+    >>> described.summary.overall.num_comparisons
+    40
+    >>> [row["name"] for row in described.table if row["by"] == "language"]
+    ['en', 'zh']
     """
     files = find_case_files(*cases)
 

@@ -16,7 +16,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import JudgeModel
 from steelyard.core.remedies import FILE, Advice, Placeholder, Remedy
-from steelyard.core.types import Counts, InputFinding, Meta, Run
+from steelyard.core.types import Counts, InputFinding, JsonObject, Meta, Run
 from steelyard.evaluation.batches import (
     BatchResult,
     Source,
@@ -25,7 +25,7 @@ from steelyard.evaluation.batches import (
     evaluate_scored,
     join_parts,
 )
-from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files
+from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files, split_kinds
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.external_scores import AlignmentError, side_by_side
 from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
@@ -38,6 +38,7 @@ from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
 from steelyard.io.run_folder import Result, run_beside, run_stage
 from steelyard.io.scored_cases import HashCoverage, JoinedScores, ScoredCase
+from steelyard.io.verbs import MODEL, MODEL_SETTINGS, Option, SettingOption, Verb, in_panel, settings
 from steelyard.plugins.reward_models import (
     Builder,
     ModelChoice,
@@ -51,6 +52,59 @@ from steelyard.ranking.pairs import UNLISTED
 
 _WORTH_PROCESSES_BYTES = 2**25
 _DEFAULT = Config()
+
+
+VERB = Verb(
+    "Models",
+    53,
+    (
+        Option(
+            "benches",
+            "[KIND=]FILE, folder or quoted pattern; repeat. Without KIND, case files. Kinds: steelyard list benches.",
+            "bench",
+            complete="benches",
+            is_text=True,
+            is_optional=True,
+        ),
+        Option("out", "The folder for run.json, items and scores."),
+        MODEL,
+        Option("scores", "Scores made elsewhere (docs/formats.md)."),
+        *in_panel(
+            "Baselines",
+            SettingOption("baselines", note="With commas; or none.", complete="baselines", has_commas=True),
+            Option("train_cases", "The training file: the n-gram baseline learns from it."),
+        ),
+        *in_panel(
+            "Few human and many judge labels, instead of a bench",
+            Option("human", "[KIND=]FILE: people's rankings of a random part of the prompts.", is_text=True),
+            Option("judged", "[KIND=]FILE: a judge's rankings of all prompts, those of people too.", is_text=True),
+            SettingOption("width"),
+        ),
+        *in_panel("Model", *MODEL_SETTINGS, SettingOption("self_test", "no_self_test")),
+        *settings("pairs", "metric_compat", "allow_unscored", panel="Counting"),
+        Option("workers", "Processes that read a scores file. Default: one a core."),
+    ),
+    prepare="read_bench_kind",
+)
+
+
+def read_bench_kind(inputs: JsonObject, settings: JsonObject) -> None:
+    """Split `KIND=FILE` into the kind of bench and its path. A value that is an existing path has no kind."""
+    texts_by_input = {name: [inputs[name]] for name in ("human", "judged") if name in inputs} | {
+        "benches": list(inputs.get("benches") or ())
+    }
+    files = {
+        name: split_kinds(texts, is_path=lambda text: Path(text).exists()) for name, texts in texts_by_input.items()
+    }
+    kinds = {kind for by_kind in files.values() for kind in by_kind}
+    if len(kinds) > 1:
+        problem = f"two kinds of bench at once: {', '.join(sorted(kinds))}"
+        raise ConfigError(problem, do="run `steelyard evaluate` for each kind")
+    if kinds:
+        (settings["bench_kind"],) = kinds
+    for name, by_kind in files.items():
+        paths = [Path(file) for texts in by_kind.values() for file in texts]
+        inputs[name] = paths if name == "benches" else paths[0]
 
 
 def evaluate(
@@ -67,18 +121,25 @@ def evaluate(
     builder: Builder | None = None,
     force: bool = False,
 ) -> Run[EvaluationSummary]:
-    """Estimate accuracy, exact match and the bench's own headline of a model or a scores file, and of baselines.
+    """Evaluate a reward model, or scores made elsewhere, with intervals and next to simple baselines.
 
-    ``benches`` may be folders and patterns, which stand for their data files (`expand_inputs`).
+    A pair is right when the better response has the strictly greater score; a prompt is an exact match when all of its
+    pairs are right. The headline is the mean over the top categories; intervals are over prompts. Before it
+    scores, a model is tested on a few of the cases: batches, equal bits, packing, BOS token, last token, head, length.
 
-    Instead of benches, ``human`` has people's labels of few prompts and ``judged`` a judge's of many, those few among
-    them. The evaluation is then that of the human labels, and ``prediction_powered`` has the values from both.
+    Example: `steelyard evaluate --bench test.jsonl --model my-model --out result`
 
-    Writes ``scores.jsonl`` and ``items.jsonl``, one line per case. ``workers`` processes read a scores file; None means
-    one per core for large files, else 1. ``builder`` makes the model. Raises ConfigError unless exactly one of
-    ``model`` and ``scores`` is given, RecordError for scores that do not match the bench, and EvidenceError if a
-    response has no score for a reason other than its length without ``allow_unscored``, or if the model was trained on
-    a prompt without ``allow_overlap``.
+    Example: `steelyard evaluate --bench cheemsbench=open.jsonl --bench cheemsbench=human.jsonl --model model --out out`
+
+    Example: `steelyard evaluate --bench rmb=RMB_dataset --model model --out rmb`
+
+    Example: `steelyard evaluate --human few.jsonl --judged many.jsonl --width 0.1 --model my-model --out powered`
+
+    Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
+
+    Raises ConfigError unless exactly one of ``model`` and ``scores`` is given, RecordError for scores that do not match
+    the bench, and EvidenceError if a response has no score for a reason other than its length without
+    ``allow_unscored``, or if the model was trained on a prompt without ``allow_overlap``.
     """
     if (model is None) == (scores is None):
         raise ConfigError(

@@ -33,19 +33,47 @@ from steelyard.io.cases import read_cases
 from steelyard.io.lines import check_readable
 from steelyard.io.progress import log
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import Argument, CaseFile, Option, SettingOption, Verb
 from steelyard.plugins.reward_models import ModelChoice, build_model, choose_kind
 
 TABLE_FILE, PLOT_FILE, VERDICTS_FILE = "filter_study.json", "filter_study.svg", "verdicts.jsonl"
 
 
-def filter_study(
-    cases: Path, out: Path, config: Config, *, model: str = "ngram", force: bool = False
-) -> Run[FilterStudySummary]:
-    """Write ``filter_study.json`` and ``filter_study.svg``, and ``verdicts.jsonl`` with the margin of each verdict.
+VERB = Verb(
+    "Judgments",
+    45,
+    (
+        Argument("cases", "The case file, judged by people and by the judge."),
+        SettingOption("judge", is_required=True),
+        Option("out", "The folder for filter_study.json, filter_study.svg, verdicts.jsonl and run.json."),
+        Option("model", "The supervisor, a kind that learns from people's judgments: ngram or features."),
+    ),
+)
 
-    ``model`` is a kind that can be trained in seconds (``ngram``, ``features``); it learns from the people's judgments
-    in the cases. Raises ConfigError for an unknown judge or a model that cannot be trained; EvidenceError without
-    people's judgments, and for a filter that keeps nothing.
+
+def filter_study(
+    cases: CaseFile, out: Path, config: Config, *, model: str = "ngram", force: bool = False
+) -> Run[FilterStudySummary]:
+    """Measure how precise a judge's verdicts are on your data once a reward model has filtered them.
+
+    A reward model is trained on people's judgments and scores only prompts that it was not trained on. For each
+    threshold on its margin, the study reports how many verdicts remain and how often they agree with people, compared
+    with length and chance at equal coverage. Whether models trained on the filtered verdicts are more accurate is an
+    ablation: `steelyard run` with a table of `human` and `llm` cases (docs/howto/ablate.md).
+
+    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out studied`
+
+    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out frozen --model features
+    --set model.path=Qwen/Qwen2.5-0.5B --set model.cache=features`
+
+    Raises ConfigError for an unknown judge or a model that cannot be trained; EvidenceError without people's judgments,
+    and for a filter that keeps nothing.
+
+    >>> simulated = sy.simulate(num_prompts=48, seed=1)
+    >>> judged = sy.merge(simulated.cases, simulated["llm"]).cases
+    >>> study = sy.filter_study(judged, judge="simulated-llm-1")
+    >>> study.summary.judge
+    'simulated-llm-1'
     """
     check_settings(config)
     check_readable(cases)

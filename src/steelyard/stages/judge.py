@@ -18,6 +18,7 @@ from steelyard.core.types import Message, Run
 from steelyard.io.cases import read_cases
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import BATCH_OPTIONS, CASES, SERVER_SETTINGS, Option, SettingOption, Verb, in_panel, settings
 from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.batches import check_batch_options, release_before_sending
 from steelyard.judging.forecast import CountTokens, JudgeForecast, forecast_panel
@@ -74,6 +75,36 @@ class _Counting(NamedTuple):
             raise ConfigError(f"rate is {self.rate:g}", where="rate", allowed=allowed)
 
 
+VERB = Verb(
+    "Judgments",
+    41,
+    (
+        CASES,
+        Option("out", "The folder for cases.jsonl and run.json."),
+        SettingOption("chat.kind", "chat", help="The kind of chat: see `steelyard list chats`."),
+        *SERVER_SETTINGS,
+        SettingOption("judge.style", config=("steelyard.plugins.judges.tasks", "PairwiseConfig")),
+        *settings("task", "pairs", "num_pairs"),
+        Option("scores", "With pairs `unsure`: the score file that says which."),
+        Option("calibrate", "People's labels: adds what the judge is worth."),
+        SettingOption("repeats"),
+        *in_panel(
+            "Cost",
+            Option("prices", "A TOML file of prices by model."),
+            Option("max_cost", "Stop when the replies cost this much."),
+            Option("max_failed", "Stop when more requests than this failed."),
+            Option("max_hours", "Stop after so many hours."),
+            Option("dry_run", "Forecast the cost; send and write nothing."),
+            Option("tokenizer", "For the forecast: a tokenizer's folder. Default: characters, by script."),
+            Option("rate", "For the forecast: requests a second."),
+            Option("status", "Print how far the run in OUT has come.", in_python=False),
+        ),
+        *in_panel("Batch files", *BATCH_OPTIONS),
+        Option("allow_failed", "Finish although requests failed: no verdict."),
+    ),
+)
+
+
 def judge(
     cases: Path,
     out: Path,
@@ -96,27 +127,21 @@ def judge(
     chat: Chat | None = None,
     force: bool = False,
 ) -> Run[JudgingSummary] | JudgeForecast | JudgeStatus:
-    """Write ``cases.jsonl`` with the new judgments or ratings; every reply stays in ``replies.sqlite``.
+    """Let a language model compare the responses of a case file.
 
-    ``unparsed.jsonl`` has the replies without a verdict. ``scores`` is the score file of ``pairs=unsure``; ``chat``
-    is an object that replies, instead of the settings of one. ``calibrate`` has people's labels of some of the cases,
-    with which the judges are compared (``card`` of the summary).
+    Every pair is shown in both orders; verdicts that disagree are a tie. Replies are stored as they come: an
+    interrupted run resumes, and sends no request twice. OUT/cases.jsonl has the cases with the verdicts added.
 
-    ``prices`` is a TOML file of prices of a million tokens by model. At ``max_cost``, over all replies, at
-    ``max_failed`` requests or after ``max_hours`` no further request is sent; a call with a higher ceiling continues.
+    Example: `steelyard judge cases.jsonl --chat openai_compatible --base-url http://localhost:8000/v1
+    --chat-model Qwen2.5-7B-Instruct --style qwen --out judged`
 
-    With ``dry_run`` nothing is sent or written: the forecast says what would be. It counts tokens by ``tokenizer``, a
-    folder, or by characters, corrected by the replies in ``out``, and hours at ``rate`` requests a second, or at the
-    rate of an unfinished run there. With ``status`` only the state of the run in ``out`` is returned.
+    ``dry_run`` forecasts requests, tokens, money and hours, by the replies so far if there are any. The same
+    command goes on after a limit or an interruption (docs/howto/judge.md). A panel is ``config="panel.toml"``
+    with a [[members]] table for each judge. ``batch`` is often at half the price (docs/howto/batch.md).
 
-    With ``batch`` nothing is sent: the requests go to batch files in that folder, and the results that were put there
-    are read (`steelyard.judging.batches`). ``release_batch`` names a batch whose requests are free again;
-    ``any_batch_model`` accepts results under another model's name. Raises WaitingError while requests wait.
-
-    After a kill, or where requests failed, the same call continues: answered requests are not repeated. Raises
-    ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a verdict, for
-    the reason ``failed``), and where a chat cannot be reached; CeilingError at a ceiling; EvidenceError where no case
-    has a comparison, or no label of people's.
+    Raises ModelError where requests failed and ``allow_failed`` is not set (with it they are judgments without a
+    verdict, for the reason ``failed``), and where a chat cannot be reached; CeilingError at a ceiling; WaitingError
+    while requests of batch files wait; EvidenceError where no case has a comparison, or no label of people's.
     """
     if status:
         return JudgeStatus(status_of(out))

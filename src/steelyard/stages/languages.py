@@ -21,6 +21,7 @@ from steelyard.evaluation.evaluations import bench_of, read_evaluation
 from steelyard.evaluation.items import Item, read_items
 from steelyard.evaluation.languages import Kin, LanguagesSummary, ParallelEvaluation, compare_languages
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import Argument, Option, RunFolder, SettingOption, Verb
 
 
 class Config(BaseConfig, frozen=True):
@@ -52,10 +53,34 @@ class _Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     column: str | None = None
 
 
-def languages(evaluated: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[LanguagesSummary]:
-    """Compare the languages of an evaluation on the items that all of them have, by the arithmetic of the bench.
+VERB = Verb(
+    "Comparisons and reports",
+    61,
+    (
+        Argument("evaluated", "The folder of an evaluation of parallel items."),
+        Option("out", "The folder for the result, run.json."),
+        SettingOption("baseline_language"),
+        SettingOption("languages", note="Repeat."),
+    ),
+)
+
+
+def languages(
+    evaluated: RunFolder, out: Path, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[LanguagesSummary]:
+    """Break one evaluation down by language: the drop from English, agreement with it, families, scripts, resources.
+
+    All numbers follow the bench's own sections and weights, on the items that all compared languages have. Kappa
+    measures how far the model prefers the same answers in a language as in English. Translations of one item are
+    resampled together.
+
+    Example: `steelyard languages evaluated --out languages`
 
     Raises EvidenceError for a single language, for no English, or for no shared item.
+
+    >>> by_language = sy.languages(sy.evaluate("longer", cases), num_resamples=200)
+    >>> [row["language"] for row in by_language.table]
+    ['en', 'zh']
     """
     run = read_evaluation(evaluated)
     inputs = {"run": evaluated / "run.json", "items": evaluated / "items.jsonl"}

@@ -16,6 +16,7 @@ from steelyard.io.atomic import write_text
 from steelyard.io.data_files import find_runs
 from steelyard.io.hashing import file_hash
 from steelyard.io.run_folder import RUN_FILE, Result, read_run, run_stage
+from steelyard.io.verbs import Argument, Option, RunFolder, Verb
 from steelyard.report.leaderboard import as_csv, as_markdown, as_page
 
 
@@ -36,16 +37,34 @@ _DEFAULT = Config()
 REPORT_FILE = "report.html"
 
 
+VERB = Verb(
+    "Comparisons and reports",
+    62,
+    (
+        Argument("runs", "Evaluations of one bench: their folders, folders of runs, or quoted patterns."),
+        Option("out", "The folder for leaderboard.html, .csv, .md and run.json."),
+    ),
+)
+
+
 def leaderboard(
-    runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False
+    runs: Sequence[RunFolder], out: Path, config: Config = _DEFAULT, *, force: bool = False
 ) -> Run[LeaderboardSummary]:
-    """Rank the evaluations in ``runs`` by the headline of their bench, as HTML, CSV and Markdown.
+    """One table of many evaluations, with the ranks that the data allow: a page to sort, CSV, Markdown and JSON.
 
-    ``runs`` may be folders of runs and patterns, which stand for the evaluations there (`find_runs`).
+    Evaluations by different protocols are refused, with a list of the differences: another bench, other pairs, no
+    self-tests, another number type or length within a family of models. Partial evaluations are listed apart.
 
-    Evaluations without a headline are listed separately with the reason. If all are of the same part of a bench, they
-    are ranked by accuracy on that part. Raises EvidenceError for fewer than two to rank, for a repeated folder, and for
-    different protocols, naming every difference.
+    Example: `steelyard leaderboard evaluated-a evaluated-b --out board`
+
+    Example: `steelyard leaderboard evaluated-a evaluated-b --set 'allow_differing=["max_length"]' --out board`
+
+    Raises EvidenceError for fewer than two to rank, for a repeated folder, and for different protocols, naming every
+    difference; ``allow_differing`` admits it.
+
+    >>> ranked = sy.leaderboard([sy.evaluate("longer", cases), sy.evaluate("shorter", cases)], num_resamples=200)
+    >>> [row["name"] for row in ranked.table]
+    ['longer', 'shorter']
     """
     runs = find_runs(runs, "evaluate")
     records = [read_evaluation(folder) for folder in runs]

@@ -17,6 +17,7 @@ from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tempfiles import LineStore, StoredLine, open_line_store
+from steelyard.io.verbs import Argument, CaseFile, Option, SettingOption, Verb
 
 
 class Config(BaseConfig, frozen=True):
@@ -33,14 +34,30 @@ _Read = Callable[[Path], Iterator[Case]]
 _decoder = msgspec.json.Decoder(Case)
 
 
-def merge(files: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[MergeSummary]:
-    """Write ``cases.jsonl``: every key once, in order of first appearance. Files may be larger than memory.
+VERB = Verb(
+    "Data",
+    21,
+    (
+        Argument("files", "Two case files or more, folders or quoted patterns."),
+        Option("out", "The folder for cases.jsonl."),
+        SettingOption("ids"),
+    ),
+)
 
-    ``files`` may be folders and patterns, which stand for their case files (`expand_inputs`).
 
-    With ``ids="by_source"`` prompts of different sources are different: published sets number theirs from 1.
+def merge(files: Sequence[CaseFile], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[MergeSummary]:
+    """Join case files about the same prompts: the responses, judgments and ratings of all.
+
+    Cases are matched by prompt id and language, their contents by id. Where rankings differ, none is written and the
+    cases are counted: run `steelyard resolve` on the merged file. Published sets number their prompts from 1: with
+    ``ids="by_source"`` those of different sources stay apart.
+
+    Example: `steelyard merge human.jsonl llm.jsonl --out merged`
 
     Raises RecordError, naming both files, for one key with two prompts or one response id with two texts.
+
+    >>> sy.merge(cases[:30], cases[20:]).summary.num_cases
+    40
     """
     paths = find_case_files(*files)
     if len(paths) < 2:

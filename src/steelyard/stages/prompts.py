@@ -33,6 +33,7 @@ from steelyard.io.lines import check_readable, read_toml
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on
+from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb
 from steelyard.judging.forecast import Forecast
 from steelyard.judging.panel import ChatChoice, build_chat, choose_chat
 from steelyard.judging.prompt_questions import PromptChat, PromptsPreview, ask_about_prompts, forecast_questions
@@ -132,32 +133,79 @@ class _Work(NamedTuple):
     allow_failed: bool
 
 
+VERB = Verb(
+    "Prompts and responses",
+    30,
+    (
+        CASES,
+        Option("out", "The folder for cases.jsonl and manifest.jsonl."),
+        Option("against", "A benchmark whose prompts are left out; repeat."),
+        Option("trained", "A model whose training prompts are left out; repeat."),
+        Option("shares", "A TOML file of wanted shares: [category], [language]."),
+        Option("taxonomy", "A TOML file of your own categories."),
+        SettingOption("classify", note="As KEY=VALUE; repeat."),
+        SettingOption("classified"),
+        Option("human", "People's categories, compared with a model's."),
+        Option("dry_run", "Show examples and a forecast; write nothing."),
+        Option("allow_failed", "Finish although requests failed: no category."),
+        Option("workers", "The number of processes. Default: one a core."),
+        SettingOption("languages"),
+        SettingOption("only_languages", "only_language", note="Repeat."),
+        SettingOption("near_duplicates"),
+        SettingOption("private_data", note="As KIND=ACTION; repeat."),
+        SettingOption("harmful"),
+        SettingOption("seed"),
+    ),
+)
+
+
 def prompts(
-    cases: Path,
+    cases: CaseFile,
     out: Path,
     config: Config = _DEFAULT,
     *,
-    against: Sequence[Path] = (),
+    against: Sequence[CaseFile] = (),
     trained: Sequence[Path] = (),
     shares: Path | None = None,
     taxonomy: Path | None = None,
-    human: Path | None = None,
+    human: CaseFile | None = None,
     workers: int | None = None,
     allow_failed: bool = False,
     dry_run: bool = False,
     force: bool = False,
 ) -> "Run[PromptsSummary] | PromptsPreview":
-    """Write ``cases.jsonl`` with the prompts that stay, and ``manifest.jsonl`` with every rule that one broke.
+    """Prepare raw prompts: languages, duplicates, overlap, private data, harm, balance.
 
-    ``against`` are benchmark files of any known format, ``trained`` folders of trained models, ``shares`` a TOML file
-    with the tables ``category`` and ``language``. ``taxonomy`` is a TOML file of the categories that prompts are sorted
-    into, ``human`` a case file of prompts with categories by people, with which those of ``classify`` are compared.
-    ``workers`` processes are used; null is one a core for large files.
+    Prompts without a language get the identified one. Duplicates, near-duplicates in one language, prompts with private
+    data and those that overlap with ``against`` or ``trained`` are dropped; prompts that ask for harm are counted.
+    OUT/manifest.jsonl has every rule that a prompt broke. Translations of a prompt are other prompts.
 
-    Replies of language models stay in ``replies.sqlite``: after a kill, or where requests failed, the same call
-    continues; with ``allow_failed`` failed ones count as unparsed. ``dry_run`` writes nothing, asks no chat, and
-    forecasts their requests. Raises ConfigError for settings that cannot be met, EvidenceError where no prompt stays,
-    RecordError for a category by people that the taxonomy lacks, ModelError where a chat fails.
+    Kinds of private data: address, bank_card, e_mail, iban, national_id, passport, phone, tax_number. The rules for
+    harm miss most; the setting `chat.model` asks a language model too.
+
+    ``classify`` asks a language model for categories, of the built-in taxonomy or of ``taxonomy``; ``human``
+    compares them with people's. An interrupted run resumes. With ``dry_run`` no model answers and nothing is written.
+
+    Example: `steelyard prompts raw.jsonl --out prepared --dry-run`
+
+    Example: `steelyard prompts raw.jsonl --against bench.jsonl --trained my-model --out prepared`
+
+    Example: `steelyard prompts raw.jsonl --shares shares.toml --private-data e_mail=mask --out prepared`
+
+    Example: `steelyard prompts raw.jsonl --classify base_url=http://localhost:8000/v1 --classify model=NAME
+    --dry-run --out prepared`
+
+    Raises ConfigError for settings that cannot be met, EvidenceError where no prompt stays, RecordError for a category
+    by people that the taxonomy lacks, ModelError where requests failed unless ``allow_failed``, MissingPartError
+    without `multilingual`.
+
+    >>> prepared = sy.prompts(cases, near_duplicates="off", language_shares={"en": 0.5, "zh": 0.5})
+    >>> prepared.summary.num_kept
+    40
+    >>> prepared.summary.drops
+    {}
+    >>> sy.prompts(cases, near_duplicates="off", dry_run=True).counts.num_used
+    40
     """
     for path in (cases, *against):
         check_readable(path)

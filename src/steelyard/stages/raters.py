@@ -13,6 +13,7 @@ from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import ONLY, Argument, CaseFile, Option, Verb
 from steelyard.ranking.judgment_table import EVERYTHING, REPEATED, Only
 from steelyard.report.rater_table import raters_as_markdown
 
@@ -27,13 +28,39 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-def raters(
-    cases: Sequence[Path], out: Path | None = None, config: Config = _DEFAULT, *, force: bool = False
-) -> Run[RatersSummary]:
-    """Return the reliability of the raters of case files; with ``out`` write it as ``raters.md`` too.
+VERB = Verb(
+    "Judgments",
+    46,
+    (
+        Argument("cases", "Case files, folders or quoted patterns.", metavar="CASES"),
+        Option("out", "The folder for raters.md and run.json. Default: the terminal alone."),
+        ONLY,
+    ),
+)
 
-    ``cases`` may be folders and patterns, which stand for their case files (`expand_inputs`). All judgments are held in
-    memory: 100,000 answers take about 20 seconds. Raises EvidenceError where no prompt has verdicts of two raters.
+
+def raters(
+    cases: Sequence[CaseFile], out: Path | None = None, config: Config = _DEFAULT, *, force: bool = False
+) -> Run[RatersSummary]:
+    """Estimate how reliable each rater of cases is, people and models, from prompts that several of them judged.
+
+    Accuracy is the probability that a strict verdict on two random responses has the right direction, with its 95%
+    interval; the share of ties is estimated beside it. No truth is needed: who contradicts good raters is less
+    reliable. Errors that all raters share are not seen, so that models which err alike look good together;
+    ``only=["kind=human"]`` leaves them out. An estimate needs 10 answers to shared prompts, and more than half of the
+    rater's: of several answers of a rater to one prompt it can use one.
+
+    Example: `steelyard raters judged.jsonl`
+
+    Example: `steelyard raters judged.jsonl --only kind=human --out rated`
+
+    Raises EvidenceError where no prompt has verdicts of two raters.
+
+    >>> rated = sy.raters(sy.simulate(num_prompts=48, seed=1).cases)
+    >>> rated.summary.raters[0].accuracy.value > 0.6
+    True
+    >>> rated.table.columns[:3]
+    ('rater', 'kinds', 'num_answers')
     """
     files = find_case_files(*cases)
 

@@ -11,13 +11,15 @@ from msgspec import to_builtins
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, OutputError
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.types import Counts, Record, Run
+from steelyard.core.types import Counts, Run
 from steelyard.io.atomic import part_folder, sweep_parts, write_text
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import Argument, Option, SettingOption, Verb
 from steelyard.report.page import page_strings, render
 from steelyard.report.sources import FinishedRun, read_sources
 from steelyard.report.text_tables import latex_table, markdown_table
 from steelyard.views.page import ReportData, is_simulated_data, page_of, read_data
+from steelyard.views.report import ReportSummary
 from steelyard.views.text import csv_table, result_tables
 
 
@@ -35,29 +37,46 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-class ReportSummary(Record, frozen=True, kw_only=True):
-    """The summary of a run of ``report``: the stage of each run by its name, and the size of the page or the tables."""
-
-    runs: dict[str, str]
-    num_items: int
-    num_items_whole: int
-    num_bytes: int
-    simulated: bool
-    num_tables: int | None = None
-
-
 _TABLES = {".tex": (latex_table, "% "), ".md": (markdown_table, "> "), ".csv": (csv_table, "")}
 """The form of the tables of a paper by the suffix of their file, and the mark of a line that is not a table."""
+_OTHER_FORMATS = (".pdf", ".txt", ".json", ".docx", ".png", ".svg")
 _MARK = "<!-- a report of steelyard -->"
 
 
-def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[ReportSummary]:
-    """Write one self-contained HTML page about finished runs.
+VERB = Verb(
+    "Comparisons and reports",
+    63,
+    (
+        Argument("runs", "The folders of finished runs: resolve, train, evaluate …"),
+        Option("out", "FILE.html, .tex, .md or .csv, or a folder for report.html."),
+        SettingOption("language"),
+        SettingOption("title"),
+    ),
+)
 
-    ``out`` is a file (``….html``) or a result folder, which gets ``report.html`` and ``run.json``; a file that ends in
-    ``.tex``, ``.md`` or ``.csv`` gets the tables alone. Raises FileError for a run that is not finished, OutputError
-    where ``out`` is something else that a report would replace, EvidenceError for runs without tables.
+
+def report(runs: Sequence[Path], out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[ReportSummary]:
+    """Write one HTML page about finished runs: numbers with intervals, figures, and every prompt to look into.
+
+    The page is one file and needs no network. It is in English and Chinese, with light and dark colours, for phones
+    too.
+
+    Example: `steelyard report resolved model evaluated --out report.html`
+
+    A name that ends in .tex, .md or .csv gets the tables of the runs alone, with their intervals: for a paper.
+
+    Example: `steelyard report evaluated --out tables.tex`
+
+    Raises FileError for a run that is not finished, OutputError where ``out`` is something else that a report would
+    replace, EvidenceError for runs without tables.
     """
+    if out.suffix.lower() in _OTHER_FORMATS and not out.is_dir():
+        raise OutputError(
+            "a report is a page of HTML, or the tables as text",
+            where=str(out),
+            allowed="a name ending in .html, .tex, .md or .csv, or a folder",
+            do="open the page in a browser and print it, where another kind is needed",
+        )
     if not runs:
         raise EvidenceError("no run is named", do="name the folders of finished stages")
     sources = read_sources(runs)

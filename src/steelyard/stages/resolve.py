@@ -26,6 +26,7 @@ from steelyard.io.lines import LineBatch, check_readable, read_batches
 from steelyard.io.progress import bar
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.tables import is_parquet
+from steelyard.io.verbs import CASES, ONLY, CaseFile, Option, SettingOption, Verb
 from steelyard.ranking.annotation_features import TraitCollector
 from steelyard.ranking.author_strength import Ties, author_strengths
 from steelyard.ranking.conflicts import NO_SUMS, GroupedSums, add_sums, conflict_tables
@@ -106,8 +107,22 @@ class _Totals(NamedTuple):
     raters: RaterFit | None
 
 
+VERB = Verb(
+    "Judgments",
+    42,
+    (
+        CASES,
+        Option("out", "The folder for cases.jsonl and run.json."),
+        ONLY,
+        SettingOption("aggregate"),
+        Option("engine", "local, or ray: on a cluster (RAY_ADDRESS names one)."),
+        Option("workers", "The number of processes. Default: one for each core, for large files."),
+    ),
+)
+
+
 def resolve(
-    cases: Path,
+    cases: CaseFile,
     out: Path,
     config: Config = _DEFAULT,
     *,
@@ -115,11 +130,23 @@ def resolve(
     engine: str = "local",
     force: bool = False,
 ) -> Run[ResolveSummary]:
-    """Write ``cases.jsonl``, in which only ``ranking`` is new, and in ``run.json`` the conflict report.
+    """Turn judgments into conflict-free rankings (CHEEMS, algorithm 1), and report the conflicts and the judges.
 
-    A case to which no judgment counts keeps the ranking it has. ``workers`` processes are used; None is one a core for
-    large files, else 1. ``engine`` is a kind of engine: ``ray`` works on a cluster instead. Raises EvidenceError if
-    ``only`` admits no judgment of the whole file.
+    Responses that beat one another in a circle share a tier; a tier is what no remaining response beats. The judgments
+    stay as they are: only `ranking` is new. A case to which no judgment counts keeps the ranking it has.
+
+    The table says what share of the judgments, and of the strict ones, the rankings do not keep; in how many prompts
+    that happens; and what share of all response pairs is ordered. Judges and kinds are measured on their own graphs.
+
+    Example: `steelyard resolve cases.jsonl --out resolved --only kind=human --only kind=llm --aggregate majority`
+
+    Raises RecordError for an inconsistent case, EvidenceError if ``only`` admits no judgment of the whole file.
+
+    >>> resolved = sy.resolve(cases, only=["kind=human"])
+    >>> resolved.cases[0].ranking
+    (('a',), ('b',))
+    >>> resolved.summary.conflicts.overall.num_strict
+    40
     """
     check_readable(cases)
 

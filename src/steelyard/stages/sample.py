@@ -18,6 +18,17 @@ from steelyard.io.json_text import decode_json
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.lines import check_text, read_toml, read_whole
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import (
+    BATCH_OPTIONS,
+    CASES,
+    BatchFolder,
+    CaseFile,
+    Option,
+    PlanFile,
+    SettingOption,
+    Verb,
+    in_panel,
+)
 from steelyard.judging.asking import token_use
 from steelyard.judging.batches import BatchPlan, check_batch_options, open_batches, release_before_sending
 from steelyard.judging.early_abort import RequestCounts, refuse_failed
@@ -55,32 +66,57 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
+VERB = Verb(
+    "Prompts and responses",
+    31,
+    (
+        CASES,
+        Option("plan", "The plan: a TOML file, or the name of a shipped plan."),
+        Option("out", "The folder for cases.jsonl and run.json."),
+        SettingOption("refused"),
+        SettingOption("cut_off"),
+        SettingOption("seed"),
+        Option("allow_failed", "Finish although requests failed: no responses from those."),
+        Option("dry_run", "Forecast requests, tokens and money; send and write nothing."),
+        *in_panel("Batch files", *BATCH_OPTIONS),
+    ),
+)
+
+
 def sample(
-    cases: Path,
-    plan: Path,
+    cases: CaseFile,
+    plan: PlanFile,
     out: Path,
     config: Config = _DEFAULT,
     *,
     allow_failed: bool = False,
     dry_run: bool = False,
-    batch: Path | None = None,
+    batch: BatchFolder | None = None,
     release_batch: str | None = None,
     any_batch_model: bool = False,
     force: bool = False,
 ) -> Run[SamplingSummary] | SamplingForecast:
-    """Write ``cases.jsonl`` with the new responses; every reply stays in ``replies.sqlite``.
+    """Let the models of a plan answer the prompts of a case file.
 
-    ``plan`` is a TOML file, or the name of a shipped plan. Responses that a case has stay, and planned samples among
-    them are not asked again. ``dry_run`` forecasts requests, tokens and money and writes nothing: by the replies in
-    ``out`` if there are any, else without loading a model.
+    A plan is a TOML file with a [[models]] table for each model: its chat, as `judge` takes it, how many responses it
+    writes, temperature, seed and system prompt. Replies are stored as they come: an interrupted run resumes, and sends
+    no request twice. OUT/cases.jsonl has the cases with the responses added; those that a case had stay.
 
-    With ``batch`` nothing is sent: the requests go to batch files in that folder, and the results that were put there
-    are read (`steelyard.judging.batches`). ``release_batch`` names a batch whose requests are free again;
-    ``any_batch_model`` accepts results under another model's name. Raises WaitingError while requests wait.
+    Example: `steelyard sample cases.jsonl --plan plan.toml --out sampled`
 
-    After a kill, or where requests failed, the same call continues. Raises ModelError where requests failed and
-    ``allow_failed`` is not set, and where a chat cannot be reached; EvidenceError for a model that answers none of the
-    prompts; ConfigError for a plan that is wrong.
+    Example: `steelyard sample cases.jsonl --plan plan.toml --dry-run --out sampled`
+
+    Shipped plans: `cheems` (the twelve models of CheemsBench) and `local` (one model in a folder), in recipes/plans.
+
+    Raises ConfigError for a plan that is wrong, WaitingError while requests of batch files wait, ModelError where
+    requests failed unless ``allow_failed``, EvidenceError for a model that answers none of the prompts.
+
+    >>> plan = {"models": [{"chat": {"kind": "recorded", "path": "replies.jsonl", "name": "a-model"}}]}
+    >>> sampled = sy.sample(cases, plan=plan)
+    >>> sampled.summary.models["a-model"].num_responses
+    40
+    >>> sy.sample(cases, plan=plan, dry_run=True).models["a-model"].num_requests
+    40
     """
     path = find_plan(plan)
     choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))

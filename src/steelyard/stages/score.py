@@ -18,6 +18,7 @@ from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import MODEL, MODEL_SETTINGS, Argument, Option, SettingOption, Verb
 from steelyard.plugins.reward_models import (
     Builder,
     build_model,
@@ -41,6 +42,19 @@ _DEFAULT = Config()
 _NUM_RECOGNISED_BY = 16
 
 
+VERB = Verb(
+    "Models",
+    52,
+    (
+        Argument("cases", "A case file, a folder of case files, or a quoted pattern."),
+        MODEL,
+        Option("out", "The folder for scores.jsonl and run.json."),
+        *MODEL_SETTINGS,
+        SettingOption("self_test", "no_self_test"),
+    ),
+)
+
+
 def score(
     cases: Path,
     out: Path,
@@ -50,12 +64,15 @@ def score(
     builder: Builder | None = None,
     force: bool = False,
 ) -> Run[ScoreSummary]:
-    """Write ``scores.jsonl``, a line for each case, in order. ``model`` is a trained model's folder or a kind of model.
+    """Score every response of case files with a reward model.
 
-    ``cases`` may be a folder or a pattern, which stands for its case files (`expand_inputs`).
+    OUT/scores.jsonl has one line for each case: the score of each response id, or null and the reason. Before it
+    scores, a model is tested on a few of the cases: batches, equal bits, packing, BOS token, last token, head, length.
+
+    Example: `steelyard score cases.jsonl --model my-model --out scored`
 
     Raises EvidenceError for a score that is NaN or infinite, ModelError for a model that fails its tests, or where
-    requests to a judge failed. A response that cannot be scored is null with its reason.
+    requests to a judge failed.
     """
     choice = choose_model(model, config.model)
     settings = {"kind": choice.kind, "model": choice.settings, "self_test": config.self_test}

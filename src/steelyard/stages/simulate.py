@@ -41,6 +41,7 @@ from steelyard.core.types import Case, Counts, Judgment, Run
 from steelyard.curation.splits import split_cases
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import Option, SettingOption, Verb
 
 HELD_OUT = "unseen"
 
@@ -118,13 +119,23 @@ class Corpus(NamedTuple):
         return tuple(sorted({entry.language for entry in self.entries}))
 
 
-def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SimulationSummary]:
-    """Write the case files of the simulation into ``out``.
+VERB = Verb("Data", 24, (Option("out", "The folder for the case files."), SettingOption("seed")))
 
-    ``cases.jsonl``: training prompts with raw verdicts of people and no ranking; ``llm.jsonl``: others with those of
-    the LLM; ``gold.jsonl``: both with the true ranking. ``test.jsonl``: the test prompts with the true ranking.
-    ``kinds.jsonl``: the test prompts' good answers, each against one worse answer, with its kind as the category.
+
+def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SimulationSummary]:
+    """Make cases to try things on: hand-written good answers, generated worse ones, and simulated verdicts.
+
+    No person judged anything here. `cases.jsonl` has the verdicts of simulated people, `llm.jsonl` those of a simulated
+    LLM on other prompts, `gold.jsonl` the true ranking of both. `test.jsonl` has further prompts with their true
+    ranking, and `kinds.jsonl` sets their good answers against one worse answer of each kind.
+
+    Example: `steelyard simulate --out simulated --seed 1`
+
     Raises ConfigError for languages, kinds and numbers that the corpus cannot serve.
+
+    >>> simulated = sy.simulate(num_prompts=48, seed=1)
+    >>> sorted({case.prompt.language for case in simulated.cases})
+    ['en', 'zh']
     """
 
     def write(result: Result) -> None:

@@ -14,6 +14,7 @@ from steelyard.curation.splits import STRATA, SplitSummary, Stratum, group_relat
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases
 from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb
 
 
 class Config(BaseConfig, frozen=True):
@@ -32,10 +33,38 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-def split(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SplitSummary]:
-    """Write a case file for each part into ``out``. Raises ConfigError for shares that do not sum to 1.
+VERB = Verb(
+    "Data",
+    22,
+    (
+        CASES,
+        Option("out", "The folder for the parts."),
+        SettingOption("parts", "part", note="As NAME=SHARE; repeat."),
+        SettingOption("near_duplicates"),
+        SettingOption("strata", "stratify", note="Repeat."),
+        SettingOption("seed"),
+    ),
+)
 
-    The file is read twice: first the prompts, to choose, then the cases, to write each into its part.
+
+def split(cases: CaseFile, out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SplitSummary]:
+    """Split a case file by prompt: what belongs together stays in one part.
+
+    Branches of one conversation, one item in several languages and near-duplicate prompts are never divided; every part
+    gets its share of each category, source and language. ``parts`` are shares that sum to 1.
+
+    Near-duplicates are prompts that share at least 0.8 of their short runs of characters, in any language.
+    ``near_duplicates="off"`` joins equal prompts only.
+
+    Example: `steelyard split cases.jsonl --out parts --part train=0.7 --part held_out=0.1 --part test=0.2`
+
+    Example: `steelyard split cases.jsonl --out parts --near-duplicates 0.6 --stratify language --stratify source`
+
+    Raises ConfigError for other shares, EvidenceError for a part that would be empty.
+
+    >>> parts = sy.split(cases, parts={"train": 0.75, "test": 0.25})
+    >>> len(parts["train"]) + len(parts["test"])
+    40
     """
     _check_parts(config.parts)
     near = None if config.near_duplicates == "off" else config.near_duplicates

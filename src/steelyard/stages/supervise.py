@@ -49,6 +49,17 @@ from steelyard.io.lines import check_readable
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores, ScoredCase
+from steelyard.io.verbs import (
+    MODEL_SETTINGS,
+    ONLY,
+    Argument,
+    CaseFile,
+    ModelName,
+    Option,
+    ScoreFile,
+    SettingOption,
+    Verb,
+)
 from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, forget_lines, write_scores
 from steelyard.ranking.judgment_table import Only, check_admits
 
@@ -79,26 +90,67 @@ class _Threshold(NamedTuple):
     held_out: MarginSurvey | None
 
 
+VERB = Verb(
+    "Judgments",
+    43,
+    (
+        Argument("cases", "The case file with the judgments to filter."),
+        Option("out", "The folder for cases.jsonl and manifest.jsonl."),
+        Option("model", "The supervisor: a model's folder, or a kind.", complete="models"),
+        Option("scores", "The supervisor's scores, instead of a model."),
+        SettingOption("policy"),
+        SettingOption("min_margin"),
+        SettingOption("keep_ties"),
+        Option("calibration_cases", "Held-out cases judged by people, for the margin."),
+        Option("calibration_scores", "The supervisor's scores of those cases, beside its scores."),
+        SettingOption("min_precision"),
+        SettingOption("confidence"),
+        Option("train_cases", "The supervisor's training cases: it judges none."),
+        ONLY,
+        *MODEL_SETTINGS,
+    ),
+)
+
+
 def supervise(
-    cases: Path,
+    cases: CaseFile,
     out: Path,
     config: Config = _DEFAULT,
     *,
-    model: str | None = None,
-    scores: Path | None = None,
-    calibration_cases: Path | None = None,
-    calibration_scores: Path | None = None,
-    train_cases: Path | None = None,
+    model: ModelName | None = None,
+    scores: ScoreFile | None = None,
+    calibration_cases: CaseFile | None = None,
+    calibration_scores: ScoreFile | None = None,
+    train_cases: CaseFile | None = None,
     builder: Builder | None = None,
     force: bool = False,
 ) -> Run[SupervisionSummary]:
-    """Write ``cases.jsonl`` with the judgments kept and their ranking, and ``manifest.jsonl`` with those dropped.
+    """Let a reward model trained on human judgments filter those of an LLM (distant supervision).
 
-    Give either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibration_cases``: cases that
-    people and the supervised judge judged alike. A model's scores are written too (``scores.jsonl``). Raises
-    ConfigError for contradictory settings; ModelError and EvidenceError for a supervisor that may not judge these
-    cases; EvidenceError, with a table of coverage, for a threshold that drops everything, or if no threshold is
-    certified.
+    Policies: `agree` keeps a strict verdict if the model's margin for it is above 0 and at least ``min_margin``, and
+    drops ties; `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops
+    nothing and lists each pair with the model's belief in it as its weight.
+
+    OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule. A supervisor
+    may not judge prompts that it was trained on.
+
+    With ``calibration_cases``, the threshold is the smallest margin at which the kept verdicts are right as often as
+    ``min_precision`` asks. That file needs judgments by people and by the LLM on the same pairs.
+
+    Example: `steelyard supervise llm.jsonl --model my-rm --out supervised --min-margin 0.5`
+
+    Example: `steelyard supervise llm.jsonl --model my-rm --out calibrated --calibration-cases held_out.jsonl
+    --min-precision 0.9`
+
+    Example: `steelyard supervise llm.jsonl --scores scored/scores.jsonl --out acyclic --policy cycles`
+
+    Raises ConfigError for contradictory settings; ModelError and EvidenceError for a supervisor that may not judge
+    these cases; EvidenceError for a threshold that drops everything, or if no threshold is certified.
+
+    >>> judged = sy.simulate(num_prompts=48, seed=1)["llm"]
+    >>> kept = sy.supervise(judged, model="longer", min_margin=1.0, any_language=True)
+    >>> kept.counts.num_in == kept.counts.num_used + sum(kept.counts.dropped.values())
+    True
     """
     files = Files(model, scores, calibration_cases, calibration_scores, train_cases)
     check_settings(config, files)

@@ -20,6 +20,7 @@ from steelyard.io.hashing import file_hash, hashed_ahead
 from steelyard.io.progress import log, log_detail
 from steelyard.io.run_folder import Result, read_run
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
+from steelyard.io.verbs import Argument, BackboneName, CaseFile, Option, SettingOption, Verb, settings
 from steelyard.networks.pretrained import collection_paused
 from steelyard.ranking.pairs import UNLISTED, pairs_of
 from steelyard.training.config import Config, TrainingSummary, check_settings, with_defaults
@@ -34,25 +35,67 @@ if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are
 _DEFAULT = Config()
 
 
+VERB = Verb(
+    "Models",
+    51,
+    (
+        Argument("cases", "The case file with rankings or pairs."),
+        Option("model", "A decoder: a folder, or a name on the Hub."),
+        Option("out", "The folder for the trained model."),
+        Option("held_out", "Cases to measure accuracy on while training."),
+        Option("reward_reference", "Cases whose rewards give the stored mean and SD."),
+        Option("push_to_hub", "OWNER/NAME on the Hub: upload the model there."),
+        Option("public", "Make that repository public. Default: private."),
+        SettingOption("allow_overlap"),
+        SettingOption("seed"),
+        *settings("trainable", "adapter", "dtype", "max_length", "over_length", "chat_template", panel="Model"),
+        *settings(
+            "learning_rate",
+            "epochs",
+            "batch_size",
+            "warmup_ratio",
+            "weight_decay",
+            "loss",
+            "gradient_checkpointing",
+            panel="Optimisation",
+        ),
+    ),
+    is_distributed=True,
+)
+
+
 def train(
-    cases: Path,
+    cases: CaseFile,
     out: Path,
     config: Config = _DEFAULT,
     *,
-    model: str,
-    held_out: Path | None = None,
-    reward_reference: Path | None = None,
+    model: BackboneName,
+    held_out: CaseFile | None = None,
+    reward_reference: CaseFile | None = None,
     push_to_hub: str | None = None,
     public: bool = False,
     force: bool = False,
 ) -> Run[TrainingSummary]:
-    """Train a reward model and write it to ``out``, with its manifest, README.md and ``curve.jsonl``.
+    """Train a reward model with a scalar head on any Hugging Face decoder.
 
-    ``reward_reference`` has the answers whose rewards give the mean and standard deviation in the manifest; without it
-    they are the held-out cases, or those trained on. ``push_to_hub`` names a repository on the hub that gets the model,
-    private unless ``public``; a finished run is uploaded without training. Raises EvidenceError for cases without a
-    pair, over the length limit, or held out and trained on; ModelError for a model that cannot be used or uploaded;
-    OutputError where ``out`` holds what the run reads.
+    All responses of a prompt share a step, each is forwarded once, and no pair is lost. The folder loads with
+    transformers' AutoModelForSequenceClassification; `steelyard.json` in it fixes template and length for scoring.
+    An interrupted run continues with the same call.
+
+    Example: `steelyard train parts/train.jsonl --model Qwen/Qwen2.5-0.5B --out model --held-out parts/held_out.jsonl`
+
+    An optimiser step reads ``batch_size`` whole prompts; with ``batching="packed"`` up to ``tokens_per_step`` tokens.
+    ``trackers`` names what records each step (`steelyard list trackers`).
+
+    Raises EvidenceError for cases without a pair, over the length limit, or held out and trained on; ModelError for a
+    model that cannot be used or uploaded; ConfigError for settings that contradict each other; OutputError where
+    ``out`` holds what the run reads.
+
+    >>> tiny = sy.backbone(cases, hidden_size=32, num_layers=1, vocabulary=300)
+    >>> trained = sy.train(cases, model=tiny, epochs=1, learning_rate=1e-3, out="my-model")
+    >>> trained.summary.num_pairs
+    40
+    >>> scores = sy.score(trained, cases)
     """
     is_folder = Path(model).exists()
     files = {

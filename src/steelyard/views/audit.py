@@ -30,7 +30,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import ALERT, STRONG, Spec, framed
 from steelyard.report.items import Key, cases_by_key, example_texts
-from steelyard.views.view import PageSources, StageRun, View
+from steelyard.views.view import PageSources, StageRun, View, report_step
 
 MOST_ROWS = 20
 """How many findings a table shows; ``--json`` has up to 100."""
@@ -259,4 +259,12 @@ def odd_table(lengths: Lengths) -> Table:
     return table(("prompt", "language", "response", "characters"), rows)
 
 
-VIEW = View(85, "audit", AuditSummary, "data_to_check", _sentences, _panels)
+VIEW = View(
+    85,
+    "audit",
+    AuditSummary,
+    "data_to_check",
+    _sentences,
+    _panels,
+    next_step=report_step("shows them"),
+)

@@ -1,7 +1,9 @@
 """Cleaned responses: how many break each rule, examples of every rule, and what was dropped by author and language."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from steelyard.core.text import number_of
 from steelyard.evaluation.tables import (
     Grouped,
     Panel,
@@ -19,8 +21,8 @@ from steelyard.evaluation.tables import (
 from steelyard.evaluation.vega import ALERT, STRONG
 from steelyard.report.bars import CountBar, count_bars
 from steelyard.report.run_records import rule_word
-from steelyard.responses.cleaning_summary import CleanSummary, Dropped, RuleCounts
-from steelyard.views.view import PageSources, StageRun, View
+from steelyard.responses.cleaning_summary import CleanPreview, CleanSummary, Dropped, RuleCounts
+from steelyard.views.view import PageSources, StageRun, View, report_step
 
 
 def _sentences(run: StageRun[CleanSummary]) -> Iterator[Sentence]:
@@ -99,4 +101,31 @@ def _by_group(key: str, groups: Mapping[str, Dropped]) -> Table:
     return table(("group", "responses", "dropped", "share"), rows)
 
 
-VIEW = View(95, "clean", CleanSummary, "cleaning", _sentences, _panels, unit="view_responses_kept")
+def _preview(preview: CleanPreview, out: Path) -> Iterator[str]:
+    """Yield what would be dropped by each rule, with examples."""
+    summary, counts = preview.summary, preview.counts
+    dropped, responses = counts.num_in - counts.num_used, number_of(counts.num_in, "response")
+    yield f"{dropped:,} of {responses} would be dropped: nothing is written"
+    for rule in sorted((rule for rule in summary.rules if rule.num_broken), key=lambda rule: -rule.num_broken):
+        bound = "usual in its category and language" if rule.limit is None else f"{rule.limit:g}"
+        yield f"  {rule.rule} ({rule.action}): {rule.num_broken:,}, {rule.measures}, limit {bound}"
+        for example in rule.examples:
+            text = " ".join(example.text.split())
+            shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]} … {text[-30:]}"
+            yield f"    {example.prompt} {example.response} ({example.figure:g}): {shown}"
+    if summary.num_prompts_with_few:
+        yield f"prompts with fewer than 2 responses: {summary.num_prompts_with_few:,} of {summary.num_prompts:,}"
+
+
+_SHOWN_CHARACTERS = 90
+VIEW = View(
+    95,
+    "clean",
+    CleanSummary,
+    "cleaning",
+    _sentences,
+    _panels,
+    unit="view_responses_kept",
+    next_step=report_step("shows examples of each rule"),
+    unrecorded=_preview,
+)

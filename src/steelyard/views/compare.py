@@ -28,7 +28,7 @@ from steelyard.report.bench_texts import reason_words
 from steelyard.report.leaderboard import rank_range
 from steelyard.report.page import COMMA
 from steelyard.views.records import flat_row
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
 _POINTS = Form(points, points_spread)
 
@@ -196,4 +196,5 @@ def _compared(run: _Compared) -> RunHeadline:
 VIEW = View(
     20, "compare", ComparisonSummary, "comparison", _sentences, _panels,
     records=lambda summary: map(flat_row, summary.comparisons), headline=HeadlineRule(_Compared, _compared), lead=1,
+    next_step=report_step("shows it"),
 )  # fmt: skip

@@ -1,10 +1,13 @@
 """Conversions: what was read, what became of its columns, the contents of the cases, and what was joined or lost."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
-from steelyard.curation.conversion import OTHERS, ConversionSummary
+from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.text import number_of, verb_for
+from steelyard.curation.conversion import OTHERS, Conversion, ConversionSummary
 from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, table, word
 from steelyard.report.judgment_sections import kind_word
 from steelyard.report.page import COLON, COMMA
@@ -138,6 +141,36 @@ def _converted(run: _Converted) -> RunHeadline:
     return RunHeadline(count(run.num_written), f"{title} · {run.from_kind} → {run.to_kind}")
 
 
+def _converted_file(conversion: Conversion, out: Path) -> Iterator[str]:
+    num_cases, num_rows, num_written = conversion.num_cases, conversion.num_rows, conversion.num_written
+    written = (
+        number_of(num_written, "case")
+        if conversion.to_kind == "cases"
+        else f"{number_of(num_written, 'row')} of {number_of(num_cases, 'case')}"
+    )
+    yield f"{out} has {written} ({conversion.from_kind} to {conversion.to_kind})."
+    if conversion.columns:
+        parts = [
+            f"{key.removesuffix('_column').replace('_', ' ')}: {value if isinstance(value, str) else ' + '.join(value)}"
+            for key, value in conversion.columns.items()
+            if key.endswith("_column") and value
+        ]
+        yield f"  columns taken by their names: {'; '.join(parts)}"
+    if num_rows > num_cases:
+        line = f"  {number_of(num_rows, 'row')} {verb_for(num_rows, 'is', 'are')} {number_of(num_cases, 'prompt')}; "
+        yield Advice(line, Remedy("rows", "apart"), " keeps each row a case")
+    for title, counts in (("noted", conversion.noted), ("lost", conversion.lost)):
+        for name, number in sorted(counts.items()):
+            yield f"  {title}: {name} {number:,}"
+
+
 VIEW = View(
-    140, "convert", ConversionSummary, "conversion", _sentences, _panels, headline=HeadlineRule(_Converted, _converted)
+    140,
+    "convert",
+    ConversionSummary,
+    "conversion",
+    _sentences,
+    _panels,
+    headline=HeadlineRule(_Converted, _converted),
+    unrecorded=_converted_file,
 )

@@ -23,7 +23,7 @@ from steelyard.report.bars import CountBar, count_bars
 from steelyard.report.page import COMMA, Section
 from steelyard.report.run_records import last_part
 from steelyard.views.records import flat_row
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View, report_step
 
 _MOST_BARS = 15
 
@@ -133,4 +133,5 @@ def _records(summary: DescribeSummary) -> Iterator[JsonObject]:
 VIEW = View(
     115, "describe", DescribeSummary, "described", _sentences, _panels,
     records=_records, headline=HeadlineRule(_Described, _described), contents=_contents, lead=1,
+    next_step=report_step("shows them"),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from steelyard.report.rewards import rewards_section
 from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View, report_step
 
 
 def _sentences(run: StageRun[EvaluationSummary]) -> Iterator[Sentence]:
@@ -103,4 +103,5 @@ VIEW = View(
     10, "evaluate", EvaluationSummary, "accuracy", _sentences, _panels,
     records=_records, headline=HeadlineRule(_EvaluationHeadline, _evaluated),
     contents=_contents, lead=1, title=lambda summary: last_part(summary.model),
+    next_step=report_step("shows where it fails"),
 )  # fmt: skip

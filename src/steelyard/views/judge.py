@@ -1,10 +1,13 @@
 """Judges: verdicts by outcome, position bias, inconsistent orders, tokens and cost, and replies without a verdict."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
 from steelyard.core.comparison import VERDICTS
+from steelyard.core.remedies import Command, Remedy
+from steelyard.core.types import Run
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
@@ -23,6 +26,8 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import ALERT, CHANCE, FAINT, MODEL_COLOURS, MUTED, Dot, interval_rows, share_axis
 from steelyard.judging.asking import JudgingSummary
+from steelyard.judging.forecast import JudgeForecast
+from steelyard.judging.run_status import JudgeStatus
 from steelyard.judging.token_use import TokenUse
 from steelyard.judging.unparsed import UNPARSED_FILE, UnparsedReply
 from steelyard.judging.verdicts import VerdictCounts
@@ -33,7 +38,8 @@ from steelyard.report.page import COMMA
 from steelyard.report.run_records import detail_word, failure_word, last_part
 from steelyard.report.sources import read_records
 from steelyard.report.token_tables import token_panel, tokens_and_cost
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View
+from steelyard.views.forecasts import forecast_lines, status_lines
+from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageRun, View
 
 _COLOURS = {
     "left": MODEL_COLOURS[0],
@@ -184,4 +190,23 @@ def _judged(run: _Judged) -> RunHeadline:
     return RunHeadline(count(judge.num_given), about, last_part(run.judge))
 
 
-VIEW = View(90, "judge", JudgingSummary, "judging", _sentences, _panels, headline=HeadlineRule(_Judged, _judged))
+def _resolution(run: Run[JudgingSummary], out: Path) -> NextStep:
+    return NextStep(Command("resolve", (str(out / "cases.jsonl"),), (Remedy("out", "resolved"),)))
+
+
+def _unfinished(result: JudgeForecast | JudgeStatus, out: Path) -> Iterator[str]:
+    """Yield the forecast of a run, or how far it has come."""
+    yield from forecast_lines(result) if result.kind == "forecast" else status_lines(result.status, out)
+
+
+VIEW = View(
+    90,
+    "judge",
+    JudgingSummary,
+    "judging",
+    _sentences,
+    _panels,
+    headline=HeadlineRule(_Judged, _judged),
+    next_step=_resolution,
+    unrecorded=_unfinished,
+)

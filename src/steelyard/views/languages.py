@@ -32,7 +32,7 @@ from steelyard.report.page import COMMA
 from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
 _POINTS = Form(points, points_spread)
 
@@ -186,4 +186,5 @@ def _records(summary: LanguagesSummary) -> Iterator[JsonObject]:
 VIEW = View(
     40, "languages", LanguagesSummary, "languages", _sentences, _panels,
     records=_records, headline=HeadlineRule(_ByLanguage, _by_language), lead=1,
+    next_step=report_step("shows families, scripts and sections"),
 )  # fmt: skip

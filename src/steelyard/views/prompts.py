@@ -1,7 +1,11 @@
 """Prompts: how many stay, the rules they broke, overlap, categories by a model and by people, and the balance."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 
+from steelyard.core.text import number_of
+from steelyard.core.types import Run
 from steelyard.evaluation.tables import (
     DASH,
     DECIMAL,
@@ -19,6 +23,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
+from steelyard.judging.prompt_questions import PromptsPreview
 from steelyard.prompts.balance import GroupShare
 from steelyard.prompts.category_agreement import NONE_FITS, CategoryAgreement
 from steelyard.prompts.classification import Classification
@@ -27,7 +32,9 @@ from steelyard.report.bars import CountBar, ShareChange, before_after, count_bar
 from steelyard.report.page import COLON, COMMA
 from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
-from steelyard.views.view import PageSources, StageRun, View
+from steelyard.views.forecasts import model_lines
+from steelyard.views.text import result_sentences
+from steelyard.views.view import PageSources, StageRun, View, report_step
 
 _MOST_ROWS = 15
 
@@ -201,4 +208,31 @@ def _share(number: int, total: int) -> Estimate:
     return Estimate(number / total if total else None, None, None, total)
 
 
-VIEW = View(115, "prompts", PromptsSummary, "prepared_prompts", _sentences, _panels, unit="view_prompts_kept")
+def _preview(preview: PromptsPreview, out: Path) -> Iterator[str]:
+    """Yield how many prompts would stay, the findings with examples, and what questions to a model would cost."""
+    summary = preview.summary
+    yield f"{summary.num_kept:,} of {number_of(summary.num_in, 'prompt')} would stay; nothing was written"
+    run = Run(stage="prompts", config={}, counts=preview.counts, summary=summary)
+    # The first sentence says what stays, which is a plan here.
+    yield from islice(result_sentences(run, Path()), 1, None)
+    for rule, numbers in summary.findings.items():
+        actions = ", ".join(f"{action} {number:,}" for action, number in numbers.items())
+        yield f"{rule}: {sum(numbers.values()):,} ({actions})"
+        for row in preview.examples.get(rule, ()):
+            figure = "" if row.figure is None else f" [{row.figure:g}]"
+            yield f"  {row.action} {row.prompt}{figure}: {row.excerpt}"
+    for forecast in preview.forecasts:
+        yield from model_lines(forecast)
+
+
+VIEW = View(
+    115,
+    "prompts",
+    PromptsSummary,
+    "prepared_prompts",
+    _sentences,
+    _panels,
+    unit="view_prompts_kept",
+    next_step=report_step("shows what was found"),
+    unrecorded=_preview,
+)

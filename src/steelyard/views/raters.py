@@ -6,7 +6,7 @@ from steelyard.annotation.case_answers import RatersSummary
 from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, isolate, table, word
 from steelyard.report.rater_table import rater_cells
 from steelyard.views.records import flat_row
-from steelyard.views.view import PageSources, StageRun, View
+from steelyard.views.view import PageSources, StageRun, View, report_step
 
 _MOST_WITHHELD = 3
 """The largest number of raters without an estimate whose reasons are sentences."""
@@ -44,4 +44,5 @@ VIEW = View(
     _panels,
     records=lambda summary: map(flat_row, summary.raters),
     lead=1,
+    next_step=report_step("shows them"),
 )

@@ -12,7 +12,7 @@ from steelyard.report.judges import judge_panels, judge_sentences, judges_sectio
 from steelyard.report.judgment_sections import conflict_card, conflict_panels, conflict_sentences
 from steelyard.report.page import COMMA, CardGroup, Section
 from steelyard.views.records import flat_row
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View, report_step
 
 _NOTED = {
     "say_kept_rankings": "given",
@@ -84,4 +84,5 @@ def _resolved(run: _Resolved) -> RunHeadline:
 VIEW = View(
     80, "resolve", ResolveSummary, "conflicts", _sentences, _panels,
     records=_records, headline=HeadlineRule(_Resolved, _resolved), contents=_contents,
+    next_step=report_step("shows the conflicts"),
 )  # fmt: skip

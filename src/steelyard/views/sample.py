@@ -1,9 +1,12 @@
 """Sampled responses: what became of each model's samples, their lengths, tokens and cost, and responses per prompt."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
+from steelyard.core.remedies import Command, Remedy
+from steelyard.core.types import Run
 from steelyard.evaluation.tables import (
     Grouped,
     Mark,
@@ -23,7 +26,8 @@ from steelyard.report.bars import stacked_bars
 from steelyard.report.page import COMMA
 from steelyard.report.run_records import failure_word
 from steelyard.report.token_tables import token_panel, tokens_and_cost
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View
+from steelyard.views.forecasts import sampling_forecast_lines
+from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageRun, View
 
 _COLOURS = {
     "whole": MODEL_COLOURS[0],
@@ -125,4 +129,18 @@ def _sampled(run: _Sampled) -> RunHeadline:
     return RunHeadline(count(number), COMMA.join([word("view_written"), *tokens_and_cost(run.tokens)]))
 
 
-VIEW = View(85, "sample", SamplingSummary, "sampling", _sentences, _panels, headline=HeadlineRule(_Sampled, _sampled))
+def _judging(run: Run[SamplingSummary], out: Path) -> NextStep:
+    return NextStep(Command("judge", (str(out / "cases.jsonl"),), (Remedy("out", "judged"),)))
+
+
+VIEW = View(
+    85,
+    "sample",
+    SamplingSummary,
+    "sampling",
+    _sentences,
+    _panels,
+    headline=HeadlineRule(_Sampled, _sampled),
+    next_step=_judging,
+    unrecorded=lambda forecast, out: sampling_forecast_lines(forecast),
+)

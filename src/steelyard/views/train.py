@@ -1,16 +1,19 @@
 """Trainings: the loss as it was and smoothed, accuracy on held-out prompts, and what the length limit removed."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
+from steelyard.core.remedies import Command, Remedy
+from steelyard.core.types import Run
 from steelyard.evaluation.tables import Panel, Sentence, count, decimal, percent, word
 from steelyard.ranking.pairs import TIES
 from steelyard.report.page import COMMA, Section
 from steelyard.report.sources import curve_of
 from steelyard.report.training_curves import held_out_figure, loss_figure
 from steelyard.training.config import LengthSummary, TrainingSummary
-from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View
+from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageContents, StageRun, View
 
 
 def _contents(runs: Sequence[StageRun[TrainingSummary]], sources: PageSources) -> StageContents:
@@ -89,7 +92,17 @@ def _trained(run: _Trained) -> RunHeadline:
     return RunHeadline(percent(run.held_out.accuracy), about)
 
 
+def _evaluation(run: Run[TrainingSummary], out: Path) -> NextStep:
+    """Return the evaluation on the test cases beside the training's."""
+    cases = Path(run.inputs["cases"].path)
+    test = cases.with_name("test.jsonl")
+    bench = str(test if test.exists() else "TEST.jsonl")
+    trained_on = (Remedy("train_cases", str(cases)),) if test.exists() else ()
+    changes = (Remedy("bench", bench), Remedy("model", str(out)), *trained_on, Remedy("out", "evaluated"))
+    return NextStep(Command("evaluate", (), changes))
+
+
 VIEW = View(
     150, "train", TrainingSummary, "training", _sentences,
-    headline=HeadlineRule(_Trained, _trained), contents=_contents,
+    headline=HeadlineRule(_Trained, _trained), contents=_contents, next_step=_evaluation,
 )  # fmt: skip

@@ -10,9 +10,11 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from steelyard.core.types import Case, JsonObject
+from steelyard.core.remedies import Command, Remedy
+from steelyard.core.types import Case, JsonObject, Run
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.tables import Panel, Sentence, isolate
 from steelyard.report.failures import Failures
@@ -78,6 +80,18 @@ class HeadlineRule(NamedTuple):
     headline: Callable[[Any], RunHeadline]
 
 
+class NextStep(NamedTuple):
+    """The command that comes after a run, and its effect where the command does not say it."""
+
+    command: Command
+    effect: str = ""
+
+
+def report_step(effect: str) -> Callable[[Run[Any], Path], NextStep]:
+    """Return the next step of a verb whose result the report shows."""
+    return lambda _, out: NextStep(Command("report", (str(out),), (Remedy("out", "report.html"),)), effect)
+
+
 class View(NamedTuple, Generic[SummaryT]):
     """The view of one verb; those of the lowest ``order`` are first on the page."""
 
@@ -102,6 +116,10 @@ class View(NamedTuple, Generic[SummaryT]):
     """The name of a run on the page, such as its model; null for that of its folder."""
     contents: Callable[[Sequence[StageRun[SummaryT]], PageSources], StageContents] | None = None
     """The sections of several runs, where they share figures or have more than one section."""
+    next_step: Callable[[Run[SummaryT], Path], NextStep] | None = None
+    """What comes next, by the run and its folder."""
+    unrecorded: Callable[[Any, Path], Iterable[str]] = lambda result, out: ()
+    """The lines of a result that no ``run.json`` records, such as a forecast, by the result and its folder."""
 
     def page_contents(self, runs: Sequence[StageRun[SummaryT]], sources: PageSources) -> StageContents:
         """Return the sections of the runs on the page: by default one, with the panels of each run in turn."""

@@ -14,7 +14,8 @@ def test_help_example_runs(tmp_path, monkeypatch):
     words = ["report", "resolved", "model", "evaluated", "--out", "report.html"]
     result = CliRunner().invoke(build_app(), words)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("report.html shows 3 runs and 7 items (")
+    assert result.stdout.startswith("The page shows 3 runs and 7 items (")
+    assert "\nwritten: report.html\n" in result.stdout
     assert (tmp_path / "report.html").is_file()
     again = CliRunner().invoke(build_app(), [*words, "--json", "--language", "zh", "--title", "我的模型"])
     assert json.loads(again.stdout)["summary"]["num_items"] == 7

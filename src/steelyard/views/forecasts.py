@@ -1,20 +1,19 @@
-"""What `--dry-run` and `--status` print: the forecast of a run, and how far it has come."""
+"""The forecasts of runs that ask models, and how far such a run has come: lines for people, without a record."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.text import money_text, number_of
+from steelyard.judging.forecast import Forecast, JudgeForecast
+from steelyard.judging.run_status import RunStatus
+from steelyard.judging.sampling_forecast import ModelForecast, SamplingForecast
 
-if TYPE_CHECKING:
-    from steelyard.judging.forecast import Forecast, JudgeForecast
-    from steelyard.judging.run_status import RunStatus
-    from steelyard.judging.sampling_forecast import ModelForecast, SamplingForecast
-
+_BATCH = Remedy("batch", FOLDER)
 _STATE = "the rest is not sent yet"
 
 
-def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
+def forecast_lines(forecast: JudgeForecast) -> Iterator[str]:
     """Yield what a run would send: requests, tokens, money and hours of each model."""
     yield f"{number_of(forecast.num_used, 'prompt')} of {forecast.num_cases:,} would be judged; {_STATE}"
     if forecast.left_out:
@@ -23,7 +22,7 @@ def forecast_lines(forecast: "JudgeForecast") -> Iterator[str]:
         yield from model_lines(model)
 
 
-def model_lines(model: "Forecast") -> Iterator[str]:
+def model_lines(model: Forecast) -> Iterator[str]:
     """Yield the requests to one model: their number, tokens, money and hours."""
     repeated = f"; {model.num_repeated:,} more are equal to one of them" if model.num_repeated else ""
     yield f"{model.model}: {request_text(model.num_requests, model.num_answered)}{repeated}"
@@ -36,12 +35,12 @@ def model_lines(model: "Forecast") -> Iterator[str]:
         saving = f"; {money_text(saved)} less if the server caches what is shared" if saved else ""
         yield f"  cost {most}{money_text(model.cost)}{saving}"
     if model.batch_cost is not None:
-        yield f"  cost {most}{money_text(model.batch_cost)} in batch files: --batch FOLDER"
+        yield Advice(f"  cost {most}{money_text(model.batch_cost)} in batch files: ", _BATCH)
     if model.hours is not None:
         yield f"  {model.hours:.2g} hours"
 
 
-def sampling_forecast_lines(forecast: "SamplingForecast") -> Iterator[str]:
+def sampling_forecast_lines(forecast: SamplingForecast) -> Iterator[str]:
     """Yield the requests, the tokens and the money of all models and of each."""
     models = forecast.models
     total = number_of(sum(model.num_requests for model in models.values()), "request")
@@ -52,9 +51,9 @@ def sampling_forecast_lines(forecast: "SamplingForecast") -> Iterator[str]:
         most = at_most(model)
         yield f"    {model.prompt_tokens:,} prompt tokens (by {model.prompt_from})"
         cost = "" if model.cost is None else f", cost {most}{money_text(model.cost)}"
-        if model.batch_cost is not None:
-            cost += f", {most}{money_text(model.batch_cost)} in batch files (--batch FOLDER)"
-        yield f"    {most}{model.reply_tokens:,} reply tokens (by {model.reply_from}){cost}"
+        line = f"    {most}{model.reply_tokens:,} reply tokens (by {model.reply_from}){cost}"
+        in_batches = f", {most}{money_text(model.batch_cost or 0)} in batch files ("
+        yield line if model.batch_cost is None else Advice(line, in_batches, _BATCH, ")")
 
 
 def request_text(num_requests: int, num_answered: int) -> str:
@@ -62,12 +61,12 @@ def request_text(num_requests: int, num_answered: int) -> str:
     return number_of(num_requests, "request") + (f", {num_answered:,} answered already" if num_answered else "")
 
 
-def at_most(model: "Forecast | ModelForecast") -> str:
+def at_most(model: Forecast | ModelForecast) -> str:
     """Return the words before an upper limit, where nothing is known of replies but how long they may be."""
     return "at most " if model.num_requests and model.reply_from == "their limit" else ""
 
 
-def status_lines(status: "RunStatus", out: Path) -> Iterator[str]:
+def status_lines(status: RunStatus, out: Path) -> Iterator[str]:
     """Yield how far a run has come, its cost so far and to come, and what continues it."""
     yield f"{out} is {status.state}{f': {status.problem}' if status.problem else ''}"
     for model in status.models:
