@@ -166,7 +166,7 @@ def test_cheems_recipe_runs(tmp_path, monkeypatch):
     }  # fmt: skip
     assert done["human_model"].config["learning_rate"] == done["model"].config["learning_rate"] == 5e-6
     assert done["supervised"].counts.dropped["disagrees"] > 0
-    assert done["combined"].summary["num_cases"] == done["human"].counts.num_in + done["llm"].counts.num_in
+    assert done["combined"].summary.num_cases == done["human"].counts.num_in + done["llm"].counts.num_in
     # A simulated part of CheemsBench has both of its subsets, and no headline.
     assert {"open_prompt", "human_instruction"} == done["cheemsbench"].summary.missing.keys()
     assert done["cheemsbench"].summary.subsets

@@ -195,14 +195,6 @@ import os, signal, sys
 import transformers.models.auto.modeling_auto
 import steelyard.recipes.run, steelyard.stages.backbone, steelyard.stages.evaluate, steelyard.stages.train
 from steelyard.cli.main import main
-import pytest
-
-from recipe_files import SMALL, small_recipe
-from steelyard.core.errors import FileError
-from steelyard.recipes.run import check_files, plan
-from steelyard.recipes.recipe import read_recipe
-from steelyard.recipes.run import run
-
 
 # A process for each death; what they all import is imported once. No arithmetic is done before they part.
 places, sys.argv = sys.argv[1].split(","), ["steelyard", *sys.argv[2:]]
@@ -228,8 +220,10 @@ def test_killed_run_resumes_to_the_same_results(tmp_path):
     names = [step.name for step in recipe.steps]
     run(recipe, tmp_path / "whole")
     settings = [f"{stage}.{key}={value}" for stage, own in TINY.items() for key, value in own.items()]
-    first_of_each_verb = {step.call.verb: step.name for step in reversed(recipe.steps)}
-    places = [*reversed(first_of_each_verb.values())]
+    first_of_each_verb: dict[str, str] = {}
+    for step in recipe.steps:
+        first_of_each_verb.setdefault(step.call.verb, step.name)
+    places = [*first_of_each_verb.values()]
     words = [sys.executable, "-c", KILLED, ",".join(places), "run", "demo", "--out", str(tmp_path / "killed")]
     words += [word for setting in settings for word in ("--set", setting)]
     killed = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -9,6 +9,8 @@ from steelyard.evaluation.tables import word
 from steelyard.io.cases import write_cases
 from steelyard.report.page import page_strings, render
 from steelyard.report.sources import read_sources
+from steelyard.stages.backbone import Config as BackboneConfig
+from steelyard.stages.backbone import backbone
 from steelyard.stages.compare import Config as CompareConfig
 from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config as EvaluateConfig
@@ -121,17 +123,18 @@ def test_a_comparison_alone_has_its_section_in_both_languages(tmp_path):
 
 def test_runs_of_stages_without_a_section_show_their_records(tmp_path):
     comparison, _ = compared(tmp_path)
-    report([comparison], tmp_path / "board")
-    made = page([tmp_path / "board"])
+    write_cases(tmp_path / "texts.jsonl", made_cases(3))
+    backbone(tmp_path / "texts.jsonl", tmp_path / "base", BackboneConfig(vocabulary=300))
+    made = page([tmp_path / "base"])
     (section,) = made.sections
     assert section.anchor == "other_runs"
     counts, numbers = section.panels[0].tables
-    assert (word("used"), "1") in counts.table.rows
-    assert (f"{word('record_runs', 'runs')} · compared", "compare") in numbers.table.rows
-    assert made.sentences[0].values == {"runs": "1", "stages": "report"}
+    assert (word("used"), "3") in counts.table.rows
+    assert (word("record_vocabulary", "vocabulary"), "300") in numbers.table.rows
+    assert made.sentences[0].values == {"runs": "1", "stages": "backbone"}
     check_words(section)
-    assert [each.anchor for each in page([comparison, tmp_path / "board"]).sections] == ["comparison", "other_runs"]
-    report([tmp_path / "board"], tmp_path / "page")
+    assert [each.anchor for each in page([comparison, tmp_path / "base"]).sections] == ["comparison", "other_runs"]
+    report([tmp_path / "base"], tmp_path / "page")
     assert 'id="other_runs"' in (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
 
 

@@ -128,4 +128,4 @@ def test_a_run_without_tables_is_refused(tmp_path):
 def test_a_view_is_found_by_its_stage():
     assert {view.stage for view in views()} >= {"resolve", "train", "evaluate", "compare"}
     assert all(view_of(view.stage) is view for view in views())
-    assert view_of("report") is view_of("view") is view_of("no such stage") is None
+    assert view_of("backbone") is view_of("view") is view_of("no such stage") is None

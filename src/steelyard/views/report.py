@@ -1,10 +1,10 @@
-"""Reports: where the page is, or how many tables were written. A page does not show other pages."""
+"""Reports: how many runs and items the page shows, or how many tables were written."""
 
 from collections.abc import Iterator
 
 from steelyard.core.types import Record
 from steelyard.evaluation.tables import Sentence, count
-from steelyard.views.view import StageContents, StageRun, View
+from steelyard.views.view import StageRun, View
 
 
 class ReportSummary(Record, frozen=True, kw_only=True):
@@ -34,5 +34,4 @@ VIEW = View(
     "report_page",
     _sentences,
     unit="view_runs_shown",
-    contents=lambda runs, sources: StageContents(()),
 )
