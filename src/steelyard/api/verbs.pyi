@@ -12,7 +12,7 @@ from steelyard.api.outcomes import Outcome, TrainedModel
 from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_study import FilterStudySummary
-from steelyard.curation.joining import MergeSummary
+from steelyard.curation.merge import MergeSummary
 from steelyard.curation.splits import SplitSummary
 from steelyard.evaluation.comparison import ComparisonSummary
 from steelyard.evaluation.languages import LanguagesSummary
