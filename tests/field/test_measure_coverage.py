@@ -31,7 +31,7 @@ from steelyard.evaluation.measures.regret import last_known, regret
 from steelyard.evaluation.measures.rewards import Rewards, reward_distributions
 from steelyard.evaluation.measures.top_1 import first_choice
 from steelyard.ranking.annotation_features import length_columns, position_columns
-from steelyard.ranking.judge_quality import GRAPH_WIDTH, LENGTH, POSITION, RATER_WIDTH
+from steelyard.ranking.judge_quality import GRAPH_WIDTH, RATER, RATER_WIDTH
 from steelyard.ranking.judge_summary import QualityDraws, judge_summary
 from steelyard.ranking.judgment_table import (
     Only,
@@ -162,7 +162,13 @@ def judge_report(verdicts, *, num_resamples, seed):
     earlier = position_columns(1 - prefers_earlier, prefers_earlier, np.full_like(unit, 2))
     longer = length_columns(100 + 100 * prefers_longer, 200 - 100 * prefers_longer)
     raters, graphs, none = Tally(RATER_WIDTH), Tally(GRAPH_WIDTH), Tally(1)
-    raters.add(Entries((JUDGE,), np.tile(unit, 2), np.concatenate([POSITION + earlier, LENGTH + longer])))
+    raters.add(
+        Entries(
+            (JUDGE,),
+            np.tile(unit, 2),
+            np.concatenate([RATER["position"].start + earlier, RATER["length"].start + longer]),
+        )
+    )
     graphs.add(Entries((("kind", "llm"),), unit, np.full_like(unit, 2)))
     drawn = [own.draw(seed=seed, num_resamples=num_resamples) for own in (raters, graphs)]
     summary = judge_summary(QualityDraws(*drawn, none.draw(seed=seed), none.draw(seed=seed))).by_judge["j"]

@@ -3,15 +3,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.ranking.annotation_features import LENGTH_EDGES, NUM_LENGTH, NUM_POSITION, POSITION_PAIRS, TraitCollector
+from steelyard.ranking.annotation_features import LENGTH_EDGES, NUM_LENGTH, POSITION_PAIRS, TraitCollector
 from steelyard.ranking.judge_quality import (
     AUTHOR_WIDTH,
-    CONFLICT,
     GRAPH_WIDTH,
-    LENGTH,
-    OTHERS,
-    POSITION,
-    RANKING,
+    RATER,
     RATER_WIDTH,
     JudgeQualityCounts,
     judge_quality_counts,
@@ -67,21 +63,21 @@ def test_raters_by_hand():
     raters = summed([hand_made()]).raters
     assert set(raters) == {("judge", "ann", "human"), ("judge", "bob", "human"), ("judge", "m", "llm")}
     ann = raters["judge", "ann", "human"]
-    assert ann[CONFLICT:RANKING] == [0, 0, 0, 3]
-    assert ann[RANKING:OTHERS] == [0, 3, 0]  # everything is in one circle
+    assert ann[RATER["conflict"]] == [0, 0, 0, 3]
+    assert ann[RATER["ranking"]] == [0, 3, 0]  # everything is in one circle
     # The others: a > b, b > a, a = c. All one circle again.
-    assert ann[OTHERS:LENGTH] == [0, 3, 0]
-    length = ann[LENGTH : LENGTH + NUM_LENGTH]
+    assert ann[RATER["others"]] == [0, 3, 0]
+    length = ann[RATER["length"]]
     # a > b: the longer (10 to 5: one half). b > c: the shorter. c > a: equal.
     assert (length[2 * 4 + 1], length[2 * 4], length[-1], sum(length)) == (1, 1, 1, 3)
-    position = ann[POSITION : POSITION + NUM_POSITION]
+    position = ann[RATER["position"]]
     of_two, of_three = POSITION_PAIRS.index((2, 0, 1)), POSITION_PAIRS.index((3, 0, 2))
     assert (position[2 * of_two], position[2 * of_three + 1], sum(position)) == (1, 1, 2)
 
     bob = raters["judge", "bob", "human"]
-    assert bob[CONFLICT:RANKING] == [0, 1, 1, 0]  # a and c are one tier, b is under it
+    assert bob[RATER["conflict"]] == [0, 1, 1, 0]  # a and c are one tier, b is under it
     model = raters["judge", "m", "llm"]
-    assert model[CONFLICT:RANKING] == [1, 0, 1, 0]
+    assert model[RATER["conflict"]] == [1, 0, 1, 0]
 
 
 def test_graphs_by_hand():
@@ -177,15 +173,15 @@ def test_lengths_and_places_are_what_one_judgment_after_another_adds(given_cases
             if own.verdict in ("tie", "none"):
                 continue
             better, worse = (own.left, own.right) if own.verdict == "left" else (own.right, own.left)
-            sums[LENGTH + length_column(length[better], length[worse])] += 1
+            sums[RATER["length"].start + length_column(length[better], length[worse])] += 1
             if own.shown:
                 places = own.shown.index(better), own.shown.index(worse)
                 known = (len(own.shown), min(places), max(places))
                 pair = POSITION_PAIRS.index(known) if known in POSITION_PAIRS else len(POSITION_PAIRS)
-                sums[POSITION + 2 * pair + (places[0] < places[1])] += 1
+                sums[RATER["position"].start + 2 * pair + (places[0] < places[1])] += 1
     found = summed(changed_cases).raters
-    assert {group: sums[LENGTH:] for group, sums in found.items()} == {
-        group: sums[LENGTH:] for group, sums in expected.items()
+    assert {group: sums[RATER["length"].start :] for group, sums in found.items()} == {
+        group: sums[RATER["length"].start :] for group, sums in expected.items()
     }
 
 

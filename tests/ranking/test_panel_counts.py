@@ -3,7 +3,7 @@ import pytest
 from simulated_panels import reliability_of
 from steelyard.ranking.annotation_features import TraitCollector, time_of
 from steelyard.ranking.judgment_table import judgment_table
-from steelyard.ranking.panel_counts import PANEL_WIDTH, PLACES, VERDICTS, panel_counts
+from steelyard.ranking.panel_counts import PANEL, PANEL_WIDTH, panel_counts
 from steelyard.statistics.unit_bootstrap import Tally
 from strategies import case, judgment
 
@@ -44,11 +44,11 @@ def test_labels_by_those_of_the_others_by_hand():
     assert table["judge", "cat"][:9] == [0, 0, 0, 1, 0, 0, 0, 0, 0]
     # As written, on shared pairs: ann left and tie, bob right and tie, cat right. Ann chose the last shown, cat the
     # first.
-    assert table["judge", "ann"][VERDICTS:PLACES] == [1, 0, 1]
-    assert table["judge", "cat"][VERDICTS:PLACES] == [0, 1, 0]
-    assert table["judge", "ann"][PLACES:] == [0, 1]
-    assert table["judge", "cat"][PLACES:] == [1, 0]
-    assert table["judge", "bob"][PLACES:] == [0, 0]
+    assert table["judge", "ann"][PANEL["verdicts"]] == [1, 0, 1]
+    assert table["judge", "cat"][PANEL["verdicts"]] == [0, 1, 0]
+    assert table["judge", "ann"][PANEL["places"]] == [0, 1]
+    assert table["judge", "cat"][PANEL["places"]] == [1, 0]
+    assert table["judge", "bob"][PANEL["places"]] == [0, 0]
 
 
 def test_an_llm_is_compared_with_the_vote_of_the_people():

@@ -267,7 +267,16 @@ def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: floa
             by_text[text].append(position)
             if text:
                 units_of_text[text].add(unit)
-        equal += [_equal(case, place, positions, ordered) for positions in by_text.values() if len(positions) > 1]
+        equal += [
+            EqualResponses(
+                prompt=case.prompt.id,
+                language=case.prompt.language,
+                responses=tuple(case.responses[position].id for position in positions),
+                is_ordered=any((place, first, second) in ordered for first in positions for second in positions),
+            )
+            for positions in by_text.values()
+            if len(positions) > 1
+        ]
     equal.sort(key=lambda group: not group.is_ordered)
     return Duplicates(
         threshold=threshold,
@@ -280,15 +289,6 @@ def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: floa
         num_equal_and_ordered=sum(group.is_ordered for group in equal),
         equal_responses=tuple(equal[:MOST_LISTED]),
         num_texts_of_several_prompts=sum(len(units) > 1 for units in units_of_text.values()),
-    )
-
-
-def _equal(case: Case, place: int, positions: Sequence[int], ordered: set[tuple[int, ...]]) -> EqualResponses:
-    return EqualResponses(
-        prompt=case.prompt.id,
-        language=case.prompt.language,
-        responses=tuple(case.responses[position].id for position in positions),
-        is_ordered=any((place, first, second) in ordered for first in positions for second in positions),
     )
 
 

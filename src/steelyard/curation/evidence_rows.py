@@ -45,7 +45,9 @@ def join_evidence(rows: Sequence[Case], warnings: Counter[str]) -> Case:
         return rows[0]
     metas = [row.prompt.meta or {} for row in rows]
     # The cells of a single row are not known to belong to its prompt.
-    shared = {key: value for key, value in metas[0].items() if all(_has(meta, key, value) for meta in metas[1:])}
+    shared = {
+        key: value for key, value in metas[0].items() if all(key in meta and meta[key] == value for meta in metas[1:])
+    }
     shared = shared if len(rows) > 1 else {}
     are_answers = all(len(row.responses) == 1 and not row.judgments for row in rows)
     names, responses = _joined_responses(rows)
@@ -133,7 +135,3 @@ def _facts(row: Case, prompt_id: str, shared: Meta) -> Meta:
 
 def _united(first: Meta | None, second: Meta) -> Meta | None:
     return {**(first or {}), **second} or None
-
-
-def _has(meta: Meta, key: str, value: object) -> bool:
-    return key in meta and meta[key] == value

@@ -66,7 +66,8 @@ class BenchCases:
                 except EvidenceError as error:
                     # Files of a folder may share a name.
                     raise error.at(Place(str(path))) from error
-                digest = _digest(case)
+                key = f"{case.prompt.id}\x1f{case.prompt.language or ''}"
+                digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
                 if digest in seen:
                     raise self._repeated(case, path)
                 seen.add(digest)
@@ -95,11 +96,6 @@ class BenchCases:
             where=str(path),
             do="give each case its own id: scores are joined to cases by id and language",
         )
-
-
-def _digest(case: Case) -> bytes:
-    key = f"{case.prompt.id}\x1f{case.prompt.language or ''}"
-    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:

@@ -81,7 +81,14 @@ def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
     """
     runs = [_evaluation(folder) for folder in folders]
     for index in range(1, len(folders)):
-        _check_settings(folders, runs, index)
+        first, other = runs[0].config, runs[index].config
+        for key in BENCH_SETTINGS:
+            if first.get(key) != other.get(key):
+                raise EvidenceError(
+                    f"{key} is {_json(other.get(key))} here and {_json(first.get(key))} in {folders[0]}",
+                    where=str(folders[index]),
+                    do="evaluate both models with equal settings: values of different protocols are not comparable",
+                )
     return join_evaluations(folders, runs)
 
 
@@ -178,17 +185,6 @@ def _measures(items: Sequence[Item]) -> dict[str, Ratio]:
     for name, values in columns.items():
         ratios |= measures()[name].paired(values)
     return ratios
-
-
-def _check_settings(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]], index: int) -> None:
-    first, other = runs[0].config, runs[index].config
-    for key in BENCH_SETTINGS:
-        if first.get(key) != other.get(key):
-            raise EvidenceError(
-                f"{key} is {_json(other.get(key))} here and {_json(first.get(key))} in {folders[0]}",
-                where=str(folders[index]),
-                do="evaluate both models with equal settings: values of different protocols are not comparable",
-            )
 
 
 def _json(value: Any) -> str:

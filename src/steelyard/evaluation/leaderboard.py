@@ -142,6 +142,15 @@ def rank_models(
     runs = [model.run for model in evaluations.evaluated]
     rows = [_row(evaluations, ranks, index, name) for index, name in enumerate(names)]
     coverage = {name: run.summary.coverage for name, run in zip(names, runs, strict=True)}
+    columns = dict.fromkeys(
+        key for run in runs for key, estimate in columns_of(run.summary).items() if estimate.value is not None
+    )
+    if not any(
+        run.summary.outcomes is not None or run.summary.unscored is not None or run.summary.tied.num_pairs > 0
+        for run in runs
+    ):
+        # Without a tie or a failure anywhere these columns would repeat the strict ones.
+        columns = [(group, name) for group, name in columns if group != HALF_POINTS]
     return LeaderboardSummary(
         bench=runs[0].summary.bench,
         bench_sha256=tuple(bench_hashes(runs[0])),
@@ -150,7 +159,7 @@ def rank_models(
         about=headline.about,
         missing=dict(headline.missing),
         correction="Holm, over all pairs of models",
-        columns=_columns(runs),
+        columns=tuple(NumberColumn(group=group, name=name) for group, name in columns),
         rows=tuple(sorted(rows, key=lambda row: -row.value)),
         comparisons=tuple(
             RankedPair(
@@ -210,17 +219,6 @@ def _row(evaluations: EvaluationSet, ranks: Standings, index: int, name: str) ->
     )
 
 
-def _columns(runs: Sequence[Run[EvaluationSummary]]) -> tuple[NumberColumn, ...]:
-    """Return the columns in which at least one model has a value."""
-    columns = dict.fromkeys(
-        key for run in runs for key, estimate in columns_of(run.summary).items() if estimate.value is not None
-    )
-    if not any(_has_half_points(run.summary) for run in runs):
-        # Without a tie or a failure anywhere these columns would repeat the strict ones.
-        columns = [(group, name) for group, name in columns if group != HALF_POINTS]
-    return tuple(NumberColumn(group=group, name=name) for group, name in columns)
-
-
 Columns = dict[tuple[str, str], Estimate]
 
 
@@ -268,11 +266,6 @@ def _exact_matches(subsets: Mapping[str, GroupResult[Estimate]]) -> Columns:
         for name, subset in subsets.items()
         if subset.exact_match is not None
     }
-
-
-def _has_half_points(summary: EvaluationSummary) -> bool:
-    """Return whether a headline with half points can differ from the strict one."""
-    return summary.outcomes is not None or summary.unscored is not None or summary.tied.num_pairs > 0
 
 
 def _half_points(summary: EvaluationSummary) -> Columns:

@@ -151,8 +151,14 @@ def _tests(model: RewardModel, sample: Sample, cases: Iterable[Case]) -> Iterato
     yield finite
     if finite.state == "failed":
         return
-    yield _alone(model, sample, together)
-    yield _order(model, sample, together)
+    yield _compared(
+        "alone",
+        model,
+        sample,
+        together,
+        lambda: [score for case in sample.apart for score in _values(model.score([case]))],
+    )
+    yield _compared("order", model, sample, together, lambda: _values(model.score(sample.turned))[::-1])
     if isinstance(model, SelfTested):
         yield from model.self_tests(sample.cases)
 
@@ -169,20 +175,6 @@ def _finite(scores: Sequence[float | None], sample: Sample) -> SelfTest:
     remark = f"{len(wrong)} of {len(scores)} scores are NaN or infinite (first: {sample.name_of(wrong[0])})"
     do = Advice("check the model's weights for NaN, and its number type: ", Remedy("model.dtype", "float32"))
     return SelfTest(name="finite", state="failed", figures=figures, remark=remark, do=do)
-
-
-def _alone(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
-    return _compared(
-        "alone",
-        model,
-        sample,
-        together,
-        lambda: [score for case in sample.apart for score in _values(model.score([case]))],
-    )
-
-
-def _order(model: RewardModel, sample: Sample, together: Sequence[float | None]) -> SelfTest:
-    return _compared("order", model, sample, together, lambda: _values(model.score(sample.turned))[::-1])
 
 
 def _compared(

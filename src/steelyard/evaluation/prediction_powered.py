@@ -124,7 +124,14 @@ def summarise_few_labels(
         by_language=estimator.each(languages) if len(languages.names) > 1 else {},
         headline={headline.name: estimator.formula(headline.formula)} if is_own else {},
         baselines={
-            name: _lead(prompts, human, judged, name, how) for name in human.baselines if name in judged.baselines
+            name: difference_of_models(
+                prompts,
+                LabelledPair(human.statistics, human.baselines[name]),
+                LabelledPair(judged.statistics, judged.baselines[name]),
+                how,
+            )
+            for name in human.baselines
+            if name in judged.baselines
         },
         measures={
             name: _measure(prompts, human.ratios[name], judged.ratios[name], how)
@@ -209,16 +216,6 @@ def _without_labels(groups: Sequence[str]) -> PPIEstimate:
     nothing = Estimate(None, None, None, 0, why=why)
     return PPIEstimate(
         estimate=nothing, human_only=nothing, judge_only=None, correlation=0.0, weight=0.0, effective_labels=1.0
-    )
-
-
-def _lead(prompts: SplitPrompts, human: PromptTables, judged: PromptTables, name: str, how: Resampling) -> PPIEstimate:
-    """Estimate the model's accuracy minus that of a baseline."""
-    return difference_of_models(
-        prompts,
-        LabelledPair(human.statistics, human.baselines[name]),
-        LabelledPair(judged.statistics, judged.baselines[name]),
-        how,
     )
 
 

@@ -54,7 +54,13 @@ def recognise(*files: Path, settings: JsonObject | None = None, form: TextForm =
         problem = f"several formats could be this: {', '.join(matches)} (fields {listed(sorted(fields))})"
         raise KindError(problem, where=where, allowed=", ".join(matches), do=Advice("say ", _any_of(matches)))
     problem = f"no known format has these fields (fields {listed(sorted(fields))})"
-    nearest = [_missing(kind, readers[kind], fields) for kind in _nearest(readers, fields)]
+    # The two formats that share most fields with the table, as a share of their fields.
+    near = {
+        kind: len(shared) / len(reader.keys)
+        for kind, reader in readers.items()
+        if kind != TABLE_KIND and len(shared := set(reader.keys).intersection(fields)) > 0
+    }
+    nearest = [_missing(kind, readers[kind], fields) for kind in sorted(near, key=lambda kind: -near[kind])[:2]]
     command = _command(files[0], first, settings or {})
     has_answers = "prompt_column" in command and command.count("_column") > 1
     prompts = _prompt_kinds(first, readers, has_answers=has_answers)
@@ -74,16 +80,6 @@ def table_columns(files: Sequence[Path], settings: JsonObject, form: TextForm = 
 def _first_rows(files: Sequence[Path], form: TextForm) -> list[JsonObject]:
     rows = chain.from_iterable(read_rows(file, form) for file in files)
     return [row.value for row in islice(rows, _ROWS_LOOKED_AT)]
-
-
-def _nearest(readers: Mapping[str, Format], fields: Collection[str]) -> list[str]:
-    """Return the two formats that share most fields with the table, as a share of their own."""
-    near = {
-        kind: len(shared) / len(reader.keys)
-        for kind, reader in readers.items()
-        if kind != TABLE_KIND and len(shared := set(reader.keys).intersection(fields)) > 0
-    }
-    return sorted(near, key=lambda kind: -near[kind])[:2]
 
 
 def _missing(kind: str, reader: Format, fields: Collection[str]) -> str:

@@ -141,7 +141,9 @@ def remove(path: Path) -> None:
 
 def move_into_place(source: Path, path: Path) -> None:
     """Rename a finished file to its name, with the permissions of an ordinary file instead of a temporary one."""
-    source.chmod(0o666 & ~_umask())
+    mask = os.umask(0)
+    os.umask(mask)
+    source.chmod(0o666 & ~mask)
     source.replace(path)
 
 
@@ -227,12 +229,6 @@ def lock(descriptor: int, *, is_shared: bool = False) -> bool:
         if error.errno not in _UNSUPPORTED:
             raise
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _locked_soon(descriptor: int, path: Path) -> bool:

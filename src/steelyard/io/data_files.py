@@ -47,7 +47,8 @@ class _Search(NamedTuple):
                 continue
             part = self.pattern[position]
             if part == _ANY_DEPTH:
-                reached.append(frozenset() if _is_skipped(path) else self.after(position))
+                is_result = any((path / name).is_file() for name in (RUN_FILE, STARTED_FILE))
+                reached.append(frozenset() if path.name.startswith(".") or is_result else self.after(position))
             elif fnmatchcase(path.name, part) and (part.startswith(".") or not path.name.startswith(".")):
                 reached.append(self.after(position + 1))
         return frozenset().union(*reached)
@@ -191,11 +192,6 @@ def _matches(search: _Search) -> Iterator[Path]:
             elif len(search.pattern) in reached and (name := realpath(path)) not in files:
                 files.add(name)
                 yield path
-
-
-def _is_skipped(path: Path) -> bool:
-    is_result = any((path / name).is_file() for name in (RUN_FILE, STARTED_FILE))
-    return path.name.startswith(".") or is_result
 
 
 def _is_data(path: Path, suffixes: Sequence[str]) -> bool:

@@ -57,7 +57,13 @@ def source_datasets(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
     names: set[str] = set()
     for file, sha256 in files:
         names.update(_recorded(file, sha256))
-        names.update(_cached(file))
+        # A path of the Hub's cache: …/datasets--OWNER--NAME/snapshots/REVISION/….
+        parts = file.absolute().parts
+        names.update(
+            folder.removeprefix(_CACHED).replace("--", "/")
+            for folder, inner in pairwise(parts)
+            if folder.startswith(_CACHED) and inner == _SNAPSHOTS
+        )
     return tuple(sorted(filter(is_dataset_name, names)))
 
 
@@ -70,13 +76,3 @@ def _recorded(file: Path, sha256: str) -> tuple[str, ...]:
         if lineage.outputs.get(file.name) == sha256:
             return lineage.datasets
     return ()
-
-
-def _cached(file: Path) -> tuple[str, ...]:
-    """Return the name in a path of the Hub's cache: ``…/datasets--OWNER--NAME/snapshots/REVISION/…``."""
-    parts = file.absolute().parts
-    return tuple(
-        folder.removeprefix(_CACHED).replace("--", "/")
-        for folder, inner in pairwise(parts)
-        if folder.startswith(_CACHED) and inner == _SNAPSHOTS
-    )

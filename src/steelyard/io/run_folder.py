@@ -167,7 +167,11 @@ def result_folder(
     # A finished run is only read. Another running process is reported before any input is hashed.
     is_to_write = force or not (folder / RUN_FILE).is_file()
     with only_writer(folder) if is_to_write else nullcontext():
-        _check_apart(folder, inputs)
+        # With --force an input in the output folder would be removed before it is read.
+        for role, path in inputs.items():
+            if folder.is_dir() and folder.resolve() in (path.resolve(), *path.resolve().parents):
+                problem = Advice(Remedy("out"), f" holds the {role} that the run reads")
+                raise OutputError(problem, where=str(folder), do=Advice("name another ", Remedy("out")))
         hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
         # Encoded and decoded as `run.json` is: tuples become lists, so that equal configs compare equal.
         settings = msgspec.json.decode(msgspec.json.encode(config))
@@ -219,14 +223,6 @@ def resumable_work(folder: Path | None) -> str:
     return f"stopped; {folder} keeps {' and '.join(parts)}: the same command continues from there"
 
 
-def _check_apart(folder: Path, inputs: Mapping[str, Path]) -> None:
-    """Raise OutputError if an input lies in the output folder: ``--force`` would remove it before it is read."""
-    for role, path in inputs.items():
-        if folder.is_dir() and folder.resolve() in (path.resolve(), *path.resolve().parents):
-            problem = Advice(Remedy("out"), f" holds the {role} that the run reads")
-            raise OutputError(problem, where=str(folder), do=Advice("name another ", Remedy("out")))
-
-
 def _is_finished(folder: Path, request: RunRequest) -> bool:
     if not (folder / RUN_FILE).is_file():
         return False
@@ -275,7 +271,12 @@ def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
         before = read_started(folder)
         if not request.equals(before):
             raise _other_run("an unfinished run", request, before, folder)
-    elif any(not _is_own_file(item.name) for item in folder.iterdir()):
+    elif any(
+        item.name not in (LOCK_FILE, STATE_FILE)
+        # A run that was killed before it could claim the folder leaves this one.
+        and not (item.name.startswith(f".{STARTED_FILE}.") and item.name.endswith(".part"))
+        for item in folder.iterdir()
+    ):
         raise OutputError(
             "the folder holds files of something else",
             where=str(folder),
@@ -285,11 +286,6 @@ def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
         for path in folder.glob(pattern):
             remove(path)
     _write_started(folder, request)
-
-
-def _is_own_file(name: str) -> bool:
-    """Return whether a run leaves this name in a folder that it was killed before it could claim."""
-    return name in (LOCK_FILE, STATE_FILE) or (name.startswith(f".{STARTED_FILE}.") and name.endswith(".part"))
 
 
 def _tidy(folder: Path) -> None:

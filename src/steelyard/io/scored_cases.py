@@ -135,9 +135,9 @@ def _without_texts(case: Case) -> Case:
 def _case_of(line: Scores, cases: Sequence[Case], places_of_id: dict[str, list[int]], place: Place) -> int:
     places = places_of_id.get(line.prompt)
     if places is None:
-        raise RecordError(
-            f"unknown prompt id {line.prompt!r}", where=place, do=_nearest(line.prompt, list(places_of_id))
-        )
+        hint, mark, _ = choices(line.prompt, list(places_of_id)).partition("? ")
+        do = f"{hint + mark if mark else ''}the ids are those of the bench's cases"
+        raise RecordError(f"unknown prompt id {line.prompt!r}", where=place, do=do)
     if line.language is None and len(places) == 1:
         return places[0]
     languages = {cases[index].prompt.language: index for index in places}
@@ -148,8 +148,3 @@ def _case_of(line: Scores, cases: Sequence[Case], places_of_id: dict[str, list[i
             allowed=", ".join(sorted(str(language) for language in languages)),
         )
     return languages[line.language]
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    hint, mark, _ = choices(name, known).partition("? ")
-    return f"{hint}? the ids are those of the bench's cases" if mark else "the ids are those of the bench's cases"

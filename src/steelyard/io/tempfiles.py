@@ -60,7 +60,12 @@ def copy_pipe(
     try:
         with copy.open("wb") as file, bar(f"reading {path} (MiB)") as progress:
             for block in _blocks(descriptor, path, seconds_to_wait, has_writer=inherited is not None):
-                _check_room(folder, path, len(block) + bytes_left_free)
+                if shutil.disk_usage(folder).free < len(block) + bytes_left_free:
+                    raise OutputError(
+                        f"{path} gives more than the disk can take",
+                        where=str(folder),
+                        do="write it to a file on a larger disk, or set TMPDIR to a folder there",
+                    )
                 file.write(block)
                 progress.advance(len(block) / 2**20)
     finally:
@@ -158,12 +163,3 @@ def _blocks(descriptor: int, path: Path, seconds_to_wait: float, *, has_writer: 
         elif time.monotonic() > deadline:
             problem = f"nobody has opened this pipe for writing in {seconds_to_wait:.0f} s"
             raise FileError(problem, where=str(path), do="start its writer first, or name a file")
-
-
-def _check_room(folder: Path, path: Path, bytes_needed: int) -> None:
-    if shutil.disk_usage(folder).free < bytes_needed:
-        raise OutputError(
-            f"{path} gives more than the disk can take",
-            where=str(folder),
-            do="write it to a file on a larger disk, or set TMPDIR to a folder there",
-        )

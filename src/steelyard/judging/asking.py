@@ -148,21 +148,15 @@ def ask_requests(
     if store.futility is not None:
         raise store.futility
     if store.ceiling is not None:
-        raise _stopped(store, num_requests)
+        of = "" if num_requests is None else f" of {num_requests:,}"
+        number = store.num_kept + store.num_answered + store.num_repeated
+        answered = f"{number:,}{of} requests are answered, {store.num_failed:,} failed"
+        cost = "" if store.model.price is None else f", cost {money_text(store.budget.total(store.cost))}"
+        higher = store.ceiling._replace(value=None)
+        do = Advice("run the same again with a higher ", higher, ": what is answered is not asked again")
+        raise CeilingError(Advice(store.ceiling, f" is reached: {answered}{cost}"), where=store.model.name, do=do)
     store.budget.close(store.cost, store.num_failed)
     return RequestCounts(store.num_questions, store.num_kept, store.num_failed)
-
-
-def _stopped(store: "_ReplyStore", num_requests: int | None) -> CeilingError:
-    """Return the error that says what is done at a ceiling, and how to go on."""
-    of = "" if num_requests is None else f" of {num_requests:,}"
-    number = store.num_kept + store.num_answered + store.num_repeated
-    done = f"{number:,}{of} requests are answered, {store.num_failed:,} failed"
-    cost = "" if store.model.price is None else f", cost {money_text(store.budget.total(store.cost))}"
-    assert store.ceiling is not None
-    higher = store.ceiling._replace(value=None)
-    do = Advice("run the same again with a higher ", higher, ": what is answered is not asked again")
-    return CeilingError(Advice(store.ceiling, f" is reached: {done}{cost}"), where=store.model.name, do=do)
 
 
 def answers_of(panel: JudgePanel, comparison: Comparison, ledger: Ledger) -> dict[str, Answer]:
@@ -186,11 +180,9 @@ def requests_of(member: PanelJudge, comparison: Comparison) -> tuple[Request, ..
 
 
 def _with_seed(question: Question, repeat: int) -> Question:
-    return msgspec.structs.replace(question, seed=derived_seed(repeat, "repeat", *_texts(question)) >> 32)
-
-
-def _texts(question: Question) -> Iterator[str]:
-    return (message.content for message in question.messages)
+    return msgspec.structs.replace(
+        question, seed=derived_seed(repeat, "repeat", *(message.content for message in question.messages)) >> 32
+    )
 
 
 def as_request(question: Question, chat: Chat, repeat: int = 0) -> Request:

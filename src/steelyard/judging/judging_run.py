@@ -1,28 +1,27 @@
 """One judging under way: questions go to the judges through a ledger, sent or in batch files; verdicts are written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import msgspec
 
-from steelyard.core.comparison import Comparison
 from steelyard.core.errors import EvidenceError
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, Counts
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import write_cases
 from steelyard.io.ledger import Ledger
-from steelyard.io.tempfiles import LineStore, open_line_store
+from steelyard.io.tempfiles import open_line_store
 from steelyard.judging.asking import JudgingSummary, answers_of, ask_panel, tokens_used
 from steelyard.judging.batches import BatchPlan, ask_panel_in_batches
 from steelyard.judging.early_abort import RequestCounts, refuse_failed
 from steelyard.judging.judging_plan import JudgingPlan
 from steelyard.judging.marked_responses import MarkedCounter
 from steelyard.judging.panel import JudgePanel
-from steelyard.judging.planning import NO_RESPONSES, PlannedCase, add_verdicts
+from steelyard.judging.planning import NO_RESPONSES, add_verdicts
 from steelyard.judging.prefix_order import store_comparisons, stored_comparisons
 from steelyard.judging.token_use import Ceilings, TokenUse
 from steelyard.judging.unparsed import unparsed_replies
@@ -65,9 +64,26 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
     ModelError where requests failed unless the rules allow it, and as `ask_panel` and `ask_panel_in_batches` do.
     """
     with open_line_store(folder) as store:
-        reasons = _store(plan.planned(), panel, store)
+        reasons = Counter[str | None]()
+        for case in plan.planned():
+            reasons[case.reason] += 1
+            store_comparisons(store, panel, case.comparisons)
+        store.index()
         _check_compared(reasons, plan.cases)
-        counts = _ask(plan, panel, partial(stored_comparisons, store), ledger, rules)
+        comparisons = partial(stored_comparisons, store)
+        config = plan.config
+        if rules.batches is not None:
+            counts = ask_panel_in_batches(panel, comparisons, ledger, rules.batches, max_truncated=config.max_truncated)
+        else:
+            counts = ask_panel(
+                panel,
+                comparisons,
+                ledger,
+                max_truncated=config.max_truncated,
+                prefix_distance=config.prefix_distance,
+                prime=config.prime,
+                ceilings=rules.ceilings,
+            )
         if not rules.allow_failed:
             refuse_failed(counts, ledger, without="a verdict")
         return QuestionOutcome(reasons, counts, tokens_used(panel, partial(stored_comparisons, store), ledger))
@@ -92,16 +108,6 @@ def write_judged(
     )
 
 
-def _store(planned: Iterable[PlannedCase], panel: JudgePanel, store: LineStore) -> Counter[str | None]:
-    """Store the comparisons in the order of the requests; count the cases without one by reason."""
-    reasons = Counter[str | None]()
-    for case in planned:
-        reasons[case.reason] += 1
-        store_comparisons(store, panel, case.comparisons)
-    store.index()
-    return reasons
-
-
 def _check_compared(reasons: Counter[str | None], cases: Path) -> None:
     """Raise EvidenceError where no case has a comparison."""
     if reasons[None]:
@@ -112,27 +118,6 @@ def _check_compared(reasons: Counter[str | None], cases: Path) -> None:
     if set(left_out) == {NO_RESPONSES}:
         do = "let models answer the prompts first: steelyard sample"
     raise EvidenceError(problem, where=str(cases), do=do)
-
-
-def _ask(
-    plan: JudgingPlan,
-    panel: JudgePanel,
-    comparisons: Callable[[], Iterable[Comparison]],
-    ledger: Ledger,
-    rules: SendingRules,
-) -> dict[str, RequestCounts]:
-    config = plan.config
-    if rules.batches is not None:
-        return ask_panel_in_batches(panel, comparisons, ledger, rules.batches, max_truncated=config.max_truncated)
-    return ask_panel(
-        panel,
-        comparisons,
-        ledger,
-        max_truncated=config.max_truncated,
-        prefix_distance=config.prefix_distance,
-        prime=config.prime,
-        ceilings=rules.ceilings,
-    )
 
 
 def _judged(

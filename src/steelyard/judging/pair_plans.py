@@ -14,7 +14,7 @@ import numpy as np
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import generator
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.types import Case, Judgment, Verdict
+from steelyard.core.types import Case, Verdict
 
 Pair = tuple[int, int]
 """Positions of two responses of a case."""
@@ -64,7 +64,9 @@ def choose_pairs(
     """Return the pairs of a case that the plan compares, in the order of the responses."""
     pairs = tuple(combinations(range(len(case.responses)), 2))
     if plan.choice == "random" and plan.num_pairs is not None and plan.num_pairs < len(pairs):
-        return random_pairs(len(case.responses), plan.num_pairs, rng=_rng(case, seed, "pairs"))
+        # A generator for each case: its plan does not depend on the cases before it.
+        rng = generator(seed, "pairs", case.prompt.id, case.prompt.language or "")
+        return random_pairs(len(case.responses), plan.num_pairs, rng=rng)
     if plan.choice == "unsure":
         unsure = _unsure_by_judges(case, plan) if scores is None else _unsure_by_scores(case, plan, scores, pairs)
         return tuple(pair for pair in pairs if pair in unsure)
@@ -111,11 +113,6 @@ def _sorted(pair: Pair) -> Pair:
     return (min(pair), max(pair))
 
 
-def _rng(case: Case, seed: int, purpose: str) -> np.random.Generator:
-    # A generator for each case: its plan does not depend on the cases before it.
-    return generator(seed, purpose, case.prompt.id, case.prompt.language or "")
-
-
 def _unsure_by_scores(
     case: Case, plan: PairPlan, scores: Mapping[str, float | None], pairs: Sequence[Pair]
 ) -> set[Pair]:
@@ -146,13 +143,9 @@ def _verdicts(case: Case, plan: PairPlan) -> dict[Pair, dict[str, Verdict]]:
         if plan.judges and judgment.judge not in plan.judges:
             continue
         first, other = place[judgment.left], place[judgment.right]
-        verdict = _oriented(judgment, is_turned=first > other)
+        turned: dict[Verdict, Verdict] = {"left": "right", "right": "left"}
+        verdict = turned.get(judgment.verdict, judgment.verdict) if first > other else judgment.verdict
         of_pair = verdicts[_sorted((first, other))]
         known = of_pair.get(judgment.judge, "none")
         of_pair[judgment.judge] = verdict if known in ("none", verdict) else known if verdict == "none" else "tie"
     return verdicts
-
-
-def _oriented(judgment: Judgment, *, is_turned: bool) -> Verdict:
-    turned: dict[Verdict, Verdict] = {"left": "right", "right": "left"}
-    return turned.get(judgment.verdict, judgment.verdict) if is_turned else judgment.verdict

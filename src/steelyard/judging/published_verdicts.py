@@ -70,7 +70,9 @@ def read_published(
     problem = _problem(rest, marks, has_tie=len(labels) > num_shown)
     if problem is not None:
         return ParsedReply(None, problem)
-    place = _place(marks[0].value, num_shown)
+    value = marks[0].value
+    # A tie has the position after all answers.
+    place = value if isinstance(value, int) else num_shown
     if not all(_leads_up(rest[: mark.start], place) for mark in marks):
         return ParsedReply(None, "the verdict is part of a sentence")
     return ParsedReply(labels[place])
@@ -107,11 +109,6 @@ def _problem(text: str, marks: Sequence[_Mark], *, has_tie: bool) -> str | None:
     if _SECTION.sub("", text[marks[-1].end :]).strip(" \t\r\n*_`.。\"'$"):
         return "text follows the verdict"
     return "equal scores, and no tie is offered" if _TIE in values and not has_tie else None
-
-
-def _place(value: int | str | None, num_shown: int) -> int:
-    """Return the position of the label: that of the answer, or the one after all answers for a tie."""
-    return value if isinstance(value, int) else num_shown
 
 
 def _outside(text: str, start: str, end: str) -> str | None:

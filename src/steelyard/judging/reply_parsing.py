@@ -211,7 +211,8 @@ def _spoilt(lines: Sequence[str], mark: re.Pattern[str], agreed: ParsedReply) ->
         lead = (
             lines[place - 1] if place and lines[place - 1].endswith(":") and not mark.search(lines[place - 1]) else ""
         )
-        for number, sentence in enumerate(_sentences(line)):
+        ends = [0, *(end.end() for end in _SENTENCE_END.finditer(line)), len(line)]
+        for number, sentence in enumerate(line[start:end] for start, end in pairwise(ends)):
             if not mark.search(sentence):
                 continue
             whole = with_letters(mark.sub(VERDICT, f"{lead if not number else ''} {sentence}"))
@@ -271,11 +272,6 @@ def _read_json(text: str, key: str, labels: Sequence[str], origin: VerdictOrigin
     # Fences around an object are no quotation: it is how most models write JSON.
     unfenced = re.sub(r"^[ \t]*(?:```|~~~)[^\n\ue002]*$", "", rest, flags=re.MULTILINE)
     return _read_marks(text, _OBJECT, labels, origin, rest=without_quotations(unfenced))
-
-
-def _sentences(line: str) -> list[str]:
-    ends = [0, *(end.end() for end in _SENTENCE_END.finditer(line)), len(line)]
-    return [line[start:end] for start, end in pairwise(ends)]
 
 
 def _lines(text: str) -> list[str]:

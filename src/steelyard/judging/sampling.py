@@ -215,9 +215,15 @@ def with_responses(
         key = response_text(response)
         is_repeated = key in by_text
         if is_repeated:
-            response = _with_sample(responses[by_text[key]], response)
+            former = responses[by_text[key]]
+            meta = former.meta or {}
+            samples = [*samples_of(former), *samples_of(response)]
+            response = msgspec.structs.replace(former, meta={**meta, SAMPLES: samples})
         else:
-            response = msgspec.structs.replace(response, id=_unused_id(responses, response.id))
+            number, id_ = 2, response.id
+            while id_ in responses:
+                id_, number = f"{response.id}~{number}", number + 1
+            response = msgspec.structs.replace(response, id=id_)
         by_text[key] = response.id
         responses[response.id] = response
         num_characters = sum(len(_text(reply)) for reply in replies)
@@ -343,17 +349,3 @@ def _response(
 def _total(numbers: Iterable[int | None]) -> int | None:
     present = [number for number in numbers if number is not None]
     return sum(present) if present else None
-
-
-def _with_sample(response: Response, other: Response) -> Response:
-    """Return the response with the samples of another one that has its text."""
-    meta = response.meta or {}
-    samples = [*samples_of(response), *samples_of(other)]
-    return msgspec.structs.replace(response, meta={**meta, SAMPLES: samples})
-
-
-def _unused_id(responses: Mapping[str, Response], wanted: str) -> str:
-    number, id_ = 2, wanted
-    while id_ in responses:
-        id_, number = f"{wanted}~{number}", number + 1
-    return id_

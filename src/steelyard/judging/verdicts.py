@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -105,15 +105,8 @@ def shares_won(names: Iterable[str], verdicts: Iterable[PairVerdict]) -> WonShar
     return WonShares(shares, {name: reasons[name] for name in known if name in reasons})
 
 
-class FirstPlacePreference(NamedTuple):
-    """Counts of strict verdicts in single replies, and of those for the answer shown first."""
-
-    num_first: int
-    num_strict: int
-
-
-def first_place_preference(verdicts: Iterable[PairVerdict]) -> FirstPlacePreference:
-    """Count how often the first place was preferred, over every order in which the pairs were shown.
+def first_place_preference(verdicts: Iterable[PairVerdict]) -> tuple[int, int]:
+    """Count strict verdicts for the response shown first, and all strict ones, over every order of the pairs.
 
     Where every pair was shown in both orders, a judge without position bias is at one half, whatever the answers.
     """
@@ -125,7 +118,7 @@ def first_place_preference(verdicts: Iterable[PairVerdict]) -> FirstPlacePrefere
                 other = verdict.right if showing.outcome == "left" else verdict.left
                 num_first += showing.shown.index(preferred) < showing.shown.index(other)
                 num_strict += 1
-    return FirstPlacePreference(num_first, num_strict)
+    return num_first, num_strict
 
 
 def members_verdict(left: str, right: str, members: Mapping[str, PairVerdict]) -> PairVerdict:
@@ -238,12 +231,15 @@ class VerdictCounter:
             self._outcomes[name].update(outcomes)
             self._languages[name, prompt.language or "unknown"].update(outcomes)
             self._ratings[name].update(f"{rating.value:g}" for rating in answer.ratings if rating.value is not None)
-            preference = first_place_preference(answer.verdicts)
-            self._tally_share((_FIRST, name), unit, preference.num_first, preference.num_strict)
+            self._tally_share((_FIRST, name), unit, *first_place_preference(answer.verdicts))
             several = [each for each in answer.verdicts if len(each.showings) > 1 and each.verdict != "none"]
             num_inconsistent = sum(verdict.is_inconsistent for verdict in several)
             self._tally_share((_INCONSISTENT, name), unit, num_inconsistent, len(several))
-            repeated = [two for each in answer.verdicts for two in _pairs_of_repeats(each)]
+            repeated = [
+                two
+                for each in answer.verdicts
+                for two in combinations((outcome for outcome in each.repeats if outcome in VERDICTS), 2)
+            ]
             if any(verdict.repeats for verdict in answer.verdicts):
                 self._repeated.add(name)
             self._tally_share((_FLIPPED, name), unit, sum(first != second for first, second in repeated), len(repeated))
@@ -286,11 +282,6 @@ class VerdictCounter:
     def _tally_share(self, group: Group, unit: int, hits: int, number: int) -> None:
         amount: Floats = np.array([hits, number], dtype=np.float64)
         self._tally.add(Entries((group,), np.array([unit, unit]), np.array([0, 1]), amount))
-
-
-def _pairs_of_repeats(verdict: PairVerdict) -> Iterator[tuple[Outcome, Outcome]]:
-    """Yield every two repeats that both have a verdict."""
-    return combinations((outcome for outcome in verdict.repeats if outcome in VERDICTS), 2)
 
 
 def _in_order(counts: Mapping[str, int]) -> dict[str, int]:

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.core.types import Case, Message, Response
 from steelyard.io.terminal_text import visible_line
-from steelyard.networks.conversation import Encoded, Rendering, encode
+from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.rendering import marks_of
 
 # Two answers without a common character or byte: the tokens that both rows begin with come before the answer.
@@ -180,20 +180,7 @@ def _answer(tokenizer: Any, rendering: Rendering, case: Case, response: Response
     whole = msgspec.structs.replace(rendering, max_length=_NO_LIMIT)
     seen, ids = encode(tokenizer, rendering, case, response), encode(tokenizer, whole, case, response).ids
     num_prompt = _num_prompt(tokenizer, whole, case, response, ids)
-    cut = _cut_range(tokenizer, rendering, seen, ids)
-    return ShownAnswer(
-        response=response.id,
-        pieces=tuple(_pieces(tokenizer, ids, num_prompt, cut, template=rendering.template)),
-        limit=rendering.max_length,
-        over_length=rendering.over_length,
-        is_refused=seen.is_over_length and not rendering.cuts,
-        bos=tokenizer.bos_token,
-        eos=tokenizer.eos_token,
-    )
-
-
-def _cut_range(tokenizer: Any, rendering: Rendering, seen: Encoded, ids: Sequence[int]) -> range:
-    """Return the positions that the scorer's cut removes; a cut on the left spares the BOS token."""
+    # A cut on the left spares the BOS token.
     num_cut = len(ids) - len(seen.ids)
     if rendering.over_length == "left":
         start = int(seen.ids[:1] == (tokenizer.bos_token_id,) and ids[0] == tokenizer.bos_token_id)
@@ -203,7 +190,15 @@ def _cut_range(tokenizer: Any, rendering: Rendering, seen: Encoded, ids: Sequenc
     assert tuple(token for place, token in enumerate(ids) if place not in cut) == seen.ids, (
         "the shown cut is the scorer's cut"
     )
-    return cut
+    return ShownAnswer(
+        response=response.id,
+        pieces=tuple(_pieces(tokenizer, ids, num_prompt, cut, template=rendering.template)),
+        limit=rendering.max_length,
+        over_length=rendering.over_length,
+        is_refused=seen.is_over_length and not rendering.cuts,
+        bos=tokenizer.bos_token,
+        eos=tokenizer.eos_token,
+    )
 
 
 def _num_prompt(tokenizer: Any, rendering: Rendering, case: Case, response: Response, ids: Sequence[int]) -> int:

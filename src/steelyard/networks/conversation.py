@@ -178,7 +178,19 @@ def render(tokenizer: Any, rendering: Rendering, case: Case, response: Response)
         written = write(tokenizer, rendering.template, messages, today=rendering.today)
     except TemplateFailure as error:
         raise ModelError(f"the chat template refuses this conversation ({error})", where=case.prompt.id) from error
-    _check_texts(written, messages, where=case.prompt.id)
+    rest = written.text
+    contents = [(hidden(message.content, written.stand_ins), message) for message in messages]
+    # Longest first, and each is taken out: a dropped text must not be found inside another one that quotes it.
+    for content, message in sorted(contents, key=lambda pair: -len(pair[0])):
+        # Templates may trim the white space around a text, and many do; nothing else of it may change.
+        core = content.strip()
+        if core not in rest:
+            raise ModelError(
+                f"the chat template changes or drops the {message.role} text {message.content[:40]!r}",
+                where=case.prompt.id,
+                do=Advice("name a template that keeps every text: ", Remedy("chat_template", FILE)),
+            )
+        rest = rest.replace(core, "\0", 1) if core else rest
     return written
 
 
@@ -303,23 +315,6 @@ def check_length(encoded: Sequence[Encoded], rendering: Rendering, case: Case) -
                     Remedy("max_length", answer.length),
                 ),
             )
-
-
-def _check_texts(written: Written, messages: Sequence[Message], *, where: str) -> None:
-    """Raise ModelError for a text that the template changed or dropped."""
-    rest = written.text
-    contents = [(hidden(message.content, written.stand_ins), message) for message in messages]
-    # Longest first, and each is taken out: a dropped text must not be found inside another one that quotes it.
-    for content, message in sorted(contents, key=lambda pair: -len(pair[0])):
-        # Templates may trim the white space around a text, and many do; nothing else of it may change.
-        core = content.strip()
-        if core not in rest:
-            raise ModelError(
-                f"the chat template changes or drops the {message.role} text {message.content[:40]!r}",
-                where=where,
-                do=Advice("name a template that keeps every text: ", Remedy("chat_template", FILE)),
-            )
-        rest = rest.replace(core, "\0", 1) if core else rest
 
 
 def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ...]:

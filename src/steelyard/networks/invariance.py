@@ -6,7 +6,7 @@ kernel, or is computed in blocks of one size. On a CPU the last numbers of an ac
 function than the others, one by one: activations are computed in pieces without such an end.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -64,11 +64,22 @@ def invariant_arithmetic(network: Any, device: torch.device, *, autocast: bool =
     """
     if reason := _single_reason(network):
         return Arithmetic("invariant", single_reason=reason)
-    layers = _linear_layers(network.backbone)
+    # One linear layer of each shape is tried.
+    linear = (module for module in network.backbone.modules() if isinstance(module, nn.Linear))
+    layers = list({(layer.weight.shape, layer.bias is None, layer.weight.dtype): layer for layer in linear}.values())
     with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=autocast):
         if device.type == "cpu":
-            for activation in _activations(network.layers):
-                _replace_forward(activation, _in_pieces)
+            # The parts of feed-forward layers without weights compute each row alone.
+            parts = (
+                part
+                for layer in network.layers
+                for name, child in layer.named_children()
+                if name == "mlp"
+                for part in child.modules()
+            )
+            for part in parts:
+                if next(part.parameters(), None) is None and next(part.children(), None) is None:
+                    _replace_forward(part, _in_pieces)
         least = None if device.type in _BLOCKS else _least_rows(layers)
         if least is not None:
             return Arithmetic("invariant", least)
@@ -88,20 +99,6 @@ def _single_reason(network: Any) -> str | None:
     settings = network.classifier.config.get_text_config().to_dict()
     has_experts = any((settings.get(name) or 0) > 1 for name in _SETTINGS_OF_EXPERTS)
     return "experts get rows of all answers of a pass" if has_experts else None
-
-
-def _linear_layers(backbone: nn.Module) -> list[nn.Linear]:
-    """Return one linear layer of each shape."""
-    layers = (module for module in backbone.modules() if isinstance(module, nn.Linear))
-    return list({(layer.weight.shape, layer.bias is None, layer.weight.dtype): layer for layer in layers}.values())
-
-
-def _activations(layers: Iterable[nn.Module]) -> list[nn.Module]:
-    """Return the parts of feed-forward layers without weights."""
-    parts = (
-        part for layer in layers for name, child in layer.named_children() if name == "mlp" for part in child.modules()
-    )
-    return [part for part in parts if next(part.parameters(), None) is None and next(part.children(), None) is None]
 
 
 def _least_rows(layers: list[nn.Linear]) -> int | None:

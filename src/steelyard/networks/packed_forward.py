@@ -121,7 +121,12 @@ def packed_states(backbone: Any, packed: Pack, layout: PackLayout, *, is_pruned:
 
     From then on the model uses the packing attention, which equals its former attention without a pack.
     """
-    _prepare(backbone)
+    # The model's attention is replaced permanently: layers that checkpointing recomputes need it too. Without a pack
+    # the hooks do nothing.
+    if backbone.config._attn_implementation in _PLAIN:
+        backbone.config._attn_implementation = _name(backbone.config._attn_implementation)
+        backbone.layers[-1].register_forward_pre_hook(_prune, with_kwargs=True)
+        backbone.layers[-1].self_attn.register_forward_pre_hook(_read_all, with_kwargs=True)
     device = layout.last.device
     return backbone(
         input_ids=to_device(torch.from_numpy(packed.ids)[None], device),
@@ -151,17 +156,6 @@ class _PrunedPass(NamedTuple):
 
 def _name(plain: str) -> str:
     return f"steelyard_{plain}"
-
-
-def _prepare(backbone: Any) -> None:
-    """Replace the model's attention permanently: layers that are recomputed by checkpointing need it too.
-
-    Without a pack the hooks do nothing.
-    """
-    if backbone.config._attn_implementation in _PLAIN:
-        backbone.config._attn_implementation = _name(backbone.config._attn_implementation)
-        backbone.layers[-1].register_forward_pre_hook(_prune, with_kwargs=True)
-        backbone.layers[-1].self_attn.register_forward_pre_hook(_read_all, with_kwargs=True)
 
 
 def _prune(layer: Any, args: tuple[Any, ...], kwargs: _Keywords) -> _Changed:
@@ -219,15 +213,12 @@ def _packing_attention(plain: str) -> Callable[..., tuple[Tensor, Tensor | None]
         if isinstance(packed, _PrunedPass):
             assert packed.states is not None, "made before the layer's attention"
             key, value = packed.states
-        return attend(query, key, value, packed.layout, _rule(module, kwargs)).transpose(1, 2), None
+        # Some families pass the window with each call, others keep it in the layer.
+        window = kwargs["sliding_window"] if "sliding_window" in kwargs else vars(module).get("sliding_window")
+        rule = AttentionRule(kwargs["scaling"], window, kwargs.get("softcap"), kwargs.get("dropout", 0.0))
+        return attend(query, key, value, packed.layout, rule).transpose(1, 2), None
 
     return attention
-
-
-def _rule(module: Any, kwargs: _Keywords) -> AttentionRule:
-    # Some families pass the window with each call, others keep it in the layer.
-    window = kwargs["sliding_window"] if "sliding_window" in kwargs else vars(module).get("sliding_window")
-    return AttentionRule(kwargs["scaling"], window, kwargs.get("softcap"), kwargs.get("dropout", 0.0))
 
 
 for _plain, _mask in _PLAIN.items():

@@ -18,7 +18,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from steelyard.core.errors import ModelError
-from steelyard.core.types import JsonObject, Message
+from steelyard.core.types import Message
 
 TODAY = "2024-07-26"
 """The date that templates with a date write where they get none."""
@@ -281,23 +281,13 @@ def _twin(tokenizer: Any, marks: tuple[tuple[str, int], ...]) -> _Twin:
         problem = "a text spells a mark of the template, and a tokenizer without tokenizer.json cannot be kept from it"
         raise ModelError(problem, where=tokenizer.name_or_path, do="save the tokenizer as a fast one beside the model")
     drawn = "".join(secrets.choice(string.ascii_lowercase) for _ in range(16))
-    spelling = {mark: f"\U00100000{drawn}{_letters(number)}\U00100000" for mark, number in marks}
+    letters = ("".join(string.ascii_lowercase[int(digit)] for digit in str(number)) for _, number in marks)
+    spelling = {mark: f"\U00100000{drawn}{word}\U00100000" for (mark, _), word in zip(marks, letters, strict=True)}
     rules = json.loads(tokenizer.backend_tokenizer.to_str())
     for token in rules["added_tokens"]:
         token["content"] = spelling.get(token["content"], token["content"])
-    _rename(rules["model"], spelling)
-    rules["truncation"] = rules["padding"] = None
-    twin = Tokenizer.from_str(json.dumps(rules))
-    assert all(twin.token_to_id(spelling[mark]) == number for mark, number in marks), "the twin has the same ids"
-    return _Twin(twin, spelling)
-
-
-def _letters(number: int) -> str:
-    return "".join(string.ascii_lowercase[int(digit)] for digit in str(number))
-
-
-def _rename(model: JsonObject, spelling: Mapping[str, str]) -> None:
-    """Respell the marks in the vocabulary of a tokenizer's model, where an ordinary text could match them."""
+    # An ordinary text could match the marks in the vocabulary.
+    model = rules["model"]
     vocabulary = model["vocab"]
     if isinstance(vocabulary, dict):
         model["vocab"] = {spelling.get(piece, piece): number for piece, number in vocabulary.items()}
@@ -308,3 +298,7 @@ def _rename(model: JsonObject, spelling: Mapping[str, str]) -> None:
     if "merges" in model:
         pairs = [merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model["merges"]]
         model["merges"] = [pair for pair in pairs if not {*pair, "".join(pair)} & spelling.keys()]
+    rules["truncation"] = rules["padding"] = None
+    twin = Tokenizer.from_str(json.dumps(rules))
+    assert all(twin.token_to_id(spelling[mark]) == number for mark, number in marks), "the twin has the same ids"
+    return _Twin(twin, spelling)

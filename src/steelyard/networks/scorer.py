@@ -18,7 +18,7 @@ from steelyard.core.errors import ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.progress import track
-from steelyard.networks.conversation import EncodedAnswer, Encoder
+from steelyard.networks.conversation import Encoder
 from steelyard.networks.devices import (
     LOCAL,
     Heap,
@@ -269,7 +269,14 @@ class Scorer:
             encoder.check([row for rows in prompts for row in rows])
             rewards = iter(self.rewards([rows for rows in prompts if rows]).tolist())
             for case, answers in zip(window, encoded, strict=True):
-                yield _scores(case, answers, rewards)
+                by_name = list(zip((response.id for response in case.responses), answers, strict=True))
+                yield Scores(
+                    prompt=case.prompt.id,
+                    language=case.prompt.language,
+                    scores={name: next(rewards) if answer.unscored is None else None for name, answer in by_name},
+                    unscored={name: answer.unscored for name, answer in by_name if answer.unscored is not None},
+                    cut=tuple(name for name, answer in by_name if answer.is_over_length and answer.unscored is None),
+                )
             heap.trim()
 
     def _autocast(self) -> torch.autocast:
@@ -284,14 +291,3 @@ class Scorer:
         """Put values of padded passes, which go by length, into the order of the rows."""
         order = torch.tensor([index for group in self._padded_groups(prompts) for index in group])
         return torch.empty_like(values).index_copy(0, to_device(order, values.device), values)
-
-
-def _scores(case: Case, answers: Sequence[EncodedAnswer], rewards: Iterator[float]) -> Scores:
-    by_name = list(zip((response.id for response in case.responses), answers, strict=True))
-    return Scores(
-        prompt=case.prompt.id,
-        language=case.prompt.language,
-        scores={name: next(rewards) if answer.unscored is None else None for name, answer in by_name},
-        unscored={name: answer.unscored for name, answer in by_name if answer.unscored is not None},
-        cut=tuple(name for name, answer in by_name if answer.is_over_length and answer.unscored is None),
-    )

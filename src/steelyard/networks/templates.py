@@ -110,16 +110,11 @@ def _deep_size(value: Any) -> int:
     return total
 
 
-def _numbers(text: str) -> int:
-    """Return the sum of the numbers in a format: they are widths."""
-    return sum(int(digits[:9]) for digits in re.findall(r"\d+", text))
-
-
 def _formatted(value: Any, *args: Any, **kwargs: Any) -> int:
     text, values = str(value), (*args, *kwargs.values())
     widths = sum(abs(width) for width in values if isinstance(width, int)) if "*" in text else 0
     repeats = text.count("%") + text.count("{")
-    return _numbers(text) + widths + repeats * sum(map(_deep_size, values))
+    return sum(int(digits[:9]) for digits in re.findall(r"\d+", text)) + widths + repeats * sum(map(_deep_size, values))
 
 
 def _replaced(s: Any, old: Any, new: Any, *_: Any, **__: Any) -> int:

@@ -76,7 +76,9 @@ def mapped(case: Case, tree: Taxonomy) -> Case:
     assigned = (case.meta or {}).get(CATEGORY_FROM)
     origin: JsonObject = assigned if isinstance(assigned, dict) and assigned.get("by") == "source" else {}
     source, category = origin.get("source"), origin.get("category")
-    if not isinstance(source, str) or not _is_texts(category):
+    if not isinstance(source, str) or not (
+        isinstance(category, list) and all(isinstance(item, str) for item in category)
+    ):
         source, category = case.prompt.source or "", list(case.prompt.category)
     if not category:
         return case
@@ -199,7 +201,3 @@ def _is_chinese(text: str) -> bool:
     counts = count_scripts(text)
     is_japanese = counts.get("Hiragana", 0) + counts.get("Katakana", 0) > 0
     return not is_japanese and counts.get("Han", 0) * 2 > sum(counts.values())
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)

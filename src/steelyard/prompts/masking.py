@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.core.types import Case, Judgment, Message, Prompt, Rating, Response
+from steelyard.core.types import Case, Message, Prompt, Rating, Response
 from steelyard.prompts.private_data import PrivateDatum, find_private_data, mask_private_data
 from steelyard.prompts.screening import ScreenedPrompt, ScreeningConfig, private_action
 
@@ -27,7 +27,10 @@ def masked_case(case: Case, screened: ScreenedPrompt, config: ScreeningConfig) -
         case,
         prompt=prompt,
         responses=tuple(_masked_response(response, config) for response in case.responses),
-        judgments=tuple(_masked_judgment(judgment, config) for judgment in case.judgments),
+        judgments=tuple(
+            replace(judgment, reason=masked_values(judgment.reason, config), meta=masked_values(judgment.meta, config))
+            for judgment in case.judgments
+        ),
         ratings=tuple(_masked_rating(rating, data.get(rating.response, []), config) for rating in case.ratings),
         meta=masked_values(case.meta, config),
     )
@@ -74,10 +77,6 @@ def _masked_response(response: Response, config: ScreeningConfig) -> Response:
         messages=messages,
         meta=masked_values(response.meta, config),
     )
-
-
-def _masked_judgment(judgment: Judgment, config: ScreeningConfig) -> Judgment:
-    return replace(judgment, reason=masked_values(judgment.reason, config), meta=masked_values(judgment.meta, config))
 
 
 def _masked_rating(rating: Rating, data: Sequence[PrivateDatum], config: ScreeningConfig) -> Rating:

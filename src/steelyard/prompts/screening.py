@@ -194,16 +194,15 @@ def _screened(prompt: Prompt, config: ScreeningConfig) -> ScreenedPrompt:
         identified=language_found.language if language_found else None,
         probability=language_found.probability if language_found else None,
         script=chinese_script(question) if config.languages != "off" and language_part(language) == "zh" else None,
-        private=tuple(_private_data(turn, config) for turn in turns),
+        private=tuple(
+            tuple(datum for datum in find_private_data(turn) if private_action(datum, config.private_data) != "off")
+            for turn in turns
+        ),
         harm=harm.category if harm else None,
         harm_sentence=harm.sentence if harm else None,
         whole=fingerprint("\n".join(turns)),
         root=None if len(turns) == 1 else fingerprint(root),
     )
-
-
-def _private_data(text: str, config: ScreeningConfig) -> tuple[PrivateDatum, ...]:
-    return tuple(datum for datum in find_private_data(text) if private_action(datum, config.private_data) != "off")
 
 
 @cache

@@ -37,23 +37,14 @@ from steelyard.statistics.agreement import (
     vote,
 )
 from steelyard.statistics.unique_rows import unique_codes
-from steelyard.statistics.unit_bootstrap import Entries, Group
+from steelyard.statistics.unit_bootstrap import Entries, Group, column_slices
 
 AGREES, UNORDERED, AGAINST, UNDEFINED = range(4)
 UNREAD, UNDECIDED, KEPT, CONFLICTING = range(4)
-CONFLICT, RANKING, OTHERS, LENGTH, POSITION = 0, 4, 7, 10, 10 + NUM_LENGTH
-RATER_WIDTH = POSITION + NUM_POSITION
-"""The first column of each measure of a rater, and the number of all columns."""
+RATER = column_slices(conflict=4, ranking=3, others=3, length=NUM_LENGTH, position=NUM_POSITION)
+"""The columns of each measure of a rater."""
+RATER_WIDTH = RATER["position"].stop
 GRAPH_WIDTH, AUTHOR_WIDTH = 4, NUM_LABELS
-
-
-class _OtherVotes(NamedTuple):
-    """A row for each graph of a judge and each compared pair of its case, without the votes of that judge."""
-
-    graph: Integers
-    low: Integers
-    high: Integers
-    votes: Integers
 
 
 def compare_with_ranking(graphs: RankedGraphs, tiers: Integers) -> Integers:
@@ -77,24 +68,26 @@ def tiers_of_others(by_judge: RankedGraphs, num_judges: int, aggregate: Aggregat
     """
     if num_judges <= 1:
         return np.full_like(by_judge.tiers, -1)
-    rows = _votes_of_others(by_judge, num_judges)
-    first, second, tied = (rows.votes[:, label] for label in (FIRST, SECOND, TIED))
+    graph, low, high, votes = _votes_of_others(by_judge, num_judges)
+    first, second, tied = (votes[:, label] for label in (FIRST, SECOND, TIED))
     if aggregate == "majority":
-        voted, any_vote = vote(rows.votes), rows.votes.any(axis=1)
+        voted, any_vote = vote(votes), votes.any(axis=1)
         down, up = any_vote & (voted != SECOND), any_vote & (voted != FIRST)
     else:
         # Every judgment is an edge: a tie in both directions.
         down, up = first + tied > 0, second + tied > 0
     edges = Edges(
-        np.concatenate([rows.graph[down], rows.graph[up]]),
-        np.concatenate([rows.low[down], rows.high[up]]),
-        np.concatenate([rows.high[down], rows.low[up]]),
+        np.concatenate([graph[down], graph[up]]),
+        np.concatenate([low[down], high[up]]),
+        np.concatenate([high[down], low[up]]),
     )
     return tiers_of(edges, by_judge.num_responses)
 
 
-def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _OtherVotes:
+def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> tuple[Integers, Integers, Integers, Integers]:
     """Count the votes of a case's pairs without each judge: all votes minus those of the judge.
+
+    Each row is a graph of a judge and a compared pair of its case: the graph, both responses, the votes by label.
 
     Subtraction makes leave-one-out linear in the judgments; recounting would be quadratic in the judges.
     """
@@ -114,7 +107,7 @@ def _votes_of_others(by_judge: RankedGraphs, num_judges: int) -> _OtherVotes:
     cell_of_row = np.arange(len(graph)) - start[graph]
     of_judge = count_labels(start[verdicts.graph] + cell, label, len(graph))
     pair = keys[cell_of_row]
-    return _OtherVotes(graph, pair // width % width, pair % width, votes[cell_of_row] - of_judge)
+    return graph, pair // width % width, pair % width, votes[cell_of_row] - of_judge
 
 
 class JudgeQualityCounts(NamedTuple):
@@ -164,9 +157,9 @@ def _raters(table: JudgmentTable, graphs: ConflictGraphs, traits: Traits, aggreg
     groups = [("judge", table.judges[code // num_kinds], table.kinds[code % num_kinds]) for code in codes.tolist()]
     others = tiers_of_others(graphs.by_judge, len(table.judges), aggregate)
     columns = [
-        CONFLICT + conflict_states(graphs.by_judge),
-        _offset(compare_with_ranking(graphs.full, graphs.full.tiers), RANKING),
-        _offset(compare_with_ranking(graphs.by_judge, others), OTHERS),
+        RATER["conflict"].start + conflict_states(graphs.by_judge),
+        _offset(compare_with_ranking(graphs.full, graphs.full.tiers), RATER["ranking"].start),
+        _offset(compare_with_ranking(graphs.by_judge, others), RATER["others"].start),
         _length(table, traits),
         _position(table, traits),
     ]
@@ -185,7 +178,7 @@ def _length(table: JudgmentTable, traits: Traits) -> Integers:
     verdicts = table.verdicts
     first = table.first_response[verdicts.graph]
     column = length_columns(traits.length[first + verdicts.better], traits.length[first + verdicts.worse])
-    return np.where(verdicts.is_strict, LENGTH + column, UNKNOWN)
+    return np.where(verdicts.is_strict, RATER["length"].start + column, UNKNOWN)
 
 
 def _position(table: JudgmentTable, traits: Traits) -> Integers:
@@ -195,7 +188,7 @@ def _position(table: JudgmentTable, traits: Traits) -> Integers:
     better = np.where(is_left, traits.left_place, traits.right_place)
     worse = np.where(is_left, traits.right_place, traits.left_place)
     column = position_columns(np.where(known, better, 0), np.where(known, worse, 0), traits.num_shown)
-    return np.where(known, POSITION + column, UNKNOWN)
+    return np.where(known, RATER["position"].start + column, UNKNOWN)
 
 
 def _graphs(table: JudgmentTable, graphs: ConflictGraphs) -> Entries:

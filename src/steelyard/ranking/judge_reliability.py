@@ -21,15 +21,13 @@ from steelyard.core.types import Record
 from steelyard.ranking.annotation_features import date_of
 from steelyard.ranking.panel_counts import (
     MOST_CONTRADICTIONS,
+    PANEL,
     PANEL_WIDTH,
-    PLACES,
-    VERDICTS,
     Contradiction,
     CourseEntries,
     PanelCounts,
 )
 from steelyard.statistics import agreement
-from steelyard.statistics.agreement import NUM_CELLS
 from steelyard.statistics.change_points import change_point
 from steelyard.statistics.intervals import SHARE, Estimate, interval, one_sample, student
 from steelyard.statistics.significance import holm
@@ -181,7 +179,7 @@ def _judge(name: str, totals: UnitSums, draws: Draws) -> JudgeReliability:
 
 
 def _cells(sums: Floats) -> Floats:
-    return sums[..., :NUM_CELLS]
+    return sums[..., PANEL["confusion"]]
 
 
 def agreement_shares(totals: UnitSums) -> tuple[Estimate, Estimate]:
@@ -305,10 +303,10 @@ def _constants(sums: Mapping[str, Floats]) -> dict[str, Constant]:
 
 def _constant(sums: Floats, fewest: int) -> Constant | None:
     """Return what all verdicts of a judge on shared pairs have in common, if there are enough."""
-    first, last = sums[PLACES : PLACES + 2]
+    first, last = sums[PANEL["places"]]
     if first + last >= fewest and min(first, last) == 0:
         return "first_shown" if first else "last_shown"
-    verdicts = sums[VERDICTS : VERDICTS + 3]
+    verdicts = sums[PANEL["verdicts"]]
     if verdicts.sum() >= fewest and verdicts.max() == verdicts.sum():
         return ("left", "right", "tie")[int(verdicts.argmax())]
     return None

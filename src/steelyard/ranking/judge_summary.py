@@ -12,8 +12,6 @@ from steelyard.core.types import JsonObject, Record
 from steelyard.ranking.annotation_features import (
     LENGTH_EDGES,
     MOST_SHOWN,
-    NUM_LENGTH,
-    NUM_POSITION,
     POSITION_PAIRS,
     PreferenceCounts,
     count_by_place,
@@ -27,14 +25,10 @@ from steelyard.ranking.judge_quality import (
     AGAINST,
     AGREES,
     AUTHOR_WIDTH,
-    CONFLICT,
     CONFLICTING,
     GRAPH_WIDTH,
     KEPT,
-    LENGTH,
-    OTHERS,
-    POSITION,
-    RANKING,
+    RATER,
     RATER_WIDTH,
     UNDECIDED,
     UNORDERED,
@@ -90,7 +84,11 @@ def agreement_summary(draws: Draws) -> AgreementSummary:
     number = dict(zip(pairs, draws.point(pairs).sum(axis=-1).tolist(), strict=True))
     listed = sorted(pairs, key=lambda group: (-number[group], group))[:MOST_PAIRS]
     kinds = sorted(group for group in draws.groups if group[0] == "kinds")
-    alphas = {group[1:]: _alpha(draws.totals([group])) for group in draws.groups if group[0] == "alpha"}
+    alphas = {
+        group[1:]: agreement_beyond_chance(draws.totals([group]), agreement.alpha)
+        for group in draws.groups
+        if group[0] == "alpha"
+    }
     return AgreementSummary(
         judges=tuple(
             _pair_agreement(totals, judges=(first, second))
@@ -118,10 +116,6 @@ def _same_label(cells: Floats) -> PreferenceCounts:
     """Count items with one label from both, among all items and among those on which neither said tie."""
     below = np.stack([cells.sum(axis=-1), agreement.num_strict(cells)], axis=-1)
     return PreferenceCounts(np.stack([agreement.num_same(cells), agreement.num_same_strict(cells)], axis=-1), below)
-
-
-def _alpha(totals: UnitSums) -> Estimate:
-    return agreement_beyond_chance(totals, agreement.alpha)
 
 
 MOST_JUDGES = 500
@@ -296,7 +290,7 @@ def _with_ends(conflicts: Conflicts, ratios: tuple[Estimate, Estimate] | None) -
 
 def _conflict_ratios(totals: UnitSums) -> tuple[Estimate, Estimate]:
     """Return the conflict ratio over all readable judgments and over the strict ones, from `conflict_states`."""
-    ratio, of_strict = estimate_shares(totals, lambda sums: _conflicts(sums, start=0))
+    ratio, of_strict = estimate_shares(totals, _conflicts)
     return ratio, of_strict
 
 
@@ -308,9 +302,9 @@ def _qualities(draws: Draws, members: Mapping[str, list[Group]]) -> dict[str, Ju
 
 # Each maps sums to the numerators and denominators of one measure, all of shape (…, value).
 _MEASURES: Mapping[str, Callable[[Floats], PreferenceCounts]] = {
-    "conflict": lambda sums: _conflicts(sums, start=CONFLICT),
-    "ranking": lambda sums: _standing(sums, start=RANKING),
-    "others": lambda sums: _standing(sums, start=OTHERS),
+    "conflict": lambda sums: _conflicts(sums[..., RATER["conflict"]]),
+    "ranking": lambda sums: _standing(sums[..., RATER["ranking"]]),
+    "others": lambda sums: _standing(sums[..., RATER["others"]]),
     "earlier": lambda sums: sum_pairs(count_earlier(_position(sums))),
     "position": lambda sums: count_earlier(_position(sums)),
     "places": lambda sums: _concatenate([count_by_place(_position(sums), size) for size in _SHOWN]),
@@ -336,9 +330,10 @@ def _quality(totals: UnitSums) -> JudgeQuality:
     starts = [0, *ends[:-1]]
     estimates = {name: flat[start:end] for name, start, end in zip(_MEASURES, starts, ends, strict=True)}
     conflict_ratio, conflict_ratio_of_strict = estimates["conflict"]
+    states = sums[RATER["conflict"]]
     return JudgeQuality(
-        num_judgments=int(sums[[CONFLICT + UNDECIDED, CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
-        num_strict=int(sums[[CONFLICT + KEPT, CONFLICT + CONFLICTING]].sum()),
+        num_judgments=int(states[[UNDECIDED, KEPT, CONFLICTING]].sum()),
+        num_strict=int(states[[KEPT, CONFLICTING]].sum()),
         conflict_ratio=conflict_ratio,
         conflict_ratio_of_strict=conflict_ratio_of_strict,
         ranking=RankingAgreement(agreement=estimates["ranking"][0], coverage=estimates["ranking"][1]),
@@ -367,26 +362,26 @@ def _shares(
     )
 
 
-def _conflicts(sums: Floats, *, start: int) -> PreferenceCounts:
+def _conflicts(states: Floats) -> PreferenceCounts:
     """Count conflicting judgments, among the readable ones and among the strict ones."""
-    conflicting, consistent, tied = (sums[..., start + state] for state in (CONFLICTING, KEPT, UNDECIDED))
+    conflicting, consistent, tied = (states[..., state] for state in (CONFLICTING, KEPT, UNDECIDED))
     strict = conflicting + consistent
     return PreferenceCounts(np.stack([conflicting, conflicting], axis=-1), np.stack([strict + tied, strict], axis=-1))
 
 
-def _standing(sums: Floats, *, start: int) -> PreferenceCounts:
+def _standing(states: Floats) -> PreferenceCounts:
     """Count strict verdicts that agree, among those whose pair is ordered; and the ordered, among all."""
-    agrees, against, unordered = (sums[..., start + state] for state in (AGREES, AGAINST, UNORDERED))
+    agrees, against, unordered = (states[..., state] for state in (AGREES, AGAINST, UNORDERED))
     ordered = agrees + against
     return PreferenceCounts(np.stack([agrees, ordered], axis=-1), np.stack([ordered, ordered + unordered], axis=-1))
 
 
 def _position(sums: Floats) -> Floats:
-    return sums[..., POSITION : POSITION + NUM_POSITION]
+    return sums[..., RATER["position"]]
 
 
 def _length(sums: Floats) -> Floats:
-    return sums[..., LENGTH : LENGTH + NUM_LENGTH]
+    return sums[..., RATER["length"]]
 
 
 def _concatenate(counts: Sequence[PreferenceCounts]) -> PreferenceCounts:

@@ -287,7 +287,16 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     for case in cases:
         admitted = case.judgments if only.admits_all else tuple(compress(case.judgments, only.admits(case.judgments)))
         num_admitted, admitted = len(admitted), distinct_judgments(admitted)
-        outline = _outline(case, admitted, num_admitted - len(admitted))
+        outline = CaseOutline(
+            tuple([response.id for response in case.responses]),
+            case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
+            case.prompt.subset,
+            case.prompt.language or NO_LANGUAGE,
+            case.ranking,
+            case.pairs is not None,
+            standing(admitted).count(False) if any(judgment.meta for judgment in admitted) else 0,
+            num_admitted - len(admitted),
+        )
         outlines.append(outline)
         position = dict(zip(outline.responses, range(len(outline.responses)), strict=True))
         counts.append(len(admitted))
@@ -304,19 +313,6 @@ def judgment_table(cases: Iterable[Case], only: Only = EVERYTHING, visit: CaseVi
     kind_names, kind_code = kinds.sorted(kind)
     num_responses = np.array([len(outline.responses) for outline in outlines], np.int64)
     return JudgmentTable(tuple(outlines), verdicts, judge_code, kind_code, judge_names, kind_names, num_responses)
-
-
-def _outline(case: Case, admitted: Sequence[Judgment], num_repeated: int) -> CaseOutline:
-    return CaseOutline(
-        tuple([response.id for response in case.responses]),
-        case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
-        case.prompt.subset,
-        case.prompt.language or NO_LANGUAGE,
-        case.ranking,
-        case.pairs is not None,
-        standing(admitted).count(False) if any(judgment.meta for judgment in admitted) else 0,
-        num_repeated,
-    )
 
 
 def edges_of(verdicts: Verdicts, aggregate: Aggregate = "none") -> Edges:

@@ -16,11 +16,12 @@ from steelyard.ranking.annotation_features import Traits
 from steelyard.ranking.judge_quality import RepeatedJudgments, repeated_judgments
 from steelyard.ranking.judgment_table import JudgmentTable
 from steelyard.statistics.agreement import NUM_CELLS, NUM_LABELS, TIED, Labels, count_labels, unique_labels, vote
-from steelyard.statistics.unit_bootstrap import Entries, Group
+from steelyard.statistics.unit_bootstrap import Entries, Group, column_slices
 
-VERDICTS, PLACES = NUM_CELLS, NUM_CELLS + 3
-"""The first columns of a judge's verdicts as written (left, right, tie), and by the order shown (first, last)."""
-PANEL_WIDTH = NUM_CELLS + 5
+PANEL = column_slices(confusion=NUM_CELLS, verdicts=3, places=2)
+"""The columns of a judge's label by the others' (`NUM_CELLS`), of verdicts as written (left, right, tie), and by the
+order shown (first, last)."""
+PANEL_WIDTH = PANEL["places"].stop
 MOST_CONTRADICTIONS = 5
 """How many contradictions of one judge are listed."""
 
@@ -154,11 +155,11 @@ def _written(
     at, unit = repeated.at[members], repeated.case[repeated.item[members]]
     first = table.judge[at] * PANEL_WIDTH
     verdicts = table.verdicts
-    written = _Cells(unit, first + VERDICTS + verdicts.verdict[at], np.ones(len(at)))
+    written = _Cells(unit, first + PANEL["verdicts"].start + verdicts.verdict[at], np.ones(len(at)))
     known = verdicts.is_strict[at] & (traits.num_shown[at] > 0)
     is_left_first = traits.left_place[at] < traits.right_place[at]
     is_last = (verdicts.verdict[at] == 0) != is_left_first
-    shown = _Cells(unit[known], (first + PLACES + is_last)[known], np.ones(int(known.sum())))
+    shown = _Cells(unit[known], (first + PANEL["places"].start + is_last)[known], np.ones(int(known.sum())))
     return written, shown
 
 

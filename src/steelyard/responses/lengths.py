@@ -46,13 +46,12 @@ def usual_lengths(
     bounds: dict[Group, LengthBounds] = {}
     for group in {group for group, _ in counts}:
         chosen = next((each for each in (group, ("", group[1]), ("", "")) if levels[each].total() >= fewest), None)
-        bounds[group] = _bounds(levels[chosen], spread, always_fine) if chosen is not None else _fixed(always_fine)
+        bounds[group] = (
+            _bounds(levels[chosen], spread, always_fine)
+            if chosen is not None
+            else LengthBounds(1.0, 10 * always_fine.longest)
+        )
     return bounds
-
-
-def _fixed(always_fine: LengthBounds) -> LengthBounds:
-    """Return bounds for a file that is too small to have usual lengths: nothing is too short, ten times is too long."""
-    return LengthBounds(1.0, 10 * always_fine.longest)
 
 
 def _bounds(bins: Mapping[int, int], spread: float, always_fine: LengthBounds) -> LengthBounds:

@@ -125,7 +125,12 @@ def parse_plan(content: JsonObject, *, where: str) -> SamplingPlan:
     rest = resolve_config(SamplingPlan, {**content, "models": []}, where=where)
     plan = msgspec.structs.replace(rest, models=tuple(models))
     _check_sampling(plan.temperature, plan.top_p, where)
-    _check_names(plan, where)
+    names = [model.name for model in plan.models]
+    if len({*names}) < len(names):
+        problem = f"two models of one name: {repeated(names)!r}"
+        raise ConfigError(problem, where=where, do="give each model a name; for more responses set num_responses")
+    if wrong := [name for name in names if not name.strip() or not name.isprintable()]:
+        raise ConfigError(f"a model named {wrong[0]!r}", where=where, allowed="a name of printable characters")
     _check_repeats(plan, where)
     _check_numbers(plan, where)
     return plan
@@ -218,15 +223,6 @@ def _check_sampling(temperature: float | None, top_p: float | None, where: str) 
         raise ConfigError(f"temperature is {temperature!r}", where=where, allowed="a number from 0 to 5")
     if top_p is not None and not 0 < top_p <= 1:
         raise ConfigError(f"top_p is {top_p!r}", where=where, allowed="a number above 0, up to 1")
-
-
-def _check_names(plan: SamplingPlan, where: str) -> None:
-    names = [model.name for model in plan.models]
-    if len({*names}) < len(names):
-        problem = f"two models of one name: {repeated(names)!r}"
-        raise ConfigError(problem, where=where, do="give each model a name; for more responses set num_responses")
-    if wrong := [name for name in names if not name.strip() or not name.isprintable()]:
-        raise ConfigError(f"a model named {wrong[0]!r}", where=where, allowed="a name of printable characters")
 
 
 def _check_repeats(plan: SamplingPlan, where: str) -> None:

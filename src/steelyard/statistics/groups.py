@@ -266,7 +266,7 @@ def layout_of(labels: Sequence[Label]) -> Layout:
     cell = np.array([position[each] for each in cell_of_label], dtype=np.int64)
     number_of: dict[str, int] = {}
     units = _Units.of(np.array([number_of.setdefault(label.prompt, len(number_of)) for label in labels], np.int64))
-    units_of_stratum = _units_by_stratum(units, cell, [_stratum_name(each) for each in cells])
+    units_of_stratum = _units_by_stratum(units, cell, [f"{each.category}\x1f{each.subset or ''}" for each in cells])
     _join_few(units_of_stratum)
     members = dict(sorted(units_of_stratum.items()))
     strata = tuple(_stratum(name, units, stratum_units, cell) for name, stratum_units in members.items())
@@ -350,10 +350,6 @@ def _stratum(name: str, units: _Units, members: Integers, cell: Integers) -> Str
     unit = np.repeat(np.arange(len(members)), units.sizes[members])
     cells, column = np.unique(cell[rows], return_inverse=True)
     return Stratum(name, rows, unit, column, cells, len(members))
-
-
-def _stratum_name(cell: Cell) -> str:
-    return f"{cell.category}\x1f{cell.subset or ''}"
 
 
 def _sortable(cell: Cell) -> tuple[tuple[bool, str], ...]:

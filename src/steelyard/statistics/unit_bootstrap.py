@@ -15,6 +15,7 @@ A *unit* is what is drawn: a prompt with all its judgments. When to use which:
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -317,6 +318,12 @@ def share_of(unit: Integers, selected: Booleans, right: Booleans, *, seed: int) 
     value = int(num_right.sum()) / int(num_selected.sum())
     evidence = weighted_sample(num_selected.astype(np.float64), num_right.astype(np.float64))
     return interval(value, ratio(drawn[:, 0], drawn[:, 1]), num_selected.sum(), evidence, SHARE)
+
+
+def column_slices(**widths: int) -> dict[str, slice]:
+    """Return the columns of each part of a table whose parts of these widths stand side by side."""
+    ends = accumulate(widths.values())
+    return {name: slice(end - width, end) for (name, width), end in zip(widths.items(), ends, strict=True)}
 
 
 def number_units(names: Sequence[str]) -> Integers:

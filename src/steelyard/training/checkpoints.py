@@ -92,7 +92,16 @@ def state_of(network: RewardNetwork, optimiser: torch.optim.Optimizer, step: int
 
 def restore(state: State, network: RewardNetwork, optimiser: torch.optim.Optimizer, *, world: World = LOCAL) -> None:
     """Restore the state. Raises FileError for a checkpoint of another model: of other weights or other shapes."""
-    _check_same(state.weights, trained_weights(network))
+    trained = trained_weights(network)
+    names = [name for name in state.weights if name in trained]
+    shapes = [name for name in names if state.weights[name].shape != trained[name].shape]
+    differing = [*(state.weights.keys() ^ trained.keys()), *shapes]
+    if differing:
+        raise FileError(
+            f"a checkpoint of another model: {len(differing)} weights differ in name or shape: {sorted(differing)[0]}",
+            where=CHECKPOINT_FILE,
+            do="remove it, to train from the beginning",
+        )
     put_weights(state.weights, network, world=world)
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
     moments = {
@@ -190,18 +199,6 @@ def _is_disk_full(error: BaseException) -> bool:
     return has_code or (
         isinstance(error, SafetensorError) and any(f"(os error {code})" in str(error) for code in _DISK_FULL)
     )
-
-
-def _check_same(stored: Mapping[str, Tensor | StoredTensor], trained: Mapping[str, Tensor]) -> None:
-    names = [name for name in stored if name in trained]
-    shapes = [name for name in names if stored[name].shape != trained[name].shape]
-    differing = [*(stored.keys() ^ trained.keys()), *shapes]
-    if differing:
-        raise FileError(
-            f"a checkpoint of another model: {len(differing)} weights differ in name or shape: {sorted(differing)[0]}",
-            where=CHECKPOINT_FILE,
-            do="remove it, to train from the beginning",
-        )
 
 
 def _like(value: Any, weight: Tensor, world: World) -> Any:

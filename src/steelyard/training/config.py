@@ -202,13 +202,6 @@ def check_settings(config: Config) -> None:
             where="train",
             allowed="reward_reference_prompts above 0",
         )
-    _check_adapter(config)
-    if config.kind == "implicit":
-        _check_policy(config)
-    num_last_layers(config.trainable)
-
-
-def _check_adapter(config: Config) -> None:
     if config.adapter is not None and config.trainable != "all":
         raise ConfigError(
             f"adapter={config.adapter} with trainable={config.trainable}",
@@ -219,6 +212,9 @@ def _check_adapter(config: Config) -> None:
         raise ConfigError(
             "save_adapter=adapter without an adapter", where="train", do=Advice("use ", Remedy("adapter", "lora"))
         )
+    if config.kind == "implicit":
+        _check_policy(config)
+    num_last_layers(config.trainable)
 
 
 def _check_policy(config: Config) -> None:

@@ -6,7 +6,7 @@ A training that fails these would run for hours and learn nothing.
 from collections.abc import Iterator, Sequence
 from math import log
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,22 +41,20 @@ _LARGE_MARGIN = 10.0
 """Rewards differ by so much only where the model is certain: 10 is a probability of 0.99995."""
 
 
-class Preflight(NamedTuple):
-    """The loss of equal scores, and that of a head fitted to the first step's features."""
-
-    equal_loss: float
-    fitted_loss: float
-
-
-def check_classifier(scorer: Scorer, slots: Step, examples: Sequence[Example], reduction: Reduction) -> Preflight:
+def check_classifier(
+    scorer: Scorer, slots: Step, examples: Sequence[Example], reduction: Reduction
+) -> tuple[float, float]:
     """Check the first step of a classifier. The network does not change.
 
     With equal scores a pair costs ln 2, or softplus(margin) where it has one. Raises ModelError where the loss differs
     from that, where the network does not tell the answers apart, or where no head could order the pairs of the step.
+    Returns the loss of equal scores, and that of a head fitted to the features of the step.
     """
     pairs = pairs_in(slots, examples)
     assert pairs is not None, "steps without a pair are left out of the plan"
-    features = _features(scorer, slots, examples)
+    # Every process computes all rows, since each fits its own head.
+    alone = scorer.with_network(scorer.network, world=LOCAL)
+    features = alone.head_inputs([rows_of(group, examples) for group in slots_by_prompt(slots)]).double().cpu()
     equal = torch.zeros(len(features), dtype=torch.float64)
     equal_loss = float(bradley_terry_loss(equal, _in_float64(pairs), reduction))
     expected = float((softplus(pairs.margin.double()) * pairs.weight).sum() / pairs.weight.sum())
@@ -83,7 +81,7 @@ def check_classifier(scorer: Scorer, slots: Step, examples: Sequence[Example], r
                 Remedy("preflight", value=False),
             ),
         )
-    return Preflight(equal_loss, fitted)
+    return equal_loss, fitted
 
 
 def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, has_reference: bool) -> float:
@@ -206,13 +204,6 @@ def unscorable_prompts(scorer: Scorer, slots: Step, examples: Sequence[Example])
             prompt = group[0].prompt
             names.append(repr(examples[prompt].name or f"prompt {prompt}"))
     return names
-
-
-def _features(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> Tensor:
-    """Return the head's inputs for each answer of the step, prompt by prompt: shape (answer, hidden), in float64."""
-    # Every process computes all rows, since each fits its own head.
-    alone = scorer.with_network(scorer.network, world=LOCAL)
-    return alone.head_inputs([rows_of(group, examples) for group in slots_by_prompt(slots)]).double().cpu()
 
 
 def _check_distinct(features: Tensor, pairs: PairBatch) -> None:

@@ -228,7 +228,13 @@ def _encoded(
     def answers(window: Sequence[Case], evidence: list[_Evidence]) -> Iterator[tuple[Case, Response]]:
         for case in window:
             pairs = pairs_of(case, choice)
-            _check_weights(pairs, case, where)
+            for pair in pairs:
+                if pair.weight < 0:
+                    raise EvidenceError(
+                        f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}",
+                        where=where,
+                        allowed="weights of 0 or more",
+                    )
             evidence.append(_Evidence(pairs, ties_of(case, pairs) if LOSSES[loss].reads_ties else ()))
             yield from ((case, case.responses[index]) for index in evidence[-1].ends())
 
@@ -271,14 +277,6 @@ def _example(case: Case, evidence: _Evidence, rows: Mapping[int, tuple[int, ...]
         language=case.prompt.language,
         prompt_names=prompt_names(case),
     )
-
-
-def _check_weights(pairs: tuple[IndexedPair, ...], case: Case, where: str) -> None:
-    for pair in pairs:
-        if pair.weight < 0:
-            raise EvidenceError(
-                f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}", where=where, allowed="weights of 0 or more"
-            )
 
 
 def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> None:

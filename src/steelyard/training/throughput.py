@@ -164,7 +164,15 @@ def decoder_shape(network: RewardNetwork) -> ModelShape:
     settings = network.classifier.config.get_text_config()
     size = settings.to_dict().get("head_dim") or settings.hidden_size // settings.num_attention_heads
     attention = settings.num_hidden_layers * settings.num_attention_heads * size
-    counts = [(_num_weights(part, is_trained=False), _num_weights(part, is_trained=True)) for part in _parts(network)]
+    # In the order of computation, the layers one by one.
+    parts: list[nn.Module] = []
+    for child in network.backbone.children():
+        parts += list(child) if isinstance(child, nn.ModuleList) else [child]
+    counts = [
+        (_num_weights(part, is_trained=False), _num_weights(part, is_trained=True))
+        for part in parts
+        if not isinstance(part, nn.Embedding)
+    ]
     first = next((place for place, (_, trained) in enumerate(counts) if trained), len(counts))
     if any(weight.requires_grad for weight in network.classifier.get_input_embeddings().parameters()):
         first = 0
@@ -174,14 +182,6 @@ def decoder_shape(network: RewardNetwork) -> ModelShape:
         num_trained=sum(trained for _, trained in counts),
         attention=attention,
     )
-
-
-def _parts(network: RewardNetwork) -> list[nn.Module]:
-    """Return the parts of the decoder in the order of computation, its layers one by one."""
-    parts: list[nn.Module] = []
-    for child in network.backbone.children():
-        parts += list(child) if isinstance(child, nn.ModuleList) else [child]
-    return [part for part in parts if not isinstance(part, nn.Embedding)]
 
 
 def _num_weights(part: nn.Module, *, is_trained: bool) -> int:

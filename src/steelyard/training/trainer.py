@@ -169,11 +169,8 @@ class Trainer:
         if isinstance(self.network, PolicyNetwork):
             loss = check_policy(self.scorer, slots, self.examples, has_reference=not config.reference_free)
             return f"before the first step a pair costs {loss:.3f}"
-        preflight = check_classifier(self.scorer, slots, self.examples, config.reduction)
-        return (
-            f"equal scores cost {preflight.equal_loss:.3f}; a head alone gets one step down to "
-            f"{preflight.fitted_loss:.3f}"
-        )
+        equal, fitted = check_classifier(self.scorer, slots, self.examples, config.reduction)
+        return f"equal scores cost {equal:.3f}; a head alone gets one step down to {fitted:.3f}"
 
     def cached_features(self) -> AbstractContextManager[bool]:
         """Return a context within which frozen layers are computed once for each row; yields whether that is so."""

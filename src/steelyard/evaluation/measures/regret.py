@@ -243,9 +243,14 @@ def regret_figure(curves: Mapping[str, Sequence[RegretOfN]]) -> Figure | None:
     first = next(iter(curves.values()))
     chance = [{"series": word("at_random"), "n": point.budget, "value": point.chance.macro.value} for point in first]
     budgets = sorted({value["n"] for value in values})
+    ends = {"y": {**_VALUE_AXIS, "field": "low"}, "y2": {"field": "high"}}
     layers = [
         {"data": {"values": chance}, **_line({"type": "line", "strokeDash": [5, 4]}, budgets, marks)},
-        {"data": {"values": values}, **_band(budgets, marks)},
+        {
+            "data": {"values": values},
+            "mark": {"type": "area", "opacity": 0.16, "aria": False},
+            "encoding": {"x": _budget_axis(budgets), **ends, "color": colour_of(marks)},
+        },
         {"data": {"values": values}, **_line({"type": "line", "strokeWidth": 2.2, "point": True}, budgets, marks)},
     ]
     return Figure("figure_regret", framed(layers, 230), marks)
@@ -267,14 +272,6 @@ def _line(mark: Spec, budgets: list[int], marks: tuple[Mark, ...]) -> Spec:
     tips = value_tips("n", "budget", "d", ".3f")
     encoding = {"x": _budget_axis(budgets), "y": _VALUE_AXIS, "color": colour_of(marks), "tooltip": tips}
     return {"mark": mark, "encoding": encoding}
-
-
-def _band(budgets: list[int], marks: tuple[Mark, ...]) -> Spec:
-    ends = {"y": {**_VALUE_AXIS, "field": "low"}, "y2": {"field": "high"}}
-    return {
-        "mark": {"type": "area", "opacity": 0.16, "aria": False},
-        "encoding": {"x": _budget_axis(budgets), **ends, "color": colour_of(marks)},
-    }
 
 
 MEASURE = Measure(

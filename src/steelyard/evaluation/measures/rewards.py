@@ -86,7 +86,13 @@ class Rewards(NamedTuple):
 
 def estimate(resampled: ResampledBench) -> RewardDistributions:
     """Estimate the distribution of the rewards of a bench's included prompts."""
-    return reward_distributions(resampled.blocks, _included_rewards(resampled))
+    scores, case_of = resampled.bench.scores, resampled.bench.columns.case_of
+    chosen = resampled.included[case_of]
+    place = np.cumsum(chosen) - 1
+    reasons = {int(place[response]): reason for response, reason in scores.reasons.items() if chosen[response]}
+    return reward_distributions(
+        resampled.blocks, Rewards(resampled.rows[case_of[chosen]], scores.score[chosen], reasons)
+    )
 
 
 def reward_distributions(blocks: Blocks, rewards: Rewards) -> RewardDistributions:
@@ -97,14 +103,6 @@ def reward_distributions(blocks: Blocks, rewards: Rewards) -> RewardDistribution
         by_category=_distributions(blocks, rewards, by_category(blocks)),
         by_language=_distributions(blocks, rewards, by_language(blocks)),
     )
-
-
-def _included_rewards(resampled: ResampledBench) -> Rewards:
-    scores, case_of = resampled.bench.scores, resampled.bench.columns.case_of
-    chosen = resampled.included[case_of]
-    place = np.cumsum(chosen) - 1
-    reasons = {int(place[response]): reason for response, reason in scores.reasons.items() if chosen[response]}
-    return Rewards(resampled.rows[case_of[chosen]], scores.score[chosen], reasons)
 
 
 def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict[str, RewardDistribution]:
@@ -120,11 +118,12 @@ def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict
             evidence = evidence_of(blocks, np.zeros(len(blocks.block), np.int64), grouping.group == place)
             freedom = _freedom_of_spread(rewards, is_scored & (group == place))
             mean, deviation = _moments(point, drawn, evidence, freedom)
+            value, resampled = (1 - ratio(part[..., 1], part[..., 0]) for part in (point, drawn))
             distributions[name] = RewardDistribution(
                 mean=mean,
                 standard_deviation=deviation,
                 quantiles=_quantiles(ordered[place], drawn, evidence),
-                share_unscored=_unscored(point, drawn, evidence),
+                share_unscored=interval(float(value), resampled, point[0], evidence, SHARE),
                 unscored=dict(sorted(reasons.get(place, {}).items())),
             )
     return distributions
@@ -188,11 +187,6 @@ def _quantiles(ordered: Floats, drawn: Floats, evidence: Evidence) -> dict[str, 
     }
 
 
-def _unscored(point: Floats, drawn: Floats, evidence: Evidence) -> Estimate:
-    value, resampled = (1 - ratio(part[..., 1], part[..., 0]) for part in (point, drawn))
-    return interval(float(value), resampled, point[0], evidence, SHARE)
-
-
 def _reasons(rewards: Rewards, group: Integers) -> Mapping[int, Counter[str]]:
     reasons: dict[int, Counter[str]] = {}
     for place in np.flatnonzero(np.isnan(rewards.score)).tolist():
@@ -205,14 +199,12 @@ def reward_panel(summary: RewardDistributions) -> Panel:
     groups = {
         "": {} if summary.overall is None else {word("everything"): summary.overall},
         "language": summary.by_language if len(summary.by_language) > 1 else {},
-        "category": _with_words(summary.by_category) if len(summary.by_category) > 1 else {},
+        "category": {category_word(name): group for name, group in summary.by_category.items()}
+        if len(summary.by_category) > 1
+        else {},
     }
     tables = tuple(Grouped(by, reward_table(group)) for by, group in groups.items() if group)
     return Panel(word("reward_statistics"), None, tables)
-
-
-def _with_words(categories: Mapping[str, RewardDistribution]) -> dict[str, RewardDistribution]:
-    return {category_word(name): group for name, group in categories.items()}
 
 
 def reward_table(groups: Mapping[str, RewardDistribution]) -> Table:
