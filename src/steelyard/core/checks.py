@@ -14,7 +14,7 @@ from typing import TypeAlias, cast
 import msgspec
 
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError, listed, repeated
-from steelyard.core.types import Case, JsonObject, Message, Rating, Response, Scores
+from steelyard.core.types import Case, JsonObject, Message, Response, Scores
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 NO_REASON = "no reason given"
@@ -129,7 +129,11 @@ def check_frame(case: Case) -> Case:
         _refuse("judgments", f"judgment id {repeated(judgment_ids)!r} is given twice", "ids that are unique")
     for index, rating in enumerate(case.ratings):
         _check_known(f"ratings[{index}].response", (rating.response,), known)
-        _check_rating(f"ratings[{index}]", rating)
+        where = f"ratings[{index}]"
+        if not math.isfinite(rating.value):
+            _refuse(f"{where}.value", f"the value is {rating.value}", "a finite number")
+        if rating.range is not None and not rating.range[0] <= rating.range[1]:
+            _refuse(f"{where}.range", f"the range is {list(rating.range)}", "the lowest value first, then the highest")
     _check_ranking(case, known)
     for index, pair in enumerate(case.pairs or ()):
         _check_two(f"pairs[{index}]", pair.better, pair.worse, known)
@@ -152,13 +156,6 @@ def _check_judgments(case: Case, known: set[str]) -> None:
     for index, judgment in enumerate(judgments):
         _check_two(f"judgments[{index}]", judgment.left, judgment.right, known)
         _check_known(f"judgments[{index}].shown", judgment.shown or (), known)
-
-
-def _check_rating(path: str, rating: Rating) -> None:
-    if not math.isfinite(rating.value):
-        _refuse(f"{path}.value", f"the value is {rating.value}", "a finite number")
-    if rating.range is not None and not rating.range[0] <= rating.range[1]:
-        _refuse(f"{path}.range", f"the range is {list(rating.range)}", "the lowest value first, then the highest")
 
 
 def _check_ranking(case: Case, known: set[str]) -> None:

@@ -185,7 +185,11 @@ def join_rows(rows: Sequence[Case], warnings: Counter[str]) -> Case:
     ends = [
         (name[row.ranking[0][0]], name[row.ranking[1][0]]) for name, row in zip(names, rows, strict=True) if row.ranking
     ]
-    ranking = _ranking_of_rows([response.id for response in responses], ends)
+    ids = [response.id for response in responses]
+    place = {name: number for number, name in enumerate(ids)}
+    better, worse = (np.array([place[end[side]] for end in ends], np.int64) for side in (0, 1))
+    edges = Edges(np.zeros(len(ends), np.int64), better, worse)
+    ranking = ranking_of(ids, tiers_of(edges, np.array([len(ids)])).tolist()[0])
     tier = {name: number for number, names_of_tier in enumerate(ranking or ()) for name in names_of_tier}
     warnings["rows in a cycle with others of their prompt"] += sum(
         tier[better] == tier[worse] for better, worse in ends
@@ -307,13 +311,6 @@ def _joined_responses(rows: Sequence[Case]) -> tuple[list[dict[str, str]], tuple
             name[response.id] = known[body].id
         names.append(name)
     return names, tuple(known.values())
-
-
-def _ranking_of_rows(names: Sequence[str], ends: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], ...] | None:
-    place = {name: number for number, name in enumerate(names)}
-    better, worse = (np.array([place[end[side]] for end in ends], np.int64) for side in (0, 1))
-    edges = Edges(np.zeros(len(ends), np.int64), better, worse)
-    return ranking_of(names, tiers_of(edges, np.array([len(names)])).tolist()[0])
 
 
 def _shared(metas: Sequence[Meta]) -> Meta:

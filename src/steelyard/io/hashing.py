@@ -51,7 +51,16 @@ def hashed_ahead(paths: Iterable[Path]) -> Iterator[None]:
 def _hash(path: Path, stopped: Event) -> str:
     """Return the hash of a file or folder; once ``stopped``, that of the part read so far, which no caller uses."""
     if path.is_dir():
-        return _folder_hash(path, stopped)
+        files = sorted(item for item in path.rglob("*") if item.exists() and not item.is_dir())
+        digest = hashlib.sha256()
+        with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="hash") as threads:
+            try:
+                for file, content in zip(files, threads.map(partial(_hash, stopped=stopped), files), strict=True):
+                    digest.update(f"{file.relative_to(path)}\x1f{content}\n".encode())
+            except BaseException:
+                stopped.set()  # of an interrupted run no thread reads on
+                raise
+        return digest.hexdigest()
     if not path.exists():
         raise FileError("there is no such file", where=str(path), do="check the path")
     digest = hashlib.sha256()
@@ -63,18 +72,4 @@ def _hash(path: Path, stopped: Event) -> str:
                 digest.update(block[:size])
     except PermissionError as error:
         raise FileError("this file may not be read", where=str(path), do="ask for the right to read it") from error
-    return digest.hexdigest()
-
-
-def _folder_hash(folder: Path, stopped: Event) -> str:
-    """Return the hash of a folder, whose weights may be gigabytes in several files."""
-    files = sorted(item for item in folder.rglob("*") if item.exists() and not item.is_dir())
-    digest = hashlib.sha256()
-    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="hash") as threads:
-        try:
-            for file, content in zip(files, threads.map(partial(_hash, stopped=stopped), files), strict=True):
-                digest.update(f"{file.relative_to(folder)}\x1f{content}\n".encode())
-        except BaseException:
-            stopped.set()  # of an interrupted run no thread reads on
-            raise
     return digest.hexdigest()

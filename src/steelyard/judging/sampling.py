@@ -206,7 +206,8 @@ def with_responses(
     results: list[SampleResult] = []
     for sample, request in new_samples(models, case):
         replies = _replies(models, case.prompt, sample, ledger)
-        outcome = _outcome(replies, len(later_turns(case.prompt)))
+        is_whole = len(replies) == len(later_turns(case.prompt)) + 1 and _text(replies[-1]).strip()
+        outcome: SampleOutcome = replies[-1].failure or ("response" if is_whole else "empty")
         text = "\n".join(_text(reply) for reply in replies)
         if not text.strip() or not keep.keeps(outcome):
             results.append(SampleResult(sample, outcome))
@@ -304,13 +305,6 @@ def _replies(
         if reply.failure is not None or not _text(reply).strip():
             break
     return replies
-
-
-def _outcome(replies: tuple[Reply, ...], num_later: int) -> SampleOutcome:
-    failure = replies[-1].failure
-    if failure is not None:
-        return failure
-    return "response" if len(replies) == num_later + 1 and _text(replies[-1]).strip() else "empty"
 
 
 def _text(reply: Reply) -> str:

@@ -242,7 +242,16 @@ def _encode_written(
                 where=case.prompt.id,
                 do=Advice("name one that writes it once: ", Remedy("chat_template", FILE)),
             )
-        encoded.append(Encoded(_cut(ids, rendering, bos), len(ids), is_repaired))
+        limit = rendering.max_length
+        if len(ids) <= limit:
+            row = tuple(ids)
+        elif rendering.over_length == "left":
+            # A cut on the left keeps the BOS token, with which every row of training begins.
+            head = ids[:1] if bos is not None and ids[0] == bos else []
+            row = tuple(head + ids[len(ids) - limit + len(head) :])
+        else:
+            row = tuple(ids[:limit])
+        encoded.append(Encoded(row, len(ids), is_repaired))
     return encoded
 
 
@@ -315,14 +324,3 @@ def check_length(encoded: Sequence[Encoded], rendering: Rendering, case: Case) -
                     Remedy("max_length", answer.length),
                 ),
             )
-
-
-def _cut(ids: list[int], rendering: Rendering, bos: int | None) -> tuple[int, ...]:
-    limit = rendering.max_length
-    if len(ids) <= limit:
-        return tuple(ids)
-    if rendering.over_length == "left":
-        # A cut on the left keeps the BOS token, with which every row of training begins.
-        head = ids[:1] if bos is not None and ids[0] == bos else []
-        return tuple(head + ids[len(ids) - limit + len(head) :])
-    return tuple(ids[:limit])

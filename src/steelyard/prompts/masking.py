@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.core.types import Case, Message, Prompt, Rating, Response
+from steelyard.core.types import Case, Message, Rating, Response
 from steelyard.prompts.private_data import PrivateDatum, find_private_data, mask_private_data
 from steelyard.prompts.screening import ScreenedPrompt, ScreeningConfig, private_action
 
@@ -19,7 +19,18 @@ def masked_case(case: Case, screened: ScreenedPrompt, config: ScreeningConfig) -
 
     Spans of ratings move with the text of their response.
     """
-    prompt = _masked_prompt(case.prompt, screened, config)
+    original = case.prompt
+    messages = tuple(
+        replace(message, content=mask_private_data(message.content, _to_mask(data, config)))
+        for message, data in zip(original.messages, screened.private, strict=True)
+    )
+    prompt = replace(
+        original,
+        messages=messages,
+        language=screened.language,
+        reference=masked_values(original.reference, config),
+        meta=masked_values(original.meta, config),
+    )
     if "mask" not in config.private_data.values():
         return replace(case, prompt=prompt)
     data = {response.id: _data_to_mask(response, config) for response in case.responses}
@@ -51,20 +62,6 @@ def masked_values(value: Any, config: ScreeningConfig) -> Any:
     if isinstance(value, dict):
         return {key: masked_values(part, config) for key, part in value.items()}
     return [masked_values(part, config) for part in value] if isinstance(value, list) else value
-
-
-def _masked_prompt(prompt: Prompt, screened: ScreenedPrompt, config: ScreeningConfig) -> Prompt:
-    messages = tuple(
-        replace(message, content=mask_private_data(message.content, _to_mask(data, config)))
-        for message, data in zip(prompt.messages, screened.private, strict=True)
-    )
-    return replace(
-        prompt,
-        messages=messages,
-        language=screened.language,
-        reference=masked_values(prompt.reference, config),
-        meta=masked_values(prompt.meta, config),
-    )
 
 
 def _masked_response(response: Response, config: ScreeningConfig) -> Response:

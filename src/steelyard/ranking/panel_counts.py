@@ -97,8 +97,11 @@ def panel_counts(table: JudgmentTable, traits: Traits) -> PanelCounts:
         np.concatenate([part.column for part in parts]).astype(np.int32),
         np.concatenate([part.amount for part in parts]),
     )
+    # A judge without a shared pair has no row.
+    present, group = np.unique(entries.column // PANEL_WIDTH, return_inverse=True)
+    used = tuple(entries.groups[place] for place in present.tolist())
     return PanelCounts(
-        _used(entries),
+        entries._replace(groups=used, column=group * PANEL_WIDTH + entries.column % PANEL_WIDTH),
         _course(table, traits, repeated, shared),
         _contradictions(table, traits, repeated, shared),
     )
@@ -108,13 +111,6 @@ class _Cells(NamedTuple):
     unit: Integers
     column: Integers
     amount: Floats
-
-
-def _used(entries: Entries) -> Entries:
-    """Return the entries without groups that none belongs to: a judge without a shared pair has no row."""
-    present, group = np.unique(entries.column // PANEL_WIDTH, return_inverse=True)
-    groups = tuple(entries.groups[place] for place in present.tolist())
-    return entries._replace(groups=groups, column=group * PANEL_WIDTH + entries.column % PANEL_WIDTH)
 
 
 def _confusions(shared: _Shared, unit: Integers, *, first_group: int = 0) -> _Cells:

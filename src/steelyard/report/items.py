@@ -26,7 +26,7 @@ _LONGEST_EXAMPLE = 1500
 """The code points of a text of an example; the item has all of it."""
 
 
-class Known(NamedTuple):
+class JoinedItem(NamedTuple):
     """One prompt in all runs.
 
     ``cases`` has the prompt of each file that holds it, with the file's name; ``outcomes`` has a value for each
@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
 
 @runtime_checkable
-class Keyed(Protocol):
+class KeyedFile(Protocol):
     """Values in a file, whose keys are in memory."""
 
     keys: Sequence[Key]
@@ -57,7 +57,7 @@ class ErrorMarks(NamedTuple):
     leading: tuple[int, ...] = ()
 
 
-class JoinedItems(Sequence[Known]):
+class JoinedItems(Sequence[JoinedItem]):
     """The prompts of all runs by (prompt id, language), evaluated ones first; cases and items may be in files."""
 
     def __init__(self, cases: Mapping[str, Sequence[Case]], evaluations: Sequence[Sequence[ScoredItem]]) -> None:
@@ -73,15 +73,15 @@ class JoinedItems(Sequence[Known]):
         return len(self._keys)
 
     @overload
-    def __getitem__(self, index: int) -> Known: ...
+    def __getitem__(self, index: int) -> JoinedItem: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Known]: ...
-    def __getitem__(self, index: int | slice) -> Known | Sequence[Known]:
+    def __getitem__(self, index: slice) -> Sequence[JoinedItem]: ...
+    def __getitem__(self, index: int | slice) -> JoinedItem | Sequence[JoinedItem]:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         cases = tuple((name, values[place[index]]) for name, values, place in self._cases if place[index] >= 0)
         outcomes = tuple(self.outcome(index, number) for number in range(len(self._evaluations)))
-        return Known(self._keys[index], cases, outcomes)
+        return JoinedItem(self._keys[index], cases, outcomes)
 
     def outcome(self, index: int, number: int) -> ScoredItem | None:
         """Return the item of a prompt in one of the evaluations; null if it lacks the prompt."""
@@ -94,7 +94,7 @@ _UNMARKED = ErrorMarks()
 
 def keys_of(values: Sequence[Case] | Sequence[ScoredItem]) -> Sequence[Key]:
     """Return the key of each value; those of a file are in memory."""
-    return values.keys if isinstance(values, Keyed) else [value.key for value in values]
+    return values.keys if isinstance(values, KeyedFile) else [value.key for value in values]
 
 
 def cases_by_key(cases: Mapping[str, Sequence[Case]], wanted: Collection[Key]) -> dict[Key, Case]:
@@ -128,12 +128,12 @@ def _places(numbers: Sequence[int], size: int) -> npt.NDArray[np.int64]:
     return places
 
 
-def edges_of(known: Known) -> tuple[PairEdge, ...]:
+def edges_of(known: JoinedItem) -> tuple[PairEdge, ...]:
     """Return the judgments on the prompt as a graph; those that two files share are taken once."""
     return graph_edges(_judgments(known))
 
 
-def index_line(known: Known, edges: Sequence[PairEdge], at: int, marks: ErrorMarks = _UNMARKED) -> list[Any]:
+def index_line(known: JoinedItem, edges: Sequence[PairEdge], at: int, marks: ErrorMarks = _UNMARKED) -> list[Any]:
     """Return a line of the table: id, language, category, preview, outcomes, responses, judgments, conflicting ones.
 
     The last value lists two models for each pair that only the first of them has right. An outcome is
@@ -160,7 +160,7 @@ def index_line(known: Known, edges: Sequence[PairEdge], at: int, marks: ErrorMar
     ]
 
 
-def detail(known: Known, edges: Sequence[PairEdge]) -> JsonObject:
+def detail(known: JoinedItem, edges: Sequence[PairEdge]) -> JsonObject:
     """Return one prompt with its responses, rankings and judgments, for the dialog that shows it."""
     prompt = known.cases[0][1].prompt if known.cases else None
     return {
@@ -182,7 +182,7 @@ def detail(known: Known, edges: Sequence[PairEdge]) -> JsonObject:
     }
 
 
-def is_of_interest(known: Known, edges: Sequence[PairEdge]) -> bool:
+def is_of_interest(known: JoinedItem, edges: Sequence[PairEdge]) -> bool:
     """Return whether a model errs on the prompt, or its judgments conflict."""
     errs = any(outcome is not None and outcome.num_correct < outcome.num_pairs for outcome in known.outcomes)
     return errs or num_conflicting(edges) > 0
@@ -207,7 +207,7 @@ def _worst(marks: ErrorMarks, number: int, at: int) -> list[Any]:
     return [None if isnan(worst) else round(worst, 3), int(marks.errors[number].lengths[at])]
 
 
-def _judgments(known: Known) -> tuple[Judgment, ...]:
+def _judgments(known: JoinedItem) -> tuple[Judgment, ...]:
     """Return the judgments of the file with the most: a later stage carries on those of the earlier ones."""
     return max((case.judgments for _, case in known.cases), key=len, default=())
 
@@ -217,7 +217,7 @@ def _wrong_pairs(item: ScoredItem) -> list[list[str]]:
     return [[pair.better, pair.worse] for pair in item_pairs(item) if pair.margin is not None and pair.margin <= 0]
 
 
-def _ratings(known: Known) -> list[tuple[str, str, str, str, float]]:
+def _ratings(known: JoinedItem) -> list[tuple[str, str, str, str, float]]:
     """Return response, rater, kind, dimension and value of every rating; those that two files share are taken once."""
     return list(
         dict.fromkeys(
@@ -228,7 +228,7 @@ def _ratings(known: Known) -> list[tuple[str, str, str, str, float]]:
     )
 
 
-def _responses(known: Known) -> list[JsonObject]:
+def _responses(known: JoinedItem) -> list[JsonObject]:
     texts: dict[str, Response] = {}
     for _, case in known.cases:
         for response in case.responses:
@@ -251,7 +251,7 @@ def _text(response: Response) -> str:
     return "\n\n".join(f"{message.role}: {message.content}" for message in response.messages or ())
 
 
-def _rankings(known: Known) -> list[JsonObject]:
+def _rankings(known: JoinedItem) -> list[JsonObject]:
     """Return the different rankings of the prompt, each with the names of the files that have it."""
     names_of: dict[Ranking, list[str]] = {}
     for name, case in known.cases:
@@ -281,7 +281,7 @@ class Packed(NamedTuple):
     scales: tuple[tuple[float, float] | None, ...] = ()
 
 
-def pack(items: Sequence[Known], *, budget: int, marks: ErrorMarks = _UNMARKED) -> Packed:
+def pack(items: Sequence[JoinedItem], *, budget: int, marks: ErrorMarks = _UNMARKED) -> Packed:
     """Return a line of every item, and whole ones up to ``budget`` bytes of the page.
 
     The leading items of ``marks`` are first, then errors and conflicts.

@@ -131,7 +131,12 @@ def parse_plan(content: JsonObject, *, where: str) -> SamplingPlan:
         raise ConfigError(problem, where=where, do="give each model a name; for more responses set num_responses")
     if wrong := [name for name in names if not name.strip() or not name.isprintable()]:
         raise ConfigError(f"a model named {wrong[0]!r}", where=where, allowed="a name of printable characters")
-    _check_repeats(plan, where)
+    # Several responses at temperature 0 would all be the same.
+    for each in plan.models:
+        temperature = each.chat.get("temperature", plan.sampling_of(each).get("temperature"))
+        if each.num_responses > 1 and temperature == 0:
+            problem = f"{each.num_responses} responses of {each.name!r} at temperature 0 are one response"
+            raise ConfigError(problem, where=where, do="set num_responses = 1, or a temperature above 0")
     _check_numbers(plan, where)
     return plan
 
@@ -223,15 +228,6 @@ def _check_sampling(temperature: float | None, top_p: float | None, where: str) 
         raise ConfigError(f"temperature is {temperature!r}", where=where, allowed="a number from 0 to 5")
     if top_p is not None and not 0 < top_p <= 1:
         raise ConfigError(f"top_p is {top_p!r}", where=where, allowed="a number above 0, up to 1")
-
-
-def _check_repeats(plan: SamplingPlan, where: str) -> None:
-    """Raise ConfigError for several responses at temperature 0, which would all be the same."""
-    for model in plan.models:
-        temperature = model.chat.get("temperature", plan.sampling_of(model).get("temperature"))
-        if model.num_responses > 1 and temperature == 0:
-            problem = f"{model.num_responses} responses of {model.name!r} at temperature 0 are one response"
-            raise ConfigError(problem, where=where, do="set num_responses = 1, or a temperature above 0")
 
 
 def _check_numbers(plan: SamplingPlan, where: str) -> None:

@@ -235,6 +235,12 @@ def decoder_of(network: RewardNetwork, config: Config, *, num_processes: int = 1
     embeddings = network.classifier.get_input_embeddings().weight
     matrices = [weight for weight in trained if weight.ndim > 1 and weight is not embeddings]
     names = [name for name, _ in network.backbone.named_parameters() if "lora_A" in name]
+    layers = network.layers
+    if embeddings.requires_grad:
+        num_reached = len(layers)
+    else:
+        is_trained = [any(weight.requires_grad for weight in layer.parameters()) for layer in layers]
+        num_reached = len(layers) - is_trained.index(True) if any(is_trained) else 0
     return Decoder(
         num_layers=settings.num_hidden_layers,
         hidden=settings.hidden_size,
@@ -245,19 +251,11 @@ def decoder_of(network: RewardNetwork, config: Config, *, num_processes: int = 1
         num_trained=sum(weight.numel() for weight in trained) // num_processes,
         num_linear_trained=sum(weight.numel() for weight in matrices) // num_processes,
         largest_trained=max(weight.numel() for weight in trained) // num_processes,
-        num_reached_layers=_num_reached(network, embeddings),
+        num_reached_layers=num_reached,
         num_adapted=len(names),
         rank=config.adapter_rank,
         is_dora=config.adapter == "dora",
     )
-
-
-def _num_reached(network: RewardNetwork, embeddings: nn.Parameter) -> int:
-    layers = network.layers
-    if embeddings.requires_grad:
-        return len(layers)
-    is_trained = [any(weight.requires_grad for weight in layer.parameters()) for layer in layers]
-    return len(layers) - is_trained.index(True) if any(is_trained) else 0
 
 
 def _limits(scorer: Scorer) -> list[int]:

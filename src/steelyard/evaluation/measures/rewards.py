@@ -110,7 +110,9 @@ def _distributions(blocks: Blocks, rewards: Rewards, grouping: Grouping) -> dict
     is_scored = ~np.isnan(rewards.score)
     ordered = [np.sort(rewards.score[is_scored & (group == place)]) for place in range(len(grouping.names))]
     sums = _sums(blocks, rewards, group, ordered)
-    reasons = _reasons(rewards, group)
+    reasons: dict[int, Counter[str]] = {}
+    for response in np.flatnonzero(np.isnan(rewards.score)).tolist():
+        reasons.setdefault(int(group[response]), Counter())[rewards.reasons[response]] += 1
     distributions = {}
     for place, name in enumerate(grouping.names):
         point, drawn = sums.point[place], sums.resampled[:, place]
@@ -185,13 +187,6 @@ def _quantiles(ordered: Floats, drawn: Floats, evidence: Evidence) -> dict[str, 
         f"{quantile:g}": quantile_interval(ordered, quantile, below[:, place], evidence)
         for place, quantile in enumerate(QUANTILES)
     }
-
-
-def _reasons(rewards: Rewards, group: Integers) -> Mapping[int, Counter[str]]:
-    reasons: dict[int, Counter[str]] = {}
-    for place in np.flatnonzero(np.isnan(rewards.score)).tolist():
-        reasons.setdefault(int(group[place]), Counter())[rewards.reasons[place]] += 1
-    return reasons
 
 
 def reward_panel(summary: RewardDistributions) -> Panel:
