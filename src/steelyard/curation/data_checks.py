@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.text import normal_form, num_characters, prompt_text, response_text
-from steelyard.core.types import Case, Record, Response, Scores
+from steelyard.core.types import Case, Record, Scores
 from steelyard.prompts.near_duplicates import Links, near_duplicates
 from steelyard.ranking.judgment_table import distinct_judgments
 from steelyard.ranking.pairs import PairChoice, pairs_of
@@ -294,7 +294,10 @@ def find_duplicates(cases: Sequence[Case], pairs: LabelledPairs, threshold: floa
 
 def measure_lengths(cases: Sequence[Case], pairs: LabelledPairs) -> Lengths:
     """Return the lengths of the responses; white space alone counts as empty."""
-    lengths = [np.array([_length(response) for response in case.responses], np.int64) for case in cases]
+    lengths = [
+        np.array([num_characters(each) if response_text(each).strip() else 0 for each in case.responses], np.int64)
+        for case in cases
+    ]
     sides = [
         np.array([lengths[case][place] for case, place in zip(pairs.case.tolist(), column.tolist(), strict=True)])
         for column in (pairs.better, pairs.worse)
@@ -309,10 +312,6 @@ def measure_lengths(cases: Sequence[Case], pairs: LabelledPairs) -> Lengths:
         num_extreme=num_extreme,
         odd=odd,
     )
-
-
-def _length(response: Response) -> int:
-    return num_characters(response) if response_text(response).strip() else 0
 
 
 def _binned(lengths: Integers) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import Evaluated, EvaluationSet, headline_of, ranking_of
+from steelyard.evaluation.evaluations import EvaluationSet, headline_of, ranking_of
 from steelyard.evaluation.few_labels_compared import compare_labelled, read_labelled_evaluations
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
@@ -277,24 +277,21 @@ def _models(
     for (first, second), difference in zip(pairs, differences, strict=True):
         if difference.p_bounded < LEVEL and difference.ranked.value:
             is_better[(first, second) if difference.ranked.value > 0 else (second, first)] = True
-    models = [
-        _compared_model(evaluated, ranks, ranked_by)
-        for evaluated, ranks in zip(evaluations.evaluated, significant_ranks(is_better), strict=True)
-    ]
+    models: list[ComparedModel] = []
+    for evaluated, (best, worst) in zip(evaluations.evaluated, significant_ranks(is_better), strict=True):
+        summary = evaluated.run.summary
+        assert summary.exact_match is not None, "an evaluation with a headline has exact match"
+        models.append(
+            ComparedModel(
+                name=evaluated.name,
+                folder=str(evaluated.folder),
+                value=getattr(summary, ranked_by),
+                accuracy=summary.accuracy,
+                exact_match=summary.exact_match,
+                coverage=summary.coverage,
+                bounds=None if summary.bounds is None else summary.bounds.accuracy,
+                best_rank=best,
+                worst_rank=worst,
+            )
+        )
     return tuple(sorted(models, key=lambda model: -(model.value.value or 0.0)))
-
-
-def _compared_model(evaluated: Evaluated, ranks: tuple[int, int], ranked_by: str) -> ComparedModel:
-    summary = evaluated.run.summary
-    assert summary.exact_match is not None, "an evaluation with a headline has exact match"
-    return ComparedModel(
-        name=evaluated.name,
-        folder=str(evaluated.folder),
-        value=getattr(summary, ranked_by),
-        accuracy=summary.accuracy,
-        exact_match=summary.exact_match,
-        coverage=summary.coverage,
-        bounds=None if summary.bounds is None else summary.bounds.accuracy,
-        best_rank=ranks[0],
-        worst_rank=ranks[1],
-    )

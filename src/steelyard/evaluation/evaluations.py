@@ -102,14 +102,10 @@ def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSumma
     unshared = {place for index in range(1, len(folders)) for place in _unshared(folders, runs, items, index)}
     if unshared:
         items = [[item for place, item in enumerate(each) if place not in unshared] for each in items]
-    statistics = [_statistics(folder_items) for folder_items in items]
-    measures = [_measures(folder_items) for folder_items in items]
-    unscored = [_unscored(folder_items) for folder_items in items]
-    each = zip(names, folders, runs, statistics, measures, unscored, strict=True)
-    evaluated = tuple(Evaluated(*values) for values in each)
     # Exact match is null for a prompt without a comparable pair, which is not counted.
-    counted = [item for item in items[0] if item.exact_match is not None]
-    labels = tuple(Label(item.unit or item.prompt, item.cell) for item in counted)
+    counted = [[item for item in each if item.exact_match is not None] for each in items]
+    evaluated = tuple(_evaluated(*values) for values in zip(names, folders, runs, counted, strict=True))
+    labels = tuple(Label(item.unit or item.prompt, item.cell) for item in counted[0])
     left_out = Counter(item.cell for item in items[0] if item.exact_match is None)
     return EvaluationSet(evaluated, labels, layout_of(labels), dict(left_out), len(unshared))
 
@@ -163,28 +159,19 @@ def model_names(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]])
     ]
 
 
-def _statistics(items: Sequence[Item]) -> Integers:
-    counted = [item for item in items if item.exact_match is not None]
+def _evaluated(name: str, folder: Path, run: Run[EvaluationSummary], counted: Sequence[Item]) -> Evaluated:
+    """Return an evaluation with the columns of its counted prompts, and the ratios by which models are compared."""
     rows = [(item.num_pairs, item.num_correct, 1, item.exact_match, *item.bench_columns) for item in counted]
-    return np.array(rows, dtype=np.int64).reshape(len(rows), 4 + (len(counted[0].bench_columns) if counted else 0))
-
-
-def _unscored(items: Sequence[Item]) -> UnscoredPairs:
-    counted = [item for item in items if item.exact_match is not None]
-    rows = {row: item for row, item in enumerate(counted) if item.unscored}
-    return UnscoredPairs(
-        {row: frozenset(item.unscored) for row, item in rows.items()},
-        {row: (item.exact_if_right, *item.own_if_right) for row, item in rows.items()},
-    )
-
-
-def _measures(items: Sequence[Item]) -> dict[str, Ratio]:
-    """Return the ratios of every measure by which models are compared, over the counted prompts."""
-    columns = measure_columns([item for item in items if item.exact_match is not None])
+    width = 4 + (len(counted[0].bench_columns) if counted else 0)
     ratios: dict[str, Ratio] = {}
-    for name, values in columns.items():
-        ratios |= measures()[name].paired(values)
-    return ratios
+    for measure, values in measure_columns(counted).items():
+        ratios |= measures()[measure].paired(values)
+    partly = {row: item for row, item in enumerate(counted) if item.unscored}
+    unscored = UnscoredPairs(
+        {row: frozenset(item.unscored) for row, item in partly.items()},
+        {row: (item.exact_if_right, *item.own_if_right) for row, item in partly.items()},
+    )
+    return Evaluated(name, folder, run, np.array(rows, dtype=np.int64).reshape(len(rows), width), ratios, unscored)
 
 
 def _json(value: Any) -> str:
@@ -284,10 +271,6 @@ def _title(fact: Fact) -> str:
 
 
 def _list_values(values: Mapping[str, Sequence[str]]) -> str:
-    return ", ".join(f"{_short(value)} in {', '.join(names)}" for value, names in values.items())
-
-
-def _short(value: str) -> str:
-    # A SHA-256 hash as JSON: 64 hexadecimal digits in quotation marks.
-    is_hash = len(value) == 66
-    return f"{value[1:13]}…" if is_hash else value
+    # A SHA-256 hash as JSON has 64 hexadecimal digits in quotation marks.
+    short = {value: f"{value[1:13]}…" if len(value) == 66 else value for value in values}
+    return ", ".join(f"{short[value]} in {', '.join(names)}" for value, names in values.items())

@@ -1,6 +1,6 @@
 """Differences of models by human labels of few prompts and a judge's of many, from the items of their evaluations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +45,8 @@ def read_labelled_evaluations(
                 do="evaluate both models with the same files of human labels and of the judge's",
             )
     human, judged = (
-        [_by_key(read_items(folder, name=f"{prefix}items.jsonl")) for folder in folders] for prefix in ("", JUDGED)
+        [{item.key: item for item in read_items(folder, name=f"{prefix}items.jsonl")} for folder in folders]
+        for prefix in ("", JUDGED)
     )
     keys = list(judged[0])
     units = [item.unit or item.prompt for item in judged[0].values()]
@@ -76,10 +77,6 @@ def compare_labelled(
     ]
     corrected = holm([1.0 if difference.p is None else difference.p for difference in differences])
     return [replace(difference, p=p) for difference, p in zip(differences, corrected, strict=True)]
-
-
-def _by_key(items: Iterable[Item]) -> dict[tuple[str, str | None], Item]:
-    return {item.key: item for item in items}
 
 
 def _statistics(items: Sequence[Item]) -> Integers:

@@ -139,9 +139,12 @@ class _Recorder:
         self._tasks: list[_Task] = []
         self._open: list[_Task] = []
         self._written = 0.0
+        # A record can hold only UTF-8, and names in a command or folder may be something else.
+        texts = (*_commands[-1:], _working_folder())
+        command = _commands[-1] if _commands and all(_utf8(text) == text for text in texts) else None
         self._first = RunState(
             state="running",
-            command=_commands[-1] if _commands and _is_utf8(_commands[-1], _working_folder()) else None,
+            command=command,
             folder=_utf8(_working_folder()),
             process=os.getpid(),
             host=socket.gethostname(),
@@ -245,11 +248,6 @@ def _is_gone(process: int) -> bool:
 def _utf8(text: str) -> str:
     """Return the text with a mark for each surrogate: those of names that are not UTF-8, or of broken data."""
     return text.encode(errors="replace").decode()
-
-
-def _is_utf8(*texts: str) -> bool:
-    """Return whether a record can hold these texts, which have names that may not be UTF-8."""
-    return all(_utf8(text) == text for text in texts)
 
 
 def _working_folder() -> str:

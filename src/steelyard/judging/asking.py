@@ -78,7 +78,10 @@ def ask_panel(
     the replies is cut off, and CeilingError at one of the ``ceilings``; what was answered until then is kept.
     """
     counts: dict[str, RequestCounts] = {}
-    budget = _budget(panel, comparisons, ledger, ceilings or Ceilings())
+    # What earlier calls spent counts towards a ceiling of cost, whichever member it was spent on.
+    has_cost_ceiling = ceilings is not None and ceilings.cost is not None
+    uses = tokens_used(panel, comparisons, ledger).values() if has_cost_ceiling else ()
+    budget = Budget(ceilings or Ceilings(), cost=sum(use.cost or 0.0 for use in uses))
     for member in panel.members:
         total = None if quietly else sum(map(member.num_requests, comparisons()))
         prompts = requests_by_prompt(_unfinished_first(member, comparisons, ledger), partial(requests_of, member))
@@ -103,16 +106,6 @@ def _sending_order(chat: Chat, prompts: Iterable[PromptRequests], distance: int 
         return SendingOrder([], iter(slots), slots.done)
     order = in_prefix_order(prompts, distance=distance or USUAL_DISTANCE)
     return order if prime else order._replace(first=[], rest=chain(order.first, order.rest))
-
-
-def _budget(
-    panel: JudgePanel, comparisons: Callable[[], Iterable[Comparison]], ledger: Ledger, ceilings: Ceilings
-) -> Budget:
-    """Return the budget of a call, with the cost of all replies of earlier calls, whichever member gave them."""
-    if ceilings.cost is None:
-        return Budget(ceilings)
-    uses = tokens_used(panel, comparisons, ledger).values()
-    return Budget(ceilings, cost=sum(use.cost or 0.0 for use in uses))
 
 
 def ask_requests(

@@ -181,12 +181,16 @@ def choose_panel(
 
 def build_panel(choice: PanelChoice, *, name: str = "panel", repeats: int = 1) -> JudgePanel:
     """Build the judges; ``name`` signs for several. Raises ConfigError for two judges of one name."""
-    members = tuple(_build_judge(choice.task, member)._replace(repeats=repeats) for member in choice.members)
+    members: list[PanelJudge] = []
+    for member in choice.members:
+        chat = member.built or build_chat(ChatChoice(member.chat, member.files))
+        judge = build("judges", JUDGE_OF_TASK[choice.task], member.judge)
+        members.append(PanelJudge(chat.name, chat, judge, member.price, repeats))
     names = [member.name for member in members]
     if len({*names, name}) < len(names) + 1 and len(names) > 1:
         problem = f"two judges of one name: {', '.join(names)}, {name}"
         raise ConfigError(problem, where="members", do="give each chat a name")
-    return JudgePanel(name if len(members) > 1 else names[0], choice.task, members)
+    return JudgePanel(name if len(members) > 1 else names[0], choice.task, tuple(members))
 
 
 def choose_chat(settings: Mapping[str, object], *, where: str = "chat") -> ChatChoice:
@@ -224,8 +228,3 @@ def _style_settings(task: JudgeTask, settings: Mapping[str, object]) -> JsonObje
     # Built for its checks alone: refused settings must raise before anything is written.
     build("judges", style, judge)
     return judge
-
-
-def _build_judge(task: JudgeTask, choice: JudgeChoice) -> PanelJudge:
-    chat = choice.built or build_chat(ChatChoice(choice.chat, choice.files))
-    return PanelJudge(chat.name, chat, build("judges", JUDGE_OF_TASK[task], choice.judge), choice.price)

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.annotation.triple_designs import TripleDesign, choose_triples
 from steelyard.core.checks import content_id
-from steelyard.core.comparison import Answer, Comparison, PairVerdict, Showing
+from steelyard.core.comparison import Answer, Comparison, PairVerdict
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, JsonObject, Judgment, Prompt, Rating, Response, Verdict
 from steelyard.judging.pair_plans import PairPlan, choose_pairs
@@ -121,7 +121,11 @@ def _judgment(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> 
     shown = [showing.shown for showing in verdict.showings]
     meta: JsonObject = {}
     if len(shown) > 1:
-        meta["orders"] = [_order(showing) for showing in verdict.showings]
+        meta["orders"] = [
+            {"shown": list(showing.shown), "outcome": showing.outcome}
+            | ({"detail": showing.detail} if showing.detail else {})
+            for showing in verdict.showings
+        ]
     if verdict.is_inconsistent:
         meta["inconsistent"] = True
     if verdict.members:
@@ -141,11 +145,6 @@ def _judgment(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> 
         reason=_reason(verdict.outcome, verdict.detail) if verdict.verdict == "none" else None,
         meta=meta or None,
     )
-
-
-def _order(showing: Showing) -> JsonObject:
-    order: JsonObject = {"shown": list(showing.shown), "outcome": showing.outcome}
-    return order | ({"detail": showing.detail} if showing.detail else {})
 
 
 def _replies(verdict: PairVerdict, *, judge: str, task: str, ids: set[str]) -> Iterator[Judgment]:

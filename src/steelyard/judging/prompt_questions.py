@@ -3,7 +3,7 @@
 Each is one question of a prompt. An interrupted run resumes, since answered questions are not asked again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -72,16 +72,15 @@ def forecast_questions(chat: PromptChat, questions: Questions, ledger: Ledger | 
     """Forecast the questions that have no reply in the ledger, equal ones once."""
     requests = (as_request(question, chat.chat) for question in questions())
     prompts = (
-        PromptRequests(_opening(request.question), [request], Prompt(id=request.id, messages=request.question.messages))
+        PromptRequests(
+            # Questions about all prompts share the turns before the last.
+            "".join(f"{message.content}\0" for message in request.question.messages[:-1]),
+            [request],
+            Prompt(id=request.id, messages=request.question.messages),
+        )
         for request in requests
     )
     return forecast_requests(chat.name, prompts, (lambda request: None) if ledger is None else ledger.known)
-
-
-def _opening(question: Question) -> str:
-    """Return what questions about all prompts share: the turns before the last."""
-    turns: Sequence[str] = [message.content for message in question.messages[:-1]]
-    return "".join(f"{turn}\0" for turn in turns)
 
 
 def _without_thinking(reply: Reply) -> Reply:

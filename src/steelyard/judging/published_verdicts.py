@@ -149,7 +149,8 @@ def _name_marks(text: str, num_shown: int) -> Iterator[_Mark]:
         name = re.sub(r"\\text(?:bf)?\{([^{}]*)\}", r"\1", match[1])
         if "assistant" in name.casefold():
             number = re.fullmatch(r"\s*assistant\s*([1-4])\s*", name, re.IGNORECASE)
-            yield _Mark(match.start(), match.end(), _number(number[1] if number else "", num_shown))
+            place = int(number[1]) - 1 if number else num_shown
+            yield _Mark(match.start(), match.end(), place if place < num_shown else None)
 
 
 def _score_marks(text: str, num_shown: int) -> Iterator[_Mark]:
@@ -237,10 +238,6 @@ def _inner_scores(value: object) -> list[object]:
 def _letter(letter: str, num_shown: int) -> int | None:
     place = ord(letter.upper()) - ord("A") if letter else num_shown
     return place if place < num_shown else None
-
-
-def _number(digit: str, num_shown: int) -> int | None:
-    return int(digit) - 1 if digit and int(digit) <= num_shown else None
 
 
 def _highest(content: str, num_shown: int, *, most: int) -> int | str | None:

@@ -231,13 +231,10 @@ def _names_another(clause: str, label: str | None) -> bool:
 def _is_announcement(folded: str) -> bool:
     """Return whether a clause whose negation is removed says nothing but a verdict: it announces, or has two words."""
     rest = _FOLDED_LABEL.sub(" ", folded)
-    most = 3 if _is_unspaced(rest) else _LONGEST_WORD
+    # Scripts that are written without spaces between words.
+    is_unspaced = re.search("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]", rest) is not None
+    most = 3 if is_unspaced else _LONGEST_WORD
     return announces(rest) or (len(rest.split()) <= 2 and len(rest.strip()) <= most)
-
-
-def _is_unspaced(text: str) -> bool:
-    """Return whether the text has letters of a script that is written without spaces between words."""
-    return re.search("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]", text) is not None
 
 
 def _clauses(text: str) -> list[str]:

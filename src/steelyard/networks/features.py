@@ -43,7 +43,11 @@ class StateReader:
         self.poolings = tuple(poolings)
         self.layer_states: dict[int, Tensor] = {}
         self.depth = decoder.config.get_text_config().num_hidden_layers
-        stack = _stack(decoder, self.depth)
+        lists = (module for module in decoder.modules() if isinstance(module, nn.ModuleList))
+        stack = next((layers for layers in lists if len(layers) == self.depth), None)
+        if stack is None:
+            name = type(decoder).__name__
+            raise ModelError("has no list of layers", where=name, allowed="decoders such as Qwen, Llama")
         # In place: the layers above the last chosen one would be computed for nothing.
         del stack[max(self.layers) :]
         for layer in self.layers:
@@ -107,14 +111,6 @@ def open_backbone(reading: FeatureSettings) -> StateReader:
     if has_slow_bfloat16(best_device()):
         widen_products(decoder)
     return StateReader(decoder.eval().to(best_device()), layers, reading.poolings)
-
-
-def _stack(decoder: nn.Module, depth: int) -> nn.ModuleList:
-    """Return the list of the decoder's layers."""
-    for module in decoder.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == depth:
-            return module
-    raise ModelError("has no list of layers", where=type(decoder).__name__, allowed="decoders such as Qwen, Llama")
 
 
 class TextTokens(NamedTuple):

@@ -99,8 +99,10 @@ def sample_tokens(
                 noise = generators[number].gumbel(size=len(logits))
                 token = choose_token(logits, noise, rule, error)
                 if token is None:
-                    alone = _logits_alone(model, rows[number].ids + written[number])
-                    token = choose_token(alone, noise, rule)
+                    # Without padding or cache the logits are exact.
+                    row = torch.tensor([rows[number].ids + written[number]], device=model.device)
+                    alone = model(input_ids=row, use_cache=False, logits_to_keep=1).logits[0, -1]
+                    token = choose_token(_as_numbers(alone), noise, rule)
                 assert token is not None, "without an error some token is the largest"
                 written[number].append(token)
             going = [
@@ -129,14 +131,6 @@ def _is_likely(token: int, scaled: Floats, shares: Floats, *, top_p: float, slac
     if perhaps_above < top_p:
         return True
     return False if surely_above >= top_p else None
-
-
-def _logits_alone(model: Any, ids: list[int]) -> Floats:
-    """Return the logits after a row on its own, without padding or cache."""
-    import torch
-
-    rows = torch.tensor([ids], device=model.device)
-    return _as_numbers(model(input_ids=rows, use_cache=False, logits_to_keep=1).logits[0, -1])
 
 
 def _as_numbers(logits: Any) -> Floats:
