@@ -224,22 +224,23 @@ def _measured(
 ) -> Iterator[_DescribedCase]:
     iterator = iter(cases)
     while batch := list(islice(iterator, _BATCH)):
-        units = [[_characters(case) for case in batch]]
+        units = [
+            [
+                _Lengths(
+                    sum(len(message.content) for message in case.prompt.messages),
+                    tuple(map(num_characters, case.responses)),
+                )
+                for case in batch
+            ]
+        ]
         if count_tokens is not None:
             units.append(_token_lengths(batch, count_tokens))
         for case, *lengths in zip(batch, *units, strict=True):
             comparisons = tuple((pair.better, pair.worse) for pair in pairs_of(case, pairs))
-            yield _DescribedCase(case, comparisons, _judged(case), tuple(lengths))
-
-
-def _judged(case: Case) -> tuple[tuple[int, int], ...]:
-    place = {response.id: index for index, response in enumerate(case.responses)}
-    return tuple((place[each.left], place[each.right]) for each in case.judgments if each.verdict != "none")
-
-
-def _characters(case: Case) -> _Lengths:
-    prompt = sum(len(message.content) for message in case.prompt.messages)
-    return _Lengths(prompt, tuple(map(num_characters, case.responses)))
+            place = {response.id: index for index, response in enumerate(case.responses)}
+            strict_and_tied = (each for each in case.judgments if each.verdict != "none")
+            judged = tuple((place[each.left], place[each.right]) for each in strict_and_tied)
+            yield _DescribedCase(case, comparisons, judged, tuple(lengths))
 
 
 def _token_lengths(cases: Sequence[Case], count_tokens: CountTokens) -> list[_Lengths]:

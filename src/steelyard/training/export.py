@@ -80,15 +80,6 @@ class TrainingInputs(NamedTuple):
     findings: tuple[InputFinding, ...] = ()
 
 
-class _Measured(NamedTuple):
-    """Measures of the weights in their storage type."""
-
-    held_out: HeldOutAccuracy | None
-    reference: RewardReference | None
-    calibration: RewardScale | None
-    rounding: Rounding | None
-
-
 def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     """Write the model folder, and set counts and summary of the run.
 
@@ -104,16 +95,16 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     to_storage_type(network, config.number_type)
     outline = outline_of(network, world=world)
     shard(network, dtype=config.number_type, world=world)
-    measured = _measure(trainer, network, inputs)
+    held_out, reference, scale, rounding = _measure(trainer, network, inputs)
     network = unshard(network, outline, world=world)
     result.counts = _counts(inputs)
-    result.summary = _summary(trainer, network, inputs, measured.held_out)
+    result.summary = _summary(trainer, network, inputs, held_out)
     if world.is_first:
-        fold_scale(network, measured.calibration)
-        manifest = _manifest(network, inputs, config, measured)
+        fold_scale(network, scale)
+        manifest = _manifest(network, inputs, config, reference, scale)
         save_model(network, inputs.tokenizer, manifest, result, adapter=adapter)
         source = (inputs.model, inputs.cases.name, inputs.train)
-        measures = (measured.held_out, inputs.held_out_file, measured.rounding)
+        measures = (held_out, inputs.held_out_file, rounding)
         card = CardInputs(*source, config, manifest, *measures, datasets=result.datasets)
         write_text(result.path("README.md"), model_card(card))
         with atomic_write(result.path("curve.jsonl")) as file:
@@ -121,7 +112,10 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
                 file.write(msgspec.json.encode(line) + b"\n")
 
 
-def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -> _Measured:
+def _measure(
+    trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs
+) -> tuple[HeldOutAccuracy | None, RewardReference | None, RewardScale | None, Rounding | None]:
+    """Measure the weights in their storage type."""
     config, scorer = trainer.config, trainer.scorer.with_network(network)
     rewards: list[Floats] | None = None
     if inputs.held_out is not None:
@@ -136,7 +130,7 @@ def _measure(trainer: Trainer, network: RewardNetwork, inputs: TrainingInputs) -
         reference, calibration = standardise(reference)
     if reference is not None:
         log_detail(f"rewards of {reference.name}: mean {reference.mean:.3f}, standard deviation {reference.spread:.3f}")
-    return _Measured(held_out, reference, calibration, rounding_of(scorer, inputs.reference))
+    return held_out, reference, calibration, rounding_of(scorer, inputs.reference)
 
 
 def _counts(inputs: TrainingInputs) -> Counts:
@@ -177,7 +171,13 @@ def _summary(
     )
 
 
-def _manifest(network: RewardNetwork, inputs: TrainingInputs, config: Config, measured: _Measured) -> Manifest:
+def _manifest(
+    network: RewardNetwork,
+    inputs: TrainingInputs,
+    config: Config,
+    reference: RewardReference | None,
+    scale: RewardScale | None,
+) -> Manifest:
     policy = PolicySettings(
         beta=config.beta, is_reference_free=config.reference_free, reduction=config.answer_reduction
     )
@@ -190,8 +190,8 @@ def _manifest(network: RewardNetwork, inputs: TrainingInputs, config: Config, me
         versions=installed_versions(),
         loss=config.loss,
         tie=loss_parameter(network, config),
-        reference=measured.reference,
-        calibration=measured.calibration,
+        reference=reference,
+        calibration=scale,
         kind=config.kind,
         policy=policy if config.kind == "implicit" else None,
     )

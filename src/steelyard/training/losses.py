@@ -174,7 +174,8 @@ def plackett_luce_losses(scores: Float[Tensor, " response"], pairs: PairBatch) -
 
 def choice_weights(pairs: PairBatch) -> TermWeights:
     """Return the weight and the prompt of each choice, without a score."""
-    return _choices(pairs).weights
+    _, _, weights = _choices(pairs)
+    return weights
 
 
 def differences(scores: Float[Tensor, " response"], pairs: PairBatch) -> Differences:
@@ -239,21 +240,14 @@ def step_loss(sums: LossSums, weights: StepWeights, objective: Objective) -> Flo
     return parts[0] + parts[1] + objective.regulariser * sums.squares / weights.responses
 
 
-class _Choices(NamedTuple):
-    """The pairs of positive weight, the choice that each belongs to, and the weights of the choices."""
-
-    pairs: PairBatch
-    choice: Int[Tensor, " pair"]
-    weights: TermWeights
-
-
-def _choices(pairs: PairBatch) -> _Choices:
+def _choices(pairs: PairBatch) -> tuple[PairBatch, Int[Tensor, " pair"], TermWeights]:
+    """Return the pairs of positive weight, the choice that each belongs to, and the weights of the choices."""
     pairs = PairBatch(*(column[pairs.weight > 0] for column in pairs))
     better, choice = pairs.better.unique(return_inverse=True)
     total = pairs.weight.new_zeros(len(better)).index_add(0, choice, pairs.weight)
-    distinct = torch.stack([choice, pairs.worse]).unique(dim=1)[0]
+    alternatives = torch.stack([choice, pairs.worse]).unique(dim=1)[0]
     prompt = pairs.prompt.new_zeros(len(better)).index_copy(0, choice, pairs.prompt)
-    return _Choices(pairs, choice, TermWeights(total / distinct.bincount(minlength=len(better)), prompt))
+    return pairs, choice, TermWeights(total / alternatives.bincount(minlength=len(better)), prompt)
 
 
 def _smoothed(loss: Callable[[Tensor], Tensor], ahead: Differences, smoothing: float) -> Differences:
