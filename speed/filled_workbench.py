@@ -172,7 +172,7 @@ class Copies:
         )
 
     def _continue_log(self):
-        from steelyard.workbench.storage.audit_log import Deed, chained
+        from steelyard.workbench.storage.audit_log import AuditEvent, chained
 
         events = self._tables["events"]
         every = list(self._connection.execute(select(events).order_by(events.c.id)).mappings())
@@ -180,7 +180,7 @@ class Copies:
         last = every[-1]["hash"]
         for copy in range(1, self._num):
             deeds = [
-                (Deed(row["action"], row["subject"], row["subject_id"] + copy * NUM_WORKED, row["person_id"],
+                (AuditEvent(row["action"], row["subject"], row["subject_id"] + copy * NUM_WORKED, row["person_id"],
                       row["detail"]), row["at"] + copy * DAY)
                 for row in worked
             ]  # fmt: skip

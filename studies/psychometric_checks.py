@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from steelyard.annotation.answer_counts import SCORES
-from steelyard.annotation.people_quality import FALSE_ALARMS, GoldCourse, behaviour_flags, drifts
+from steelyard.annotation.annotator_metrics import FALSE_ALARMS, AgreementOverTime, behaviour_flags, drifts
 from steelyard.annotation.plackett_luce import (
     Choices,
     RankingAnswer,
@@ -24,7 +24,7 @@ from steelyard.annotation.plackett_luce import (
     first_choices,
 )
 from steelyard.annotation.rater_reliability import accuracy_of, fit_panel, reliability_of, ties_of
-from steelyard.annotation.unexplained import disagreement_of
+from steelyard.annotation.excess_disagreement import disagreement_of
 from steelyard.core.numerics import Booleans, Floats, generator
 from steelyard.statistics.change_points import change_point
 from steelyard.statistics.intervals import Estimate
@@ -227,7 +227,7 @@ def marked(right: Floats, a_day: int, test: Callable[[Floats], bool]) -> float:
 
 def is_marked(answers: Floats) -> bool:
     """Tell whether the page marks somebody with these answers."""
-    return any(each.is_real for each in drifts({0: GoldCourse(answers.tolist())}).values())
+    return any(each.is_real for each in drifts({0: AgreementOverTime(answers.tolist())}).values())
 
 
 def is_marked_by_one_test(answers: Floats) -> bool:

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from steelyard.annotation.worse_answers import CorpusEntry, check_entry
+from steelyard.annotation.corruptions import CorpusEntry, check_entry
 from steelyard.core.errors import RecordError
 from steelyard.core.types import Message
 

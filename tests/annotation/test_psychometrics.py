@@ -276,14 +276,14 @@ def test_raters_who_answer_many_tasks_of_an_item_repeat_one_view_of_it():
         for shown in CIRCLE
     ]
     fit = fit_raters(choices_of(answers), num_raters=2, num_items=40, width=5)
-    assert fit.raters.taste > 0
+    assert fit.raters.rater_item_variance > 0
     once = choices_of(answers[:1])
     ten_times = choices_of([answers[0]] * 10)
     sure, surer = (
         item_strengths(each, fit.raters, num_items=1, width=5).covariance[0, 0, 0] for each in (once, ten_times)
     )
-    # Two responses of one rater's view: never surer than the prior and one view of the taste's variance.
-    assert sure > surer > fit.raters.taste / (1 + fit.raters.taste) / 2
+    # Two responses of one rater's view: never surer than the prior and one view of the rater-item variance.
+    assert sure > surer > fit.raters.rater_item_variance / (1 + fit.raters.rater_item_variance) / 2
 
 
 def test_strengths_do_not_depend_on_where_the_steps_begin():

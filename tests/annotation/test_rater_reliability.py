@@ -58,20 +58,20 @@ def test_raters_who_hardly_err_are_not_made_worse_by_items_with_two_answers():
 def test_several_answers_to_an_item_do_not_bend_the_accuracy_or_make_it_too_sure():
     """Five triples of an item by each of two raters, whose views of it differ not at all, or much."""
     truth = np.array([0.8, 1.6, 2.0, 3.0])
-    for taste in (0.0, 1.5):
+    for rater_item_variance in (0.0, 1.5):
         rng = np.random.default_rng(5)
         answers = []
         for item in range(200):
             strengths = rng.normal(size=5)
             for rater in rng.permutation(4)[:2].tolist():
-                seen = truth[rater] * (strengths + np.sqrt(taste) * rng.normal(size=5))
+                seen = truth[rater] * (strengths + np.sqrt(rater_item_variance) * rng.normal(size=5))
                 for first in range(5):
                     shown = [(first + place) % 5 for place in range(3)]
                     noisy = seen[shown] + rng.gumbel(size=3)
                     answers.append(RankingAnswer(item, rater, [[shown[place]] for place in np.argsort(-noisy)]))
         made = fit_panel(answers, ["a", "b", "c", "d"], num_items=200, width=5)
         found = [reliability_of(rater.of_one_answer).accuracy for rater in made.raters.values()]
-        wanted = accuracy_of(truth, taste)
+        wanted = accuracy_of(truth, rater_item_variance)
         assert np.abs(np.mean([each.value for each in found] - wanted)) < 0.03
         # Of 95% intervals some miss by chance, and then by little: with this seed one and two.
         misses = [max(each.low - value, value - each.high) for each, value in zip(found, wanted, strict=True)]
@@ -156,7 +156,7 @@ def test_what_a_rater_sees_otherwise_than_all_counts_against_the_accuracy_and_fo
     )
 
 
-def test_the_taste_of_a_fit_goes_with_its_raters():
+def test_the_rater_item_variance_of_a_fit_goes_with_its_raters():
     circle = [(place, (place + 1) % 5, (place + 2) % 5) for place in range(5)]
     answers = [
         RankingAnswer(item, rater, [[place] for place in shown])
@@ -165,7 +165,7 @@ def test_the_taste_of_a_fit_goes_with_its_raters():
         for shown in circle
     ]
     repeating = fit_panel(answers, ["one", "two"], num_items=12, width=5)
-    assert {rater.taste for rater in repeating.raters.values()} == {repeating.fit.raters.taste}
-    assert repeating.fit.raters.taste > 0
+    assert {rater.rater_item_variance for rater in repeating.raters.values()} == {repeating.fit.raters.rater_item_variance}
+    assert repeating.fit.raters.rater_item_variance > 0
     [once, _] = panel(simulated(20, [1.0, 1.0], 0), 2, 20).raters.values()
-    assert once.taste == 0
+    assert once.rater_item_variance == 0

@@ -19,7 +19,7 @@ from steelyard.annotation.simulated_annotators import (
     llm_judgments,
     perceive,
 )
-from steelyard.annotation.worse_answers import GOOD_QUALITY, draw_degradations
+from steelyard.annotation.corruptions import GOOD_QUALITY, draw_degradations
 from steelyard.core.checks import check_case
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, Response

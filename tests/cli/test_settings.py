@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from each_value import each
 from package_source import ROOT
-from steelyard.annotation.worse_answers import DEGRADATIONS as KINDS
+from steelyard.annotation.corruptions import DEGRADATIONS as KINDS
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.cli.output import type_text
 from steelyard.cli.verb import StageVerb

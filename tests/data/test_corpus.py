@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from steelyard.annotation.worse_answers import DEGRADATIONS, sentences_of
+from steelyard.annotation.corruptions import DEGRADATIONS, sentences_of
 from steelyard.io.cases import read_cases
 from steelyard.stages.simulate import Config, material_of, read_corpus, simulate
 

@@ -8,7 +8,7 @@ from browser import CHROMIUM
 from browser_tab import Tab
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.pipeline.projects import case_of
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -131,7 +131,7 @@ def spoil(session):
             guideline = StoredGuideline(project_id=1, category=category, language=language, version=1, text=LONG)
             guideline.person_id, guideline.at = 1, NOON
             session.add(guideline)
-    record(session, Deed(SHORT[:60], SHORT[:30], 1, 1, {SHORT: LONG}), at=NOON)
+    record(session, AuditEvent(SHORT[:60], SHORT[:30], 1, 1, {SHORT: LONG}), at=NOON)
 
 
 def addresses(site, role):

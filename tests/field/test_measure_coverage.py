@@ -5,7 +5,7 @@ Run: PYTHONPATH=src python tests/field/test_measure_coverage.py [--replications 
 
 A population of 4,000 prompts is made once for each setting, in categories that differ in difficulty. A prompt has five
 responses in four tiers, rewards whose spread differs by prompt and which length raises, three people's judgments of
-three of its pairs, and one to six judgments of an LLM with a taste for the earlier and the longer answer. Samples are
+three of its pairs, and one to six judgments of an LLM with a preference for the earlier and the longer answer. Samples are
 drawn from it with replacement, equally many of each category, so that the truth is the population's own value.
 """
 
@@ -97,8 +97,8 @@ def population(num_categories, ability):
     score = rng.normal(size=(POPULATION, 1)) + (ability * ease)[:, None] * -TIERS + 0.4 * np.log(length / 150) + noise
     disagreement = rng.beta(1.2, 4, POPULATION)
     cases = tuple(judged_case(row, rng.random((3, len(ASKED))) < own) for row, own in enumerate(disagreement))
-    taste = np.stack([rng.beta(6, 5, POPULATION), rng.beta(6, 3, POPULATION)], axis=-1)
-    verdicts = (rng.random((POPULATION, MOST_ASKED, 2)) < taste[:, None]).astype(np.int64)
+    preference = np.stack([rng.beta(6, 5, POPULATION), rng.beta(6, 3, POPULATION)], axis=-1)
+    verdicts = (rng.random((POPULATION, MOST_ASKED, 2)) < preference[:, None]).astype(np.int64)
     verdicts[np.arange(MOST_ASKED) >= rng.integers(1, MOST_ASKED + 1, POPULATION)[:, None]] = -1
     return Sample(category, score, length, cases, verdicts)
 

@@ -22,7 +22,7 @@ from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredApiToken, StoredPerson, StoredProject, WorkbenchTable
-from workbench_people import NOON, answer_all, cases_with_reference, make_project, seat_of
+from workbench_people import NOON, answer_all, cases_with_reference, make_project, membership_of
 from workbench_server import PASSWORD
 
 pytestmark = pytest.mark.field
@@ -89,7 +89,7 @@ def populate(database):
         row = session.get_one(StoredProject, project)
         import_cases(session, row, cases_with_reference(3), batch="second", by=None, at=NOON)
         session.flush()
-        next_assignments(session, seat_of(session, project, people[2]), number=2, at=NOON)
+        next_assignments(session, membership_of(session, project, people[2]), number=2, at=NOON)
 
     database.write(open_items)
 

@@ -52,7 +52,7 @@ UNPREPARED = {
     "networks/pretrained.py": "opens a socket, reads no record",
     "plugins/engines/local.py": "waits for the parent process, reads no record",
     "workbench/figures/fit_keeper.py": "is started by the application, which has described them",
-    "workbench/routes/brief_requests.py": "belongs to the application, which has described them",
+    "workbench/routes/fast_routes.py": "belongs to the application, which has described them",
     "workbench/serving.py": "waits for the parent process, imports scipy",
 }
 

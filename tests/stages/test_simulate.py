@@ -2,7 +2,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from steelyard.annotation.worse_answers import DEGRADATIONS, CorpusEntry, check_entry, choose_entries
+from steelyard.annotation.corruptions import DEGRADATIONS, CorpusEntry, check_entry, choose_entries
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
 from steelyard.core.types import Message
 from steelyard.io.cases import read_cases

@@ -10,7 +10,7 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
-from steelyard.workbench.pipeline.queues import Seat, next_assignments
+from steelyard.workbench.pipeline.queues import Membership, next_assignments
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.storage.tables import (
     StoredAssignment,
@@ -76,7 +76,7 @@ class Crew:
         """Return the assignment, task number and responses of a person's next task; null where there are none."""
 
         def work(session):
-            mine = next_assignments(session, self.seat(session, person), number=1, at=self.now())
+            mine = next_assignments(session, self.membership(session, person), number=1, at=self.now())
             if not mine:
                 return None
             task = session.get_one(StoredTask, mine[0].task_id)
@@ -84,9 +84,9 @@ class Crew:
 
         return self.database.write(work)
 
-    def seat(self, session, person):
+    def membership(self, session, person):
         project = session.get_one(StoredProject, self.project)
-        return Seat(session.get_one(StoredPerson, person), project, settings_of(project))
+        return Membership(session.get_one(StoredPerson, person), project, settings_of(project))
 
     def submit(self, assignment, answer):
         """Submit an answer to an assignment."""

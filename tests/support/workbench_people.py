@@ -9,7 +9,7 @@ from steelyard.annotation.task_kinds import TaskRules
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
-from steelyard.workbench.pipeline.queues import Seat, next_assignments
+from steelyard.workbench.pipeline.queues import Membership, next_assignments
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.storage.figure_tables import (
     StoredGateResult,
@@ -65,17 +65,17 @@ def make_project(database, num_cases=1, num_responses=3, *, num_people=2, rules=
     return database.write(make)
 
 
-def seat_of(session, project, person):
+def membership_of(session, project, person):
     """Return the person's place in the project."""
     row = session.get_one(StoredProject, project)
-    return Seat(session.get_one(StoredPerson, person), row, settings_of(row))
+    return Membership(session.get_one(StoredPerson, person), row, settings_of(row))
 
 
 def take(database, project, person, *, number=1, at=NOON):
     """Reserve the person's next tasks; returns pairs of the assignment's id and the responses shown."""
 
     def work(session):
-        mine = next_assignments(session, seat_of(session, project, person), number=number, at=at)
+        mine = next_assignments(session, membership_of(session, project, person), number=number, at=at)
         return [(assignment.id, tuple(assignment.shown)) for assignment in mine]
 
     return database.write(work)

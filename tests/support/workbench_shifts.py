@@ -27,9 +27,9 @@ from steelyard.workbench.pipeline.disputes import ALIGNING, evidence_of
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.queues import give_back, next_assignments, release
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, decide_batch, items_to_review
-from steelyard.workbench.pipeline.stranded import stranded_work
+from steelyard.workbench.pipeline.unassignable import unassignable_work
 from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
-from steelyard.workbench.pipeline.tallies import recount
+from steelyard.workbench.pipeline.counters import recount
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -96,9 +96,9 @@ class TeamMachine(RuleBasedStateMachine):
             return
 
         def work(session, at):
-            seat = self.crew.seat(session, person)
-            mine = next_assignments(session, seat, number=ahead, at=at)
-            text = msgspec.json.encode(view_tasks(session, seat, mine, at=at)).decode()
+            membership = self.crew.membership(session, person)
+            mine = next_assignments(session, membership, number=ahead, at=at)
+            text = msgspec.json.encode(view_tasks(session, membership, mine, at=at)).decode()
             assert '"author"' not in text
             assert '"is_gold"' not in text
             assert {letter for view in msgspec.json.decode(text)["tasks"] for letter in _letters(view)} <= set("ABCD")
@@ -311,7 +311,7 @@ class TeamMachine(RuleBasedStateMachine):
         waiting = [item for item in self.crew.items() if item.state not in ENDS]
         with self.database.reading() as session:
             project = session.get_one(StoredProject, self.crew.project)
-            seen = {prompt for row in stranded_work(session, project) for prompt in row.examples}
+            seen = {prompt for row in unassignable_work(session, project) for prompt in row.examples}
             assert verify(session) is None
         assert {item.prompt for item in waiting} <= seen
         self.nobody_reviewed_the_own()

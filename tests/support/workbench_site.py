@@ -33,7 +33,7 @@ from steelyard.workbench.storage.tables import (
     StoredTask,
     WorkbenchTable,
 )
-from workbench_people import NO_GOLD, answer, cases, cases_with_reference, seat_of, send
+from workbench_people import NO_GOLD, answer, cases, cases_with_reference, membership_of, send
 
 PASSWORD = "a long password"
 ABSENT = 999
@@ -87,8 +87,8 @@ def make_site(address):
         project = add_project(session, "P", ProjectSettings(rules=NO_GOLD), by=None, at=now)
         import_cases(session, project, cases(6), batch="b1", by=None, at=now)
         session.flush()
-        mine = next_assignments(session, seat_of(session, project.id, people["annotator"].id), number=1, at=now)
-        theirs = next_assignments(session, seat_of(session, project.id, people["other"].id), number=2, at=now)
+        mine = next_assignments(session, membership_of(session, project.id, people["annotator"].id), number=1, at=now)
+        theirs = next_assignments(session, membership_of(session, project.id, people["other"].id), number=2, at=now)
         session.flush()
         import_cases(session, project, cases(7, first=50), batch="b0", by=None, at=now)
         items = add_settled_items(session, project, people, now)

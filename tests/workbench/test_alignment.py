@@ -311,7 +311,7 @@ def test_an_item_without_disputes_passes_though_its_batch_fails(database):
         held = database.write(
             lambda session, person=person: [
                 (each.id, each.task_id)
-                for each in next_assignments(session, crew.seat(session, person), number=2, at=crew.now())
+                for each in next_assignments(session, crew.membership(session, person), number=2, at=crew.now())
             ]
         )
         # The answer to the disputed item comes first.

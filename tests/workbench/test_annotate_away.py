@@ -8,7 +8,7 @@ from sqlalchemy import select
 from browser import CHROMIUM
 from browser_tab import Tab
 from steelyard.workbench.pipeline.queues import next_assignments
-from steelyard.workbench.routes.annotate import seat_in
+from steelyard.workbench.routes.annotate import membership_of
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredTask
 from workbench_annotator import CARD, PRESSED, PROMPT, Annotator
 from workbench_people import answer, send
@@ -56,8 +56,8 @@ def others_take_everything(page, *, number):
 
 
 def _next(session, other, page):
-    seat = seat_in(session, other.person, page.project)
-    return [each.id for each in next_assignments(session, seat, number=3, at=time.time())]
+    membership = membership_of(session, other.person, page.project)
+    return [each.id for each in next_assignments(session, membership, number=3, at=time.time())]
 
 
 def wait_for_open(page, number):

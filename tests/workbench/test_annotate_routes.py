@@ -166,13 +166,13 @@ def test_agreement_is_shown_after_the_gate(served):
     assert tasks_of(served, login(database), project)["reason"] == "all taken"
 
 
-@pytest.mark.parametrize("deed", ["draft", "answer", "release"])
-def test_an_assignment_of_another_person_does_not_exist(served, deed):
+@pytest.mark.parametrize("action", ["draft", "answer", "release"])
+def test_an_assignment_of_another_person_does_not_exist(served, action):
     database, server = served
     project, person, other = make(database), login(database), login(database)
     (task,) = tasks_of(served, person, project)["tasks"]
-    assert server.request("POST", f"/annotate/{task['assignment']}/{deed}", other, body=RANKED)[0] == 404
-    assert server.request("POST", f"/annotate/999999999/{deed}", other, body=RANKED)[0] == 404
+    assert server.request("POST", f"/annotate/{task['assignment']}/{action}", other, body=RANKED)[0] == 404
+    assert server.request("POST", f"/annotate/999999999/{action}", other, body=RANKED)[0] == 404
     (row,) = stored(database, StoredAssignment, id=task["assignment"])
     assert (row.state, row.draft) == ("open", None)
 

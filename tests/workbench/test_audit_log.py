@@ -10,7 +10,7 @@ from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.storage.audit_log import (
     BEGINNING,
     CheckedEvent,
-    Deed,
+    AuditEvent,
     check_log,
     last_checked_event,
     record,
@@ -30,7 +30,7 @@ def log(database, *actions):
     for number, action in enumerate(actions, start=1):
         database.write(
             lambda session, action=action, number=number: record(
-                session, Deed(action, "item", number, None, {"why": "测试", "share": 0.1}), at=NOON + number / 3
+                session, AuditEvent(action, "item", number, None, {"why": "测试", "share": 0.1}), at=NOON + number / 3
             )
         )
 
@@ -96,7 +96,7 @@ def test_events_of_transactions_in_parallel_form_one_chain(database):
 
 def test_what_is_undone_is_not_in_the_log(database):
     def work(session):
-        record(session, Deed("a", "item", 1, None, {}), at=NOON)
+        record(session, AuditEvent("a", "item", 1, None, {}), at=NOON)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

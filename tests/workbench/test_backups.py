@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from postgres_server import programs, run_statement
 from steelyard.cli.main import build_app
-from steelyard.workbench.pipeline.tallies import recount
+from steelyard.workbench.pipeline.counters import recount
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredAssignment, StoredEvent, StoredTask

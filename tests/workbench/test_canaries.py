@@ -32,7 +32,7 @@ from steelyard.workbench.storage.tables import (
 )
 from steelyard.workbench.views.pages import words_of
 from task_kind_cases import cases_for, look_at, rules_for
-from workbench_people import NO_GOLD, NOON, cases_with_reference, seat_of
+from workbench_people import NO_GOLD, NOON, cases_with_reference, membership_of
 from workbench_routes import HOLDERS, ROUTES, filled, routes_of
 
 CANARY, CHINESE = re.compile("canary", re.IGNORECASE), re.compile("[\u4e00-\u9fff]")
@@ -206,8 +206,8 @@ class Blind:
         """Reserve the next task; returns its number and a whole answer with letters, as the page would send it."""
 
         def work(session):
-            seat = seat_of(session, self.project, self.visit.site.people["annotator"])
-            (row,) = next_assignments(session, seat, number=1, at=time.time())
+            membership = membership_of(session, self.project, self.visit.site.people["annotator"])
+            (row,) = next_assignments(session, membership, number=1, at=time.time())
             case = msgspec.json.decode(
                 session.get_one(StoredItem, session.get_one(StoredTask, row.task_id).item_id).case_json, type=Case
             )

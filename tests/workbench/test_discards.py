@@ -54,7 +54,7 @@ def test_who_holds_a_task_that_retires_loses_it_and_is_told(database):
     with database.reading() as session:
         assert session.get_one(StoredAssignment, held[0]).state == "released"
     with database.reading() as session:
-        for assignment in next_assignments(session, crew.seat(session, second), number=3, at=crew.now()):
+        for assignment in next_assignments(session, crew.membership(session, second), number=3, at=crew.now()):
             assert common not in assignment.shown
 
 

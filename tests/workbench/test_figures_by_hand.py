@@ -21,7 +21,7 @@ from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ListedAnswer, an
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredPerson, StoredProject, StoredSettlingTime
+from steelyard.workbench.storage.tables import StoredPerson, StoredProject, StoredAdjudicationTime
 from workbench_people import NOON
 from workbench_site import copy_sqlite
 
@@ -85,7 +85,7 @@ def sent(request, sqlite_template, tmp_path_factory):
             progress_figures(session, project, at=at),
             paper_figures(session, project, at=at),
             dict(session.execute(select(StoredPerson.id, StoredPerson.pseudonym)).all()),
-            session.scalars(select(StoredSettlingTime.seconds)).all(),
+            session.scalars(select(StoredAdjudicationTime.seconds)).all(),
         )
     assert listed.following is None
     assert max(row.round for row in every) > 1

@@ -8,9 +8,9 @@ from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.queues import assign_task
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
-from steelyard.workbench.pipeline.tallies import GATE_EVENTS
+from steelyard.workbench.pipeline.counters import GATE_EVENTS
 from steelyard.workbench.storage.tables import StoredEvent, StoredProject, StoredTask
-from workbench_people import NO_GOLD, NOON, answer, make_project, seat_of
+from workbench_people import NO_GOLD, NOON, answer, make_project, membership_of
 
 # Of each item: which two people answer it, and whether they agree on all of its 3 pairs or on none.
 BY_TWO = [((0, 1), True), ((0, 1), False), ((0, 1), False), ((0, 1), True)]
@@ -37,7 +37,7 @@ def answer_item(database, project, people, task, *, is_agreed):
     def work(session):
         row = session.get_one(StoredTask, task)
         for place, person in enumerate(people):
-            assigned = assign_task(session, seat_of(session, project, person), row.id, row.responses, at=NOON)
+            assigned = assign_task(session, membership_of(session, project, person), row.id, row.responses, at=NOON)
             locked = lock_assignment(session, assigned.id, person=person)
             order = sorted(row.responses, reverse=place == 1 and not is_agreed)
             assert submit(session, locked, answer(order, order), seconds=1.0, at=NOON).outcome == "stored"

@@ -134,11 +134,11 @@ def test_figures_that_an_earlier_version_stored_are_not_shown(divided, database)
     assess_items(database, project)
     assert figures_of(database, project).items
 
-    def give_taste(session):
+    def give_variance(session):
         row = session.scalar(select(StoredRaterFit))
-        row.raters = {person: {**each, "taste": 0.5} for person, each in row.raters.items()}
+        row.raters = {person: {**each, "rater_item_variance": 0.5} for person, each in row.raters.items()}
 
-    database.write(give_taste)
+    database.write(give_variance)
     made = figures_of(database, project)
     assert (made.items, made.categories) == ((), ())
     assert made.why
@@ -153,7 +153,7 @@ def test_somebody_whom_the_fit_does_not_know_counts_as_an_average_person():
             tie_error=0.1,
             parameter_covariance=0.0,
             num_answers=50,
-            taste=0.5,
+            rater_item_variance=0.5,
         )
 
     note = FitNote(fit=1, at=NOON, num_answers=100, num_items=50, num_since=0)
@@ -161,7 +161,7 @@ def test_somebody_whom_the_fit_does_not_know_counts_as_an_average_person():
     found = known_raters(panel, [2, 7])
     assert found.discrimination.tolist() == [3.0, 2.0]
     assert found.tie.tolist() == [-2.0, -1.5]
-    assert found.taste == 0.5
+    assert found.rater_item_variance == 0.5
     assert known_raters(panel, []).tie.tolist() == []
 
 

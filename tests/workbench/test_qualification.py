@@ -22,7 +22,7 @@ from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, Stored
 from steelyard.workbench.views.pages import words_of
 from steelyard.workbench.views.qualification_views import view_feedback
 from task_kind_cases import cases_for, simulated
-from workbench_people import NO_GOLD, NOON, answer, cases, cases_with_reference, seat_of, send, take
+from workbench_people import NO_GOLD, NOON, answer, cases, cases_with_reference, membership_of, send, take
 
 CATALOGUES = catalogues_of(ProjectSettings())
 
@@ -132,12 +132,12 @@ def test_an_answer_is_marked_once_and_shows_the_reference(school):
     database, project, (ada, bo) = school
 
     def look(session, language="en", order=("r1", "r0", "r2")):
-        seat = seat_of(session, project, ada)
-        task = next_tasks(session, seat.project, ada, number=2, at=NOON)[0]
+        membership = membership_of(session, project, ada)
+        task = next_tasks(session, membership.project, ada, number=2, at=NOON)[0]
         marked = answer_task(
-            session, seat.project, ada, task.id, answer(task.responses, list(order)), seconds=1.0, at=NOON
+            session, membership.project, ada, task.id, answer(task.responses, list(order)), seconds=1.0, at=NOON
         )
-        return task.id, view_feedback(session, seat, marked, words_of(language), language)
+        return task.id, view_feedback(session, membership, marked, words_of(language), language)
 
     task, feedback = database.write(look)
     assert (feedback.num_same, len(feedback.points), feedback.reason) == (2, 3, "The first is exact.")

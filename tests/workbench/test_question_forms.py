@@ -22,7 +22,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.simulation import Habits, annotate
 from steelyard.workbench.storage.tables import StoredItem, StoredPerson
-from steelyard.workbench.views.settling_forms import EnteredForm, answer_of_questions, question_fields
+from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, question_fields
 from task_kind_cases import cases_for, rules_for, simulated
 
 CATALOGUES = catalogues_of(ProjectSettings())

@@ -326,6 +326,6 @@ def test_whoever_annotates_again_reads_why_the_item_was_sent_back(database):
     person = crew.people["annotator"][3]
     crew.take(person)
     with database.reading() as session:
-        seat = crew.seat(session, person)
+        membership = crew.membership(session, person)
         mine = session.scalars(select(StoredAssignment).filter_by(person_id=person, state="open")).all()
-        assert [task.sent_back for task in view_tasks(session, seat, mine, at=crew.now()).tasks] == [REJECTED.reason]
+        assert [task.sent_back for task in view_tasks(session, membership, mine, at=crew.now()).tasks] == [REJECTED.reason]

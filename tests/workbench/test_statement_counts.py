@@ -22,7 +22,7 @@ from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import item_panels
-from workbench_people import NOON, answer_all, make_project, seat_of
+from workbench_people import NOON, answer_all, make_project, membership_of
 
 FEW, MANY = 4, 12
 READERS = {
@@ -101,11 +101,11 @@ def test_what_a_person_has_had_is_looked_up_by_task(projects, rework):
     """Who has had 5,000 tasks gets the next one as fast as a newcomer: nothing reads all that a person has had."""
     database = projects[FEW]
     with database.reading() as session:
-        seat = seat_of(session, 1, 1)
-        rules = msgspec.structs.replace(seat.settings.rules, rework=rework)
-        seat = seat._replace(settings=msgspec.structs.replace(seat.settings, rules=rules))
+        membership = membership_of(session, 1, 1)
+        rules = msgspec.structs.replace(membership.settings.rules, rework=rework)
+        membership = membership._replace(settings=msgspec.structs.replace(membership.settings, rules=rules))
         with counted(database) as statements:
-            next_assignments(session, seat, number=1, at=NOON)
+            next_assignments(session, membership, number=1, at=NOON)
         candidates = [(text, values) for text, values in statements if "NOT (EXISTS" in text]
         plans = [
             row[3]

@@ -12,7 +12,7 @@ from steelyard.core.errors import ConfigError
 from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.pipeline.queues import assign_task
 from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
-from steelyard.workbench.pipeline.tallies import GATE_EVENTS, recount
+from steelyard.workbench.pipeline.counters import GATE_EVENTS, recount
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph
 from steelyard.workbench.storage.audit_log import verify
@@ -25,7 +25,7 @@ from steelyard.workbench.storage.tables import (
     StoredProject,
     StoredTask,
 )
-from workbench_people import NO_GOLD, NOON, answer, content_of, make_project, seat_of, send, sums_of, take
+from workbench_people import NO_GOLD, NOON, answer, content_of, make_project, membership_of, send, sums_of, take
 
 ABC = ("r0", "r1", "r2")
 BAC, CBA = ("r1", "r0", "r2"), ("r2", "r1", "r0")
@@ -275,7 +275,7 @@ def test_a_gate_over_a_batch_counts_complete_items_alone(database):
 
 def answer_elsewhere(session, *, project, person, task, order):
     """Answer a task as if the person had got it."""
-    assigned = assign_task(session, seat_of(session, project, person), task, order, at=NOON)
+    assigned = assign_task(session, membership_of(session, project, person), task, order, at=NOON)
     locked = lock_assignment(session, assigned.id, person=assigned.person_id)
     assert submit(session, locked, answer(order, order), seconds=1.0, at=NOON).outcome == "stored"
 

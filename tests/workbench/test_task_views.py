@@ -6,20 +6,20 @@ from steelyard.workbench.pipeline.question_words import rubric_of
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.tables import StoredGuideline, StoredPerson, StoredTask
 from steelyard.workbench.views.task_views import own_progress, view_tasks
-from workbench_people import NOON, answer, answer_all, make_project, seat_of, send, take
+from workbench_people import NOON, answer, answer_all, make_project, membership_of, send, take
 
 
 def view(database, project, person, *, number=2):
     def work(session):
-        seat = seat_of(session, project, person)
-        return view_tasks(session, seat, next_assignments(session, seat, number=number, at=NOON), at=NOON)
+        membership = membership_of(session, project, person)
+        return view_tasks(session, membership, next_assignments(session, membership, number=number, at=NOON), at=NOON)
 
     return database.write(work)
 
 
 def figures(database, project, person, *, since=NOON):
     with database.reading() as session:
-        return own_progress(session, seat_of(session, project, person), since=since)
+        return own_progress(session, membership_of(session, project, person), since=since)
 
 
 def test_a_task_has_the_newest_guideline_of_its_category_and_the_language(database):

@@ -8,12 +8,12 @@ from steelyard.core.errors import ConfigError
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.pipeline.stranded import stranded_work
+from steelyard.workbench.pipeline.unassignable import unassignable_work
 from steelyard.workbench.pipeline.work_limits import WorkLimits
 from steelyard.workbench.storage.figure_tables import StoredGoldResult
 from steelyard.workbench.storage.tables import StoredAssignment, StoredProject, StoredTask
 from steelyard.workbench.views.task_views import view_tasks
-from workbench_people import NOON, answer, make_project, seat_of, send, take
+from workbench_people import NOON, answer, make_project, membership_of, send, take
 
 DAY = 86_400.0
 
@@ -37,7 +37,7 @@ def name_categories(database, *categories):
 
 def reason(database, project, person, at=NOON):
     with database.reading() as session:
-        return view_tasks(session, seat_of(session, project, person), [], at=at).reason
+        return view_tasks(session, membership_of(session, project, person), [], at=at).reason
 
 
 def test_a_day_has_a_limit_and_ends(database):
@@ -136,7 +136,7 @@ def test_work_that_every_record_closes_is_named(database, poor):
     for person in people:
         record_of(database, project, person, [0.1, 0.2, 0.0, 0.1, 0.2, 0.1, 0.0, 0.2])
     with database.reading() as session:
-        rows = stranded_work(session, session.get_one(StoredProject, project))
+        rows = unassignable_work(session, session.get_one(StoredProject, project))
     assert [(row.reason, row.about, row.number) for row in rows] == [("record", "law", 4)]
 
 

@@ -2,5 +2,5 @@
 
 `plackett_luce` is the model of a ranking with ties, `psychometrics` fits strengths and raters; `case_answers`
 reads answers from cases.
-`worse_answers` and `simulated_annotators` make the built-in simulation; `derived_judgments` makes judgments of ratings.
+`corruptions` and `simulated_annotators` make the built-in simulation; `derived_judgments` makes judgments of ratings.
 """

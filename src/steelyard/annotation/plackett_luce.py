@@ -61,12 +61,12 @@ class Alternatives(NamedTuple):
 class Raters(NamedTuple):
     """Parameters of each rater: ``discrimination`` of strengths, and ``tie`` inclination; both (rater,).
 
-    ``taste``: the variance of the difference between the strengths that one rater sees in an item and those of all.
+    ``rater_item_variance``: the variance of the difference between the strengths that one rater sees in an item and those of all.
     """
 
     discrimination: Floats
     tie: Floats
-    taste: float = 0.0
+    rater_item_variance: float = 0.0
 
 
 @cache

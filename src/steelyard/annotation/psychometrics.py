@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.annotation.plackett_luce import Choices, Raters, choice_gradients, rater_slopes
-from steelyard.annotation.strengths import ItemStrengths, Views, contrasts, item_strengths
+from steelyard.annotation.strengths import ItemStrengths, RaterUtilities, contrasts, item_strengths
 from steelyard.core.numerics import Floats, Integers
 
 _CLOSE_RATERS = 0.02
@@ -31,10 +31,10 @@ RATER_SPREAD = np.array([0.75, 1.0])
 _POPULATION = np.array([1.5, -1.0])
 _POPULATION_SPREAD = np.array([1.0, 1.5])
 """The prior of the population's means."""
-_TASTE = 0.5
+_RATER_ITEM_VARIANCE = 0.5
 """The variance of views around their items where raters answer several tasks of an item."""
 _SHARE_OF_REPEATS = 0.2
-"""The share of views with several answers from which a taste is estimated."""
+"""The share of views with several answers from which a rater-item variance is estimated."""
 _LARGEST = 6.0
 """The largest discrimination: answers without any error would make it infinite."""
 _POSTERIOR_NODES = {1: 15, 2: 7}
@@ -86,14 +86,14 @@ def fit_raters(
     step, moved = 0, np.inf
     scale, before = 1.0, np.zeros(2 * num_raters)
     shared = _shared_items(choices, num_items)
-    # One answer of a rater to an item does not tell a taste from noise: all of it then counts as noise.
-    taste = _TASTE if _has_repeats(shared, num_raters) else 0.0
-    views = Views(shared, Raters(values[0], values[1], taste), num_items, width, start and start.items)
+    # One answer of a rater to an item does not tell a rater-item effect from noise: all of it then counts as noise.
+    rater_item_variance = _RATER_ITEM_VARIANCE if _has_repeats(shared, num_raters) else 0.0
+    views = RaterUtilities(shared, Raters(values[0], values[1], rater_item_variance), num_items, width, start and start.items)
     while step < most_steps and moved > _CLOSE_RATERS:
         # Two steps for the items with each of the raters: both converge together.
-        views.converge(Raters(values[0], values[1], taste), most_steps=2 if step else 6)
+        views.converge(Raters(values[0], values[1], rater_item_variance), most_steps=2 if step else 6)
         step += 1
-        gradient, information = marginal_slopes(views, Raters(values[0], values[1], taste))
+        gradient, information = marginal_slopes(views, Raters(values[0], values[1], rater_item_variance))
         covariance = np.asarray(np.linalg.inv(information + precision), np.float64)
         move = covariance @ (gradient - precision @ (values - _POPULATION[:, None]).reshape(-1))
         moved = np.abs(move / np.sqrt(np.diag(covariance))).max(initial=0.0)
@@ -102,12 +102,12 @@ def fit_raters(
         before = move
         values = values + np.clip(scale * move, -_LONGEST_MOVE, _LONGEST_MOVE).reshape(2, -1)
         values = np.clip(values, -_LARGEST, _LARGEST)
-    raters = Raters(values[0], values[1], taste)
+    raters = Raters(values[0], values[1], rater_item_variance)
     items = item_strengths(choices, raters, num_items=num_items, width=width, start=views.items)
     return PanelFit(raters, covariance, _population(values), items, step)
 
 
-def marginal_slopes(views: Views, raters: Raters) -> tuple[Floats, Floats]:
+def marginal_slopes(views: RaterUtilities, raters: Raters) -> tuple[Floats, Floats]:
     """Return the gradient of the log marginal likelihood, (2 * rater,), and its information by the items' parts."""
     from scipy.sparse import coo_array
 
@@ -124,14 +124,14 @@ def marginal_slopes(views: Views, raters: Raters) -> tuple[Floats, Floats]:
     return np.asarray(by_item.sum(axis=0)).reshape(-1), (by_item.T @ by_item).toarray()
 
 
-def _gradients(views: Views, raters: Raters) -> list[Floats]:
+def _gradients(views: RaterUtilities, raters: Raters) -> list[Floats]:
     """Return the expected gradient of each choice, (choice, 2), for each block.
 
     Where raters share an item's view, over its posterior: over the closest normal, raters who hardly err would look
     much worse where items of two or three responses have two answers. More responses have too many dimensions; their
     several tasks make the closest normal a good one.
     """
-    if raters.taste or views.items.mean.shape[1] - 1 not in _POSTERIOR_NODES:
+    if raters.rater_item_variance or views.items.mean.shape[1] - 1 not in _POSTERIOR_NODES:
         return [
             rater_slopes(block, points, raters, weights).gradient
             for block, view in zip(views.choices, views.view, strict=True)

@@ -39,9 +39,9 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What a fit knows of one rater: both parameters with their standard errors and covariance.
 
     ``num_answers`` are those to items that another rater answered, too: on others nothing can be learned of a rater.
-    ``taste`` is the variance of what a rater sees in an item around the item (`Raters`): without it many answers of one
+    ``rater_item_variance`` is the variance of what a rater sees in an item around the item (`Raters`): without it many answers of one
     rater about one item would count as many raters. ``of_one_answer`` are then those of a fit to one answer of each
-    rater to an item; null where no taste is assumed. ``accuracy`` is null where fewer than `FEWEST_SHARED`
+    rater to an item; null where no rater-item variance is assumed. ``accuracy`` is null where fewer than `FEWEST_SHARED`
     answers are about a set of responses that others ranked, too.
     """
 
@@ -51,7 +51,7 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     tie_error: float
     parameter_covariance: float
     num_answers: int
-    taste: float = 0.0
+    rater_item_variance: float = 0.0
     of_one_answer: "RaterParameters | None" = None
     accuracy: AccuracyInterval | None = None
 
@@ -79,7 +79,7 @@ def fit_panel(answers: Sequence[RankingAnswer], names: Sequence[str], *, num_ite
     """
     fit = fit_raters(choices_of(answers), num_raters=len(names), num_items=num_items, width=width)
     raters, num_shared = _parameters(fit, answers, num_items)
-    if fit.raters.taste:
+    if fit.raters.rater_item_variance:
         alone = one_answer_each(answers)
         fit_alone = fit_raters(choices_of(alone), num_raters=len(names), num_items=num_items, width=width)
         of_one, _ = _parameters(fit_alone, alone, num_items)
@@ -110,9 +110,9 @@ def _parameters(fit: PanelFit, answers: Sequence[RankingAnswer], num_items: int)
     num_answers = np.bincount(rater[is_shared[item]], minlength=number)
     errors = fit.standard_errors()
     usual = float(fit.population[0]), float(RATER_SPREAD[0])
-    # With a taste the accuracy comes from another fit, to one answer each.
+    # With a rater-item variance the accuracy comes from another fit, to one answer each.
     accuracies: list[AccuracyInterval | None] = [None] * number
-    if not fit.raters.taste:
+    if not fit.raters.rater_item_variance:
         accuracies = accuracy_intervals(answers, fit.raters, population=usual, fewest=FEWEST_SHARED)
     parameters = [
         RaterParameters(
@@ -122,7 +122,7 @@ def _parameters(fit: PanelFit, answers: Sequence[RankingAnswer], num_items: int)
             tie_error=float(errors.tie[place]),
             parameter_covariance=float(fit.covariance[place, number + place]),
             num_answers=int(num_answers[place]),
-            taste=fit.raters.taste,
+            rater_item_variance=fit.raters.rater_item_variance,
             accuracy=accuracies[place],
         )
         for place in range(number)
@@ -157,30 +157,30 @@ def _accuracy_of_fit(rater: RaterParameters) -> Estimate:
     """
     reach = _NORMAL * rater.discrimination_error
     ends = np.array([0.0, -reach, reach]) + rater.discrimination
-    value, low, high = accuracy_of(ends, rater.taste).tolist()
+    value, low, high = accuracy_of(ends, rater.rater_item_variance).tolist()
     return Estimate(value, low, high, rater.num_answers)
 
 
-def accuracy_of(discrimination: Floats, taste: float = 0.0) -> Floats:
+def accuracy_of(discrimination: Floats, rater_item_variance: float = 0.0) -> Floats:
     """Return the probability that a strict verdict on two random responses has the right direction.
 
     Of what the rater sees, sigmoid(discrimination * difference) over differences of two normal strengths of variance
-    1 + ``taste``; what is seen has the direction of the true strengths, of variance 1, with the probability that both
+    1 + ``rater_item_variance``; what is seen has the direction of the true strengths, of variance 1, with the probability that both
     have one sign. 0.5 for a rater who guesses.
     """
     from scipy.special import ndtr
 
     points, weights = _half_normal()
-    seen = points * np.sqrt(2 * (1 + taste))
+    seen = points * np.sqrt(2 * (1 + rater_item_variance))
     follows = sigmoid(np.asarray(discrimination)[..., None] * seen)
-    is_so = ndtr(seen / np.sqrt(2 * taste * (1 + taste))) if taste else np.ones_like(seen)
+    is_so = ndtr(seen / np.sqrt(2 * rater_item_variance * (1 + rater_item_variance))) if rater_item_variance else np.ones_like(seen)
     return (follows * is_so + (1 - follows) * (1 - is_so)) @ weights
 
 
 def ties_of(raters: Raters) -> Floats:
     """Return the probability of a tie between two random responses, (rater,)."""
     points, weights = _half_normal()
-    half = np.abs(raters.discrimination)[:, None] * points * np.sqrt(2 * (1 + raters.taste)) / 2
+    half = np.abs(raters.discrimination)[:, None] * points * np.sqrt(2 * (1 + raters.rater_item_variance)) / 2
     tie = np.exp(raters.tie[:, None] - half)
     return (tie / (1 + np.exp(-2 * half) + tie)) @ weights
 
@@ -197,7 +197,7 @@ def _ties(rater: RaterParameters) -> Estimate:
     """Return the share of ties; its interval by the delta method on the logit of the share."""
     first = np.array([rater.discrimination, rater.discrimination + _STEP, rater.discrimination])
     second = np.array([rater.tie, rater.tie, rater.tie + _STEP])
-    shares = np.clip(ties_of(Raters(first, second, rater.taste)), 1e-12, 1 - 1e-12)
+    shares = np.clip(ties_of(Raters(first, second, rater.rater_item_variance)), 1e-12, 1 - 1e-12)
     logits = np.log(shares / (1 - shares))
     slopes = (logits[1:] - logits[0]) / _STEP
     mixed = rater.parameter_covariance

@@ -46,7 +46,7 @@ class Noise(Config, frozen=True):
 
 # Calibrated so that the triple design gives the conflict ratio of human annotators (CHEEMS, table 5: 0.1999 and
 # 0.2161) and the share of ordered pairs of CheemsBench (table 1: 68 to 73 % of ten), with the qualities of
-# `worse_answers`.
+# `corruptions`.
 HUMAN = Noise(spread=0.155, tie_band=0.065)
 
 # Calibrated so that all pairs, judged one by one, give the conflict ratio of GPT-4o (CHEEMS, table 5: 0.2593 and

@@ -53,17 +53,17 @@ def item_strengths(
     ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices.
     An item with ten answers takes a few milliseconds.
     """
-    views = Views(choices, raters, num_items, width, start)
+    views = RaterUtilities(choices, raters, num_items, width, start)
     views.converge(raters, most_steps=most_steps)
     return views.items
 
 
-class Views:
+class RaterUtilities:
     """What each rater sees in each item: strengths of their own around those of the item, eliminated in each step.
 
     A rater who answers several tasks of an item repeats one view of it: however many the answers, they tell no more of
     the item than the view does. Given gradient g and curvature H of a view's likelihood at u, the view tells the item
-    the precision H (1 + taste H)^-1 and the shift (1 + taste H)^-1 (H u + g).
+    the precision H (1 + rater_item_variance H)^-1 and the shift (1 + rater_item_variance H)^-1 (H u + g).
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class Views:
         start: ItemStrengths | None,
     ) -> None:
         self.choices, self.num_raters = [block for block in choices if len(block.item)], len(raters.tie)
-        # Without taste all raters have one view of an item: that of the item.
-        by_rater = int(raters.taste > 0)
+        # Without rater-item variance all raters have one view of an item: that of the item.
+        by_rater = int(raters.rater_item_variance > 0)
         codes = [block.item * self.num_raters + by_rater * block.rater for block in self.choices]
         keys = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
         self.item, self.view = keys // self.num_raters, [np.searchsorted(keys, code) for code in codes]
@@ -102,7 +102,7 @@ class Views:
         """Move each item a part of the way to where its choices pull it. Returns the whole ways."""
         num_items, width = self.items.mean.shape
         gradient, curvature = self._slopes(raters)
-        shrink = np.linalg.inv(np.eye(width) + raters.taste * curvature) if raters.taste else self._whole
+        shrink = np.linalg.inv(np.eye(width) + raters.rater_item_variance * curvature) if raters.rater_item_variance else self._whole
         precision = np.tile(np.eye(width), (num_items, 1, 1))
         np.add.at(precision, self.item, curvature @ shrink)
         shift = np.zeros_like(self.items.mean)
@@ -120,8 +120,8 @@ class Views:
         self.items = ItemStrengths(mean, covariance)
         centre, part = mean[self.item], part[self.item]
         pull = (curvature @ (self.mean - centre)[..., None])[..., 0] + gradient
-        seen = centre + raters.taste * (shrink @ pull[..., None])[..., 0]
-        spread = raters.taste * shrink + shrink @ covariance[self.item] @ shrink.transpose(0, 2, 1)
+        seen = centre + raters.rater_item_variance * (shrink @ pull[..., None])[..., 0]
+        spread = raters.rater_item_variance * shrink + shrink @ covariance[self.item] @ shrink.transpose(0, 2, 1)
         self.mean = self.mean + part[:, None] * (seen - self.mean)
         self.covariance = self.covariance + part[:, None, None] * (spread - self.covariance)
         return way

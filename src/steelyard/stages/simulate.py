@@ -21,7 +21,7 @@ from steelyard.annotation.simulated_annotators import (
     human_judgments,
     llm_judgments,
 )
-from steelyard.annotation.worse_answers import (
+from steelyard.annotation.corruptions import (
     DEGRADATIONS,
     CorpusEntry,
     Material,
@@ -60,7 +60,7 @@ class Config(BaseConfig, frozen=True):
     num_worse: int = 4
     """The number of worse answers of a training prompt, each of another kind. A test prompt has one of every kind."""
     held_out_kind: Annotated[
-        str | None, msgspec.Meta(extra={"names_in": "steelyard.annotation.worse_answers.DEGRADATIONS"})
+        str | None, msgspec.Meta(extra={"names_in": "steelyard.annotation.corruptions.DEGRADATIONS"})
     ] = "code_switched"
     """The kind of worse answer that only kinds.jsonl has."""
     num_annotators: int = 8

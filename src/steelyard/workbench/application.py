@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from steelyard.core.types import JsonObject, prepare_records
 from steelyard.workbench.accounts.people import make_key
 from steelyard.workbench.figures.fit_keeper import FitKeeper
-from steelyard.workbench.pipeline.tallies import count_what_is_stored
+from steelyard.workbench.pipeline.counters import count_what_is_stored
 from steelyard.workbench.problems import HANDLERS, on_fault, refuse_host
 from steelyard.workbench.routes import (
     account,
@@ -32,7 +32,7 @@ from steelyard.workbench.routes import (
     rest,
     review,
 )
-from steelyard.workbench.routes.brief_requests import BriefThreads
+from steelyard.workbench.routes.fast_routes import FastThreads
 from steelyard.workbench.routes.request_bodies import bounded
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.pages import FOLDER
@@ -97,7 +97,7 @@ def application(database: Database, options: Options | None = None) -> FastAPI:
     app.state.fits = FitKeeper(database)
     app.state.is_secure = options.is_secure
     app.state.is_simulated = options.is_simulated
-    app.state.brief_threads = BriefThreads()
+    app.state.fast_threads = FastThreads()
     # First: they come most often, and a request is compared with one route after another.
     app.router.routes.extend(annotate.BRIEF_ROUTES)
     for router in _ROUTERS:

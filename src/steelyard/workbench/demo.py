@@ -111,7 +111,7 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
             review(alone)
     import_batch(simulation, parts[4], "batch 5")
     annotate(simulation)
-    seat_visitor(simulation)
+    replace_visitor(simulation)
     import_batch(simulation, parts[5], "batch 6")
     # Half of the answers: five tasks a case, two people a task.
     annotate(simulation, most=5 * len(parts[5]))
@@ -138,26 +138,26 @@ def add_guidelines(simulation: Simulation) -> None:
     simulation.database.write(add)
 
 
-def seat_visitor(simulation: Simulation) -> None:
+def replace_visitor(simulation: Simulation) -> None:
     """Give the visitor's login to the annotator who has the most items to align, for whom the demonstration shows most.
 
     The others of the crew align what does not need that person.
     """
 
-    def seat(session: Session) -> int:
+    def swap(session: Session) -> int:
         waiting = {person: len(all_items_to_align(session, person)) for person in simulation.crew.annotators}
-        seated = max(simulation.crew.annotators, key=lambda person: waiting[person])
-        visitor, chosen = (session.get_one(StoredPerson, number) for number in (simulation.crew.annotators[0], seated))
+        chosen_person = max(simulation.crew.annotators, key=lambda person: waiting[person])
+        visitor, chosen = (session.get_one(StoredPerson, number) for number in (simulation.crew.annotators[0], chosen_person))
         names, passwords = (visitor.name, chosen.name), (visitor.password_hash, chosen.password_hash)
         visitor.name = f"{visitor.name} (moving)"
         session.flush()
         chosen.name, chosen.password_hash = names[0], passwords[0]
         session.flush()
         visitor.name, visitor.password_hash = names[1], passwords[1]
-        return seated
+        return chosen_person
 
-    seated = simulation.database.write(seat)
-    others = tuple(person for person in simulation.crew.annotators if person != seated)
+    chosen_person = simulation.database.write(swap)
+    others = tuple(person for person in simulation.crew.annotators if person != chosen_person)
     align(simulation._replace(crew=simulation.crew._replace(annotators=others[::2])))
 
 

@@ -34,9 +34,9 @@ from steelyard.workbench.pipeline.alignment import (
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, count_states, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.pipeline.queues import Seat, may_work, next_assignments
+from steelyard.workbench.pipeline.queues import Membership, may_work, next_assignments
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
-from steelyard.workbench.pipeline.settling_times import count_settling
+from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks
 from steelyard.workbench.storage.database import Database
@@ -169,11 +169,11 @@ def _answer_each(simulation: Simulation, session: Session, people: Sequence[int]
 
 def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
     project = session.get_one(StoredProject, simulation.crew.project)
-    seat = Seat(session.get_one(StoredPerson, person), project, settings_of(project))
+    membership = Membership(session.get_one(StoredPerson, person), project, settings_of(project))
     at = _now(simulation, session)
-    if not may_work(session, seat.settings, project=project.id, person=person):
-        _qualify(simulation, session, seat, at)
-    mine = next_assignments(session, seat, number=1, at=at)
+    if not may_work(session, membership.settings, project=project.id, person=person):
+        _qualify(simulation, session, membership, at)
+    mine = next_assignments(session, membership, number=1, at=at)
     if not mine:
         return False
     task = session.get_one(StoredTask, mine[0].task_id)
@@ -186,7 +186,7 @@ def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:
         answer = TaskAnswer(cannot_judge=_CANNOT)
     elif task.kind == "triple" and not is_careless:
         case = case_of(session.get_one(StoredItem, task.item_id))
-        answer = _with_remarks(simulation, seat.settings, case, answer, rng)
+        answer = _with_remarks(simulation, membership.settings, case, answer, rng)
     locked = lock_assignment(session, mine[0].id, person=person)
     assert locked is not None, "assigned in this transaction"
     submit(session, locked, answer, seconds=seconds, at=at)
@@ -218,21 +218,21 @@ def _with_remarks(
     )
 
 
-def _qualify(simulation: Simulation, session: Session, seat: Seat, at: float) -> None:
+def _qualify(simulation: Simulation, session: Session, membership: Membership, at: float) -> None:
     """Take a person through rounds of qualification; a manager lets repeat, and at last lets pass."""
-    person = seat.person.id
+    person = membership.person.id
     for number in range(_MOST_QUALIFICATIONS):
-        while tasks := next_tasks(session, seat.project, person, number=1, at=at):
+        while tasks := next_tasks(session, membership.project, person, number=1, at=at):
             task = tasks[0]
             case = msgspec.json.decode(task.case_json, type=Case)
             rng = generator(simulation.seed, "qualification", person, task.id, number)
             look = _LookedAt(case, task.kind, task.responses)
-            answer = _look(simulation, seat.settings, look, rng)
-            answer_task(session, seat.project, person, task.id, answer, seconds=simulation.habits.seconds, at=at)
-        if may_work(session, seat.settings, project=seat.project.id, person=person):
+            answer = _look(simulation, membership.settings, look, rng)
+            answer_task(session, membership.project, person, task.id, answer, seconds=simulation.habits.seconds, at=at)
+        if may_work(session, membership.settings, project=membership.project.id, person=person):
             return
         decision = "let repeat" if number + 1 < _MOST_QUALIFICATIONS else "let pass"
-        decide_qualification(session, seat.project, person, decision, _PARDON, by=None, at=at)
+        decide_qualification(session, membership.project, person, decision, _PARDON, by=None, at=at)
         session.flush()
 
 
@@ -260,7 +260,7 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
         rng = generator(simulation.seed, "second look", person, evidence.task.id)
         answer = others[-1] if others else _look_at_task(simulation, session, evidence.task, rng, care=2.0)
         spent = simulation.habits.seconds
-        seconds = count_settling(session, item, stage="alignment", person=person, reported=spent, at=at)
+        seconds = count_adjudication(session, item, stage="alignment", person=person, reported=spent, at=at)
         propose(session, item.id, evidence.task.id, answer, person=person, at=at, seconds=seconds)
         did_something = True
     return did_something
@@ -285,7 +285,7 @@ def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: 
             rng = generator(simulation.seed, "decision", person, task.id)
             answer = _look_at_task(simulation, session, task, rng, care=2.0)
             spent = simulation.habits.seconds
-            seconds = count_settling(session, item, stage=layer, person=person, reported=spent, at=at)
+            seconds = count_adjudication(session, item, stage=layer, person=person, reported=spent, at=at)
             settle(session, item.id, task.id, answer, layer=layer, person=person, at=at, seconds=seconds)
     return len(items)
 
@@ -297,7 +297,7 @@ def _review_all(simulation: Simulation, session: Session, layer: Layer, person: 
         share = simulation.habits.rejected_share if layer == LAYERS[-1] and item.round == 1 else 0.0
         is_rejected = _is_drawn(simulation, "rejected", item, share)
         verdict = Verdict(is_accepted=not is_rejected, reason=_REASON if is_rejected else "")
-        count_settling(session, item, stage=layer, person=person, reported=simulation.habits.seconds, at=at)
+        count_adjudication(session, item, stage=layer, person=person, reported=simulation.habits.seconds, at=at)
         decide(session, item.id, verdict, layer=layer, person=person, at=at)
     return len(items)
 

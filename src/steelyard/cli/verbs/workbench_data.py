@@ -138,13 +138,13 @@ def export_items(
     from steelyard.workbench.pipeline.case_export import export_cases
     from steelyard.workbench.pipeline.projects import count_states
     from steelyard.workbench.pipeline.waiting import waiting_lines
-    from steelyard.workbench.storage.audit_log import Deed, record
+    from steelyard.workbench.storage.audit_log import AuditEvent, record
 
     opened = open_workbench(database)
 
     def note(session: "Session") -> int:
         stored = existing_project(session, project)
-        record(session, Deed("exported", "project", stored.id, None, {"evidence": evidence}), at=time.time())
+        record(session, AuditEvent("exported", "project", stored.id, None, {"evidence": evidence}), at=time.time())
         return stored.id
 
     with opened.reading() as session:

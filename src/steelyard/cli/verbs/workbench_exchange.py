@@ -141,7 +141,7 @@ def _tasks_of_cases(cases: Path, tool: str, seed: int, num_people: int) -> "Exte
 
 def _tasks_of_project(project: str, tool: str, seed: int, database: str) -> "ExternalTasks":
     from steelyard.workbench.exchange.external_tasks import tasks_of_project
-    from steelyard.workbench.storage.audit_log import Deed, record
+    from steelyard.workbench.storage.audit_log import AuditEvent, record
 
     opened = open_workbench(database)
     with opened.reading() as session:
@@ -150,7 +150,7 @@ def _tasks_of_project(project: str, tool: str, seed: int, database: str) -> "Ext
     detail = {"tool": tool, "seed": seed, "tasks": len(made.tasks)}
 
     def note(session: "Session") -> None:
-        record(session, Deed("tasks exported", "project", stored.id, None, detail), at=time.time())
+        record(session, AuditEvent("tasks exported", "project", stored.id, None, detail), at=time.time())
 
     opened.write(note)
     return made

@@ -47,7 +47,7 @@ def write_records(
     from steelyard.io.atomic import write_once
     from steelyard.workbench.figures.people_figures import people_figures
     from steelyard.workbench.results.answer_records import answer_records, gold_records
-    from steelyard.workbench.storage.audit_log import Deed, record
+    from steelyard.workbench.storage.audit_log import AuditEvent, record
 
     if out.suffix != ".jsonl":
         raise ConfigError(f"{out.name!r} does not end in .jsonl", where="--out", do="name a file of JSON lines")
@@ -56,7 +56,7 @@ def write_records(
     def note(session: "Session") -> None:
         stored = existing_project(session, project)
         detail = {"records": "gold" if is_gold else "answers"}
-        record(session, Deed("exported", "project", stored.id, None, detail), at=time.time())
+        record(session, AuditEvent("exported", "project", stored.id, None, detail), at=time.time())
 
     opened.write(note)
     with opened.reading() as session:

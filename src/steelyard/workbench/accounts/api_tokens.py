@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from steelyard.workbench.storage.account_names import checked_name
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 
@@ -43,7 +43,7 @@ def issue_token(
     )
     session.add(row)
     session.flush()
-    record(session, Deed("token issued", "token", row.id, person.id, {"scope": scope, "days": days}), at=at)
+    record(session, AuditEvent("token issued", "token", row.id, person.id, {"scope": scope, "days": days}), at=at)
     return token
 
 
@@ -58,7 +58,7 @@ def tokens_of(session: Session, people: Sequence[int], *, at: float) -> Sequence
 def revoke_token(session: Session, token: StoredApiToken, *, by: int, at: float) -> None:
     """Revoke a token."""
     token.revoked_at = token.revoked_at or at
-    record(session, Deed("token revoked", "token", token.id, by, {}), at=at)
+    record(session, AuditEvent("token revoked", "token", token.id, by, {}), at=at)
 
 
 def revoke_tokens(session: Session, person: StoredPerson, *, at: float) -> None:

@@ -29,7 +29,7 @@ from steelyard.workbench.accounts.login_attempts import (
     new_device,
     seconds_to_wait,
 )
-from steelyard.workbench.pipeline.departures import hand_over
+from steelyard.workbench.pipeline.offboarding import hand_over
 from steelyard.workbench.storage.account_names import (
     check_free,
     checked_display_name,
@@ -37,7 +37,7 @@ from steelyard.workbench.storage.account_names import (
     checked_skills,
     erased_name,
 )
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
@@ -155,7 +155,7 @@ def add_person(session: Session, new: NewPerson, *, by: int | None, at: float) -
     except IntegrityError:
         problem, values = f"{name!r} has an account already", {"name": name}
         raise RefusedError(problem, words="taken", values=values, where="name", do="choose another name") from None
-    record(session, Deed("account made", "person", person.id, by, {"role": new.role}), at=at)
+    record(session, AuditEvent("account made", "person", person.id, by, {"role": new.role}), at=at)
     return person
 
 
@@ -177,7 +177,7 @@ def set_password(session: Session, person: StoredPerson, password: str, *, by: i
     person.password_hash = _hash_password(password)
     session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
     revoke_tokens(session, person, at=at)
-    record(session, Deed("password changed", "person", person.id, by, {}), at=at)
+    record(session, AuditEvent("password changed", "person", person.id, by, {}), at=at)
 
 
 def change_account(
@@ -208,7 +208,7 @@ def change_account(
     person.role, person.is_active, person.skills = role, is_active, checked_skills(skills)
     if not is_active:
         session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
-    record(session, Deed("account changed", "person", person.id, by, detail), at=at)
+    record(session, AuditEvent("account changed", "person", person.id, by, detail), at=at)
     if not is_active or role != "annotator":
         hand_over(session, person, at=at)
 
@@ -230,7 +230,7 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     session.execute(delete(StoredLoginSession).where(StoredLoginSession.person_id == person.id))
     revoke_tokens(session, person, at=at)
     session.execute(update(StoredApiToken).where(StoredApiToken.person_id == person.id).values(name=""))
-    record(session, Deed("person erased", "person", person.id, by, {}), at=at)
+    record(session, AuditEvent("person erased", "person", person.id, by, {}), at=at)
     hand_over(session, person, at=at)
 
 
@@ -300,7 +300,7 @@ def _open_session(session: Session, person: StoredPerson, at: float) -> str:
         )
     )
     session.execute(delete(StoredLoginSession).where(StoredLoginSession.expires_at < at))
-    record(session, Deed("logged in", "person", person.id, person.id, {}), at=at)
+    record(session, AuditEvent("logged in", "person", person.id, person.id, {}), at=at)
     return Signer(_key(session)).sign(token).decode()
 
 

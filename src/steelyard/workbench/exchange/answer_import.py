@@ -25,9 +25,9 @@ from steelyard.workbench.accounts.permissions import ALLOWED
 from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.pipeline.queues import Seat, assign_task, may_work
+from steelyard.workbench.pipeline.queues import Membership, assign_task, may_work
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -124,8 +124,8 @@ def import_answers(
         left_out=tuple(left_out),
     )
     detail = {"tool": manifest.tool, "seed": manifest.seed, "stored": made.stored, "left out": len(made.left_out)}
-    deed = Deed("answers imported", "project", row.id, None, detail)
-    database.write(lambda session: record(session, deed, at=at))
+    event = AuditEvent("answers imported", "project", row.id, None, detail)
+    database.write(lambda session: record(session, event, at=at))
     return made
 
 
@@ -283,14 +283,14 @@ def _stored_answer(session: Session, task: int, person: int) -> TaskAnswer | Non
 
 
 def _store(session: Session, project: int, block: Sequence[_ReadyAnswer], at: float) -> list[bool]:
-    """Store answers in one transaction. Returns for each whether the task still had a place for it."""
+    """Store answers in one transaction. Returns for each whether the task still had a slot for it."""
     row = session.get_one(StoredProject, project)
     settings, outcomes = settings_of(row), []
     for each in block:
         assert each.entry.number is not None, "tasks of a workbench have numbers"
-        seat = Seat(session.get_one(StoredPerson, each.person), row, settings)
+        membership = Membership(session.get_one(StoredPerson, each.person), row, settings)
         answered_at = each.external.at or at
-        assignment = assign_task(session, seat, each.entry.number, each.entry.shown, at=answered_at)
+        assignment = assign_task(session, membership, each.entry.number, each.entry.shown, at=answered_at)
         outcomes.append(assignment is not None and _submit(session, assignment, each, answered_at))
     return outcomes
 

@@ -87,12 +87,12 @@ def agreement_effects(session: Session, project: int) -> AgreementEffects:
     categories = sorted({row.category for row in rows})
     people = sorted({person for person, _ in sides})
     place = {name: number for number, name in enumerate(categories)}
-    seat = {person: number for number, person in enumerate(people)}
+    index_of = {person: number for number, person in enumerate(people)}
     of_category = _integers([place[row.category] for row in rows])
     items = _integers([row.item for row in rows])
     all_alike = design_effects(np.zeros(len(rows), np.int64), items, *_taus(rows), 1)
     by_category = design_effects(of_category, items, *_taus(rows), len(categories))
-    of_person, tasks = _integers([seat[person] for person, _ in sides]), _integers([row.task for _, row in sides])
+    of_person, tasks = _integers([index_of[person] for person, _ in sides]), _integers([row.task for _, row in sides])
     theirs = [row for _, row in sides]
     verdicts = np.array([(row.num_same, row.num_judged) for row in theirs], np.float64).reshape(-1, 2).T
     same = design_effects(of_person, tasks, verdicts[0], verdicts[1], len(people))

@@ -1,6 +1,6 @@
 """Agreement: what two people say of the same task before they see each other's answer, and what gate and reviews say.
 
-The measures are those of `statistics.agreement`, on sums that answers added to (`tallies`). Shares over items have the
+The measures are those of `statistics.agreement`, on sums that answers added to (`counters`). Shares over items have the
 item as their unit, those of people and pairs of people the task: a person rarely has two tasks of an item.
 """
 

@@ -1,6 +1,6 @@
 """How far a project is: items by state, batch and category, answers a day and by person, reviews, and the forecast.
 
-Every figure is counted by the database in an index or from sums that answers added to (`tallies`): the time of a page
+Every figure is counted by the database in an index or from sums that answers added to (`counters`): the time of a page
 does not grow with the texts, and hardly with the items.
 """
 
@@ -18,9 +18,9 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.pipeline.settling_times import settling_hours
-from steelyard.workbench.pipeline.stranded import StrandedWork, stranded_work
-from steelyard.workbench.pipeline.tallies import DAY
+from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
+from steelyard.workbench.pipeline.unassignable import UnassignableWork, unassignable_work
+from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredWorkDay
 from steelyard.workbench.storage.tables import (
@@ -28,7 +28,7 @@ from steelyard.workbench.storage.tables import (
     StoredPerson,
     StoredProject,
     StoredReview,
-    StoredSettlingTime,
+    StoredAdjudicationTime,
     StoredTask,
 )
 
@@ -99,7 +99,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The progress of a project. ``answers_left``: those that open tasks ask for. ``pace``: answers a day of a person.
 
     ``pace`` is the mean over the days on which somebody worked; ``forecast_at``: when the forecast begins, seconds.
-    ``stranded``: work that waits for nobody; ``waiting``: for people. ``discards``: responses that people took out.
+    ``unassignable``: work that waits for nobody; ``waiting``: for people. ``discards``: responses that people took out.
     """
 
     at: float
@@ -115,7 +115,7 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     discards: DiscardCounts
     forecast: ProjectForecast
     forecast_at: float
-    stranded: tuple[StrandedWork, ...]
+    unassignable: tuple[UnassignableWork, ...]
     waiting: tuple[WaitingWork, ...]
 
 
@@ -141,7 +141,7 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         discards=discard_counts(session, project.id),
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
-        stranded=stranded_work(session, project),
+        unassignable=unassignable_work(session, project),
         waiting=waiting_work(session, project.id),
     )
 
@@ -199,7 +199,7 @@ def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
         .group_by(StoredWorkDay.day)
         .order_by(StoredWorkDay.day)
     ).all()
-    settling = settling_hours(session, project, cast(StoredSettlingTime.at, BigInteger) // int(DAY))
+    settling = adjudication_hours(session, project, cast(StoredAdjudicationTime.at, BigInteger) // int(DAY))
     days = {day: counts for day, *counts in map(tuple, rows)} | {
         day: [0] * (len(sums) + 1) for day in settling.keys() - {row[0] for row in rows}
     }
@@ -232,7 +232,7 @@ def _people(session: Session, project: int) -> tuple[PersonPace, ...]:
         .group_by(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name)
         .order_by(func.sum(StoredWorkDay.num_answers).desc(), StoredPerson.id)
     ).all()
-    settling = settling_hours(session, project, StoredSettlingTime.person_id)
+    settling = adjudication_hours(session, project, StoredAdjudicationTime.person_id)
     return tuple(
         PersonPace(
             person=person,

@@ -32,7 +32,7 @@ _REPEATS = (
 
 
 class HardItem(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """An item with its disagreement (`UnexplainedDisagreement`), and the versions of the guideline of its answers."""
+    """An item with its disagreement (`ExcessDisagreement`), and the versions of the guideline of its answers."""
 
     item: int
     prompt: str

@@ -1,6 +1,6 @@
 """People: accuracy on gold tasks and its change, reliability, and what the speed and sameness of their answers say.
 
-All on sums that answers added to (`tallies`), but for the course of the gold answers.
+All on sums that answers added to (`counters`), but for the agreement with gold over time.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from math import floor
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.people_quality import (
+from steelyard.annotation.annotator_metrics import (
     BehaviourFlag,
     Drift,
-    GoldCourse,
+    AgreementOverTime,
     behaviour_flags,
     drifts,
     look_at_gold,
@@ -25,7 +25,7 @@ from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.pipeline.gold_tasks import GOLD_MADE
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.rater_fits import FitNote, latest_panel
-from steelyard.workbench.pipeline.tallies import DAY
+from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.work_limits import closed_categories
 from steelyard.workbench.storage.figure_tables import (
     StoredGoldResult,
@@ -87,7 +87,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
     """Return gold accuracy, reliability, speed and sameness of everybody who answered in a project."""
     sums = _person_sums(session, project.id)
     gold = _gold_sums(session, project.id)
-    changes = drifts(_gold_courses(session, project.id, {person: row[0] for person, row in gold.items()}))
+    changes = drifts(_agreement_over_time(session, project.id, {person: row[0] for person, row in gold.items()}))
     flags, panel = behaviour_flags(sums), latest_panel(session, project.id)
     reliable = {} if panel is None else {key: reliability_of(each) for key, each in panel.raters.items()}
     closed = closed_categories(session, settings_of(project).limits, project=project.id)
@@ -169,9 +169,9 @@ def _gold_missing(session: Session, project: StoredProject) -> dict[int, int]:
     return {person: max(0, floor(share * int(answers)) - int(had) - 1) for person, answers, had in rows}
 
 
-def _gold_courses(session: Session, project: int, numbers: Mapping[int, int]) -> dict[int, GoldCourse]:
+def _agreement_over_time(session: Session, project: int, numbers: Mapping[int, int]) -> dict[int, AgreementOverTime]:
     """Return the latest gold answers of each person that a look takes in; ``numbers``: how many each person has."""
-    gold, courses = StoredGoldResult, {}
+    gold, over_time = StoredGoldResult, {}
     for person, number in numbers.items():
         look = look_at_gold(number)
         if look is None:
@@ -184,5 +184,5 @@ def _gold_courses(session: Session, project: int, numbers: Mapping[int, int]) ->
             .limit(_MOST_GOLD)
         )
         shares = [same / judged for same, judged in reversed(session.execute(latest).all())]
-        courses[person] = GoldCourse(shares, look.size - len(shares))
-    return courses
+        over_time[person] = AgreementOverTime(shares, look.size - len(shares))
+    return over_time

@@ -21,7 +21,7 @@ from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.submissions import check_answer, check_discards, filed_guideline
-from steelyard.workbench.storage.audit_log import Deed, record, seal
+from steelyard.workbench.storage.audit_log import AuditEvent, record, seal
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -204,7 +204,7 @@ def propose(
     _check(session, locked, evidence, answer)
     evidence.proposals[person] = answer
     stored = _store(session, evidence, answer, stage="proposal", person=person, at=at, seconds=seconds)
-    record(session, Deed("proposed", "task", task, person, seal(stored)), at=at)
+    record(session, AuditEvent("proposed", "task", task, person, seal(stored)), at=at)
     if evidence.proposals.keys() < evidence.answers.keys():
         return False
     if not are_alike(evidence.task, list(evidence.proposals.values())):
@@ -255,7 +255,7 @@ def add_remark(session: Session, item: StoredItem, text: str, *, person: int, at
     if latest is not None and (latest.person_id, latest.text) == (person, checked):
         return
     session.add(StoredRemark(item_id=item.id, person_id=person, text=checked, at=at))
-    record(session, Deed("remarked", "item", item.id, person, {}), at=at)
+    record(session, AuditEvent("remarked", "item", item.id, person, {}), at=at)
 
 
 def _is_waiting(evidence: TaskEvidence, person: int) -> bool:
@@ -299,7 +299,7 @@ def _settle(
     seconds: float = 0.0,
 ) -> None:
     stored = _store(session, evidence, answer, stage=stage, person=person, at=at, seconds=seconds)
-    record(session, Deed("task settled", "task", evidence.task.id, person, {"stage": stage, **seal(stored)}), at=at)
+    record(session, AuditEvent("task settled", "task", evidence.task.id, person, {"stage": stage, **seal(stored)}), at=at)
     settings = settings_of(session.get_one(StoredProject, item.project_id))
     remove_discarded(session, item, settings, person=person, at=at)
     settle_if_agreed(session, item, person=person, at=at)

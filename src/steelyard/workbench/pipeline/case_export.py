@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.types import Case, JsonObject
-from steelyard.workbench.pipeline.disputes import letters_of, settling_order
+from steelyard.workbench.pipeline.disputes import letters_of, adjudication_order
 from steelyard.workbench.pipeline.projects import case_of
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -148,7 +148,7 @@ def _with_evidence(
         if evidence == "aligned" and settled.get(answer.task, answer.id) != answer.id:
             continue
         content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(answer.kind)
-        shown = answer.shown or settling_order(answer.responses, kind, letters)
+        shown = answer.shown or adjudication_order(answer.responses, kind, letters)
         origin = _origin(answer, tuple(shown), item.batch, annotators[answer.task])
         judgments += kind.judgments(content, origin)
         # A rating has no fields of its own for what a judgment names: the batch and the order shown.

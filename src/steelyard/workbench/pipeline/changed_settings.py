@@ -15,13 +15,13 @@ from sqlalchemy.orm import Session
 
 from steelyard.core.iteration import batched
 from steelyard.core.types import JsonObject
-from steelyard.workbench.pipeline.departures import pass_on_abandoned
+from steelyard.workbench.pipeline.offboarding import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.gate_agreement import UnitCounts
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.pipeline.submissions import pass_gate
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import StoredAssignment, StoredEvent, StoredItem, StoredProject, StoredTask
 
 _BLOCK = 500
@@ -36,7 +36,7 @@ def change_settings(
     if settings == before:
         return
     was, project.settings = project.settings, msgspec.to_builtins(settings)
-    record(session, Deed(_CHANGED, "project", project.id, by, {"was": was, "now": project.settings}), at=at)
+    record(session, AuditEvent(_CHANGED, "project", project.id, by, {"was": was, "now": project.settings}), at=at)
     session.flush()
     if settings.rules.num_annotators != before.rules.num_annotators:
         _ask_as_many(session, project, settings, by=by, at=at)
@@ -76,7 +76,7 @@ def _ask_as_many(
             pass_gate(session, items[item], settings, at=at, units=units)
         pass_on_abandoned(session, [item for number, item in items.items() if number in changed], at=at)
     detail: JsonObject = {"tasks": num_tasks, "released": num_released, "num_annotators": settings.rules.num_annotators}
-    record(session, Deed("other number of people asked", "project", project.id, by, detail), at=at)
+    record(session, AuditEvent("other number of people asked", "project", project.id, by, detail), at=at)
 
 
 def _locked_items(session: Session, numbers: Sequence[int]) -> dict[int, StoredItem]:

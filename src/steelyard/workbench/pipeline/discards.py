@@ -17,7 +17,7 @@ from steelyard.core.types import Record
 from steelyard.workbench.pipeline.disputes import ALIGNING, TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.item_states import move, retire_tasks
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import HAS_DISCARDS, StoredEvent, StoredItem, StoredTask
 
 _DISCARDED = "responses discarded"
@@ -102,7 +102,7 @@ def remove_discarded(
     is_dropped = len(plan.remaining) < 2 or (len(plan.remaining) == 2 and settings.rules.two_left == "drop")
     added = () if is_dropped else plan.added
     detail = {"responses": leaving, "staying": len(plan.staying), "retired": len(retiring), "added": len(added)}
-    record(session, Deed(_DISCARDED, "item", item.id, person, detail), at=at)
+    record(session, AuditEvent(_DISCARDED, "item", item.id, person, detail), at=at)
     retire_tasks(session, StoredTask.id.in_(retiring))
     _add_tasks(session, item, evidence, added)
     if is_dropped:

@@ -107,7 +107,7 @@ def letters_of(item: StoredItem, case: Case) -> dict[str, str]:
     return {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
 
 
-def settling_order(responses: Sequence[str], kind: TaskKind, letters: Mapping[str, str]) -> tuple[str, ...]:
+def adjudication_order(responses: Sequence[str], kind: TaskKind, letters: Mapping[str, str]) -> tuple[str, ...]:
     """Return the responses of a task in the order of the pages where it is settled: by their letters.
 
     A kind with a fixed order keeps it.

@@ -15,7 +15,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.numerics import generator
 from steelyard.workbench.pipeline.projects import GOLD_ANSWERS, settings_of
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 
 SETTLED = ("alignment", "delivery", "operations", "research")
@@ -81,7 +81,7 @@ def add_gold_tasks(
         )
         session.flush()
     if chosen:
-        record(session, Deed(GOLD_MADE, "project", project.id, by, {"tasks": len(chosen)}), at=at)
+        record(session, AuditEvent(GOLD_MADE, "project", project.id, by, {"tasks": len(chosen)}), at=at)
     return len(chosen)
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.plackett_luce import RankingAnswer, Raters
-from steelyard.annotation.unexplained import UnexplainedDisagreement, disagreement_of
+from steelyard.annotation.excess_disagreement import ExcessDisagreement, disagreement_of
 from steelyard.workbench.pipeline.rater_fits import StoredPanel, latest_panel, ranked_tiers
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.figure_tables import StoredDisagreement, StoredGateResult
@@ -50,7 +50,7 @@ def _usable_panel(session: Session, project: int) -> StoredPanel | None:
     return panel if panel is not None and panel.raters and not panel.has_repeats else None
 
 
-def _store(database: Database, project: int, made: Mapping[Any, UnexplainedDisagreement], fit: int) -> None:
+def _store(database: Database, project: int, made: Mapping[Any, ExcessDisagreement], fit: int) -> None:
     """Keep the assessments of gates: rows of the number of the gate, the item and its category."""
 
     def store(session: Session) -> None:
@@ -101,7 +101,7 @@ def _answers_of(session: Session, items: Sequence[int]) -> dict[int, list[tuple[
 
 def _assessed(
     item: int, answers: Mapping[int, Sequence[tuple[int, TaskAnswer]]], panel: StoredPanel
-) -> UnexplainedDisagreement | None:
+) -> ExcessDisagreement | None:
     people = list(dict.fromkeys(person for person, _ in answers.get(item, ())))
     places: dict[str, int] = {}
     rankings = [
@@ -118,8 +118,8 @@ def known_raters(panel: StoredPanel, people: Sequence[int]) -> Raters:
     mean = np.mean([(each.discrimination, each.tie) for each in known], axis=0)
     chosen = [panel.raters.get(person) for person in people]
     values = np.array([mean if each is None else (each.discrimination, each.tie) for each in chosen]).reshape(-1, 2)
-    # All raters of a fit have one taste. Without it, what one person repeats about an item would make it sure.
-    return Raters(values[:, 0], values[:, 1], known[0].taste)
+    # All raters of a fit have one rater-item variance. Without it, what one person repeats about an item would make it sure.
+    return Raters(values[:, 0], values[:, 1], known[0].rater_item_variance)
 
 
 def count_waiting(session: Session, project: int) -> int:

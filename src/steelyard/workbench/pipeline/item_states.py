@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import REVIEWED_BY, ItemEvent, Layer, advance
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredProject, StoredReview, StoredTask
 
 # Every item asks this at each layer: building the statement takes longer than running it.
@@ -32,7 +32,7 @@ def move(
     item.state, item.round = advance(before, event, round=item.round)  # pyright: ignore[reportArgumentType] - an ItemState
     item.changed_at = at
     detail = {"from": before, "to": item.state, "round": item.round, "reason": reason}
-    record(session, Deed(event, "item", item.id, person, detail), at=at)
+    record(session, AuditEvent(event, "item", item.id, person, detail), at=at)
     if event == "dropped":
         retire_tasks(session, StoredTask.item_id == item.id)
     layer = REVIEWED_BY.get(item.state)  # pyright: ignore[reportArgumentType] - an ItemState

@@ -20,7 +20,7 @@ from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.work_limits import WorkLimits
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
@@ -81,7 +81,7 @@ def add_project(
     )
     session.add(project)
     session.flush()
-    record(session, Deed("project made", "project", project.id, by, project.settings), at=at)
+    record(session, AuditEvent("project made", "project", project.id, by, project.settings), at=at)
     return project
 
 
@@ -157,7 +157,7 @@ def import_cases(
     drawn = draw_reviews(session, project, names, batch)
     skipped = num_in - num_items
     detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn, "skipped": skipped}
-    record(session, Deed("batch imported", "project", project.id, by, detail), at=at)
+    record(session, AuditEvent("batch imported", "project", project.id, by, detail), at=at)
     return Imported(num_items, num_tasks, drawn, skipped)
 
 

@@ -1,7 +1,7 @@
 """The next tasks of a person: exactly as many people for each task as are wanted, however many ask at the same time.
 
-A place in a task is taken by one conditional update of its row: two people who want the last place cannot both get it,
-on any database, and nothing waits for a lock. Whoever does not answer in time loses the place to somebody else.
+A slot of a task is taken by one conditional update of its row: two people who want the last slot cannot both get it,
+on any database, and nothing waits for a lock. Whoever does not answer in time loses the slot to somebody else.
 """
 
 import random
@@ -30,7 +30,7 @@ _MOST_EXPIRED = 200
 
 
 # Statements of every request are built once: building one takes longer than running it.
-_OF_SEAT = (
+_OF_MEMBERSHIP = (
     StoredAssignment.person_id == bindparam("person"),
     StoredTask.project_id == bindparam("project"),
 )
@@ -39,13 +39,13 @@ _MINE = (
     select(StoredAssignment, StoredTask, StoredItem)
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
-    .where(*_OF_SEAT, StoredAssignment.state == "open", StoredTask.is_retired.is_(False))
+    .where(*_OF_MEMBERSHIP, StoredAssignment.state == "open", StoredTask.is_retired.is_(False))
     .order_by(StoredAssignment.assigned_at, StoredAssignment.id)
 )
 _EXPIRED = (
     select(StoredAssignment)
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
-    .where(*_OF_SEAT, StoredAssignment.state == "expired", StoredTask.is_open.is_(True))
+    .where(*_OF_MEMBERSHIP, StoredAssignment.state == "expired", StoredTask.is_open.is_(True))
     .order_by(StoredAssignment.id)
     .limit(_CANDIDATES)
 )
@@ -58,7 +58,7 @@ _NUM_UNANSWERED = (
     select(func.count())
     .select_from(StoredAssignment)
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
-    .where(*_OF_SEAT, StoredAssignment.state.in_(("open", "expired", "released")))
+    .where(*_OF_MEMBERSHIP, StoredAssignment.state.in_(("open", "expired", "released")))
 )
 _NUM_ANSWERED = select(func.coalesce(func.sum(StoredWorkDay.num_answers), 0)).where(
     StoredWorkDay.project_id == bindparam("project"), StoredWorkDay.person_id == bindparam("person")
@@ -73,7 +73,7 @@ _TASK = (
     .join(StoredItem, StoredTask.item_id == StoredItem.id)
     .where(StoredTask.id == bindparam("task"))
 )
-_TAKE_PLACE = (
+_TAKE_SLOT = (
     update(StoredTask)
     .where(
         StoredTask.id == bindparam("task"),
@@ -102,7 +102,7 @@ _MAY_WORK = select(
 )
 
 
-class Seat(NamedTuple):
+class Membership(NamedTuple):
     """A person in a project."""
 
     person: StoredPerson
@@ -110,25 +110,25 @@ class Seat(NamedTuple):
     settings: ProjectSettings
 
 
-def next_assignments(session: Session, seat: Seat, *, number: int, at: float) -> list[StoredAssignment]:
+def next_assignments(session: Session, membership: Membership, *, number: int, at: float) -> list[StoredAssignment]:
     """Return up to ``number`` open tasks of a person, the oldest first, new ones reserved as far as there are any.
 
     None before the person has passed the qualification of the project; no new ones once the answers of a day are given.
     """
-    is_anybody_late, num_had, holds_any = session.execute(_STANDING, _parameters(seat) | {"at": at}).one()
+    is_anybody_late, num_had, holds_any = session.execute(_STANDING, _parameters(membership) | {"at": at}).one()
     if is_anybody_late:
         _release_expired(session, at)
-    if not may_work(session, seat.settings, project=seat.project.id, person=seat.person.id):
+    if not may_work(session, membership.settings, project=membership.project.id, person=membership.person.id):
         return []
     # Who works without loading ahead holds none when asking for the next one: there is nothing to read then.
-    mine = _open_assignments(session, seat, at) if holds_any else []
-    if is_day_full(session, seat.settings.limits, project=seat.project.id, person=seat.person.id, at=at):
+    mine = _open_assignments(session, membership, at) if holds_any else []
+    if is_day_full(session, membership.settings.limits, project=membership.project.id, person=membership.person.id, at=at):
         return mine
-    room = min(number, _MOST_OPEN)
-    while len(mine) < room and (reserved := _reserve(session, seat, num_had, at)) is not None:
+    num_slots = min(number, _MOST_OPEN)
+    while len(mine) < num_slots and (reserved := _reserve(session, membership, num_had, at)) is not None:
         mine.append(reserved)
         num_had += 1
-    while len(mine) < room and (reserved := _take_expired(session, seat, at)) is not None:
+    while len(mine) < num_slots and (reserved := _take_expired(session, membership, at)) is not None:
         mine.append(reserved)
     # A task that was given back unseen keeps its row, and its number tells nothing of when it was reserved again.
     return sorted(mine, key=lambda each: (each.assigned_at, each.id))
@@ -166,11 +166,11 @@ def give_back(session: Session, person: int, loaded: Mapping[int, float]) -> int
 
 
 def take_again(session: Session, assignment: StoredAssignment, *, expires_at: float) -> bool:
-    """Take the place of an assignment again, if it is free. Returns whether the task is the person's."""
+    """Take the slot of an assignment again, if it is free. Returns whether the task is the person's."""
     if assignment.state == "open":
         assignment.expires_at = max(assignment.expires_at, expires_at)
         return True
-    if not _take_place(session, assignment.task_id):
+    if not _take_slot(session, assignment.task_id):
         return False
     reopened = session.execute(
         update(StoredAssignment)
@@ -178,83 +178,83 @@ def take_again(session: Session, assignment: StoredAssignment, *, expires_at: fl
         .values(state="open", expires_at=expires_at)
     )
     if reopened.rowcount != 1:  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
-        # Another page of the same person was faster, and holds a place: this second one is nobody's.
-        _free_place(session, assignment.task_id)
+        # Another page of the same person was faster, and holds a slot: this second one is nobody's.
+        _free_slot(session, assignment.task_id)
         return False
     return True
 
 
-def assign_task(session: Session, seat: Seat, task: int, shown: Sequence[str], *, at: float) -> StoredAssignment | None:
+def assign_task(session: Session, membership: Membership, task: int, shown: Sequence[str], *, at: float) -> StoredAssignment | None:
     """Assign a task that a person has answered elsewhere, where the responses were ``shown`` in an order of its own.
 
-    Returns null where the task has no place left, or the rules give it to other people.
+    Returns null where the task has no slot left, or the rules give it to other people.
     """
     mine = session.scalar(
-        select(StoredAssignment).where(StoredAssignment.task_id == task, StoredAssignment.person_id == seat.person.id)
+        select(StoredAssignment).where(StoredAssignment.task_id == task, StoredAssignment.person_id == membership.person.id)
     )
-    expires_at = at + 60 * seat.settings.rules.lock_minutes
+    expires_at = at + 60 * membership.settings.rules.lock_minutes
     if mine is not None:
         if mine.state == "answered" or not take_again(session, mine, expires_at=expires_at):
             return None
         mine.shown = list(shown)
         return mine
-    allowed = select(StoredTask.id).where(StoredTask.id == task, *_rework_rule(seat.settings.rules.rework))
-    if session.scalar(allowed, _parameters(seat)) is None or not _take_place(session, task):
+    allowed = select(StoredTask.id).where(StoredTask.id == task, *_rework_rule(membership.settings.rules.rework))
+    if session.scalar(allowed, _parameters(membership)) is None or not _take_slot(session, task):
         return None
-    assignment = _assign(session, seat, task, None, is_gold=False, at=at)
+    assignment = _assign(session, membership, task, None, is_gold=False, at=at)
     assignment.shown = list(shown)
     return assignment
 
 
-def _open_assignments(session: Session, seat: Seat, at: float) -> list[StoredAssignment]:
-    mine = [row[0] for row in session.execute(_MINE, _parameters(seat))]
+def _open_assignments(session: Session, membership: Membership, at: float) -> list[StoredAssignment]:
+    mine = [row[0] for row in session.execute(_MINE, _parameters(membership))]
     for assignment in mine:
-        assignment.expires_at = max(assignment.expires_at, at + 60 * seat.settings.rules.lock_minutes)
+        assignment.expires_at = max(assignment.expires_at, at + 60 * membership.settings.rules.lock_minutes)
     return mine
 
 
-def _reserve(session: Session, seat: Seat, num_had: int, at: float) -> StoredAssignment | None:
+def _reserve(session: Session, membership: Membership, num_had: int, at: float) -> StoredAssignment | None:
     """Reserve the best task that is new to a person: gold where its turn has come, else the first of the queue."""
-    rules, seed = seat.settings.rules, seat.settings.seed
-    wants_gold = is_gold_place(num_had, share=rules.gold_share, person=seat.person.id, seed=seed)
+    rules, seed = membership.settings.rules, membership.settings.seed
+    wants_gold = is_gold_place(num_had, share=rules.gold_share, person=membership.person.id, seed=seed)
     for is_gold in (True, False) if wants_gold else (False,):
         # A gold task of an item that the person knows would test memory.
         for avoids_items in (True,) if is_gold else (True, False):
-            for candidate in _candidates(session, seat, is_gold=is_gold, avoids_items=avoids_items):
-                if _take_place(session, candidate.id):
-                    return _assign(session, seat, candidate.id, candidate.unseen, is_gold=is_gold, at=at)
+            for candidate in _candidates(session, membership, is_gold=is_gold, avoids_items=avoids_items):
+                if _take_slot(session, candidate.id):
+                    return _assign(session, membership, candidate.id, candidate.unseen, is_gold=is_gold, at=at)
     return None
 
 
-def _take_expired(session: Session, seat: Seat, at: float) -> StoredAssignment | None:
+def _take_expired(session: Session, membership: Membership, at: float) -> StoredAssignment | None:
     """Take a task again that the person let expire, with its draft: where nobody else is left it would stay open."""
-    expires_at = at + 60 * seat.settings.rules.lock_minutes
-    for (assignment,) in session.execute(_EXPIRED, _parameters(seat)).all():
+    expires_at = at + 60 * membership.settings.rules.lock_minutes
+    for (assignment,) in session.execute(_EXPIRED, _parameters(membership)).all():
         if take_again(session, assignment, expires_at=expires_at):
             return assignment
     return None
 
 
-def _candidates(session: Session, seat: Seat, *, is_gold: bool, avoids_items: bool) -> Sequence[Row]:
+def _candidates(session: Session, membership: Membership, *, is_gold: bool, avoids_items: bool) -> Sequence[Row]:
     """Return free tasks that the person has not had, in the order of the import and from a random one on.
 
     Each row has the ``id`` of the task and ``unseen``: the assignment of it that the person gave back unseen, or null.
     With ``avoids_items`` no task of an item that the person has had another task of.
     """
-    skills, closed = seat.person.skills, [] if is_gold else _closed(session, seat)
-    rework = seat.settings.rules.rework
+    skills, closed = membership.person.skills, [] if is_gold else _closed(session, membership)
+    rework = membership.settings.rules.rework
     statement = _free_tasks(is_gold, avoids_items, has_skills=bool(skills), has_closed=bool(closed), rework=rework)
     categories = ({"skills": skills} if skills else {}) | ({"closed": closed} if closed else {})
-    rows = session.execute(statement, _parameters(seat) | categories).all()
+    rows = session.execute(statement, _parameters(membership) | categories).all()
     # They are equally good: people who ask at once try different ones first.
     start = random.randrange(len(rows)) if rows else 0
     return [*rows[start:], *rows[:start]]
 
 
-def _closed(session: Session, seat: Seat) -> list[str]:
+def _closed(session: Session, membership: Membership) -> list[str]:
     """Return the categories that the person's record on gold tasks closes."""
-    person = seat.person.id
-    closed = closed_categories(session, seat.settings.limits, project=seat.project.id, person=person)
+    person = membership.person.id
+    closed = closed_categories(session, membership.settings.limits, project=membership.project.id, person=person)
     return sorted(closed.get(person, ()))
 
 
@@ -267,7 +267,7 @@ def _free_tasks(
     has_closed: bool,
     rework: str,
 ) -> Select:
-    """Return the statement for free tasks of a seat, the earliest first."""
+    """Return the statement for free tasks of a member, the earliest first."""
     free: list[ColumnElement[bool]] = [
         StoredTask.project_id == bindparam("project"),
         StoredTask.is_gold.is_(is_gold),
@@ -292,8 +292,8 @@ def _free_tasks(
     )
 
 
-def _parameters(seat: Seat) -> dict[str, int]:
-    return {"person": seat.person.id, "project": seat.project.id}
+def _parameters(membership: Membership) -> dict[str, int]:
+    return {"person": membership.person.id, "project": membership.project.id}
 
 
 def _rework_rule(rework: str) -> list[ColumnElement[bool]]:
@@ -307,7 +307,7 @@ def _rework_rule(rework: str) -> list[ColumnElement[bool]]:
 
 
 def _is_of_person(task: type[StoredTask], *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return the condition that the person of a seat has had a task: seen it, as far as the workbench knows.
+    """Return the condition that the member has had a task: seen it, as far as the workbench knows.
 
     It stands inside that on the task: joined to it, SQLite reads for every candidate all that the person has had.
     """
@@ -316,17 +316,17 @@ def _is_of_person(task: type[StoredTask], *conditions: ColumnElement[bool]) -> C
     return exists().where(*of_person, assignment.state != "unseen", *conditions)
 
 
-def _take_place(session: Session, task: int) -> bool:
+def _take_slot(session: Session, task: int) -> bool:
     """Take one of the places of a task, if there is one left. Returns whether it was taken."""
-    taken = session.execute(_TAKE_PLACE, {"task": task})
+    taken = session.execute(_TAKE_SLOT, {"task": task})
     return taken.rowcount == 1  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
 
 
 def _assign(
-    session: Session, seat: Seat, task_id: int, unseen: int | None, *, is_gold: bool, at: float
+    session: Session, membership: Membership, task_id: int, unseen: int | None, *, is_gold: bool, at: float
 ) -> StoredAssignment:
     """Give a person a task, in the assignment that this person gave back unseen or, null, in a new one."""
-    expires_at = at + 60 * seat.settings.rules.lock_minutes
+    expires_at = at + 60 * membership.settings.rules.lock_minutes
     if unseen is not None:
         former = session.get_one(StoredAssignment, unseen, with_for_update=True, populate_existing=True)
         former.state, former.is_gold_place, former.assigned_at, former.expires_at = "open", is_gold, at, expires_at
@@ -336,10 +336,10 @@ def _assign(
     # Every person sees the responses in an order of their own, the same one each time, if the kind has no fixed one.
     order = range(len(task.responses))
     if kind_named(task.kind).is_shuffled:
-        order = generator(seat.settings.seed, "order shown", seat.person.id, task.id).permutation(len(task.responses))
+        order = generator(membership.settings.seed, "order shown", membership.person.id, task.id).permutation(len(task.responses))
     assignment = StoredAssignment(
         task_id=task.id,
-        person_id=seat.person.id,
+        person_id=membership.person.id,
         shown=[task.responses[number] for number in order],
         is_gold_place=is_gold,
         assigned_at=at,
@@ -356,7 +356,7 @@ def _release_expired(session: Session, at: float) -> None:
 
 
 def _close(session: Session, number: int, task: int, state: str) -> bool:
-    """Set an open assignment's state and free its seat. Returns whether it was open: another request may be faster."""
+    """Set an open assignment's state and free its slot. Returns whether it was open: another request may be faster."""
     closed = session.execute(
         update(StoredAssignment)
         .where(StoredAssignment.id == number, StoredAssignment.state == "open")
@@ -364,11 +364,11 @@ def _close(session: Session, number: int, task: int, state: str) -> bool:
     )
     if closed.rowcount != 1:  # pyright: ignore[reportAttributeAccessIssue] - an UPDATE has one
         return False
-    _free_place(session, task)
+    _free_slot(session, task)
     return True
 
 
-def _free_place(session: Session, task: int) -> None:
+def _free_slot(session: Session, task: int) -> None:
     session.execute(
         update(StoredTask)
         .where(StoredTask.id == task)

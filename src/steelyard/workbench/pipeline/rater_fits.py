@@ -45,7 +45,7 @@ class StoredPanel(NamedTuple):
     @property
     def has_repeats(self) -> bool:
         """Return whether people answered several tasks of an item: the fit then assumes a variance of their views."""
-        return any(rater.taste for rater in self.raters.values())
+        return any(rater.rater_item_variance for rater in self.raters.values())
 
 
 class PeopleAnswers(NamedTuple):

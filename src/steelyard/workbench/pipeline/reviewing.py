@@ -24,8 +24,8 @@ from steelyard.workbench.pipeline.projects import (
     plan_tasks,
     settings_of,
 )
-from steelyard.workbench.pipeline.tallies import void_gold
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.pipeline.counters import void_gold
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredProject, StoredReview, StoredTask
 
@@ -154,7 +154,7 @@ def decide_batch(
             move(session, item, "accepted", person=person, at=at, reason=verdict.reason)
     action = "batch accepted" if verdict.is_accepted else "batch rejected"
     detail = {"batch": batch, "layer": layer, "items": len(items), "reason": verdict.reason}
-    record(session, Deed(action, "project", project.id, person, detail), at=at)
+    record(session, AuditEvent(action, "project", project.id, person, detail), at=at)
     if verdict.is_accepted:
         _make_gold(session, project, items, at=at)
     else:

@@ -1,7 +1,7 @@
 """What a person enters: drafts on the way, the answer at the end, and the gate behind the last answer of an item.
 
 An answer is written once. The same one sent again, by an impatient click or a connection that broke, is found and says
-so; one that comes after somebody else has taken the place is kept as a draft and refused.
+so; one that comes after somebody else has taken the slot is kept as a draft and refused.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import TaskAnswer, rename_responses
 from steelyard.annotation.pipeline import ItemEvent
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.workbench.pipeline.departures import pass_on_abandoned
+from steelyard.workbench.pipeline.offboarding import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.disputes import evidence_of, settle_if_agreed
 from steelyard.workbench.pipeline.gate_agreement import UnitCounts
@@ -23,8 +23,8 @@ from steelyard.workbench.pipeline.item_states import move
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import responses_shown, take_again
-from steelyard.workbench.pipeline.tallies import tally_answer, tally_gate
-from steelyard.workbench.storage.audit_log import Deed, record, seal
+from steelyard.workbench.pipeline.counters import count_stored_answer, count_stored_gate
+from steelyard.workbench.storage.audit_log import AuditEvent, record, seal
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -68,7 +68,7 @@ _LATEST = (
     .join(StoredPerson, StoredAssignment.person_id == StoredPerson.id)
     .outerjoin(StoredGuideline, _GUIDELINES_OF_TASK)
     .where(StoredAssignment.id == bindparam("assignment"))
-    # The time of a task may be over at this very moment: who gives its place to somebody else waits, or was faster.
+    # The time of a task may be over at this very moment: who gives its slot to somebody else waits, or was faster.
     .with_for_update(of=StoredAssignment)
     .order_by(
         case((StoredGuideline.id == bindparam("guideline"), 0), else_=1),
@@ -123,7 +123,7 @@ class LockedAssignment(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """What became of an answer; ``too late`` where somebody else has the place by now."""
+    """What became of an answer; ``too late`` where somebody else has the slot by now."""
 
     outcome: Literal["stored", "stored before", "too late"]
     item_state: str
@@ -135,7 +135,7 @@ def save_draft(
     """Keep what was entered so far, and the time spent on it: at most the longest pause since the draft before.
 
     Who enters something is at work: the task is this person's until ``expires_at``, also one whose time was over, as
-    long as nobody else has its place.
+    long as nobody else has its slot.
     """
     if assignment.state == "answered":
         return
@@ -185,7 +185,7 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
     check_answer(task.kind, answer, shown, settings, dict(zip(shown, ascii_uppercase, strict=False)))
     save_draft(session, assignment, answer, seconds=seconds)
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
-        record(session, Deed("answer too late", "task", task.id, assignment.person_id, {}), at=at)
+        record(session, AuditEvent("answer too late", "task", task.id, assignment.person_id, {}), at=at)
         return Submitted("too late", item.state)
     stored = StoredAnswer(
         task_id=task.id,
@@ -200,9 +200,9 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
     assignment.state = "answered"
     task.num_answered += 1
     session.flush()
-    tally_answer(session, stored, list(shown), task, item)
+    count_stored_answer(session, stored, list(shown), task, item)
     detail = {"seconds": assignment.seconds, **seal(stored)}
-    record(session, Deed("answered", "task", task.id, assignment.person_id, detail), at=at)
+    record(session, AuditEvent("answered", "task", task.id, assignment.person_id, detail), at=at)
     if not task.is_gold:
         # A response leaves by the last of the answers that discard it.
         if answer.discarded:
@@ -242,7 +242,7 @@ def pass_gate(
     if not _is_compared(session, item):
         # Where the only person could not judge, somebody has to settle the task.
         event = "disagreed" if any(each.is_open for each in evidence_of(session, [item])[item.id]) else "uncompared"
-    tally_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
+    count_stored_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
     move(session, item, event, person=None, at=at)
     settle_if_agreed(session, item, person=None, at=at)
     # Somebody may have left since the answer that would have to be aligned now.

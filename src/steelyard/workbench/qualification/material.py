@@ -17,7 +17,7 @@ from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.item_states import retire_tasks
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
@@ -76,8 +76,8 @@ def import_qualification(
             do="add the reference answers to the cases",
         )
     if num_tasks:
-        deed = Deed("qualification tasks imported", "project", project.id, by, {"tasks": num_tasks})
-        record(session, deed, at=at)
+        event = AuditEvent("qualification tasks imported", "project", project.id, by, {"tasks": num_tasks})
+        record(session, event, at=at)
     return ImportedQualification(num_tasks, num_before, num_undecided)
 
 
@@ -111,7 +111,7 @@ def take_gold(session: Session, project: StoredProject, *, most: int, by: int | 
         session.add(row)
     if taken:
         retire_tasks(session, StoredTask.id.in_(taken))
-        record(session, Deed("gold made public", "project", project.id, by, {"tasks": len(taken)}), at=at)
+        record(session, AuditEvent("gold made public", "project", project.id, by, {"tasks": len(taken)}), at=at)
     session.flush()
     return len(taken)
 

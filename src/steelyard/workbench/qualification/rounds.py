@@ -24,7 +24,7 @@ from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.queues import PASSED, may_work
 from steelyard.workbench.pipeline.submissions import check_answer
 from steelyard.workbench.qualification.material import num_qualification_tasks
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.qualification_tables import (
     StoredQualificationAnswer,
     StoredQualificationRound,
@@ -166,7 +166,7 @@ def decide_qualification(
     latest.ended_at = latest.ended_at or at
     if decision == "let pass":
         account.qualified_at = at
-    record(session, Deed(f"qualification: {decision}", "person", person, by, {"project": project.id}), at=at)
+    record(session, AuditEvent(f"qualification: {decision}", "person", person, by, {"project": project.id}), at=at)
 
 
 def _latest_round(session: Session, project: StoredProject, person: int) -> StoredQualificationRound | None:
@@ -216,7 +216,7 @@ def _begin(session: Session, project: StoredProject, person: int, last: int, *, 
     )
     session.add(begun)
     session.flush()
-    record(session, Deed("qualification begun", "person", person, person, {"project": project.id}), at=at)
+    record(session, AuditEvent("qualification begun", "person", person, person, {"project": project.id}), at=at)
     return begun
 
 
@@ -234,7 +234,7 @@ def _end(
     if is_passed:
         session.get_one(StoredPerson, ended.person_id).qualified_at = at
     detail = {"project": project.id, "accuracy": accuracy.value, "tasks": len(answers)}
-    record(session, Deed(f"qualification {ended.outcome}", "person", ended.person_id, ended.person_id, detail), at=at)
+    record(session, AuditEvent(f"qualification {ended.outcome}", "person", ended.person_id, ended.person_id, detail), at=at)
 
 
 def _answers(session: Session, of_round: StoredQualificationRound) -> list[StoredQualificationAnswer]:

@@ -23,7 +23,7 @@ from steelyard.workbench.figures.label_coincidences import AnswerSample
 from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
 from steelyard.workbench.pipeline.discards import DiscardCounts
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
-from steelyard.workbench.pipeline.settling_times import settling_hours
+from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.storage.figure_tables import StoredGateResult
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -33,7 +33,7 @@ from steelyard.workbench.storage.tables import (
     StoredPerson,
     StoredProject,
     StoredReview,
-    StoredSettlingTime,
+    StoredAdjudicationTime,
     StoredTask,
 )
 
@@ -140,7 +140,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     guidelines: tuple[PaperGuideline, ...]
 
 
-class _SettlingCounts(NamedTuple):
+class _AdjudicationCounts(NamedTuple):
     """Counts of rounds of items at the gate, settled in a state or passed on from it, and of settled tasks by stage."""
 
     gates: int
@@ -160,7 +160,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
     seconds = _seconds_by_person(session, project.id)
     every = np.concatenate(list(seconds.values())) if seconds else np.empty(0)
     climb = _climb(session, project.id, progress.rounds.compared)
-    settling = settling_hours(session, project.id, StoredSettlingTime.stage)
+    settling = adjudication_hours(session, project.id, StoredAdjudicationTime.stage)
     days = [day.at for day in progress.days if day.answers]
     return PaperFigures(
         project=project.name,
@@ -248,7 +248,7 @@ def _has_simulated_people(session: Session, people: Sequence[int]) -> bool:
     return session.scalar(simulated.limit(1)) is not None
 
 
-def _climb(session: Session, project: int, gates: int) -> _SettlingCounts:
+def _climb(session: Session, project: int, gates: int) -> _AdjudicationCounts:
     """Return how far the items of a project climbed, from the audit log and the answers that settled tasks."""
     events = session.execute(
         select(StoredEvent.action, StoredEvent.subject_id, StoredEvent.detail)
@@ -274,7 +274,7 @@ def _climb(session: Session, project: int, gates: int) -> _SettlingCounts:
         .where(StoredTask.project_id == project, StoredAnswer.stage.in_((_ALIGNED, *LAYERS)))
         .group_by(StoredAnswer.stage)
     ).all()
-    return _SettlingCounts(
+    return _AdjudicationCounts(
         gates,
         Counter((action, state) for action, state, _, _ in rounds),
         Counter({stage: number for stage, number in tasks}),  # noqa: C416 - `dict` takes no rows
@@ -285,7 +285,7 @@ def _layers(
     session: Session,
     project: StoredProject,
     agreement: AgreementFigures,
-    climb: _SettlingCounts,
+    climb: _AdjudicationCounts,
     hours: Mapping[str, float],
 ) -> tuple[PaperLayer, ...]:
     rules = settings_of(project).rules

@@ -22,7 +22,7 @@ from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.results.paper_figures import PaperFigures, paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages, release_card
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.release_tables import StoredRelease, StoredReleasePart
@@ -263,6 +263,6 @@ def _store(
             for number, part in enumerate(parts)
         )
     detail = {"release": manifest.release, "sha256": release.sha256, "items": manifest.items}
-    record(session, Deed("released", "project", project, by, detail), at=at)
+    record(session, AuditEvent("released", "project", project, by, detail), at=at)
     session.flush()
     return release

@@ -28,13 +28,13 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.pipeline.settling_times import count_settling
+from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import form_order, view_item
 from steelyard.workbench.views.pages import language_of, page, refusal_text
-from steelyard.workbench.views.settling_forms import EnteredForm, answer_of_questions, ranked_answer
+from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, ranked_answer
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]
@@ -133,7 +133,7 @@ def _changed(
 
     def count(session: Session) -> float:
         stored = session.get_one(StoredItem, item)
-        return count_settling(session, stored, stage="alignment", person=visitor.person, reported=seconds, at=at)
+        return count_adjudication(session, stored, stage="alignment", person=visitor.person, reported=seconds, at=at)
 
     def run(session: Session) -> None:
         tasks = tasks_to_align(session, item, visitor.person)

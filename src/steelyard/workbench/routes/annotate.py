@@ -23,7 +23,7 @@ from steelyard.workbench.accounts.permissions import Annotator, LoginNeeded
 from steelyard.workbench.pipeline.changed_settings import reasons_so_far
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import rubric_of
-from steelyard.workbench.pipeline.queues import Seat, give_back, may_work, next_assignments, release
+from steelyard.workbench.pipeline.queues import Membership, give_back, may_work, next_assignments, release
 from steelyard.workbench.pipeline.submissions import (
     check_discards,
     count_seconds,
@@ -31,7 +31,7 @@ from steelyard.workbench.pipeline.submissions import (
     save_draft,
     submit,
 )
-from steelyard.workbench.routes.brief_requests import BriefRequest, brief_route
+from steelyard.workbench.routes.fast_routes import FastRequest, fast_route
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
@@ -45,7 +45,7 @@ _MOST_LOADED = 10
 _DAY = 24 * 3600.0
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 """Any number that is finite."""
-# An assignment of a person with what its view shows, and a person's place: one statement each.
+# An assignment of a person with what its view shows, and a person's membership: one statement each.
 _HELD = (
     select(StoredAssignment, StoredTask, StoredItem, StoredProject)
     .join(StoredTask, StoredAssignment.task_id == StoredTask.id)
@@ -53,7 +53,7 @@ _HELD = (
     .join(StoredProject, StoredTask.project_id == StoredProject.id)
     .where(StoredAssignment.id == bindparam("assignment"), StoredAssignment.person_id == bindparam("person"))
 )
-_SEAT = (
+_MEMBERSHIP = (
     select(StoredPerson, StoredProject)
     .join(StoredProject, StoredProject.id == bindparam("project"))
     .where(StoredPerson.id == bindparam("person"))
@@ -134,18 +134,18 @@ class _TasksQuery(msgspec.Struct, frozen=True):
     person: int | None = None
 
 
-@brief_route("GET", "/annotate/tasks", "annotate", _TasksQuery)
-def tasks(brief: BriefRequest[_TasksQuery]) -> bytes:
+@fast_route("GET", "/annotate/tasks", "annotate", _TasksQuery)
+def tasks(sent: FastRequest[_TasksQuery]) -> bytes:
     """Return up to ``number`` tasks of the visitor, reserved until they expire."""
-    now, (project, number) = time.time(), (brief.query.project, brief.query.number)
-    check_person(brief.visitor, brief.query.person)
+    now, (project, number) = time.time(), (sent.query.project, sent.query.number)
+    check_person(sent.visitor, sent.query.person)
 
     def load(session: Session) -> bytes:
-        seat = seat_in(session, brief.visitor.person, project)
-        assignments = next_assignments(session, seat, number=number, at=now)
-        return msgspec.json.encode(view_tasks(session, seat, assignments, at=now))
+        membership = membership_of(session, sent.visitor.person, project)
+        assignments = next_assignments(session, membership, number=number, at=now)
+        return msgspec.json.encode(view_tasks(session, membership, assignments, at=now))
 
-    return brief.database.write(load)
+    return sent.database.write(load)
 
 
 @router.get("/annotate/progress")
@@ -154,7 +154,7 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
     now = time.time()
     start = since if now - 2 * _DAY <= since <= now else now - _DAY
     with _database(request).reading() as session:
-        figures = own_progress(session, seat_in(session, visitor.person, project), since=start)
+        figures = own_progress(session, membership_of(session, visitor.person, project), since=start)
     return Response(msgspec.json.encode(figures), media_type="application/json")
 
 
@@ -174,33 +174,33 @@ class _AnswerQuery(msgspec.Struct, frozen=True):
     guideline: int | None = None
 
 
-@brief_route("POST", "/annotate/{assignment}/draft", "annotate", _DraftQuery)
-def draft(brief: BriefRequest[_DraftQuery]) -> bytes:
+@fast_route("POST", "/annotate/{assignment}/draft", "annotate", _DraftQuery)
+def draft(sent: FastRequest[_DraftQuery]) -> bytes:
     """Keep what was entered so far, and the task for the person who enters it.
 
     With ``again`` the time counts, and a draft that another page has stored meanwhile stays.
     """
-    now, answer = time.time(), _answer_in(brief.body)
+    now, answer = time.time(), _answer_in(sent.body)
 
     def keep(session: Session, row: StoredAssignment, project: StoredProject) -> str:
         expires_at = now + 60 * settings_of(project).rules.lock_minutes
         stored = blind_task_of(session, row).stored(answer)
-        if brief.query.again and row.draft is not None:
+        if sent.query.again and row.draft is not None:
             stored = msgspec.convert(row.draft, TaskAnswer)
-        seconds = count_seconds(row, brief.query.seconds, at=now)
+        seconds = count_seconds(row, sent.query.seconds, at=now)
         save_draft(session, row, stored, seconds=seconds, expires_at=expires_at)
         return row.state
 
-    return _encoded(_outcome_of(brief.database, brief.visitor.person, brief.query.assignment, keep))
+    return _encoded(_outcome_of(sent.database, sent.visitor.person, sent.query.assignment, keep))
 
 
-@brief_route("POST", "/annotate/{assignment}/answer", "annotate", _AnswerQuery)
-def answer(brief: BriefRequest[_AnswerQuery]) -> bytes:
+@fast_route("POST", "/annotate/{assignment}/answer", "annotate", _AnswerQuery)
+def answer(sent: FastRequest[_AnswerQuery]) -> bytes:
     """Store an answer: once, however often it is sent."""
-    now, answer, query = time.time(), _answer_in(brief.body), brief.query
+    now, answer, query = time.time(), _answer_in(sent.body), sent.query
 
     def store(session: Session) -> str:
-        locked = lock_assignment(session, query.assignment, person=brief.visitor.person, guideline=query.guideline)
+        locked = lock_assignment(session, query.assignment, person=sent.visitor.person, guideline=query.guideline)
         if locked is None:
             raise HTTPException(404)
         stored = blind_task_of(session, locked.assignment).stored(answer)
@@ -208,7 +208,7 @@ def answer(brief: BriefRequest[_AnswerQuery]) -> bytes:
         seconds = count_seconds(locked.assignment, query.seconds, at=now)
         return submit(session, locked, stored, seconds=seconds, at=now).outcome
 
-    return _encoded(brief.database.write(store))
+    return _encoded(sent.database.write(store))
 
 
 BRIEF_ROUTES = (tasks, draft, answer)
@@ -259,12 +259,12 @@ def _encoded(outcome: str) -> bytes:
     return msgspec.json.encode({"outcome": outcome})
 
 
-def seat_in(session: Session, person: int, project: int) -> Seat:
-    """Return a person's place in a project. Answers 404 for a project that does not exist."""
-    rows = session.execute(_SEAT, {"person": person, "project": project}).one_or_none()
+def membership_of(session: Session, person: int, project: int) -> Membership:
+    """Return a person's membership of a project. Answers 404 for a project that does not exist."""
+    rows = session.execute(_MEMBERSHIP, {"person": person, "project": project}).one_or_none()
     if rows is None:
         raise HTTPException(404)
-    return Seat(rows[0], rows[1], settings_of(rows[1]))
+    return Membership(rows[0], rows[1], settings_of(rows[1]))
 
 
 def check_person(visitor: Visitor, person: int | None) -> None:

@@ -27,7 +27,7 @@ from steelyard.workbench.pipeline.projects import (
     settings_of,
 )
 from steelyard.workbench.routes.request_bodies import KnownRoute
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredGuideline, StoredProject
@@ -79,7 +79,7 @@ def export_stream(database: Database, project: int, evidence: Evidence, *, by: i
 
     def note(session: Session) -> StoredProject:
         row = project_of(session, project)
-        record(session, Deed("exported", "project", row.id, by, {"evidence": evidence}), at=time.time())
+        record(session, AuditEvent("exported", "project", row.id, by, {"evidence": evidence}), at=time.time())
         return row
 
     database.write(note)

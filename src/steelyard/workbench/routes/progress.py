@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from steelyard.annotation.people_quality import FALSE_ALARMS, FEWEST_ANSWERS, FEWEST_OTHERS
+from steelyard.annotation.annotator_metrics import FALSE_ALARMS, FEWEST_ANSWERS, FEWEST_OTHERS
 from steelyard.annotation.rater_reliability import FEWEST_SHARED
 from steelyard.core.types import JsonObject
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Observer, PeopleObserver, RowNumber
@@ -111,7 +111,7 @@ def people_page(request: Request, visitor: PeopleObserver, project: RowNumber) -
         "others": FEWEST_OTHERS,
         "fewest_shared": FEWEST_SHARED,
     }
-    return page(request, "people_quality.html", visitor, project=row, figures=made, **plots, **limits)
+    return page(request, "annotator_metrics.html", visitor, project=row, figures=made, **plots, **limits)
 
 
 @router.get("/progress/{project}/native")

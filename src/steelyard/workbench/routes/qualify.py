@@ -12,7 +12,7 @@ from starlette.responses import Response
 from steelyard.workbench.accounts.permissions import Annotator, RowNumber
 from steelyard.workbench.pipeline.submissions import check_discards
 from steelyard.workbench.qualification.rounds import answer_task, next_tasks
-from steelyard.workbench.routes.annotate import Seconds, SentAnswer, check_person, seat_in
+from steelyard.workbench.routes.annotate import Seconds, SentAnswer, check_person, membership_of
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
@@ -35,9 +35,9 @@ def round_tasks(
     now = time.time()
 
     def load(session: Session) -> bytes:
-        seat = seat_in(session, visitor.person, project)
-        tasks = next_tasks(session, seat.project, visitor.person, number=number, at=now)
-        return msgspec.json.encode(view_round_tasks(session, seat, tasks))
+        membership = membership_of(session, visitor.person, project)
+        tasks = next_tasks(session, membership.project, visitor.person, number=number, at=now)
+        return msgspec.json.encode(view_round_tasks(session, membership, tasks))
 
     return Response(_database(request).write(load), media_type="application/json")
 
@@ -50,18 +50,18 @@ def round_answer(
     now, language = time.time(), language_of(request, visitor)
 
     def store(session: Session) -> bytes:
-        seat = seat_in(session, visitor.person, project)
+        membership = membership_of(session, visitor.person, project)
         row = session.get(StoredQualificationTask, task)
         if row is None or row.project_id != project:
             raise HTTPException(404)
-        blind = blind_round_task(seat, row)
+        blind = blind_round_task(membership, row)
         stored = blind.stored(answer)
-        check_discards(stored, seat.settings.discard_reasons)
+        check_discards(stored, membership.settings.discard_reasons)
         letters = {response: letter for letter, response in blind.ids.items()}
         marked = answer_task(
-            session, seat.project, visitor.person, task, stored, seconds=seconds, at=now, letters=letters
+            session, membership.project, visitor.person, task, stored, seconds=seconds, at=now, letters=letters
         )
-        return msgspec.json.encode(view_feedback(session, seat, marked, words_of(language), language))
+        return msgspec.json.encode(view_feedback(session, membership, marked, words_of(language), language))
 
     return Response(_database(request).write(store), media_type="application/json")
 

@@ -32,7 +32,7 @@ from steelyard.workbench.pipeline.reviewing import (
     item_for,
     items_to_review,
 )
-from steelyard.workbench.pipeline.settling_times import count_settling
+from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.routes.align import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
@@ -199,7 +199,7 @@ def _changed(
 
     def count(session: Session, stored: StoredItem) -> float:
         layer, person = _layer(visitor), visitor.person
-        return count_settling(session, stored, stage=layer, person=person, reported=seconds, at=at)
+        return count_adjudication(session, stored, stage=layer, person=person, reported=seconds, at=at)
 
     def run(session: Session) -> None:
         if _item_of(session, visitor, item) is None:

@@ -53,7 +53,7 @@ _ANSWERS = (
 _LOG, _CHECKED = "log", "log checked"
 
 
-class Deed(NamedTuple):
+class AuditEvent(NamedTuple):
     """What a person did: ``person`` is null for the program itself; ``subject`` names a table's noun, such as ``item``.
 
     ``detail`` never holds a password, a token or the text of an answer.
@@ -95,9 +95,9 @@ class LogCheck(NamedTuple):
         return self.broken is None and self.answer is None
 
 
-def record(session: Session, deed: Deed, *, at: float) -> None:
-    """Remember a deed, to be written with the transaction of the session: `append_recorded`."""
-    session.info.setdefault("deeds", []).append((deed, at))
+def record(session: Session, event: AuditEvent, *, at: float) -> None:
+    """Remember a event, to be written with the transaction of the session: `append_recorded`."""
+    session.info.setdefault("events", []).append((event, at))
 
 
 def seal(answer: StoredAnswer) -> JsonObject:
@@ -106,23 +106,23 @@ def seal(answer: StoredAnswer) -> JsonObject:
 
 
 def append_recorded(session: Session) -> None:
-    """Append the deeds of this transaction to the log. Called last: from here to the commit nobody else can append."""
-    deeds: list[tuple[Deed, float]] = session.info.pop("deeds", [])
-    if not deeds:
+    """Append the events of this transaction to the log. Called last: from here to the commit nobody else can append."""
+    events: list[tuple[AuditEvent, float]] = session.info.pop("events", [])
+    if not events:
         return
     session.flush()
     if session.get_bind().dialect.name == "postgresql":
         session.execute(_TAKE_LOCK)
-    session.execute(_APPEND, chained(deeds, session.scalar(_LAST_HASH) or ""))
+    session.execute(_APPEND, chained(events, session.scalar(_LAST_HASH) or ""))
 
 
-def chained(deeds: Iterable[tuple[Deed, float]], last: str) -> list[JsonObject]:
-    """Return the rows of deeds and their times that follow an event with the hash ``last``, empty for the first."""
+def chained(events: Iterable[tuple[AuditEvent, float]], last: str) -> list[JsonObject]:
+    """Return the rows of events and their times that follow an event with the hash ``last``, empty for the first."""
     rows: list[JsonObject] = []
-    for deed, at in deeds:
-        row: JsonObject = {"at": at, "person_id": deed.person, "action": deed.action, "subject": deed.subject}
-        row |= {"subject_id": deed.subject_id, "detail": deed.detail, "previous_hash": last}
-        last = row["hash"] = _hash(deed, at, last)
+    for event, at in events:
+        row: JsonObject = {"at": at, "person_id": event.person, "action": event.action, "subject": event.subject}
+        row |= {"subject_id": event.subject_id, "detail": event.detail, "previous_hash": last}
+        last = row["hash"] = _hash(event, at, last)
         rows.append(row)
     return rows
 
@@ -144,7 +144,7 @@ def check_log(session: Session, since: CheckedEvent = BEGINNING) -> LogCheck:
         return LogCheck(since.event, since, since)
     while rows := session.execute(_AFTER, {"event": through}).all():
         for number, at, person, action, subject, subject_id, detail, previous, stored in rows:
-            if previous != last or stored != _hash(Deed(action, subject, subject_id, person, detail), at, last):
+            if previous != last or stored != _hash(AuditEvent(action, subject, subject_id, person, detail), at, last):
                 return LogCheck(number, since, CheckedEvent(through, last))
             last, through = stored, number
             if "answer" in detail:
@@ -181,13 +181,13 @@ def record_check(session: Session, check: LogCheck, *, by: int, at: float) -> No
     """Log that a check found nothing: the next one may begin where it ended."""
     assert check.is_whole, "a broken log is not noted"
     detail: JsonObject = {"from": check.since.event, "through": check.through.event, "hash": check.through.hash}
-    record(session, Deed(_CHECKED, _LOG, None, by, detail), at=at)
+    record(session, AuditEvent(_CHECKED, _LOG, None, by, detail), at=at)
 
 
 def _content_hash(content: JsonObject) -> str:
     return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
 
 
-def _hash(deed: Deed, at: float, previous: str) -> str:
-    content = msgspec.json.encode([previous, at, *deed], order="sorted")
+def _hash(event: AuditEvent, at: float, previous: str) -> str:
+    content = msgspec.json.encode([previous, at, *event], order="sorted")
     return hashlib.sha256(content).hexdigest()

@@ -1,7 +1,7 @@
 """Tables behind the figures: sums that every answer adds to when it is given, so that no page reads a million answers.
 
 Rows of one person are changed by that person's answers alone, those of two people when the second of them answers. All
-of them follow from the answers and the audit log: `tallies.recount` makes them again. Fits of a statistical model stand
+of them follow from the answers and the audit log: `counters.recount` makes them again. Fits of a statistical model stand
 here too; they take seconds, and are made beside the requests (`fit_keeper`).
 """
 
@@ -151,7 +151,7 @@ class StoredRaterFit(WorkbenchTable):
 
 
 class StoredDisagreement(WorkbenchTable):
-    """What people differ about in an item that came to the gate: `UnexplainedDisagreement`, by the fit of that time.
+    """What people differ about in an item that came to the gate: `ExcessDisagreement`, by the fit of that time.
 
     ``gate_id``: the result at the gate that it was made after. An item of a later round has its latest alone.
     """

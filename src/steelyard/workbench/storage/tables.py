@@ -252,16 +252,16 @@ class StoredRemark(WorkbenchTable):
     at: Mapped[float]
 
 
-class StoredSettlingTime(WorkbenchTable):
+class StoredAdjudicationTime(WorkbenchTable):
     """The active time that a person spent on an item until a form was sent: in alignment, settlement or review.
 
     ``stage``: ``alignment``, or the layer.
     """
 
-    __tablename__ = "settling_times"
+    __tablename__ = "adjudication_times"
     __table_args__ = (
-        Index("ix_settling_times_person", "person_id", "at"),
-        Index("ix_settling_times_project", "project_id", "stage", "seconds"),
+        Index("ix_adjudication_times_person", "person_id", "at"),
+        Index("ix_adjudication_times_project", "project_id", "stage", "seconds"),
     )
 
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.core.text import is_one_line, natural_order
 from steelyard.workbench.pipeline.question_words import category_spellings
-from steelyard.workbench.storage.audit_log import Deed, record
+from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredProject
 from steelyard.workbench.views.pages import LANGUAGES
@@ -69,7 +69,7 @@ def add_guideline(
     session.add(guideline)
     session.flush()
     detail = {"category": new.category, "language": new.language, "version": guideline.version}
-    record(session, Deed("guideline written", "guideline", guideline.id, by, {**detail, "project": project.id}), at=at)
+    record(session, AuditEvent("guideline written", "guideline", guideline.id, by, {**detail, "project": project.id}), at=at)
     return guideline
 
 

@@ -16,13 +16,13 @@ from steelyard.annotation.questions import Point, TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
-from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of, letters_of, settling_order
+from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of, letters_of, adjudication_order
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.submissions import guideline_of
 from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredPerson, StoredRemark, StoredTask
 from steelyard.workbench.views.blinding import BlindText
-from steelyard.workbench.views.settling_forms import question_fields
+from steelyard.workbench.views.adjudication_forms import question_fields
 
 
 class Opinion(NamedTuple):
@@ -155,7 +155,7 @@ def _view(
 
 def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
     """Return the responses of a task in the order of a form: by their letters, where the kind has no fixed order."""
-    return settling_order(task.responses, kind_named(task.kind), letters_of(item, case_of(item)))
+    return adjudication_order(task.responses, kind_named(task.kind), letters_of(item, case_of(item)))
 
 
 def _talk_about(session: Session, evidence: Mapping[int, Sequence[TaskEvidence]]) -> _Talk:
@@ -199,7 +199,7 @@ def _panel(evidence: TaskEvidence, names: _ShownNames, visitor: int, catalogues:
     if evidence.settled is not None:
         opinions.append(_opinion("voice settled", "settled", evidence.settled, names))
     kind = kind_named(evidence.task.kind)
-    responses = settling_order(evidence.task.responses, kind, letters)
+    responses = adjudication_order(evidence.task.responses, kind, letters)
     mine = evidence.proposals.get(visitor) or evidence.answers.get(visitor) or TaskAnswer()
     places = {response: str(place) for place, tier in enumerate(mine.ranking, start=1) for response in tier}
     questions = kind.questions(responses, catalogues)

@@ -14,7 +14,7 @@ from steelyard.core.numerics import generator
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, Record
 from steelyard.workbench.pipeline.question_words import choice_label, label_of
-from steelyard.workbench.pipeline.queues import Seat
+from steelyard.workbench.pipeline.queues import Membership
 from steelyard.workbench.pipeline.submissions import guideline_of
 from steelyard.workbench.qualification.rounds import MarkedAnswer, RoundProgress, Standing, progress_of
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
@@ -66,48 +66,48 @@ class Feedback(Record, frozen=True, kw_only=True, omit_defaults=False):
     round: RoundView
 
 
-def view_round_tasks(session: Session, seat: Seat, tasks: Sequence[StoredQualificationTask]) -> RoundTasksView:
+def view_round_tasks(session: Session, membership: Membership, tasks: Sequence[StoredQualificationTask]) -> RoundTasksView:
     """Return the view of a person's next tasks. They are numbered below 0, for drafts are kept by number."""
     views, guidelines = [], {}
     for task in tasks:
         case = msgspec.json.decode(task.case_json, type=Case)
         category = case.prompt.category[0] if case.prompt.category else ""
-        guideline = guideline_of(session, seat.project.id, category, seat.person.language)
+        guideline = guideline_of(session, membership.project.id, category, membership.person.language)
         if guideline is not None:
-            guidelines[guideline.id] = view_guideline(guideline, seat.person.language)
+            guidelines[guideline.id] = view_guideline(guideline, membership.person.language)
         shown = TaskOnPage(
             number=-task.id,
             until=0.0,
             kind=task.kind,
             case=case,
-            blind=blind_round_task(seat, task),
+            blind=blind_round_task(membership, task),
             category=category,
             draft=None,
             guideline=None if guideline is None else guideline.id,
         )
-        views.append(view_task(shown, seat.settings, seat.person.language))
-    progress = progress_of(session, seat.project, seat.person.id)
+        views.append(view_task(shown, membership.settings, membership.person.language))
+    progress = progress_of(session, membership.project, membership.person.id)
     reason = None if views else progress.standing
-    return RoundTasksView(tasks=tuple(views), guidelines=guidelines, reason=reason, round=_view_round(seat, progress))
+    return RoundTasksView(tasks=tuple(views), guidelines=guidelines, reason=reason, round=_view_round(membership, progress))
 
 
-def blind_round_task(seat: Seat, task: StoredQualificationTask) -> BlindTask:
+def blind_round_task(membership: Membership, task: StoredQualificationTask) -> BlindTask:
     """Return the responses of a task of a round as its page knows them, in the person's own order."""
     case = msgspec.json.decode(task.case_json, type=Case)
     texts = {response.id: response_text(response) for response in case.responses}
     order: Sequence[int] = range(len(task.responses))
     if kind_named(task.kind).is_shuffled:
-        key = (seat.settings.seed, "qualification order", seat.person.id, task.id)
+        key = (membership.settings.seed, "qualification order", membership.person.id, task.id)
         order = generator(*key).permutation(len(task.responses)).tolist()
     return blind_task({task.responses[place]: texts[task.responses[place]] for place in order})
 
 
 def view_feedback(
-    session: Session, seat: Seat, marked: MarkedAnswer, words: Mapping[str, str], language: str
+    session: Session, membership: Membership, marked: MarkedAnswer, words: Mapping[str, str], language: str
 ) -> Feedback:
     """Return what was right in an answer, in the words of a page."""
     task, kind = marked.task, kind_named(marked.task.kind)
-    blind, reference = blind_round_task(seat, task), msgspec.convert(task.reference, TaskAnswer)
+    blind, reference = blind_round_task(membership, task), msgspec.convert(task.reference, TaskAnswer)
     described = _PointsInWords(kind, blind, words, language)
     actual = {} if marked.answer.cannot_judge is not None else kind.points(marked.answer, task.responses)
     points = [
@@ -121,9 +121,9 @@ def view_feedback(
             scored_points(kind, task.responses, reference).items(), key=lambda entry: described.order(entry[0])
         )
     ]
-    progress = progress_of(session, seat.project, seat.person.id)
+    progress = progress_of(session, membership.project, membership.person.id)
     return Feedback(
-        points=tuple(points), num_same=marked.num_same, reason=task.reason, round=_view_round(seat, progress)
+        points=tuple(points), num_same=marked.num_same, reason=task.reason, round=_view_round(membership, progress)
     )
 
 
@@ -177,7 +177,7 @@ class _PointsInWords:
         return "; ".join(quotes) or self._words["qualification_no_marks"]
 
 
-def _view_round(seat: Seat, progress: RoundProgress) -> RoundView:
+def _view_round(membership: Membership, progress: RoundProgress) -> RoundView:
     return RoundView(
         standing=progress.standing,
         num_done=progress.num_done,
@@ -185,5 +185,5 @@ def _view_round(seat: Seat, progress: RoundProgress) -> RoundView:
         accuracy=progress.accuracy.value,
         low=progress.accuracy.low,
         high=progress.accuracy.high,
-        least_accuracy=seat.settings.qualification.least_accuracy,
+        least_accuracy=membership.settings.qualification.least_accuracy,
     )

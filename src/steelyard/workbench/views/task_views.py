@@ -15,7 +15,7 @@ from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.types import Case, Record
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import QuestionWords, catalogues_of, category_name, question_in_words
-from steelyard.workbench.pipeline.queues import Seat, may_work, responses_shown
+from steelyard.workbench.pipeline.queues import Membership, may_work, responses_shown
 from steelyard.workbench.pipeline.submissions import guideline_of
 from steelyard.workbench.pipeline.waiting import num_to_align
 from steelyard.workbench.pipeline.work_limits import closed_categories, is_day_full
@@ -109,17 +109,17 @@ class OwnProgress(Record, frozen=True, kw_only=True, omit_defaults=False):
     to_align: int
 
 
-def view_tasks(session: Session, seat: Seat, assignments: list[StoredAssignment], *, at: float) -> TasksView:
+def view_tasks(session: Session, membership: Membership, assignments: list[StoredAssignment], *, at: float) -> TasksView:
     """Return the view of a person's open assignments."""
     guidelines: dict[int, GuidelineView] = {}
     views = []
     for assignment in assignments:
         task = session.get_one(StoredTask, assignment.task_id)
-        guideline = guideline_of(session, seat.project.id, task.category, seat.person.language)
+        guideline = guideline_of(session, membership.project.id, task.category, membership.person.language)
         if guideline is not None and guideline.id not in guidelines:
-            guidelines[guideline.id] = view_guideline(guideline, seat.person.language)
-        views.append(_view_assignment(session, seat, assignment, None if guideline is None else guideline.id))
-    return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, seat, at))
+            guidelines[guideline.id] = view_guideline(guideline, membership.person.language)
+        views.append(_view_assignment(session, membership, assignment, None if guideline is None else guideline.id))
+    return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, membership, at))
 
 
 def view_guideline(guideline: StoredGuideline, language: str) -> GuidelineView:
@@ -132,23 +132,23 @@ def blind_task_of(session: Session, assignment: StoredAssignment) -> BlindTask:
     return blind_task(responses_shown(session, assignment))
 
 
-def own_progress(session: Session, seat: Seat, *, since: float) -> OwnProgress:
+def own_progress(session: Session, membership: Membership, *, since: float) -> OwnProgress:
     """Return a person's own figures in a project; ``since`` is when the person's day began."""
     mine = (
         select(func.count())
         .select_from(StoredAnswer)
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
         .where(
-            StoredAnswer.person_id == seat.person.id,
+            StoredAnswer.person_id == membership.person.id,
             StoredAnswer.stage == "annotation",
-            StoredTask.project_id == seat.project.id,
+            StoredTask.project_id == membership.project.id,
         )
     )
     return OwnProgress(
         today=session.scalar(mine.where(StoredAnswer.at >= since)) or 0,
         total=session.scalar(mine) or 0,
-        agreement=_agreement(session, seat).share,
-        to_align=num_to_align(session, seat.person.id),
+        agreement=_agreement(session, membership).share,
+        to_align=num_to_align(session, membership.person.id),
     )
 
 
@@ -192,7 +192,7 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
     )
 
 
-def _view_assignment(session: Session, seat: Seat, assignment: StoredAssignment, guideline: int | None) -> TaskView:
+def _view_assignment(session: Session, membership: Membership, assignment: StoredAssignment, guideline: int | None) -> TaskView:
     task = session.get_one(StoredTask, assignment.task_id)
     shown = TaskOnPage(
         number=assignment.id,
@@ -205,7 +205,7 @@ def _view_assignment(session: Session, seat: Seat, assignment: StoredAssignment,
         guideline=guideline,
         sent_back=_why_sent_back(session, task) if task.round > 1 else "",
     )
-    return view_task(shown, seat.settings, seat.person.language)
+    return view_task(shown, membership.settings, membership.person.language)
 
 
 def _why_sent_back(session: Session, task: StoredTask) -> str:
@@ -218,29 +218,29 @@ def _why_sent_back(session: Session, task: StoredTask) -> str:
     return session.scalar(rejected.order_by(StoredReview.round.desc(), StoredReview.id.desc()).limit(1)) or ""
 
 
-def _why_none(session: Session, seat: Seat, at: float) -> Reason:
-    project, person, limits = seat.project.id, seat.person.id, seat.settings.limits
-    if not may_work(session, seat.settings, project=project, person=person):
+def _why_none(session: Session, membership: Membership, at: float) -> Reason:
+    project, person, limits = membership.project.id, membership.person.id, membership.settings.limits
+    if not may_work(session, membership.settings, project=project, person=person):
         return "not qualified"
     if is_day_full(session, limits, project=project, person=person, at=at):
         return "day full"
-    ordinary = select(StoredTask.id).where(StoredTask.project_id == seat.project.id, StoredTask.is_gold.is_(False))
+    ordinary = select(StoredTask.id).where(StoredTask.project_id == membership.project.id, StoredTask.is_gold.is_(False))
     if session.scalar(ordinary.limit(1)) is None:
         return "no tasks"
     free = ordinary.where(StoredTask.is_open.is_(True))
     if session.scalar(free.limit(1)) is None:
         return "all taken"
-    of_person = StoredAssignment.person_id == seat.person.id, StoredAssignment.task_id == StoredTask.id
+    of_person = StoredAssignment.person_id == membership.person.id, StoredAssignment.task_id == StoredTask.id
     had = exists().where(*of_person, StoredAssignment.state != "unseen")
     if session.scalar(free.where(~had).limit(1)) is None:
         return "all had"
     closed = set(closed_categories(session, limits, project=project, person=person).get(person, ()))
-    closed &= set(seat.person.skills or closed)
+    closed &= set(membership.person.skills or closed)
     left = free.where(~had, StoredTask.category.in_(closed))
     return "record" if session.scalar(left.limit(1)) is not None else "other skills"
 
 
-def _agreement(session: Session, seat: Seat) -> PairCounts:
+def _agreement(session: Session, membership: Membership) -> PairCounts:
     """Count the shared verdicts of a person's latest answers with those of others, in items behind the gate."""
     mine, other = aliased(StoredAnswer), aliased(StoredAnswer)
     rows = session.execute(
@@ -249,10 +249,10 @@ def _agreement(session: Session, seat: Seat) -> PairCounts:
         .join(other, (other.task_id == StoredTask.id) & (other.person_id != mine.person_id))
         .join(StoredItem, StoredTask.item_id == StoredItem.id)
         .where(
-            mine.person_id == seat.person.id,
+            mine.person_id == membership.person.id,
             mine.stage == "annotation",
             other.stage == "annotation",
-            StoredTask.project_id == seat.project.id,
+            StoredTask.project_id == membership.project.id,
             StoredTask.is_gold.is_(False),
             StoredItem.agreement.is_not(None),
             StoredItem.state != "annotating",

@@ -171,11 +171,11 @@ def _create_reviews() -> None:
     op.create_index("ix_reviews_figures", "reviews", ["project_id", "layer", "person_id", "decision", "at"])
     op.create_index("ix_reviews_open", "reviews", ["project_id", "layer", "decision"])
     _create(
-        "settling_times", _columns(_NUMBER, "project_id item_id person_id"), _columns(sa.String(20), "stage"),
+        "adjudication_times", _columns(_NUMBER, "project_id item_id person_id"), _columns(sa.String(20), "stage"),
         _columns(sa.Double(), "seconds at"), refers="item_id -> items, person_id -> people, project_id -> projects",
     )
-    op.create_index("ix_settling_times_person", "settling_times", ["person_id", "at"])
-    op.create_index("ix_settling_times_project", "settling_times", ["project_id", "stage", "seconds"])
+    op.create_index("ix_adjudication_times_person", "adjudication_times", ["person_id", "at"])
+    op.create_index("ix_adjudication_times_project", "adjudication_times", ["project_id", "stage", "seconds"])
     _create(
         "disagreements", _columns(_NUMBER, "project_id item_id gate_id fit_id num_compared num_different"),
         _columns(sa.String(200), "category"), _columns(sa.Double(), "expected excess p"),

@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.annotation.answer_counts import SCORES, AnswerFacts, count_answer
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.annotation.people_quality import FEWEST_ANSWERS, GoldCourse, always_valid_p, behaviour_flags, drifts
+from steelyard.annotation.annotator_metrics import FEWEST_ANSWERS, AgreementOverTime, always_valid_p, behaviour_flags, drifts
 
 SHOWN = ("a", "b", "c")
 
@@ -89,16 +89,16 @@ def test_a_change_of_accuracy_is_found_and_chance_is_not():
     random = np.random.default_rng(4)
     steady = {person: random.choice([1, 2 / 3, 1 / 3], 60, p=[0.7, 0.2, 0.1]).tolist() for person in range(20)}
     careless = random.choice([1, 2 / 3, 1 / 3, 0], 40, p=[0.1, 0.2, 0.4, 0.3]).tolist()
-    courses = {person: GoldCourse(shares) for person, shares in steady.items()}
+    over_time = {person: AgreementOverTime(shares) for person, shares in steady.items()}
     # The look is at 96 of the 100 answers (20 * 2 ** (9 / 4)); 300 earlier ones are in no series.
-    made = drifts({**courses, 99: GoldCourse([*steady[0], *careless]), 98: GoldCourse([*steady[0], *careless], 300)})
+    made = drifts({**over_time, 99: AgreementOverTime([*steady[0], *careless]), 98: AgreementOverTime([*steady[0], *careless], 300)})
     assert made[99].is_real
     assert abs(made[99].place - 60) <= 6
     assert abs(made[98].place - 360) <= 6
     assert made[99].before.n + made[99].after.n == 96
     assert made[99].before.value > made[99].after.value
     assert sum(drift.is_real for person, drift in made.items() if person < 98) <= 1
-    assert drifts({1: GoldCourse([1.0] * 5)}) == {}
+    assert drifts({1: AgreementOverTime([1.0] * 5)}) == {}
 
 
 def test_a_daily_look_marks_hardly_anybody_whose_accuracy_never_changes():
@@ -108,7 +108,7 @@ def test_a_daily_look_marks_hardly_anybody_whose_accuracy_never_changes():
         person
         for person, answers in enumerate(right.astype(float).tolist())
         for number in range(5, 301, 5)
-        if any(drift.is_real for drift in drifts({person: GoldCourse(answers[:number])}).values())
+        if any(drift.is_real for drift in drifts({person: AgreementOverTime(answers[:number])}).values())
     }
     # At most five are expected; more than 11 have a probability below 1 %.
     assert len(marked) <= 11

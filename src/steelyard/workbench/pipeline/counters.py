@@ -85,7 +85,7 @@ _NUM_COMPARED = (
 )
 
 
-def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task: StoredTask, item: StoredItem) -> None:
+def count_stored_answer(session: Session, answer: StoredAnswer, shown: list[str], task: StoredTask, item: StoredItem) -> None:
     """Add an answer of the stage ``annotation`` to the sums, right after it was stored."""
     content = msgspec.convert(answer.content, TaskAnswer)
     kind = kind_named(task.kind)
@@ -100,7 +100,7 @@ def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task:
     key = {"project_id": task.project_id, "person_id": answer.person_id, "day": int(answer.at // DAY)}
     _add_up(session, StoredWorkDay, key, count_answer(content, facts))
     if task.is_gold:
-        _tally_gold(session, answer, content, task)
+        _count_gold(session, answer, content, task)
         return
     if task.num_answered == 1:
         # This one: there is nothing to compare it with.
@@ -116,7 +116,7 @@ def tally_answer(session: Session, answer: StoredAnswer, shown: list[str], task:
         _add_up(session, StoredPairAgreement, {**key, "first_id": first, "second_id": second}, counts)
 
 
-def tally_gate(session: Session, item: StoredItem, counts: PairCounts, *, is_passed: bool, at: float) -> None:
+def count_stored_gate(session: Session, item: StoredItem, counts: PairCounts, *, is_passed: bool, at: float) -> None:
     """Keep the result of an item at the gate of its round; an earlier one of the same round is replaced."""
     _keep_gate(session, item, item.round, counts, is_passed=is_passed, at=at)
 
@@ -150,7 +150,7 @@ def recount(session: Session) -> None:
     )
     while rows := session.execute(answers.where(StoredAnswer.id > after)).all():
         for answer, shown, task, item in rows:
-            tally_answer(session, answer, shown or task.responses, task, item)
+            count_stored_answer(session, answer, shown or task.responses, task, item)
         after = rows[-1][0].id
         session.flush()
         session.expunge_all()
@@ -204,7 +204,7 @@ def _counts_of(session: Session, item: StoredItem, number: int) -> PairCounts:
     return counts
 
 
-def _tally_gold(session: Session, answer: StoredAnswer, content: TaskAnswer, task: StoredTask) -> None:
+def _count_gold(session: Session, answer: StoredAnswer, content: TaskAnswer, task: StoredTask) -> None:
     num_same, num_judged = gold_share(
         task.responses, content, msgspec.convert(task.gold, TaskAnswer), kind_named(task.kind)
     )

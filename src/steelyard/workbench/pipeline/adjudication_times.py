@@ -6,33 +6,33 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import Layer
-from steelyard.workbench.storage.tables import StoredItem, StoredSettlingTime
+from steelyard.workbench.storage.tables import StoredItem, StoredAdjudicationTime
 
-SettlingStage = Literal["alignment"] | Layer
+AdjudicationStage = Literal["alignment"] | Layer
 _LONGEST = 1800.0
 """The most seconds that count for one form, whatever its page reports."""
 
 
-def count_settling(
-    session: Session, item: StoredItem, *, stage: SettlingStage, person: int, reported: float, at: float
+def count_adjudication(
+    session: Session, item: StoredItem, *, stage: AdjudicationStage, person: int, reported: float, at: float
 ) -> float:
     """Keep the seconds that the page of an item reports with a form, and return how many of them count.
 
     Those of all forms of a person together never exceed the time that the server saw pass: since the item came into its
     state, and since the person's form before.
     """
-    latest = session.scalar(select(func.max(StoredSettlingTime.at)).where(StoredSettlingTime.person_id == person))
+    latest = session.scalar(select(func.max(StoredAdjudicationTime.at)).where(StoredAdjudicationTime.person_id == person))
     seconds = max(0.0, min(reported, at - max(item.changed_at, latest or 0.0), _LONGEST))
     if seconds:
         session.add(
-            StoredSettlingTime(
+            StoredAdjudicationTime(
                 project_id=item.project_id, item_id=item.id, person_id=person, stage=stage, seconds=seconds, at=at
             )
         )
     return seconds
 
 
-def settling_hours(session: Session, project: int, by: Any) -> dict[Any, float]:
+def adjudication_hours(session: Session, project: int, by: Any) -> dict[Any, float]:
     """Return the hours of a project by an expression of its times, such as the stage or the person."""
-    sums = select(by, func.sum(StoredSettlingTime.seconds)).where(StoredSettlingTime.project_id == project)
+    sums = select(by, func.sum(StoredAdjudicationTime.seconds)).where(StoredAdjudicationTime.project_id == project)
     return {key: float(seconds) / 3600 for key, seconds in session.execute(sums.group_by(by))}

@@ -1,6 +1,6 @@
 """Work that waits for nobody: open tasks that no annotator may take, and items that no reviewer may decide on.
 
-Only tasks that could be stranded are looked at one by one: those of a later round, those that somebody handed back, and
+Only tasks that may be unassignable are looked at one by one: those of a later round, those that were handed back, and
 all where the team is not larger than the number of answers that a task needs. All others are counted by category.
 """
 
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, aliased
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
-from steelyard.workbench.pipeline.departures import abandoned
+from steelyard.workbench.pipeline.offboarding import abandoned
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import may_work
 from steelyard.workbench.pipeline.waiting import ROLE_OF
@@ -32,7 +32,7 @@ Reason = Literal[
     "nobody", "not qualified", "skills", "record", "rework others", "rework same", "had", "no reviewer",
     "reviewers worked", "gone",
 ]  # fmt: skip
-"""Why work is stranded: nobody annotates; nobody is qualified; none has the category; the record of all who have it is
+"""Why work is unassignable: nobody annotates; nobody is qualified; none has the category; all records of those with it are
 too low there (`work_limits`); the rule of rework leaves out everybody, in one way or the other; everybody who may has
 had the task. Of items: no account has the role that decides; all of that role have worked on the item; somebody who
 has to align has a closed account, or another role by now."""
@@ -41,7 +41,7 @@ _MOST_TASKS = 5000
 _NUM_EXAMPLES = 5
 
 
-class StrandedWork(Record, frozen=True, kw_only=True, omit_defaults=False):
+class UnassignableWork(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Tasks or items that wait for nobody. ``about``: their category, or the state of the items; ``examples``: prompts.
 
     ``is_least``: there may be more, for not all tasks were looked at.
@@ -60,7 +60,7 @@ class _Annotator(NamedTuple):
     closed: Collection[str] = ()
 
 
-class _StrandedGroup(NamedTuple):
+class _UnassignableGroup(NamedTuple):
     """Tasks or items that wait for the same reason; ``items``: some of theirs, or all."""
 
     reason: Reason
@@ -103,13 +103,13 @@ class _Team(NamedTuple):
         return "record" if self._with_skill(category) else "skills"
 
 
-def stranded_work(session: Session, project: StoredProject) -> tuple[StrandedWork, ...]:
+def unassignable_work(session: Session, project: StoredProject) -> tuple[UnassignableWork, ...]:
     """Return the work of a project that waits for nobody, by reason and category or state."""
     settings = settings_of(project)
     team = _team(session, project, settings)
     categories = _open_tasks(session, project.id)
     groups = [
-        _StrandedGroup(reason, category, number, _first_items(session, project.id, category))
+        _UnassignableGroup(reason, category, number, _first_items(session, project.id, category))
         for category, number in categories.items()
         if (reason := team.why_none(category)) is not None
     ]
@@ -119,7 +119,7 @@ def stranded_work(session: Session, project: StoredProject) -> tuple[StrandedWor
     examples = [sorted(set(group.items))[:_NUM_EXAMPLES] for group in groups]
     prompts = _prompts(session, {item for items in examples for item in items})
     rows = [
-        StrandedWork(
+        UnassignableWork(
             reason=group.reason,
             about=group.about,
             number=group.number,
@@ -155,26 +155,26 @@ def _is_open(project: int) -> tuple:
 
 def _one_by_one(
     session: Session, project: int, settings: ProjectSettings, team: _Team, categories: Sequence[str]
-) -> list[_StrandedGroup]:
+) -> list[_UnassignableGroup]:
     """Return the tasks that everybody who might take them has had, or is left out of by the rule of rework."""
     able = {category: team.skilled(category) for category in categories}
     is_small = min(map(len, able.values()), default=0) < settings.rules.num_annotators
     chosen = _candidates(project, categories, are_all=is_small)
     tasks = [_OpenTask(*row) for row in session.execute(chosen)]
     had, former = _people_of(session, chosen), _former_people(session, chosen)
-    stranded: dict[tuple[Reason, str], list[_OpenTask]] = defaultdict(list)
+    unassignable: dict[tuple[Reason, str], list[_OpenTask]] = defaultdict(list)
     for task in tasks:
         by_rule = _by_rule(able[task.category], former.get(task.item, {}), task.round, settings.rules.rework)
         if not by_rule:
-            stranded[
+            unassignable[
                 "rework same" if settings.rules.rework == "same people" else "rework others", task.category
             ].append(task)
         elif by_rule <= had.get(task.number, set()):
-            stranded["had", task.category].append(task)
+            unassignable["had", task.category].append(task)
     is_least = len(tasks) == _MOST_TASKS
     return [
-        _StrandedGroup(reason, category, len(of_reason), [task.item for task in of_reason], is_least)
-        for (reason, category), of_reason in stranded.items()
+        _UnassignableGroup(reason, category, len(of_reason), [task.item for task in of_reason], is_least)
+        for (reason, category), of_reason in unassignable.items()
     ]
 
 
@@ -226,14 +226,14 @@ def _former_people(session: Session, chosen: Select) -> dict[int, dict[int, int]
     return former
 
 
-def _waiting_items(session: Session, project: int) -> list[_StrandedGroup]:
+def _waiting_items(session: Session, project: int) -> list[_UnassignableGroup]:
     """Return items that nobody may review, settle or align."""
     people: dict[str, set[int]] = defaultdict(set)
     for person, role in session.execute(
         select(StoredPerson.id, StoredPerson.role).where(StoredPerson.is_active.is_(True))
     ):
         people[role].add(person)
-    groups: list[_StrandedGroup] = []
+    groups: list[_UnassignableGroup] = []
     for state, role in _WAITING.items():
         waiting = select(StoredItem.id).where(StoredItem.project_id == project, StoredItem.state == state)
         if people[role]:
@@ -275,8 +275,8 @@ def _worked_on_by_all(session: Session, waiting, people: Collection[int]) -> lis
     return sorted(item for item, number in worked.items() if number == len(people))
 
 
-def _group(reason: Reason, state: str, items: Sequence[int]) -> list[_StrandedGroup]:
-    return [_StrandedGroup(reason, state, len(items), items)] if items else []
+def _group(reason: Reason, state: str, items: Sequence[int]) -> list[_UnassignableGroup]:
+    return [_UnassignableGroup(reason, state, len(items), items)] if items else []
 
 
 def _first_items(session: Session, project: int, category: str) -> Sequence[int]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from steelyard.annotation.plackett_luce import RankingAnswer, Raters, draw_choices, first_choices
-from steelyard.annotation.unexplained import NUM_SIMULATIONS, disagreement_of
+from steelyard.annotation.excess_disagreement import NUM_SIMULATIONS, disagreement_of
 
 GOOD = Raters(np.array([3.0, 3.0, 0.0]), np.array([-3.0, -3.0, -3.0]))
 ORDER = [[0], [1], [2]]
@@ -25,7 +25,7 @@ def test_good_raters_in_opposite_order_are_surprising_and_one_who_guesses_is_not
 
 
 def test_raters_who_see_items_otherwise_are_expected_to_differ_more():
-    own = disagreement_of(opposed(0, 1), GOOD._replace(taste=0.5), seed=1)
+    own = disagreement_of(opposed(0, 1), GOOD._replace(rater_item_variance=0.5), seed=1)
     assert own.num_different == 3
     assert own.expected > disagreement_of(opposed(0, 1), GOOD, seed=1).expected + 0.2
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.annotation.worse_answers import (
+from steelyard.annotation.corruptions import (
     DEGRADATIONS,
     CorpusEntry,
     Draft,

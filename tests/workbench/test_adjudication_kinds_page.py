@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from browser import CHROMIUM
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredSettlingTime, StoredTask
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredAdjudicationTime, StoredTask
 from task_kind_cases import cases_for, rules_for
 from workbench_people import NO_GOLD, NOON, content_of
 from workbench_server import Login
@@ -69,7 +69,7 @@ class Dispute:
 
     def seconds(self):
         """Return the sum of the active time that the pages of the item reported."""
-        times = select(func.sum(StoredSettlingTime.seconds)).where(StoredSettlingTime.item_id == self.item)
+        times = select(func.sum(StoredAdjudicationTime.seconds)).where(StoredAdjudicationTime.item_id == self.item)
         with self.database.reading() as session:
             return session.scalar(times)
 

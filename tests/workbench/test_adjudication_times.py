@@ -9,7 +9,7 @@ from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredSettlingTime
+from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredAdjudicationTime
 from workbench_site import Visit, make_site
 
 ORDER = {"score": ["5", "3", "1"], "place": ["1", "2", "3"], "discard": ["", "", ""]}
@@ -42,7 +42,7 @@ def post(visit, role, place, form, seconds):
 
 def times(visit):
     """The times that are kept, by stage."""
-    rows = select(StoredSettlingTime.stage, StoredSettlingTime.seconds).order_by(StoredSettlingTime.id)
+    rows = select(StoredAdjudicationTime.stage, StoredAdjudicationTime.seconds).order_by(StoredAdjudicationTime.id)
     with visit.database.reading() as session:
         return [tuple(row) for row in session.execute(rows)]
 

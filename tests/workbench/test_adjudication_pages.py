@@ -14,7 +14,7 @@ from steelyard.workbench.accounts.people import log_in
 from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.storage.tables import StoredGuideline
-from steelyard.workbench.views.settling_forms import EnteredForm, ranked_answer
+from steelyard.workbench.views.adjudication_forms import EnteredForm, ranked_answer
 from strategies import case
 from workbench_crew import Crew, in_order
 

@@ -5,14 +5,14 @@ import threading
 
 import pytest
 
-from steelyard.workbench.routes.brief_requests import BriefThreads
+from steelyard.workbench.routes.fast_routes import FastThreads
 
 
 def test_work_begins_in_the_order_in_which_it_came():
     begun = []
 
     async def run():
-        threads = BriefThreads(1)
+        threads = FastThreads(1)
         await asyncio.gather(*(threads.run(lambda number=number: begun.append(number)) for number in range(50)))
 
     asyncio.run(run())
@@ -30,7 +30,7 @@ def test_several_threads_are_all_used_and_never_more():
         return number
 
     async def run():
-        threads = BriefThreads(3)
+        threads = FastThreads(3)
         # Three get here only if three are at work.
         await asyncio.gather(*(threads.run(everybody.wait) for _ in range(6)))
         return await asyncio.gather(*(threads.run(lambda number=number: work(number)) for number in range(200)))
@@ -43,7 +43,7 @@ def test_who_has_waited_long_enough_goes_another_way():
     is_over = threading.Event()
 
     async def run():
-        threads = BriefThreads(1, patience=0.01)
+        threads = FastThreads(1, patience=0.01)
         long = asyncio.create_task(threads.run(lambda: is_over.wait(60)))
         # Beside the long one, which has the only thread.
         assert await threads.run(lambda: "served") == "served"
@@ -59,7 +59,7 @@ def test_an_error_reaches_who_waits_for_it():
         raise ZeroDivisionError
 
     async def run():
-        threads = BriefThreads(1)
+        threads = FastThreads(1)
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 await threads.run(fail)

@@ -1,4 +1,4 @@
-"""UnexplainedDisagreement that the noise of raters does not explain: items about which good raters differ.
+"""ExcessDisagreement that the noise of raters does not explain: items about which good raters differ.
 
 Raters who err now and then differ on some verdicts, most where responses are about equally good. How many, the model of
 the raters says: the same raters are simulated on the same tasks, with strengths drawn anew each time. An item on which
@@ -24,7 +24,7 @@ _LEAST_DEVIATION = 0.5
 """The least standard deviation of the number of differing verdicts: with fewer than two it is hardly known."""
 
 
-class UnexplainedDisagreement(NamedTuple):
+class ExcessDisagreement(NamedTuple):
     """Verdicts of two raters on one pair of an item that were compared, those that differ, and what the noise explains.
 
     ``excess``: how many standard deviations of the simulations more verdicts differ than expected. ``p``: the share of
@@ -38,7 +38,7 @@ class UnexplainedDisagreement(NamedTuple):
     p: float
 
 
-def disagreement_of(answers: Sequence[RankingAnswer], raters: Raters, *, seed: int) -> UnexplainedDisagreement | None:
+def disagreement_of(answers: Sequence[RankingAnswer], raters: Raters, *, seed: int) -> ExcessDisagreement | None:
     """Return the disagreement about one item; null where no two raters ranked a pair. ``item`` of answers is not read.
 
     An item with ten answers takes a few milliseconds.
@@ -57,7 +57,7 @@ def disagreement_of(answers: Sequence[RankingAnswer], raters: Raters, *, seed: i
     [number] = _different(observed, pairs).tolist()
     drawn = _different(_verdicts(_simulated(numbered, raters, width, seed)), pairs)
     expected = float(drawn.mean())
-    return UnexplainedDisagreement(
+    return ExcessDisagreement(
         num_compared=compared,
         num_different=int(number),
         expected=expected,
@@ -85,9 +85,9 @@ def _simulated(answers: Sequence[RankingAnswer], raters: Raters, width: int, see
     rng = generator(seed, "disagreement")
     number, size = NUM_SIMULATIONS, len(answers)
     strength = rng.standard_normal((number, 1, width))
-    if raters.taste:
+    if raters.rater_item_variance:
         # What a rater sees in the item is the same in all of the rater's answers.
-        views = np.sqrt(raters.taste) * rng.standard_normal((number, len(raters.tie), width))
+        views = np.sqrt(raters.rater_item_variance) * rng.standard_normal((number, len(raters.tie), width))
         strength = strength + views[:, [answer.rater for answer in answers]]
     strength = np.broadcast_to(strength, (number, size, width)).reshape(-1, width)
     levels = np.zeros((number * size, width))

@@ -10,7 +10,7 @@ from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import case_of, plan_tasks, settings_of
 from steelyard.workbench.pipeline.queues import release
-from steelyard.workbench.pipeline.stranded import stranded_work
+from steelyard.workbench.pipeline.unassignable import unassignable_work
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -24,7 +24,7 @@ from workbench_people import NOON, answer, answer_all, make_project, send, take
 
 def found(database, project):
     with database.reading() as session:
-        rows = stranded_work(session, session.get_one(StoredProject, project))
+        rows = unassignable_work(session, session.get_one(StoredProject, project))
     return [(row.reason, row.about, row.number) for row in rows]
 
 

@@ -5,7 +5,7 @@ from math import log
 import pytest
 from sqlalchemy import delete, select
 
-from steelyard.workbench.pipeline.tallies import count_what_is_stored
+from steelyard.workbench.pipeline.counters import count_what_is_stored
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredPairAgreement, StoredWorkDay
 from workbench_people import NOON, SUMS, answer, make_project, send, sums_of, take
 

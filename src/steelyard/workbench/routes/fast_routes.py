@@ -35,7 +35,7 @@ QueryT = TypeVar("QueryT")
 ResultT = TypeVar("ResultT")
 
 
-class BriefRequest(NamedTuple, Generic[QueryT]):
+class FastRequest(NamedTuple, Generic[QueryT]):
     """A request, who sends it, what its path and its query hold, and its body."""
 
     request: Request
@@ -49,11 +49,11 @@ class BriefRequest(NamedTuple, Generic[QueryT]):
         return self.request.app.state.database
 
 
-class BriefThreads:
-    """A few threads for work that is brief, begun in the order in which it came."""
+class FastThreads:
+    """A few threads for short work, begun in the order in which it came."""
 
     def __init__(self, at_a_time: int = _AT_A_TIME, *, patience: float = _PATIENCE) -> None:
-        self._threads = ThreadPoolExecutor(at_a_time, thread_name_prefix="brief request")
+        self._threads = ThreadPoolExecutor(at_a_time, thread_name_prefix="fast route")
         self._patience = patience
 
     async def run(self, work: Callable[[], ResultT]) -> ResultT:
@@ -66,29 +66,29 @@ class BriefThreads:
         return await result
 
 
-def brief_route(
+def fast_route(
     method: str, path: str, permission: Permission, query: type[QueryT]
-) -> Callable[[Callable[[BriefRequest[QueryT]], bytes]], Route]:
+) -> Callable[[Callable[[FastRequest[QueryT]], bytes]], Route]:
     """Make a route of a function that answers with JSON. ``query``: the record of its path and query.
 
     A request without the permission is answered as by the dependency `needs`, one that asks something else with 422.
     """
 
-    def made(answer: Callable[[BriefRequest[QueryT]], bytes]) -> Route:
+    def made(answer: Callable[[FastRequest[QueryT]], bytes]) -> Route:
         def answered(request: Request, body: bytes) -> bytes:
             visitor = permitted(request, permission)
             try:
                 read = msgspec.convert({**request.query_params, **request.path_params}, query, strict=False)
             except msgspec.ValidationError as error:
                 raise HTTPException(422, str(error)) from None
-            return answer(BriefRequest(request, visitor, read, body))
+            return answer(FastRequest(request, visitor, read, body))
 
         async def endpoint(request: Request) -> Response:
             # A small body of a browser is read before it is known whose, which its thread looks up anyway.
             if method != "GET" and not (0 < declared_size(request) <= _SMALL and has_signed_cookie(request)):
                 await admit(request, permission)
             work = partial(answered, request, await request.body())
-            threads: BriefThreads = request.app.state.brief_threads
+            threads: FastThreads = request.app.state.fast_threads
             return Response(await threads.run(work), media_type="application/json")
 
         endpoint.permission = permission  # pyright: ignore[reportFunctionMemberAccess] - what the test of all routes reads

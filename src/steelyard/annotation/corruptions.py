@@ -363,4 +363,4 @@ def _words(text: str) -> list[str]:
 
 
 def _refuse(entry: CorpusEntry, problem: str) -> None:
-    raise RecordError(f"corpus entry {entry.id!r} {problem}", allowed="see annotation/worse_answers.py")
+    raise RecordError(f"corpus entry {entry.id!r} {problem}", allowed="see annotation/corruptions.py")

@@ -50,7 +50,7 @@ class BehaviourFlag(Record, frozen=True, kw_only=True, omit_defaults=False):
     is_raised: bool
 
 
-class GoldCourse(NamedTuple):
+class AgreementOverTime(NamedTuple):
     """The shares right of a person's latest gold answers, in their order, and how many came before these."""
 
     shares: Sequence[float]
@@ -90,7 +90,7 @@ def look_at_gold(num_answers: int) -> InterimAnalysis | None:
     return latest_interim_analysis(num_answers, first=_FIRST_LOOK)
 
 
-def drifts(answers: Mapping[int, GoldCourse]) -> dict[int, Drift]:
+def drifts(answers: Mapping[int, AgreementOverTime]) -> dict[int, Drift]:
     """Return the most likely change of each person's gold accuracy.
 
     Only answers up to the latest look count (`look_at_gold`). However often the page is read, the chance that anybody
