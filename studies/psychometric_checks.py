@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import typer
 
-from steelyard.annotation.answer_counts import SCORES
 from steelyard.annotation.annotator_metrics import FALSE_ALARMS, AgreementOverTime, behaviour_flags, drifts
+from steelyard.annotation.answer_counts import SCORES
+from steelyard.annotation.excess_disagreement import disagreement_of
 from steelyard.annotation.plackett_luce import (
     Choices,
     RankingAnswer,
@@ -24,7 +25,6 @@ from steelyard.annotation.plackett_luce import (
     first_choices,
 )
 from steelyard.annotation.rater_reliability import accuracy_of, fit_panel, reliability_of, ties_of
-from steelyard.annotation.excess_disagreement import disagreement_of
 from steelyard.core.numerics import Booleans, Floats, generator
 from steelyard.statistics.change_points import change_point
 from steelyard.statistics.intervals import Estimate

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
+from steelyard.annotation.annotator_metrics import (
+    FEWEST_ANSWERS,
+    AgreementOverTime,
+    always_valid_p,
+    behaviour_flags,
+    drifts,
+)
 from steelyard.annotation.answer_counts import SCORES, AnswerFacts, count_answer
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.annotation.annotator_metrics import FEWEST_ANSWERS, AgreementOverTime, always_valid_p, behaviour_flags, drifts
 
 SHOWN = ("a", "b", "c")
 
@@ -25,8 +31,9 @@ def answer_of(random, *, ties=0.15, first=1 / 3, same_score=0.0):
 def sums_of(random, *, number=60, pace=40.0, **habits):
     """The sums of a person whose time grows with the square root of the length."""
     sums = dict.fromkeys(
-        ("num_answers", "seconds", "sum_length", "sum_time", "length_squared", "time_squared", "length_time",
-         "num_best", "num_first_best", "first_chance", "first_variance", "num_pairs", "num_tied", *SCORES),
+        ("num_answers", "seconds", "sum_length", "sum_time", "sum_length_squared", "sum_time_squared",
+         "sum_length_time", "num_best", "num_first_best", "first_chance", "first_variance", "num_pairs", "num_tied",
+         *SCORES),
         0.0,
     )  # fmt: skip
     for _ in range(number):
@@ -91,7 +98,13 @@ def test_a_change_of_accuracy_is_found_and_chance_is_not():
     careless = random.choice([1, 2 / 3, 1 / 3, 0], 40, p=[0.1, 0.2, 0.4, 0.3]).tolist()
     over_time = {person: AgreementOverTime(shares) for person, shares in steady.items()}
     # The look is at 96 of the 100 answers (20 * 2 ** (9 / 4)); 300 earlier ones are in no series.
-    made = drifts({**over_time, 99: AgreementOverTime([*steady[0], *careless]), 98: AgreementOverTime([*steady[0], *careless], 300)})
+    made = drifts(
+        {
+            **over_time,
+            99: AgreementOverTime([*steady[0], *careless]),
+            98: AgreementOverTime([*steady[0], *careless], 300),
+        }
+    )
     assert made[99].is_real
     assert abs(made[99].place - 60) <= 6
     assert abs(made[98].place - 360) <= 6

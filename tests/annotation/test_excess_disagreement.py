@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from steelyard.annotation.plackett_luce import RankingAnswer, Raters, draw_choices, first_choices
 from steelyard.annotation.excess_disagreement import NUM_SIMULATIONS, disagreement_of
+from steelyard.annotation.plackett_luce import RankingAnswer, Raters, draw_choices, first_choices
 
 GOOD = Raters(np.array([3.0, 3.0, 0.0]), np.array([-3.0, -3.0, -3.0]))
 ORDER = [[0], [1], [2]]

@@ -8,6 +8,7 @@ import networkx
 import numpy as np
 import pytest
 
+from steelyard.annotation.corruptions import GOOD_QUALITY, draw_degradations
 from steelyard.annotation.simulated_annotators import (
     HUMAN,
     LLM,
@@ -19,7 +20,6 @@ from steelyard.annotation.simulated_annotators import (
     llm_judgments,
     perceive,
 )
-from steelyard.annotation.corruptions import GOOD_QUALITY, draw_degradations
 from steelyard.core.checks import check_case
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, Response

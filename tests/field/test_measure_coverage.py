@@ -5,7 +5,7 @@ Run: PYTHONPATH=src python tests/field/test_measure_coverage.py [--replications 
 
 A population of 4,000 prompts is made once for each setting, in categories that differ in difficulty. A prompt has five
 responses in four tiers, rewards whose spread differs by prompt and which length raises, three people's judgments of
-three of its pairs, and one to six judgments of an LLM with a preference for the earlier and the longer answer. Samples are
+three of its pairs, and one to six judgments of an LLM that prefers the earlier and the longer answer. Samples are
 drawn from it with replacement, equally many of each category, so that the truth is the population's own value.
 """
 

@@ -15,21 +15,21 @@ from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import change_account, erase_person
 from steelyard.workbench.pipeline.alignment import (
+    adjudicate,
     all_items_to_align,
-    items_to_settle,
+    items_to_adjudicate,
     pass_on,
     propose,
-    settle,
     tasks_to_align,
 )
 from steelyard.workbench.pipeline.changed_settings import change_settings
+from steelyard.workbench.pipeline.counters import recount
 from steelyard.workbench.pipeline.disputes import ALIGNING, evidence_of
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.queues import give_back, next_assignments, release
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, decide_batch, items_to_review
-from steelyard.workbench.pipeline.unassignable import unassignable_work
 from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
-from steelyard.workbench.pipeline.counters import recount
+from steelyard.workbench.pipeline.unassignable import unassignable_work
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -182,14 +182,14 @@ class TeamMachine(RuleBasedStateMachine):
         self.write(propose, queue[0], task.id, in_order(task.responses, discarded, order, task.kind), person=person)
 
     @rule(layer=layers, number=number, discarded=discards, passes_on=st.integers(0, 2))
-    def settle(self, layer, number, discarded, passes_on):
+    def adjudicate(self, layer, number, discarded, passes_on):
         """A layer settles what the annotators could not, or passes it on."""
         people = self.able(LAYERS[layer])
         if not people:
             return
         person = people[number % len(people)]
         with self.database.reading() as session:
-            items = items_to_settle(session, layer, person)
+            items = items_to_adjudicate(session, layer, person)
             tasks = evidence_of(session, items[:1]).get(items[0].id, []) if items else []
         if not items:
             return
@@ -199,7 +199,7 @@ class TeamMachine(RuleBasedStateMachine):
             return
         task = next(each.task for each in tasks if each.is_open)
         self.write(
-            settle,
+            adjudicate,
             items[0].id,
             task.id,
             in_order(task.responses, discarded, kind=task.kind),
@@ -332,7 +332,7 @@ class TeamMachine(RuleBasedStateMachine):
                 self.align(number, "abcd", "", 1)
             for layer, role in LAYERS.items():
                 for number in range(len(self.able(role))):
-                    self.settle(layer, number, "", 1)
+                    self.adjudicate(layer, number, "", 1)
                     self.review(layer, number, 1, is_stale=False)
 
     def nobody_reviewed_the_own(self):

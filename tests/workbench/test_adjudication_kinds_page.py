@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from browser import CHROMIUM
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredAdjudicationTime, StoredTask
+from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredAnswer, StoredItem, StoredTask
 from task_kind_cases import cases_for, rules_for
 from workbench_people import NO_GOLD, NOON, content_of
 from workbench_server import Login

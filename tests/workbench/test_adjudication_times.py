@@ -9,7 +9,7 @@ from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredAdjudicationTime
+from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredAnswer, StoredItem, StoredProject
 from workbench_site import Visit, make_site
 
 ORDER = {"score": ["5", "3", "1"], "place": ["1", "2", "3"], "discard": ["", "", ""]}

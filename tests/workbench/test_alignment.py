@@ -13,12 +13,12 @@ from steelyard.ranking.judgment_table import standing
 from steelyard.workbench.pipeline.alignment import (
     QueuePage,
     add_remark,
+    adjudicate,
     all_items_to_align,
+    items_to_adjudicate,
     items_to_align,
-    items_to_settle,
     pass_on,
     propose,
-    settle,
     tasks_to_align,
 )
 from steelyard.workbench.pipeline.case_export import export_cases
@@ -194,15 +194,15 @@ def test_what_cannot_be_settled_climbs_to_the_developers(crew):
         with crew.database.reading() as session:
             for other, _ in layers:
                 expected = [crew.item().id] if other == layer else []
-                assert [item.id for item in items_to_settle(session, other, person)] == expected
-            assert items_to_settle(session, layer, first) == []
+                assert [item.id for item in items_to_adjudicate(session, other, person)] == expected
+            assert items_to_adjudicate(session, layer, first) == []
         if layer != "research":
             passing_on(crew, person, state)
     with pytest.raises(TransitionRefused):
         passing_on(crew, person, "with developers")
     for each in crew.evidence():
         crew.database.write(
-            lambda session, task=each.task.id: settle(
+            lambda session, task=each.task.id: adjudicate(
                 session, crew.item().id, task, ranked("a=b>c"), layer="research", person=person, at=crew.now()
             )
         )
@@ -215,7 +215,7 @@ def test_a_layer_settles_only_what_waits_for_it(crew):
     task = crew.evidence()[0].task.id
     with pytest.raises(TransitionRefused):
         crew.database.write(
-            lambda session: settle(
+            lambda session: adjudicate(
                 session, crew.item().id, task, ranked("a>b>c"), layer="delivery", person=delivery, at=crew.now()
             )
         )

@@ -9,8 +9,8 @@ from sqlalchemy.exc import DBAPIError
 from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.storage.audit_log import (
     BEGINNING,
-    CheckedEvent,
     AuditEvent,
+    CheckedEvent,
     check_log,
     last_checked_event,
     record,

@@ -6,9 +6,9 @@ from sqlalchemy import select
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.task_kinds import TaskRules
 from steelyard.workbench.pipeline.changed_settings import change_settings
+from steelyard.workbench.pipeline.counters import recount
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.reviewing import Verdict, decide
-from steelyard.workbench.pipeline.counters import recount
 from steelyard.workbench.storage.tables import StoredAssignment, StoredProject
 from workbench_crew import Crew, in_order
 from workbench_people import sums_of

@@ -22,7 +22,7 @@ def test_two_answers_add_what_arithmetic_by_hand_says(database):
         gate = session.scalars(select(StoredGateResult)).one()
     # r0 > r1 and r0 > r2 by both; r1 and r2 the other way round. Tau-b: (2 - 1) / 3.
     assert (pair.num_tasks, pair.num_same, pair.num_judged) == (1, 2, 3)
-    assert (pair.cell_0_0 + pair.cell_1_1, pair.cell_0_1 + pair.cell_1_0) == (2, 1)
+    assert (pair.num_left_left + pair.num_right_right, pair.num_left_right + pair.num_right_left) == (2, 1)
     assert pair.sum_tau == pytest.approx(1 / 3)
     assert [day.day for day in days] == [int(NOON // 86400), int(NOON // 86400) + 1]
     assert [day.seconds for day in days] == [20, 30]

@@ -21,7 +21,7 @@ from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ListedAnswer, an
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredPerson, StoredProject, StoredAdjudicationTime
+from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredPerson, StoredProject
 from workbench_people import NOON
 from workbench_site import copy_sqlite
 
@@ -144,7 +144,7 @@ def alpha(units):
 
 
 def same_and_all(pairs):
-    """The number of equal verdicts, and of all."""
+    """The number of pairs with the same verdict, and of all."""
     return sum(one == other for one, other in pairs), len(pairs)
 
 

@@ -5,10 +5,10 @@ import pytest
 from sqlalchemy import select
 
 from steelyard.workbench.pipeline.changed_settings import change_settings
+from steelyard.workbench.pipeline.counters import GATE_EVENTS
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.queues import assign_task
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
-from steelyard.workbench.pipeline.counters import GATE_EVENTS
 from steelyard.workbench.storage.tables import StoredEvent, StoredProject, StoredTask
 from workbench_people import NO_GOLD, NOON, answer, make_project, membership_of
 

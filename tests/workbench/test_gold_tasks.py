@@ -28,10 +28,10 @@ def rows(database, table):
 @pytest.fixture
 def settled(database):
     """A finished item on which two people differed and aligned on ``r1``, ``r0``, ``r2``: project and people."""
-    return settle(database, QUARTER, until="finished")
+    return adjudicate(database, QUARTER, until="finished")
 
 
-def settle(database, rules, *, until):
+def adjudicate(database, rules, *, until):
     project, people = make_project(database, rules=rules)
     for person, order in zip(people, (ABC, CBA), strict=True):
         ((number, _),) = take(database, project, person)
@@ -74,7 +74,7 @@ def test_a_settled_answer_becomes_one_gold_task(database, settled):
 @pytest.mark.parametrize(("share", "number"), [(0.25, 1), (0.0, 0)])
 @pytest.mark.parametrize("by_batch", [False, True])
 def test_the_last_acceptance_of_a_settled_item_makes_gold_of_it(database, share, number, by_batch):
-    project, _ = settle(database, msgspec.structs.replace(NO_GOLD, gold_share=share), until="validation")
+    project, _ = adjudicate(database, msgspec.structs.replace(NO_GOLD, gold_share=share), until="validation")
 
     def accept(session):
         researcher = add_person(session, NewPerson("rea", "researcher"), by=None, at=NOON).id

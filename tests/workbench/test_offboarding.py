@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import NewPerson, add_person, change_account, erase_person
-from steelyard.workbench.pipeline.alignment import all_items_to_align, items_to_settle, propose
+from steelyard.workbench.pipeline.alignment import all_items_to_align, items_to_adjudicate, propose
 from steelyard.workbench.pipeline.reviewing import Verdict, decide
 from steelyard.workbench.storage.tables import StoredAssignment, StoredPerson
 from workbench_crew import Crew, in_order
@@ -85,9 +85,9 @@ def test_an_item_that_cannot_be_aligned_any_more_is_passed_on(database, how, lea
     assert (event.person_id, event.detail["reason"]) == (None, "somebody who would have to align it has left")
     leave(database, second, how)
     with database.reading() as session:
-        assert len(items_to_settle(session, "delivery", crew.people["delivery"][0])) == 1
+        assert len(items_to_adjudicate(session, "delivery", crew.people["delivery"][0])) == 1
         # Who annotated it and is with delivery now does not settle it.
-        assert items_to_settle(session, "delivery", second) == []
+        assert items_to_adjudicate(session, "delivery", second) == []
 
 
 def test_a_proposal_of_somebody_who_left_still_counts(database):

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import change_account
-from steelyard.workbench.pipeline.alignment import QueuePage, pass_on, settle
+from steelyard.workbench.pipeline.alignment import QueuePage, adjudicate, pass_on
 from steelyard.workbench.pipeline.reviewing import (
     Verdict,
     batches_of,
@@ -291,7 +291,7 @@ def test_who_settled_an_item_reviews_it_only_where_no_colleague_can(database, la
     settler, colleague = crew.people[dict(LAYERS)[layer]]
     (task,) = crew.evidence()
     database.write(
-        lambda session: settle(
+        lambda session: adjudicate(
             session, crew.item().id, task.task.id, in_order("abc"), layer=layer, person=settler, at=crew.now()
         )
     )
@@ -328,4 +328,6 @@ def test_whoever_annotates_again_reads_why_the_item_was_sent_back(database):
     with database.reading() as session:
         membership = crew.membership(session, person)
         mine = session.scalars(select(StoredAssignment).filter_by(person_id=person, state="open")).all()
-        assert [task.sent_back for task in view_tasks(session, membership, mine, at=crew.now()).tasks] == [REJECTED.reason]
+        assert [task.sent_back for task in view_tasks(session, membership, mine, at=crew.now()).tasks] == [
+            REJECTED.reason
+        ]

@@ -20,8 +20,8 @@ from steelyard.workbench.accounts.people import ROLES
 from steelyard.workbench.demo import demo_cases, import_batch, open_demo, simulate_to_bench, start_project
 from steelyard.workbench.pipeline.alignment import all_items_to_align
 from steelyard.workbench.pipeline.case_export import BLOCK, export_cases
-from steelyard.workbench.pipeline.projects import count_states
 from steelyard.workbench.pipeline.counters import recount
+from steelyard.workbench.pipeline.projects import count_states
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database

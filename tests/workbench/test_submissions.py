@@ -10,9 +10,9 @@ from sqlalchemy import select
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.figures.agreement_figures import agreement_figures
+from steelyard.workbench.pipeline.counters import GATE_EVENTS, recount
 from steelyard.workbench.pipeline.queues import assign_task
 from steelyard.workbench.pipeline.submissions import lock_assignment, save_draft, submit
-from steelyard.workbench.pipeline.counters import GATE_EVENTS, recount
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph
 from steelyard.workbench.storage.audit_log import verify

@@ -16,11 +16,11 @@ from sqlalchemy import select
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY, TRANSITIONS, ItemState, Layer, TransitionRefused
 from steelyard.workbench.pipeline.alignment import (
+    adjudicate,
     all_items_to_align,
-    items_to_settle,
+    items_to_adjudicate,
     pass_on,
     propose,
-    settle,
     tasks_to_align,
 )
 from steelyard.workbench.pipeline.case_export import export_cases
@@ -64,7 +64,7 @@ class Walk:
     def step(self):
         """Let somebody do something. Returns whether there was anything to do."""
         self.num_steps += 1
-        actions = [self.annotate, self.align, self.settle, self.review]
+        actions = [self.annotate, self.align, self.adjudicate, self.review]
         self.random.shuffle(actions)
         if not self.is_calm and self.random.random() < 0.03:
             actions.insert(0, self.reject_batch)
@@ -96,11 +96,11 @@ class Walk:
             return True
         return False
 
-    def settle(self):
+    def adjudicate(self):
         for layer, role in LAYERS.items():
             person = self.shuffled(role)[0]
             with self.crew.database.reading() as session:
-                items = items_to_settle(session, layer, person)
+                items = items_to_adjudicate(session, layer, person)
                 tasks = evidence_of(session, items[:1]).get(items[0].id, []) if items else []
             if not items:
                 continue
@@ -109,7 +109,7 @@ class Walk:
                 self.write(pass_on, items[0].id, "hard", state=state, person=person)
                 return True
             task = next(each.task for each in tasks if each.is_open)
-            self.write(settle, items[0].id, task.id, self.proposal(task.responses), layer=layer, person=person)
+            self.write(adjudicate, items[0].id, task.id, self.proposal(task.responses), layer=layer, person=person)
             return True
         return False
 

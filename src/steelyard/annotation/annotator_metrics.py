@@ -118,8 +118,8 @@ def _log_paces(people: Mapping[int, Sums]) -> dict[int, float]:
     products = squares = length = number = 0.0
     for sums in people.values():
         size = sums["num_answers"]
-        products += sums["length_time"] - sums["sum_length"] * sums["sum_time"] / size
-        squares += sums["length_squared"] - sums["sum_length"] ** 2 / size
+        products += sums["sum_length_time"] - sums["sum_length"] * sums["sum_time"] / size
+        squares += sums["sum_length_squared"] - sums["sum_length"] ** 2 / size
         length, number = length + sums["sum_length"], number + size
     slope = products / squares if squares > 1e-9 * max(number, 1.0) else 0.0
     return {

@@ -22,9 +22,9 @@ _LABELS = {"left": 0, "right": 1, "tie": 2}
 _SHORTEST = 0.5
 """Seconds that an answer counts at least: its logarithm is summed."""
 SCORES = tuple(f"score_{score}" for score in range(LOWEST_SCORE, HIGHEST_SCORE + 1))
-CELLS = tuple(f"cell_{first}_{second}" for first in range(NUM_LABELS) for second in range(NUM_LABELS))
-"""The confusion of two people's verdicts by label: 0 for the first response, 1 for the second, 2 for a tie."""
-RATIO = ("num_tasks", "num_same", "num_judged", "same_squared", "same_judged", "judged_squared")
+CELLS = tuple(f"num_{first}_{second}" for first in _LABELS for second in _LABELS)
+"""The confusion of two people's verdicts: numbers of pairs by both labels."""
+RATIO = ("num_tasks", "num_same", "num_judged", "sum_same_squared", "sum_same_judged", "sum_judged_squared")
 
 
 class AnswerFacts(NamedTuple):
@@ -58,9 +58,9 @@ def count_answer(answer: TaskAnswer, facts: AnswerFacts) -> dict[str, float]:
         "seconds": facts.seconds,
         "sum_length": length,
         "sum_time": time,
-        "length_squared": length**2,
-        "time_squared": time**2,
-        "length_time": length * time,
+        "sum_length_squared": length**2,
+        "sum_time_squared": time**2,
+        "sum_length_time": length * time,
     }
     for score in answer.scores.values() if facts.has_scores else ():
         counts[SCORES[score - LOWEST_SCORE]] = counts.get(SCORES[score - LOWEST_SCORE], 0) + 1
@@ -100,7 +100,7 @@ def count_two_answers(
             counts[cell] = counts.get(cell, 0) + 1
     tau = _tau(responses, answers)
     if not isnan(tau):
-        counts |= {"num_taus": 1, "sum_tau": tau, "tau_squared": tau**2}
+        counts |= {"num_taus": 1, "sum_tau": tau, "sum_tau_squared": tau**2}
     return counts
 
 
@@ -116,7 +116,7 @@ def _tau(responses: Sequence[str], answers: tuple[TaskAnswer, TaskAnswer]) -> fl
 
 
 def ratio_sums(sums: Mapping[str, float]) -> RatioSums:
-    """Return the sums behind the share of equal verdicts, whose unit is a task."""
+    """Return the sums behind percent agreement, whose unit is a task."""
     units, same, judged, same_squared, product, judged_squared = (sums[name] for name in RATIO)
     return RatioSums(round(units), same, judged, same_squared, product, judged_squared)
 
@@ -128,11 +128,7 @@ def confusion(sums: Mapping[str, float]) -> Floats:
 
 def turned(sums: Mapping[str, float]) -> dict[str, float]:
     """Return the same sums with the two people exchanged."""
-    swapped = {
-        f"cell_{first}_{second}": sums[f"cell_{second}_{first}"]
-        for first in range(NUM_LABELS)
-        for second in range(NUM_LABELS)
-    }
+    swapped = {f"num_{first}_{second}": sums[f"num_{second}_{first}"] for first in _LABELS for second in _LABELS}
     return {**sums, **swapped}
 
 

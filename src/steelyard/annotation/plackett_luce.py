@@ -61,7 +61,8 @@ class Alternatives(NamedTuple):
 class Raters(NamedTuple):
     """Parameters of each rater: ``discrimination`` of strengths, and ``tie`` inclination; both (rater,).
 
-    ``rater_item_variance``: the variance of the difference between the strengths that one rater sees in an item and those of all.
+    ``rater_item_variance``: the variance of the difference between the strengths that one rater sees in an item and
+    those of all.
     """
 
     discrimination: Floats

@@ -88,7 +88,9 @@ def fit_raters(
     shared = _shared_items(choices, num_items)
     # One answer of a rater to an item does not tell a rater-item effect from noise: all of it then counts as noise.
     rater_item_variance = _RATER_ITEM_VARIANCE if _has_repeats(shared, num_raters) else 0.0
-    views = RaterUtilities(shared, Raters(values[0], values[1], rater_item_variance), num_items, width, start and start.items)
+    views = RaterUtilities(
+        shared, Raters(values[0], values[1], rater_item_variance), num_items, width, start and start.items
+    )
     while step < most_steps and moved > _CLOSE_RATERS:
         # Two steps for the items with each of the raters: both converge together.
         views.converge(Raters(values[0], values[1], rater_item_variance), most_steps=2 if step else 6)

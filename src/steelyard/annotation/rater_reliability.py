@@ -39,10 +39,10 @@ class RaterParameters(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What a fit knows of one rater: both parameters with their standard errors and covariance.
 
     ``num_answers`` are those to items that another rater answered, too: on others nothing can be learned of a rater.
-    ``rater_item_variance`` is the variance of what a rater sees in an item around the item (`Raters`): without it many answers of one
-    rater about one item would count as many raters. ``of_one_answer`` are then those of a fit to one answer of each
-    rater to an item; null where no rater-item variance is assumed. ``accuracy`` is null where fewer than `FEWEST_SHARED`
-    answers are about a set of responses that others ranked, too.
+    ``rater_item_variance`` is the variance of what a rater sees in an item around the item (`Raters`): without it many
+    answers of one rater about one item would count as many raters. ``of_one_answer`` are then those of a fit to one
+    answer of each rater to an item; null where no rater-item variance is assumed. ``accuracy`` is null where fewer than
+    `FEWEST_SHARED` answers are about a set of responses that others ranked, too.
     """
 
     discrimination: float
@@ -165,15 +165,19 @@ def accuracy_of(discrimination: Floats, rater_item_variance: float = 0.0) -> Flo
     """Return the probability that a strict verdict on two random responses has the right direction.
 
     Of what the rater sees, sigmoid(discrimination * difference) over differences of two normal strengths of variance
-    1 + ``rater_item_variance``; what is seen has the direction of the true strengths, of variance 1, with the probability that both
-    have one sign. 0.5 for a rater who guesses.
+    1 + ``rater_item_variance``; what is seen has the direction of the true strengths, of variance 1, with the
+    probability that both have one sign. 0.5 for a rater who guesses.
     """
     from scipy.special import ndtr
 
     points, weights = _half_normal()
     seen = points * np.sqrt(2 * (1 + rater_item_variance))
     follows = sigmoid(np.asarray(discrimination)[..., None] * seen)
-    is_so = ndtr(seen / np.sqrt(2 * rater_item_variance * (1 + rater_item_variance))) if rater_item_variance else np.ones_like(seen)
+    is_so = (
+        ndtr(seen / np.sqrt(2 * rater_item_variance * (1 + rater_item_variance)))
+        if rater_item_variance
+        else np.ones_like(seen)
+    )
     return (follows * is_so + (1 - follows) * (1 - is_so)) @ weights
 
 

@@ -102,7 +102,11 @@ class RaterUtilities:
         """Move each item a part of the way to where its choices pull it. Returns the whole ways."""
         num_items, width = self.items.mean.shape
         gradient, curvature = self._slopes(raters)
-        shrink = np.linalg.inv(np.eye(width) + raters.rater_item_variance * curvature) if raters.rater_item_variance else self._whole
+        shrink = (
+            np.linalg.inv(np.eye(width) + raters.rater_item_variance * curvature)
+            if raters.rater_item_variance
+            else self._whole
+        )
         precision = np.tile(np.eye(width), (num_items, 1, 1))
         np.add.at(precision, self.item, curvature @ shrink)
         shift = np.zeros_like(self.items.mean)

@@ -12,15 +12,6 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from steelyard.annotation.simulated_annotators import (
-    HUMAN,
-    LLM,
-    Candidates,
-    Noise,
-    SimulationSummary,
-    human_judgments,
-    llm_judgments,
-)
 from steelyard.annotation.corruptions import (
     DEGRADATIONS,
     CorpusEntry,
@@ -32,6 +23,15 @@ from steelyard.annotation.corruptions import (
     gold_case,
     prompt_of,
     write_drafts,
+)
+from steelyard.annotation.simulated_annotators import (
+    HUMAN,
+    LLM,
+    Candidates,
+    Noise,
+    SimulationSummary,
+    human_judgments,
+    llm_judgments,
 )
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices

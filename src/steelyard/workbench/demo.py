@@ -34,11 +34,11 @@ from steelyard.workbench.simulation import (
     Crew,
     Habits,
     Simulation,
+    adjudicate_layers,
     align,
     annotate,
     latent_qualities,
     review,
-    settle_layers,
     work_until_finished,
 )
 from steelyard.workbench.storage.database import Database
@@ -107,7 +107,7 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
         # The layers before the one that this batch waits for.
         for layer in LAYERS[: len(LAYERS) - 1 - number]:
             alone = _with_layers(simulation, (layer,))
-            settle_layers(alone)
+            adjudicate_layers(alone)
             review(alone)
     import_batch(simulation, parts[4], "batch 5")
     annotate(simulation)
@@ -147,7 +147,9 @@ def replace_visitor(simulation: Simulation) -> None:
     def swap(session: Session) -> int:
         waiting = {person: len(all_items_to_align(session, person)) for person in simulation.crew.annotators}
         chosen_person = max(simulation.crew.annotators, key=lambda person: waiting[person])
-        visitor, chosen = (session.get_one(StoredPerson, number) for number in (simulation.crew.annotators[0], chosen_person))
+        visitor, chosen = (
+            session.get_one(StoredPerson, number) for number in (simulation.crew.annotators[0], chosen_person)
+        )
         names, passwords = (visitor.name, chosen.name), (visitor.password_hash, chosen.password_hash)
         visitor.name = f"{visitor.name} (moving)"
         session.flush()

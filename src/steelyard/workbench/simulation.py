@@ -23,12 +23,13 @@ from steelyard.core.config import Config
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.text import response_text
 from steelyard.core.types import Case
+from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.pipeline.alignment import (
+    adjudicate,
     all_items_to_align,
-    items_to_settle,
+    items_to_adjudicate,
     pass_on,
     propose,
-    settle,
     tasks_to_align,
 )
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
@@ -36,7 +37,6 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, coun
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import Membership, may_work, next_assignments
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
-from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks
 from steelyard.workbench.storage.database import Database
@@ -116,7 +116,7 @@ def work_until_finished(simulation: Simulation) -> dict[str, int]:
     """Let everybody work, task after task and queue after queue, until every item has ended. Returns items by state."""
     states: dict[str, int] = {}
     for _ in range(_MOST_ROUNDS):
-        num_done = annotate(simulation) + align(simulation) + settle_layers(simulation) + review(simulation)
+        num_done = annotate(simulation) + align(simulation) + adjudicate_layers(simulation) + review(simulation)
         with simulation.database.reading() as session:
             states = count_states(session, simulation.crew.project)
         if not num_done or not set(states) - {"finished", "dropped"}:
@@ -144,9 +144,9 @@ def align(simulation: Simulation) -> int:
     )
 
 
-def settle_layers(simulation: Simulation) -> int:
+def adjudicate_layers(simulation: Simulation) -> int:
     """Let each layer settle, or pass on, what waits for it. Returns the number of items."""
-    return _by_layer(simulation, _settle_all)
+    return _by_layer(simulation, _adjudicate_all)
 
 
 def review(simulation: Simulation) -> int:
@@ -271,9 +271,9 @@ def _is_turn(evidence: TaskEvidence, person: int, others: list[TaskAnswer]) -> b
     return proposal is None or (bool(others) and not are_alike(evidence.task, [proposal, *others]))
 
 
-def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:
+def _adjudicate_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:
     at = _now(simulation, session)
-    items = _of_project(simulation, items_to_settle(session, layer, person))
+    items = _of_project(simulation, items_to_adjudicate(session, layer, person))
     for item in items:
         if layer != LAYERS[-1] and _is_drawn(
             simulation, f"passed on by {layer}", item, simulation.habits.passed_on_share
@@ -286,7 +286,7 @@ def _settle_all(simulation: Simulation, session: Session, layer: Layer, person: 
             answer = _look_at_task(simulation, session, task, rng, care=2.0)
             spent = simulation.habits.seconds
             seconds = count_adjudication(session, item, stage=layer, person=person, reported=spent, at=at)
-            settle(session, item.id, task.id, answer, layer=layer, person=person, at=at, seconds=seconds)
+            adjudicate(session, item.id, task.id, answer, layer=layer, person=person, at=at, seconds=seconds)
     return len(items)
 
 

@@ -23,7 +23,7 @@ Permission = Literal[
     "review as delivery",
     "review as operations",
     "validate",
-    "settle",
+    "adjudicate",
     "pass on",
     "decide on batches",
     "see progress",
@@ -39,12 +39,20 @@ _VISITOR = "steelyard.visitor"
 _FORGED = "the form is not from this page, or its session is over: open the page again"
 ALLOWED: dict[Role, frozenset[Permission]] = {
     "annotator": frozenset({"annotate", "align", "own account"}),
-    "delivery": frozenset({"review as delivery", "settle", "pass on", "see progress", "see people", "own account"}),
+    "delivery": frozenset({"review as delivery", "adjudicate", "pass on", "see progress", "see people", "own account"}),
     "operations": frozenset(
-        {"review as operations", "settle", "pass on", "decide on batches", "see progress", "see people", "own account"}
+        {
+            "review as operations",
+            "adjudicate",
+            "pass on",
+            "decide on batches",
+            "see progress",
+            "see people",
+            "own account",
+        }
     ),
     "researcher": frozenset(
-        {"validate", "settle", "decide on batches", "see progress", "see people", "export", "own account"}
+        {"validate", "adjudicate", "decide on batches", "see progress", "see people", "export", "own account"}
     ),
     "administrator": frozenset(
         {"see progress", "see people", "export", "manage project", "manage people", "see audit log", "own account"}

@@ -33,7 +33,7 @@ _SUMS = tuple(column for column in StoredPairAgreement.__table__.columns if colu
 
 
 class AgreementRow(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The agreement of a group: the share of equal verdicts, kappa and alpha beyond chance, and the mean of tau-b.
+    """The agreement of a group: percent agreement, kappa and alpha beyond chance, and the mean of tau-b.
 
     Kappa is of a person and the others, or of two people; null where people have no order. ``people``: their numbers.
     ``num_tasks``: those that two people or more have answered.
@@ -218,7 +218,7 @@ def _row(
         tau=mean_of_sums(
             round(sums["num_taus"]),
             sums["sum_tau"],
-            sums["tau_squared"],
+            sums["sum_tau_squared"],
             low=-1.0,
             high=1.0,
             design_effect=group.tau_effect,
@@ -229,7 +229,7 @@ def _row(
 def _beyond_chance(
     coefficient: Callable[[Floats], Floats], cells: Floats, same: RatioSums, design_effect: float
 ) -> Estimate:
-    """Return kappa or alpha of a table; units resemble each other as much as in the share of equal verdicts."""
+    """Return kappa or alpha of a table; units resemble each other as much as in percent agreement."""
     if same.below <= 0 or not cells.sum():
         return Estimate(None, None, None, 0)
     share, (variance, evidence) = same.above / same.below, same.spread(design_effect=design_effect)

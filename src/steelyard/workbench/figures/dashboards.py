@@ -16,19 +16,19 @@ from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
+from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.pipeline.unassignable import UnassignableWork, unassignable_work
-from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredWorkDay
 from steelyard.workbench.storage.tables import (
+    StoredAdjudicationTime,
     StoredItem,
     StoredPerson,
     StoredProject,
     StoredReview,
-    StoredAdjudicationTime,
     StoredTask,
 )
 
@@ -199,9 +199,9 @@ def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
         .group_by(StoredWorkDay.day)
         .order_by(StoredWorkDay.day)
     ).all()
-    settling = adjudication_hours(session, project, cast(StoredAdjudicationTime.at, BigInteger) // int(DAY))
+    adjudicated = adjudication_hours(session, project, cast(StoredAdjudicationTime.at, BigInteger) // int(DAY))
     days = {day: counts for day, *counts in map(tuple, rows)} | {
-        day: [0] * (len(sums) + 1) for day in settling.keys() - {row[0] for row in rows}
+        day: [0] * (len(sums) + 1) for day in adjudicated.keys() - {row[0] for row in rows}
     }
     return tuple(
         DayCounts(
@@ -210,7 +210,7 @@ def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
             gold=int(gold),
             rework=int(rework),
             people=int(people),
-            hours=float(seconds) / 3600 + settling.get(day, 0.0),
+            hours=float(seconds) / 3600 + adjudicated.get(day, 0.0),
         )
         for day, (answers, gold, rework, seconds, people) in sorted(days.items())
     )
@@ -232,7 +232,7 @@ def _people(session: Session, project: int) -> tuple[PersonPace, ...]:
         .group_by(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name)
         .order_by(func.sum(StoredWorkDay.num_answers).desc(), StoredPerson.id)
     ).all()
-    settling = adjudication_hours(session, project, StoredAdjudicationTime.person_id)
+    adjudicated = adjudication_hours(session, project, StoredAdjudicationTime.person_id)
     return tuple(
         PersonPace(
             person=person,
@@ -241,7 +241,7 @@ def _people(session: Session, project: int) -> tuple[PersonPace, ...]:
             answers=int(answers),
             days=days,
             answers_a_day=float(answers) / days,
-            hours=float(seconds) / 3600 + settling.get(person, 0.0),
+            hours=float(seconds) / 3600 + adjudicated.get(person, 0.0),
             last_at=last * DAY,
         )
         for person, pseudonym, name, answers, days, seconds, last in rows

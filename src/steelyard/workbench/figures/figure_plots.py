@@ -23,9 +23,9 @@ _TONES = {
     "operations review": "tone-review-2",
     "delivery review": "tone-review-3",
     "with developers": "tone-2",
-    "with operations": "tone-settle-2",
-    "with delivery": "tone-settle-3",
-    "aligning": "tone-settle-4",
+    "with operations": "tone-adjudicate-2",
+    "with delivery": "tone-adjudicate-3",
+    "aligning": "tone-adjudicate-4",
     "annotating": "tone-4",
     "dropped": "tone-6",
 }

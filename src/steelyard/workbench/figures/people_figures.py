@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.annotator_metrics import (
+    AgreementOverTime,
     BehaviourFlag,
     Drift,
-    AgreementOverTime,
     behaviour_flags,
     drifts,
     look_at_gold,
@@ -22,10 +22,10 @@ from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.gold_tasks import GOLD_MADE
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.rater_fits import FitNote, latest_panel
-from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.work_limits import closed_categories
 from steelyard.workbench.storage.figure_tables import (
     StoredGoldResult,

@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import Layer
-from steelyard.workbench.storage.tables import StoredItem, StoredAdjudicationTime
+from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredItem
 
 AdjudicationStage = Literal["alignment"] | Layer
 _LONGEST = 1800.0
@@ -21,7 +21,9 @@ def count_adjudication(
     Those of all forms of a person together never exceed the time that the server saw pass: since the item came into its
     state, and since the person's form before.
     """
-    latest = session.scalar(select(func.max(StoredAdjudicationTime.at)).where(StoredAdjudicationTime.person_id == person))
+    latest = session.scalar(
+        select(func.max(StoredAdjudicationTime.at)).where(StoredAdjudicationTime.person_id == person)
+    )
     seconds = max(0.0, min(reported, at - max(item.changed_at, latest or 0.0), _LONGEST))
     if seconds:
         session.add(

@@ -16,7 +16,7 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import REVIEWED_BY, SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import remove_discarded
-from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, letters_of, settle_if_agreed
+from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of, finish_if_settled, letters_of
 from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import category_spellings
@@ -125,7 +125,9 @@ def has_moved_on(session: Session, item: int, person: int) -> bool:
     return session.scalar(moved) is not None
 
 
-def items_to_settle(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
+def items_to_adjudicate(
+    session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE
+) -> list[StoredItem]:
     """Return the items that wait for the decision of a layer, oldest first, but none that the person annotated."""
     return waiting_items(session, _STATE_OF[layer], person, wanted)
 
@@ -173,8 +175,8 @@ def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
         ~_answered_by(colleague.id, _ANNOTATORS),
         ~_answered_by(colleague.id, _LAYERS),
     )
-    is_own_settlement = and_(StoredItem.state.in_(REVIEWED_BY), _answered_by(person, _LAYERS), can_another)
-    return or_(_answered_by(person, _ANNOTATORS), is_own_settlement)
+    is_own_adjudication = and_(StoredItem.state.in_(REVIEWED_BY), _answered_by(person, _LAYERS), can_another)
+    return or_(_answered_by(person, _ANNOTATORS), is_own_adjudication)
 
 
 def _answered_by(person: int | InstrumentedAttribute[int], stages: Sequence[str]) -> ColumnElement[bool]:
@@ -209,11 +211,11 @@ def propose(
         return False
     if not are_alike(evidence.task, list(evidence.proposals.values())):
         return False
-    _settle(session, locked, evidence, answer, stage="alignment", person=person, at=at)
+    _store_settled(session, locked, evidence, answer, stage="alignment", person=person, at=at)
     return True
 
 
-def settle(
+def adjudicate(
     session: Session,
     item: int,
     task: int,
@@ -227,7 +229,7 @@ def settle(
     """Store the decision of a layer on a task. Raises as `propose`."""
     locked, evidence = _open_task(session, item, task, state=_STATE_OF[layer])
     _check(session, locked, evidence, answer)
-    _settle(session, locked, evidence, answer, stage=layer, person=person, at=at, seconds=seconds)
+    _store_settled(session, locked, evidence, answer, stage=layer, person=person, at=at, seconds=seconds)
 
 
 def pass_on(session: Session, item: int, reason: str, *, state: str, person: int, at: float) -> None:
@@ -287,7 +289,7 @@ def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: T
     check_discards(answer, settings.discard_reasons)
 
 
-def _settle(
+def _store_settled(
     session: Session,
     item: StoredItem,
     evidence: TaskEvidence,
@@ -299,10 +301,12 @@ def _settle(
     seconds: float = 0.0,
 ) -> None:
     stored = _store(session, evidence, answer, stage=stage, person=person, at=at, seconds=seconds)
-    record(session, AuditEvent("task settled", "task", evidence.task.id, person, {"stage": stage, **seal(stored)}), at=at)
+    record(
+        session, AuditEvent("task settled", "task", evidence.task.id, person, {"stage": stage, **seal(stored)}), at=at
+    )
     settings = settings_of(session.get_one(StoredProject, item.project_id))
     remove_discarded(session, item, settings, person=person, at=at)
-    settle_if_agreed(session, item, person=person, at=at)
+    finish_if_settled(session, item, person=person, at=at)
 
 
 def _store(

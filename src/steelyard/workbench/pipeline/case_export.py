@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.types import Case, JsonObject
-from steelyard.workbench.pipeline.disputes import letters_of, adjudication_order
+from steelyard.workbench.pipeline.disputes import adjudication_order, letters_of
 from steelyard.workbench.pipeline.projects import case_of
 from steelyard.workbench.storage.tables import (
     StoredAnswer,

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from steelyard.core.iteration import batched
 from steelyard.core.types import JsonObject
-from steelyard.workbench.pipeline.offboarding import pass_on_abandoned
 from steelyard.workbench.pipeline.discards import remove_discarded
 from steelyard.workbench.pipeline.gate_agreement import UnitCounts
+from steelyard.workbench.pipeline.offboarding import pass_on_abandoned
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.pipeline.submissions import pass_gate

@@ -85,7 +85,9 @@ _NUM_COMPARED = (
 )
 
 
-def count_stored_answer(session: Session, answer: StoredAnswer, shown: list[str], task: StoredTask, item: StoredItem) -> None:
+def count_stored_answer(
+    session: Session, answer: StoredAnswer, shown: list[str], task: StoredTask, item: StoredItem
+) -> None:
     """Add an answer of the stage ``annotation`` to the sums, right after it was stored."""
     content = msgspec.convert(answer.content, TaskAnswer)
     kind = kind_named(task.kind)

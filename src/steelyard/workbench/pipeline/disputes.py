@@ -117,7 +117,7 @@ def adjudication_order(responses: Sequence[str], kind: TaskKind, letters: Mappin
     return tuple(sorted(responses, key=lambda response: (len(letters[response]), letters[response])))
 
 
-def settle_if_agreed(session: Session, item: StoredItem, *, person: int | None, at: float) -> None:
+def finish_if_settled(session: Session, item: StoredItem, *, person: int | None, at: float) -> None:
     """Move an item on whose tasks are all settled or undisputed; nothing happens in other states or before that."""
     if item.state not in ALIGNING:
         return

@@ -13,8 +13,8 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
-from steelyard.annotation.plackett_luce import RankingAnswer, Raters
 from steelyard.annotation.excess_disagreement import ExcessDisagreement, disagreement_of
+from steelyard.annotation.plackett_luce import RankingAnswer, Raters
 from steelyard.workbench.pipeline.rater_fits import StoredPanel, latest_panel, ranked_tiers
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.figure_tables import StoredDisagreement, StoredGateResult
@@ -118,7 +118,7 @@ def known_raters(panel: StoredPanel, people: Sequence[int]) -> Raters:
     mean = np.mean([(each.discrimination, each.tie) for each in known], axis=0)
     chosen = [panel.raters.get(person) for person in people]
     values = np.array([mean if each is None else (each.discrimination, each.tie) for each in chosen]).reshape(-1, 2)
-    # All raters of a fit have one rater-item variance. Without it, what one person repeats about an item would make it sure.
+    # All raters of a fit have one rater-item variance. Without it, repeated answers of one person would make it sure.
     return Raters(values[:, 0], values[:, 1], known[0].rater_item_variance)
 
 

@@ -122,7 +122,9 @@ def next_assignments(session: Session, membership: Membership, *, number: int, a
         return []
     # Who works without loading ahead holds none when asking for the next one: there is nothing to read then.
     mine = _open_assignments(session, membership, at) if holds_any else []
-    if is_day_full(session, membership.settings.limits, project=membership.project.id, person=membership.person.id, at=at):
+    if is_day_full(
+        session, membership.settings.limits, project=membership.project.id, person=membership.person.id, at=at
+    ):
         return mine
     num_slots = min(number, _MOST_OPEN)
     while len(mine) < num_slots and (reserved := _reserve(session, membership, num_had, at)) is not None:
@@ -184,13 +186,17 @@ def take_again(session: Session, assignment: StoredAssignment, *, expires_at: fl
     return True
 
 
-def assign_task(session: Session, membership: Membership, task: int, shown: Sequence[str], *, at: float) -> StoredAssignment | None:
+def assign_task(
+    session: Session, membership: Membership, task: int, shown: Sequence[str], *, at: float
+) -> StoredAssignment | None:
     """Assign a task that a person has answered elsewhere, where the responses were ``shown`` in an order of its own.
 
     Returns null where the task has no slot left, or the rules give it to other people.
     """
     mine = session.scalar(
-        select(StoredAssignment).where(StoredAssignment.task_id == task, StoredAssignment.person_id == membership.person.id)
+        select(StoredAssignment).where(
+            StoredAssignment.task_id == task, StoredAssignment.person_id == membership.person.id
+        )
     )
     expires_at = at + 60 * membership.settings.rules.lock_minutes
     if mine is not None:
@@ -336,7 +342,9 @@ def _assign(
     # Every person sees the responses in an order of their own, the same one each time, if the kind has no fixed one.
     order = range(len(task.responses))
     if kind_named(task.kind).is_shuffled:
-        order = generator(membership.settings.seed, "order shown", membership.person.id, task.id).permutation(len(task.responses))
+        order = generator(membership.settings.seed, "order shown", membership.person.id, task.id).permutation(
+            len(task.responses)
+        )
     assignment = StoredAssignment(
         task_id=task.id,
         person_id=membership.person.id,

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.pipeline import REVIEWED_BY, Layer, TransitionRefused
 from steelyard.core.text import natural_order
 from steelyard.workbench.pipeline.alignment import FIRST_PAGE, MOST_CHARACTERS, QueuePage, has_worked_on, waiting_items
+from steelyard.workbench.pipeline.counters import void_gold
 from steelyard.workbench.pipeline.gold_tasks import gold_from_finished
 from steelyard.workbench.pipeline.item_states import lock_item, move, retire_tasks
 from steelyard.workbench.pipeline.projects import (
@@ -24,7 +25,6 @@ from steelyard.workbench.pipeline.projects import (
     plan_tasks,
     settings_of,
 )
-from steelyard.workbench.pipeline.counters import void_gold
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredProject, StoredReview, StoredTask

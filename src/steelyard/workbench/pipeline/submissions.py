@@ -15,15 +15,15 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.answers import TaskAnswer, rename_responses
 from steelyard.annotation.pipeline import ItemEvent
 from steelyard.annotation.task_kinds import kind_named
-from steelyard.workbench.pipeline.offboarding import pass_on_abandoned
+from steelyard.workbench.pipeline.counters import count_stored_answer, count_stored_gate
 from steelyard.workbench.pipeline.discards import remove_discarded
-from steelyard.workbench.pipeline.disputes import evidence_of, settle_if_agreed
+from steelyard.workbench.pipeline.disputes import evidence_of, finish_if_settled
 from steelyard.workbench.pipeline.gate_agreement import UnitCounts
 from steelyard.workbench.pipeline.item_states import move
+from steelyard.workbench.pipeline.offboarding import pass_on_abandoned
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import responses_shown, take_again
-from steelyard.workbench.pipeline.counters import count_stored_answer, count_stored_gate
 from steelyard.workbench.storage.audit_log import AuditEvent, record, seal
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
@@ -244,7 +244,7 @@ def pass_gate(
         event = "disagreed" if any(each.is_open for each in evidence_of(session, [item])[item.id]) else "uncompared"
     count_stored_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
     move(session, item, event, person=None, at=at)
-    settle_if_agreed(session, item, person=None, at=at)
+    finish_if_settled(session, item, person=None, at=at)
     # Somebody may have left since the answer that would have to be aligned now.
     pass_on_abandoned(session, [item], at=at)
 

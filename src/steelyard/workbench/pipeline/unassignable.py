@@ -32,10 +32,10 @@ Reason = Literal[
     "nobody", "not qualified", "skills", "record", "rework others", "rework same", "had", "no reviewer",
     "reviewers worked", "gone",
 ]  # fmt: skip
-"""Why work is unassignable: nobody annotates; nobody is qualified; none has the category; all records of those with it are
-too low there (`work_limits`); the rule of rework leaves out everybody, in one way or the other; everybody who may has
-had the task. Of items: no account has the role that decides; all of that role have worked on the item; somebody who
-has to align has a closed account, or another role by now."""
+"""Why work is unassignable: nobody annotates; nobody is qualified; none has the category; all records of
+those with it are too low (`work_limits`); the rule of rework leaves out everybody, in one way or the other; everybody
+who may has had the task. Of items: no account has the role that decides; all of that role have worked on the item;
+somebody who has to align has a closed account, or another role by now."""
 _WAITING = {state: ROLE_OF[layer] for state, layer in (REVIEWED_BY | SETTLED_BY).items()}
 _MOST_TASKS = 5000
 _NUM_EXAMPLES = 5

@@ -234,7 +234,9 @@ def _end(
     if is_passed:
         session.get_one(StoredPerson, ended.person_id).qualified_at = at
     detail = {"project": project.id, "accuracy": accuracy.value, "tasks": len(answers)}
-    record(session, AuditEvent(f"qualification {ended.outcome}", "person", ended.person_id, ended.person_id, detail), at=at)
+    record(
+        session, AuditEvent(f"qualification {ended.outcome}", "person", ended.person_id, ended.person_id, detail), at=at
+    )
 
 
 def _answers(session: Session, of_round: StoredQualificationRound) -> list[StoredQualificationAnswer]:

@@ -21,11 +21,12 @@ from steelyard.workbench.figures.agreement_figures import AgreementFigures, Agre
 from steelyard.workbench.figures.dashboards import ItemCounts, ProgressFigures, progress_figures
 from steelyard.workbench.figures.label_coincidences import AnswerSample
 from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
+from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.pipeline.discards import DiscardCounts
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
-from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.storage.figure_tables import StoredGateResult
 from steelyard.workbench.storage.tables import (
+    StoredAdjudicationTime,
     StoredAnswer,
     StoredEvent,
     StoredGuideline,
@@ -33,7 +34,6 @@ from steelyard.workbench.storage.tables import (
     StoredPerson,
     StoredProject,
     StoredReview,
-    StoredAdjudicationTime,
     StoredTask,
 )
 
@@ -160,7 +160,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
     seconds = _seconds_by_person(session, project.id)
     every = np.concatenate(list(seconds.values())) if seconds else np.empty(0)
     climb = _climb(session, project.id, progress.rounds.compared)
-    settling = adjudication_hours(session, project.id, StoredAdjudicationTime.stage)
+    adjudicated = adjudication_hours(session, project.id, StoredAdjudicationTime.stage)
     days = [day.at for day in progress.days if day.answers]
     return PaperFigures(
         project=project.name,
@@ -174,7 +174,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         first_day=min(days, default=None),
         last_day=max(days, default=None),
         hours=sum(day.hours for day in progress.days),
-        alignment_hours=settling.get(_ALIGNED, 0.0),
+        alignment_hours=adjudicated.get(_ALIGNED, 0.0),
         pace=progress.pace,
         seconds=_quartiles(every),
         people_a_task=_people_a_task(session, project.id),
@@ -187,7 +187,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         alpha_sample=agreement.alpha_sample,
         discards=progress.discards,
         gold=quality.gold,
-        layers=_layers(session, project, agreement, climb, settling),
+        layers=_layers(session, project, agreement, climb, adjudicated),
         categories=_categories(progress, agreement),
         people=_people(progress, agreement, quality, seconds),
         guidelines=_guidelines(session, project.id),

@@ -105,7 +105,7 @@ def _sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str, str]]]
         yield "time", {"median": median, "low": low, "high": high, "pace": pace, "hours": hours}
         layers = sum(layer.hours for layer in figures.layers)
         if figures.alignment_hours or layers:
-            yield "settling time", {"aligned": f"{figures.alignment_hours:,.1f}", "layers": f"{layers:,.1f}"}
+            yield "adjudication time", {"aligned": f"{figures.alignment_hours:,.1f}", "layers": f"{layers:,.1f}"}
     if figures.guidelines:
         latest = _date(max(version.at for version in figures.guidelines))
         yield "guidelines", {"number": str(len(figures.guidelines)), "date": latest}

@@ -15,6 +15,7 @@ from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import needs
+from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.pipeline.alignment import (
     QueuePage,
     add_remark,
@@ -28,13 +29,12 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
+from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, ranked_answer
 from steelyard.workbench.views.item_views import form_order, view_item
 from steelyard.workbench.views.pages import language_of, page, refusal_text
-from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, ranked_answer
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]

@@ -16,7 +16,8 @@ from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED, Permission, needs
-from steelyard.workbench.pipeline.alignment import QueuePage, add_remark, items_to_settle, pass_on, settle
+from steelyard.workbench.pipeline.adjudication_times import count_adjudication
+from steelyard.workbench.pipeline.alignment import QueuePage, add_remark, adjudicate, items_to_adjudicate, pass_on
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
@@ -32,7 +33,6 @@ from steelyard.workbench.pipeline.reviewing import (
     item_for,
     items_to_review,
 )
-from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.routes.align import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
@@ -41,7 +41,7 @@ from steelyard.workbench.views.item_views import view_item
 from steelyard.workbench.views.pages import language_of, page, refusal_text
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
-Reviewer = Annotated[Visitor, Depends(needs("settle"))]
+Reviewer = Annotated[Visitor, Depends(needs("adjudicate"))]
 Escalator = Annotated[Visitor, Depends(needs("pass on"))]
 BatchReviewer = Annotated[Visitor, Depends(needs("decide on batches"))]
 Text = Annotated[str, Form()]
@@ -62,15 +62,15 @@ def review_page(
     batch: str = "",
     category: str = "",
     language: str = "",
-    settle_after: str = "",
+    adjudicate_after: str = "",
     review_after: str = "",
 ) -> Response:
     """List what waits for the visitor's layer, a page at a time, and the batches for who may decide on them."""
     layer = _layer(visitor)
-    to_settle = QueuePage(batch, category, language, settle_after)
-    to_review = to_settle._replace(after=review_after)
+    to_adjudicate = QueuePage(batch, category, language, adjudicate_after)
+    to_review = to_adjudicate._replace(after=review_after)
     with _database(request).reading() as session:
-        items_settled_next = items_to_settle(session, layer, visitor.person, to_settle)
+        items_adjudicated_next = items_to_adjudicate(session, layer, visitor.person, to_adjudicate)
         items_reviewed_next = items_to_review(session, layer, visitor.person, to_review)
         return page(
             request,
@@ -78,8 +78,8 @@ def review_page(
             visitor,
             layer=layer,
             wanted={"batch": batch, "category": category, "language": language},
-            to_settle=items_settled_next,
-            settle_after=to_settle.following(items_settled_next),
+            to_adjudicate=items_adjudicated_next,
+            adjudicate_after=to_adjudicate.following(items_adjudicated_next),
             to_review=items_reviewed_next,
             review_after=to_review.following(items_reviewed_next),
             batches=batches_of(session) if "decide on batches" in ALLOWED[visitor.role] else [],
@@ -126,7 +126,7 @@ def remark(request: Request, visitor: Reviewer, item: int, text: Text, *, second
 
 
 @router.post("/review/{item}/tasks/{task}")
-def settlement(
+def adjudication(
     request: Request, visitor: Reviewer, item: int, task: int, form: SentForm, *, seconds: Seconds = 0.0
 ) -> Response:
     """Settle a task of an item that waits for the layer."""
@@ -134,7 +134,7 @@ def settlement(
 
     def work(session: Session, stored: StoredItem, spent: float) -> None:
         answer = entered_answer(session, evidence_of(session, [stored])[stored.id], task, form)
-        settle(session, stored.id, task, answer, layer=layer, person=visitor.person, at=now, seconds=spent)
+        adjudicate(session, stored.id, task, answer, layer=layer, person=visitor.person, at=now, seconds=spent)
 
     return _changed(request, visitor, item, work, seconds=seconds, at=now)
 

@@ -1,8 +1,8 @@
 """Tables behind the figures: sums that every answer adds to when it is given, so that no page reads a million answers.
 
 Rows of one person are changed by that person's answers alone, those of two people when the second of them answers. All
-of them follow from the answers and the audit log: `counters.recount` makes them again. Fits of a statistical model stand
-here too; they take seconds, and are made beside the requests (`fit_keeper`).
+of them follow from the answers and the audit log: `counters.recount` makes them again. Fits of a statistical model
+stand here too; they take seconds, and are made beside the requests (`fit_keeper`).
 """
 
 from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
@@ -29,9 +29,9 @@ class StoredWorkDay(WorkbenchTable):
     seconds: Mapped[float] = mapped_column(default=0.0)
     sum_length: Mapped[float] = mapped_column(default=0.0)
     sum_time: Mapped[float] = mapped_column(default=0.0)
-    length_squared: Mapped[float] = mapped_column(default=0.0)
-    time_squared: Mapped[float] = mapped_column(default=0.0)
-    length_time: Mapped[float] = mapped_column(default=0.0)
+    sum_length_squared: Mapped[float] = mapped_column(default=0.0)
+    sum_time_squared: Mapped[float] = mapped_column(default=0.0)
+    sum_length_time: Mapped[float] = mapped_column(default=0.0)
     num_best: Mapped[int] = mapped_column(default=0)
     num_first_best: Mapped[int] = mapped_column(default=0)
     first_chance: Mapped[float] = mapped_column(default=0.0)
@@ -64,21 +64,21 @@ class StoredPairAgreement(WorkbenchTable):
     num_tasks: Mapped[int] = mapped_column(default=0)
     num_same: Mapped[int] = mapped_column(default=0)
     num_judged: Mapped[int] = mapped_column(default=0)
-    same_squared: Mapped[int] = mapped_column(default=0)
-    same_judged: Mapped[int] = mapped_column(default=0)
-    judged_squared: Mapped[int] = mapped_column(default=0)
-    cell_0_0: Mapped[int] = mapped_column(default=0)
-    cell_0_1: Mapped[int] = mapped_column(default=0)
-    cell_0_2: Mapped[int] = mapped_column(default=0)
-    cell_1_0: Mapped[int] = mapped_column(default=0)
-    cell_1_1: Mapped[int] = mapped_column(default=0)
-    cell_1_2: Mapped[int] = mapped_column(default=0)
-    cell_2_0: Mapped[int] = mapped_column(default=0)
-    cell_2_1: Mapped[int] = mapped_column(default=0)
-    cell_2_2: Mapped[int] = mapped_column(default=0)
+    sum_same_squared: Mapped[int] = mapped_column(default=0)
+    sum_same_judged: Mapped[int] = mapped_column(default=0)
+    sum_judged_squared: Mapped[int] = mapped_column(default=0)
+    num_left_left: Mapped[int] = mapped_column(default=0)
+    num_left_right: Mapped[int] = mapped_column(default=0)
+    num_left_tie: Mapped[int] = mapped_column(default=0)
+    num_right_left: Mapped[int] = mapped_column(default=0)
+    num_right_right: Mapped[int] = mapped_column(default=0)
+    num_right_tie: Mapped[int] = mapped_column(default=0)
+    num_tie_left: Mapped[int] = mapped_column(default=0)
+    num_tie_right: Mapped[int] = mapped_column(default=0)
+    num_tie_tie: Mapped[int] = mapped_column(default=0)
     num_taus: Mapped[int] = mapped_column(default=0)
     sum_tau: Mapped[float] = mapped_column(default=0.0)
-    tau_squared: Mapped[float] = mapped_column(default=0.0)
+    sum_tau_squared: Mapped[float] = mapped_column(default=0.0)
 
 
 class StoredGateResult(WorkbenchTable):

@@ -69,7 +69,11 @@ def add_guideline(
     session.add(guideline)
     session.flush()
     detail = {"category": new.category, "language": new.language, "version": guideline.version}
-    record(session, AuditEvent("guideline written", "guideline", guideline.id, by, {**detail, "project": project.id}), at=at)
+    record(
+        session,
+        AuditEvent("guideline written", "guideline", guideline.id, by, {**detail, "project": project.id}),
+        at=at,
+    )
     return guideline
 
 

@@ -16,13 +16,13 @@ from steelyard.annotation.questions import Point, TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
-from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of, letters_of, adjudication_order
+from steelyard.workbench.pipeline.disputes import TaskEvidence, adjudication_order, evidence_of, letters_of
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.submissions import guideline_of
 from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredPerson, StoredRemark, StoredTask
-from steelyard.workbench.views.blinding import BlindText
 from steelyard.workbench.views.adjudication_forms import question_fields
+from steelyard.workbench.views.blinding import BlindText
 
 
 class Opinion(NamedTuple):

@@ -47,7 +47,7 @@ def page(request: Request, template: str, visitor: Visitor | None, *, status: in
     words = words_of(language)
     num_waiting = 0
     # An error page asks nothing of the database, which may be the cause.
-    if visitor is not None and status == 200 and {"align", "settle"} & ALLOWED[visitor.role]:
+    if visitor is not None and status == 200 and {"align", "adjudicate"} & ALLOWED[visitor.role]:
         database: Database = request.app.state.database
         with database.looking_up() as session:
             num_waiting = count_waiting(session, visitor.person, visitor.role)

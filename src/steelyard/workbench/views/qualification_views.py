@@ -66,7 +66,9 @@ class Feedback(Record, frozen=True, kw_only=True, omit_defaults=False):
     round: RoundView
 
 
-def view_round_tasks(session: Session, membership: Membership, tasks: Sequence[StoredQualificationTask]) -> RoundTasksView:
+def view_round_tasks(
+    session: Session, membership: Membership, tasks: Sequence[StoredQualificationTask]
+) -> RoundTasksView:
     """Return the view of a person's next tasks. They are numbered below 0, for drafts are kept by number."""
     views, guidelines = [], {}
     for task in tasks:
@@ -88,7 +90,9 @@ def view_round_tasks(session: Session, membership: Membership, tasks: Sequence[S
         views.append(view_task(shown, membership.settings, membership.person.language))
     progress = progress_of(session, membership.project, membership.person.id)
     reason = None if views else progress.standing
-    return RoundTasksView(tasks=tuple(views), guidelines=guidelines, reason=reason, round=_view_round(membership, progress))
+    return RoundTasksView(
+        tasks=tuple(views), guidelines=guidelines, reason=reason, round=_view_round(membership, progress)
+    )
 
 
 def blind_round_task(membership: Membership, task: StoredQualificationTask) -> BlindTask:
@@ -157,7 +161,7 @@ class _PointsInWords:
         if sort == "score":
             return str(value)
         if value not in _SIGNS:
-            return self._words["settle_discarded"]
+            return self._words["adjudicate_discarded"]
         first, second = (self._letters[response] for response in about)
         sign = _SIGNS[value]
         if first > second:

@@ -109,7 +109,9 @@ class OwnProgress(Record, frozen=True, kw_only=True, omit_defaults=False):
     to_align: int
 
 
-def view_tasks(session: Session, membership: Membership, assignments: list[StoredAssignment], *, at: float) -> TasksView:
+def view_tasks(
+    session: Session, membership: Membership, assignments: list[StoredAssignment], *, at: float
+) -> TasksView:
     """Return the view of a person's open assignments."""
     guidelines: dict[int, GuidelineView] = {}
     views = []
@@ -119,7 +121,9 @@ def view_tasks(session: Session, membership: Membership, assignments: list[Store
         if guideline is not None and guideline.id not in guidelines:
             guidelines[guideline.id] = view_guideline(guideline, membership.person.language)
         views.append(_view_assignment(session, membership, assignment, None if guideline is None else guideline.id))
-    return TasksView(tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, membership, at))
+    return TasksView(
+        tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, membership, at)
+    )
 
 
 def view_guideline(guideline: StoredGuideline, language: str) -> GuidelineView:
@@ -192,7 +196,9 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
     )
 
 
-def _view_assignment(session: Session, membership: Membership, assignment: StoredAssignment, guideline: int | None) -> TaskView:
+def _view_assignment(
+    session: Session, membership: Membership, assignment: StoredAssignment, guideline: int | None
+) -> TaskView:
     task = session.get_one(StoredTask, assignment.task_id)
     shown = TaskOnPage(
         number=assignment.id,
@@ -224,7 +230,9 @@ def _why_none(session: Session, membership: Membership, at: float) -> Reason:
         return "not qualified"
     if is_day_full(session, limits, project=project, person=person, at=at):
         return "day full"
-    ordinary = select(StoredTask.id).where(StoredTask.project_id == membership.project.id, StoredTask.is_gold.is_(False))
+    ordinary = select(StoredTask.id).where(
+        StoredTask.project_id == membership.project.id, StoredTask.is_gold.is_(False)
+    )
     if session.scalar(ordinary.limit(1)) is None:
         return "no tasks"
     free = ordinary.where(StoredTask.is_open.is_(True))

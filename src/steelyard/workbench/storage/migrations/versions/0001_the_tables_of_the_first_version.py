@@ -211,9 +211,9 @@ def _create_qualification() -> None:
 def _create_agreements() -> None:
     _create(
         "pair_agreements",
-        _columns(_NUMBER, "project_id first_id second_id num_tasks num_same num_judged same_squared same_judged judged_squared cell_0_0 cell_0_1 cell_0_2 cell_1_0 cell_1_1 cell_1_2 cell_2_0 cell_2_1 cell_2_2 num_taus"),
+        _columns(_NUMBER, "project_id first_id second_id num_tasks num_same num_judged sum_same_squared sum_same_judged sum_judged_squared num_left_left num_left_right num_left_tie num_right_left num_right_right num_right_tie num_tie_left num_tie_right num_tie_tie num_taus"),
         _columns(sa.String(30), "kind"), _columns(sa.String(200), "category"),
-        _columns(sa.Double(), "sum_tau tau_squared"),
+        _columns(sa.Double(), "sum_tau sum_tau_squared"),
         refers="first_id -> people, project_id -> projects, second_id -> people",
         unique=("project_id kind category first_id second_id",),
     )
@@ -223,7 +223,7 @@ def _create_figures() -> None:
     _create(
         "work_days",
         _columns(_NUMBER, "project_id person_id day num_answers num_gold num_rework num_cannot_judge num_discarded num_best num_first_best num_pairs num_tied score_0 score_1 score_2 score_3 score_4 score_5"),
-        _columns(sa.Double(), "seconds sum_length sum_time length_squared time_squared length_time first_chance first_variance"),
+        _columns(sa.Double(), "seconds sum_length sum_time sum_length_squared sum_time_squared sum_length_time first_chance first_variance"),
         refers="person_id -> people, project_id -> projects", unique=("project_id person_id day",),
     )
     _create(
