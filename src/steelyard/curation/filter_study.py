@@ -97,13 +97,16 @@ def read_study(cases: Sequence[Case], config: Config, *, where: str) -> Study:
     verdicts = _verdicts_of(cases, config, where)
     judged = PairColumns(verdicts.graph, verdicts.better, verdicts.worse)
     place, has_key = find_codes(strict.pair_keys(span), verdicts.pair_keys(span))
+    size = [[num_characters(response) for response in case.responses] for case in cases]
     return Study(
         cases=tuple(cases),
         prompt=number_units([root_text(case) for case in cases]),
         human=PairColumns(strict.graph, strict.better, strict.worse),
         trains=_unanimous(people, strict, span) if config.train_on == "unanimous" else np.ones(len(strict.graph), bool),
         judged=judged,
-        longer=_length_differences(cases, judged),
+        longer=np.array(
+            [size[case][better] - size[case][worse] for case, better, worse in zip(*judged, strict=True)], np.float64
+        ),
         has_key=has_key,
         is_right=has_key & (strict.better[place] == judged.better),
     )
@@ -152,14 +155,6 @@ def _unanimous(people: Verdicts, voted: Verdicts, span: int) -> Booleans:
     keys = voted.pair_keys(span)
     is_against = np.isin(votes, voted.better + keys * span, invert=True)
     return np.isin(keys, people.pair_keys(span)[is_against], invert=True)
-
-
-def _length_differences(cases: Sequence[Case], judged: PairColumns) -> Floats:
-    """Return by how many characters the better response of each pair is longer."""
-    size = [[num_characters(response) for response in case.responses] for case in cases]
-    return np.array(
-        [size[case][better] - size[case][worse] for case, better, worse in zip(*judged, strict=True)], np.float64
-    )
 
 
 EVERY, AGREES, NOT_AGAINST, LONGER = "all", "agrees", "not confidently against", "longer"

@@ -236,7 +236,15 @@ def prompt_tables(evaluation: Evaluation, won: Credits) -> PromptTables:
     baselines = {
         name: _statistics(evaluation, values_of(columns, score)) for name, score in evaluation.baselines.items()
     }
-    return PromptTables(statistics, baselines, _ratios(evaluation), won)
+    # The ratios of every measure by which models are compared.
+    pairs, config = evaluation.bench_pairs, evaluation.config
+    bench = ScoredBench(pairs.columns, evaluation.scores, evaluation.values, matched_ratio=config.matched_ratio)
+    ratios: dict[str, Ratio] = {}
+    for measure in measures().values():
+        if measure.column_names and bench.meets(measure.needs):
+            columns_of_measure = measure.columns(bench).items()
+            ratios |= measure.paired({name: np.array(values, np.float64) for name, values in columns_of_measure})
+    return PromptTables(statistics, baselines, ratios, won)
 
 
 def _statistics(evaluation: Evaluation, values: NamedTuple) -> Integers:
@@ -244,15 +252,3 @@ def _statistics(evaluation: Evaluation, values: NamedTuple) -> Integers:
     counts = count_unscored(count_pairs(pairs.columns, values), "wrong")  # pyright: ignore[reportArgumentType]
     table = statistics_table(counts, pairs.columns.included, pairs.rule)
     return table * pairs.columns.included[:, None]
-
-
-def _ratios(evaluation: Evaluation) -> dict[str, Ratio]:
-    """Return the ratios of every measure by which models are compared."""
-    pairs, config = evaluation.bench_pairs, evaluation.config
-    bench = ScoredBench(pairs.columns, evaluation.scores, evaluation.values, matched_ratio=config.matched_ratio)
-    ratios: dict[str, Ratio] = {}
-    for measure in measures().values():
-        if measure.column_names and bench.meets(measure.needs):
-            columns = {name: np.array(values, np.float64) for name, values in measure.columns(bench).items()}
-            ratios |= measure.paired(columns)
-    return ratios

@@ -88,11 +88,7 @@ def peak_of(device: torch.device, dtype: str) -> Peak:
         for part, flops in _PEAKS.items():
             if part in name:
                 return Peak(flops, is_measured=False)
-    return Peak(_measured(device, dtype), is_measured=True)
-
-
-def _measured(device: torch.device, dtype: str) -> float:
-    """Return the speed of the fastest of a few matrix products; others may be slowed by other load."""
+    # The fastest of a few products counts: others may be slowed by other load.
     size = _MATRIX_SIZE.get(device.type, 1024)
     draws = torch.Generator().manual_seed(0)  # does not touch the draws of the training
     computed = torch.float32 if has_slow_bfloat16(device) else getattr(torch, dtype)
@@ -102,7 +98,7 @@ def _measured(device: torch.device, dtype: str) -> float:
         started = _now(device)
         torch.mm(matrix, matrix)
         fastest = min(fastest, _now(device) - started)
-    return 2 * size**3 / fastest
+    return Peak(2 * size**3 / fastest, is_measured=True)
 
 
 def _now(device: torch.device) -> float:
