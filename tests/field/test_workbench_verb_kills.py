@@ -47,15 +47,15 @@ PEOPLE = "--person 1=person1 --person 2=person2"
 VERBS = {
     "import": "import new.jsonl --project fresh --set seed=3",
     "import into a project": "import new.jsonl --project open --batch second",
-    "qualification": "qualification reference.jsonl --project open",
+    "qualification": "import reference.jsonl --project open --qualification",
     "answers": f"answers export.json --tasks given --project open {PEOPLE}",
     "erase": "erase person3 --yes",
-    "release": "release 1.0 --project done",
-    "releases": "releases --project done --name 0.9 --out {}",
+    "release": "export --project done --what release --name 1.0",
+    "release again": "export --project done --what release --name 0.9 --out {}",
     "export": "export --project done --out {}.jsonl",
-    "records": "records --project done --out {}.jsonl",
-    "paper": "paper --project done --out {}",
-    "native": "native --project natives --json",
+    "answers of a project": "export --project done --what answers --out {}.jsonl",
+    "paper": "export --project done --what paper --out {}",
+    "native": "export --project natives --what native --out {}.json",
     "tasks": "tasks --project open --format label_studio --out {}",
     "backup": "backup {}.db",
 }
@@ -89,7 +89,7 @@ def place(tmp_path_factory):
     write_cases(folder / "open.jsonl", cases(NUM_CASES))
     write_cases(folder / "reference.jsonl", cases_with_reference(40))
     at = f"--database sqlite:///{folder}/start.db"
-    let_through(f"release 0.9 --project done {at}", folder)
+    let_through(f"export --project done --what release --name 0.9 {at}", folder)
     let_through(f"tasks --project open --format label_studio --out given {at}", folder)
     let_through("tasks open.jsonl --format label_studio --out given-cases", folder)
     write_export(folder, "given", "export.json")

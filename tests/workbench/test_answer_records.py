@@ -44,8 +44,8 @@ def test_records_say_all_and_judgments_are_resolved_as_they_are(sqlite_template,
     address = worked(sqlite_template, tmp_path, kind)
     place = ("--project", "Simulated project", "--database", address)
     answers, gold = tmp_path / "answers.jsonl", tmp_path / "gold.jsonl"
-    assert run("workbench", "records", *place, "--out", answers).exit_code == 0
-    printed = run("workbench", "records", *place, "--gold", "--out", gold)
+    assert run("workbench", "export", *place, "--what", "answers", "--out", answers).exit_code == 0
+    printed = run("workbench", "export", *place, "--what", "gold", "--out", gold)
     assert printed.exit_code == 0
     rows = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
     given = [row for row in rows if row["stage"] == "annotation"]
@@ -70,7 +70,8 @@ def test_records_say_all_and_judgments_are_resolved_as_they_are(sqlite_template,
 
 def test_a_file_that_holds_something_else_stays(sqlite_template, tmp_path):
     address, out = worked(sqlite_template, tmp_path, "span_marking"), tmp_path / "answers.jsonl"
-    words = ("workbench", "records", "--project", "Simulated project", "--database", address, "--out")
+    place = ("--project", "Simulated project", "--database", address)
+    words = ("workbench", "export", *place, "--what", "answers", "--out")
     out.write_text("mine\n", encoding="utf-8")
     assert isinstance(run(*words, out).exception, OutputError)
     assert out.read_text(encoding="utf-8") == "mine\n"

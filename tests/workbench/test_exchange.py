@@ -139,7 +139,7 @@ def test_answers_come_back_through_the_gate_and_only_once(bench, tool):
     assert states["q0"] not in ("annotating", "aligning")
     assert (states["q2"], states["q3"]) == ("aligning", "annotating")
     assert len(bench.rows(select(StoredEvent).filter_by(action="answered"))) == 7
-    assert bench.run("paper", "--project", "bench", "--out", bench.folder / "paper").exit_code == 0
+    assert bench.run("export", "--project", "bench", "--what", "paper", "--out", bench.folder / "paper").exit_code == 0
     paragraph = (bench.folder / "paper" / "paper.en.md").read_text(encoding="utf-8")
     # Argilla records no time: a median of nothing is not 0 seconds.
     assert ("median active time" in paragraph) == (tool != "argilla")

@@ -168,7 +168,8 @@ def test_a_project_without_answers_says_so_and_one_without_gold_too(sqlite_templ
     assert "No task with a known answer was answered." in text
     assert "The project has no guideline." in text
     assert "simulated" not in text
-    words = ["workbench", "paper", "--project", "P", "--out", tmp_path / "paper", "--database", f"sqlite:///{path}"]
+    words = ["workbench", "export", "--project", "P", "--database", f"sqlite:///{path}", "--what", "paper", "--out"]
+    words.append(tmp_path / "paper")
     for _ in range(2):
         result = CliRunner().invoke(build_app(), [*map(str, words)])
         assert result.exit_code == 0
@@ -178,6 +179,6 @@ def test_a_project_without_answers_says_so_and_one_without_gold_too(sqlite_templ
         assert [name for name in left if name.startswith(".")] == []
         (tmp_path / "paper" / ".paper.en.md.x1.part").write_text("half")
     assert text in (tmp_path / "paper" / "paper.en.md").read_text(encoding="utf-8").replace("\\", "")
-    words[5] = path
+    words[-1] = path
     assert isinstance(CliRunner().invoke(build_app(), [*map(str, words)]).exception, OutputError)
     database.close()

@@ -176,24 +176,38 @@ def test_the_command_line_makes_lists_and_writes_releases(sqlite_template, tmp_p
     answer_all(database, project, people)
 
     def run(*words):
-        address = ("--database", f"sqlite:///{path}")
-        return CliRunner().invoke(build_app(), ["workbench", *map(str, (*words, *address))])
+        place = ("export", "--project", "P", "--what", "release", "--database", f"sqlite:///{path}")
+        return CliRunner().invoke(build_app(), ["workbench", *map(str, (*place, *words))])
 
-    assert isinstance(run("release", "1.0", "--project", "P").exception, ConfigError)
-    assert run("releases", "--project", "P").output == "P has no release.\n"
+    assert isinstance(run("--name", "1.0").exception, ConfigError)
+    assert run().output == "P has no release.\n"
     finish(database, "q0", "q1")
-    assert run("release", "1.0", "--project", "P").output.startswith("Release 1.0 of P: 2 items with 12 judgments.\n")
-    assert json.loads(run("releases", "--project", "P", "--json").output)[0]["release"] == "1.0"
     out = tmp_path / "out"
-    words = ("releases", "--project", "P", "--name", "1.0", "--out", out)
-    assert run(*words).exit_code == 0
+    out.mkdir()
+    (out / "mine.txt").write_text("a week of work\n")
+    assert "a date of its own" in str(run("--name", "1.0", "--out", out).exception)
+    assert run().output == "P has no release.\n"
+    (out / "mine.txt").unlink()
+    made = run("--name", "1.0", "--out", out)
+    assert made.output.splitlines() == [
+        "Release 1.0 of P: 2 items with 12 judgments.",
+        f"  SHA-256 of its manifest: {hashlib.sha256((out / 'manifest.json').read_bytes()).hexdigest()}",
+        f"{out} has release 1.0 of P.",
+    ]
     assert {file.name: file.read_bytes() for file in out.iterdir()} == contents(database, "1.0")
     assert len(list(read_cases(out / "cases.jsonl"))) == 2
-    assert "It was there, with equal content." in run(*words).output
-    (out / "cases.jsonl").write_text("somebody's own\n")
+    words = ("--name", "1.0", "--out", out)
+    assert run(*words).output == f"{out} has release 1.0 of P. It was there, with equal content.\n"
+    assert run(*words[:2], "--out", tmp_path / "again").output == f"{tmp_path / 'again'} has release 1.0 of P.\n"
+    assert (tmp_path / "again" / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
+    (out / "cases.jsonl").write_text("a week of work\n")
     assert isinstance(run(*words).exception, OutputError)
-    assert (out / "cases.jsonl").read_text() == "somebody's own\n"
+    assert (out / "cases.jsonl").read_text() == "a week of work\n"
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
-    assert "1.0" in str(run("releases", "--project", "P", "--name", "2.0", "--out", tmp_path / "x").exception)
-    assert isinstance(run("releases", "--project", "P", "--name", "1.0").exception, ConfigError)
+    assert "has a release '1.0'" in str(run("--name", "1.0").exception)
+    assert "has the evidence aligned" in str(run(*words, "--evidence", "both").exception)
+    assert run("--name", "1.1", "--evidence", "both").exit_code == 0
+    listed = json.loads(run("--json").output)
+    assert [(each["release"], each["evidence"]) for each in listed] == [("1.1", "both"), ("1.0", "aligned")]
+    assert json.loads(run("--name", "1.0", "--out", tmp_path / "again", "--json").output) == listed[1]
     database.close()

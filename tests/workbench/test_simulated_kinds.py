@@ -25,9 +25,9 @@ def test_a_kind_is_rehearsed_from_cases_to_its_release(kind, tmp_path):
     out, place = tmp_path / "out", ("--database", f"sqlite:///{tmp_path / 'out' / 'workbench.db'}")
     run("simulate", tmp_path / "cases.jsonl", "--out", out, "--set", f"tasks.kind={kind}")
     assert len(list(read_cases(out / "bench.jsonl"))) >= 4
-    run("paper", "--project", "Simulated project", "--out", tmp_path / "paper", *place)
+    words = ("export", "--project", "Simulated project", *place, "--what")
+    run(*words, "paper", "--out", tmp_path / "paper")
     paragraph = (tmp_path / "paper" / "paper.en.md").read_text(encoding="utf-8")
     assert "simulated" in paragraph.lower()
-    run("release", "1.0", "--project", "Simulated project", *place)
-    run("releases", "--project", "Simulated project", "--name", "1.0", "--out", tmp_path / "release", *place)
+    run(*words, "release", "--name", "1.0", "--out", tmp_path / "release")
     assert list(read_cases(tmp_path / "release" / "cases.jsonl"))

@@ -57,15 +57,28 @@ def test_a_file_with_reference_answers_becomes_a_qualification(run, opened, tmp_
     write_cases(tmp_path / "reference.jsonl", cases_with_reference(2))
     write_cases(tmp_path / "bare.jsonl", cases(1))
     run("import", tmp_path / "bare.jsonl", "--project", "p")
-    made = run("qualification", tmp_path / "reference.jsonl", "--project", "p")
+    made = run("import", tmp_path / "reference.jsonl", "--project", "p", "--qualification")
     assert made.exit_code == 0
     assert made.output.startswith("2 qualification tasks in project p.\n  none is asked for yet")
-    refused = run("qualification", tmp_path / "bare.jsonl", "--project", "p").exception
+    refused = run("import", tmp_path / "bare.jsonl", "--project", "p", "--qualification").exception
     assert isinstance(refused, EvidenceError)
     assert "'q0' has no reference order" in str(refused)
     with opened.reading() as session:
         assert len(session.scalars(select(StoredItem)).all()) == 1
         assert qualification_figures(session, session.get_one(StoredProject, 1)).available == 2
+
+
+@pytest.mark.parametrize("option", [("--batch", "b"), ("--set", "seed=1"), ("--without-review",)])
+def test_a_qualification_refuses_options_of_real_work(run, tmp_path, option):
+    write_cases(tmp_path / "reference.jsonl", cases_with_reference(2))
+    words = ("import", tmp_path / "reference.jsonl", "--project", "p")
+    refused = run(*words, "--qualification", *option).exception
+    assert isinstance(refused, ConfigError)
+    assert (refused.where, refused.do) == (option[0], f"omit {option[0]}, or omit --qualification")
+    assert [path.name for path in tmp_path.iterdir()] == ["reference.jsonl"]
+    # Both remedies of the message.
+    assert run(*words, *option).exit_code == 0
+    assert run(*words, "--qualification").exit_code == 0
 
 
 def test_the_first_password_opens_the_account(run, opened):
@@ -222,13 +235,7 @@ def test_the_commands_of_the_how_to_exist(name):
         "serve",
         "add-person",
         "import",
-        "qualification",
         "export",
-        "records",
-        "native",
-        "paper",
-        "release",
-        "releases",
         "tasks",
         "answers",
         "backup",
@@ -236,6 +243,78 @@ def test_the_commands_of_the_how_to_exist(name):
     }
     for verb, *words in map(shlex.split, lines):
         group.commands[verb].make_context(verb, words)
+
+
+EXPORTED = {
+    "cases": {"--out", "--evidence", "--force"},
+    "answers": {"--out", "--force"},
+    "gold": {"--out", "--force"},
+    "native": {"--out", "--force", "--json"},
+    "paper": {"--out"},
+    "release": {"--out", "--name", "--evidence", "--json"},
+}
+VALUES = {"--name": ["1.0"], "--evidence": ["both"], "--force": [], "--json": []}
+
+
+@pytest.mark.parametrize("what", EXPORTED)
+def test_an_option_of_another_export_is_refused_by_its_name(run, tmp_path, what):
+    for option in VALUES.keys() - EXPORTED[what]:
+        refused = run("export", "--project", "p", "--what", what, "--out", "o", option, *VALUES[option]).exception
+        assert isinstance(refused, ConfigError)
+        owners = ", ".join(other for other in EXPORTED if option in EXPORTED[other])
+        assert (refused.where, refused.allowed) == (option, f"with --what {owners}")
+        assert refused.do.startswith(f"omit {option}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "where", "do"),
+    [
+        (["--what", "cases"], "--out", "name it: --out FILE"),
+        ([], "--out", "name it: --out FILE"),
+        (["--what", "answers"], "--out", "name it: --out FILE"),
+        (["--what", "gold"], "--out", "name it: --out FILE"),
+        (["--what", "paper"], "--out", "name it: --out FOLDER"),
+        (["--what", "answers", "--out", "a.csv"], "--out", "name it: --out NAME.jsonl"),
+        (["--what", "gold", "--out", "a"], "--out", "name it: --out NAME.jsonl"),
+        (["--what", "native", "--out", "a.jsonl"], "--out", "name it: --out NAME.json"),
+        (["--what", "native", "--force"], "--force", "name it: --out FILE"),
+        (["--what", "release", "--out", "r"], "--out", "name the release: --name NAME"),
+        (["--what", "release", "--evidence", "both"], "--evidence", "name the release: --name NAME"),
+    ],
+)
+def test_an_export_that_cannot_be_written_is_refused_before_anything_is_opened(run, tmp_path, words, where, do):
+    refused = run("export", "--project", "p", *words).exception
+    assert isinstance(refused, ConfigError)
+    assert (refused.where, refused.do) == (where, do)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_export_has_an_example_that_runs(run, opened, tmp_path, monkeypatch):
+    finish_project(opened)
+    command = typer.main.get_command(build_app()).commands["workbench"].commands["export"]
+    examples = [shlex.split(line)[3:] for line in re.findall("Example: `(steelyard [^`]+)`", command.help)]
+    monkeypatch.chdir(tmp_path)
+    exported = {example[example.index("--what") + 1] if "--what" in example else "cases" for example in examples}
+    assert exported == set(EXPORTED)
+    for example in examples:
+        example[example.index("--project") + 1] = "Simulated project"
+        assert run("export", *example).exit_code == 0
+    written = {"answers.jsonl", "bench.jsonl", "gold.jsonl", "paper", "bench-1.0"}
+    assert written <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_every_command_that_a_text_names_exists():
+    commands = typer.main.get_command(build_app()).commands["workbench"].commands
+    pages = [ROOT / "README.md", ROOT / "README.zh.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/howto").glob("*")]
+    sources = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".py", ".toml", ".html", ".js")]
+    texts = [path.read_text(encoding="utf-8") for path in (*pages, *sources)]
+    named = {
+        name
+        for text in texts
+        for name in re.findall(r"(?:steelyard workbench|Command\(\"workbench) ([a-z][a-z-]*)", text)
+    }
+    assert {"export", "import", "add-person"} <= named <= set(commands)
 
 
 def test_the_network_is_reached_by_https_or_not_by_accident():
@@ -290,22 +369,31 @@ def test_serve_answers_on_a_free_port_and_ends_at_ctrl_c(address):
     assert errors.count("stopped") == 1
 
 
-def test_results_of_native_speakers_are_printed_by_language(run, opened):
+def test_results_of_native_speakers_are_printed_by_language(run, opened, tmp_path):
     opened.migrate()
     every = cases_for("native_check", 6)
     simulation = start_project(
         opened, every, seed=1, begun_at=0.0, num_annotators=3, tasks=TaskRules(kind="native_check")
     )
     import_batch(simulation, every, "b", has_reference=True)
-    assert "No finished item" in run("native", "--project", "Simulated project").output
+    assert "No finished item" in run("export", "--project", "Simulated project", "--what", "native").output
     work_until_finished(simulation)
-    printed = run("native", "--project", "Simulated project")
+    printed = run("export", "--project", "Simulated project", "--what", "native")
     assert printed.exit_code == 0
     for word in ("simulated people", "as reference", "reads native", "ar", "zh"):
         assert word in " ".join(printed.output.split())
-    results = json.loads(run("native", "--project", "Simulated project", "--json").output)
+    words, out = ("export", "--project", "Simulated project", "--what", "native"), tmp_path / "native.json"
+    results = json.loads(run(*words, "--json").output)
     assert sorted(each["language"] for each in results) == ["ar", "en", "zh"]
     assert all(each["simulated"] and each["num_items"] == 2 for each in results)
+    written = run(*words, "--out", out)
+    assert written.output == f"{printed.output}3 languages in {out}.\n"
+    assert run(*words, "--out", out, "--json").output == out.read_text(encoding="utf-8")
+    assert json.loads(out.read_text(encoding="utf-8")) == results
+    out.write_text("a week of work\n")
+    assert isinstance(run(*words, "--out", out).exception, OutputError)
+    assert run(*words, "--out", out, "--force").exit_code == 0
+    assert json.loads(out.read_text(encoding="utf-8")) == results
 
 
 def test_an_export_says_how_many_prompts_were_dropped(run, opened, tmp_path):
@@ -434,7 +522,7 @@ def test_a_database_that_cannot_be_opened_says_what_to_do(tmp_path, made, proble
         silent.listen()
         closed.bind(("127.0.0.1", 0))
         address = made.format(folder=tmp_path, silent=silent.getsockname()[1], closed=closed.getsockname()[1])
-        words = ["workbench", "native", "--project", "p", "--database", address]
+        words = ["workbench", "export", "--what", "native", "--project", "p", "--database", address]
         refused = CliRunner().invoke(build_app(), words).exception
     assert problem in str(refused)
     assert remedy is None or refused.do.startswith(remedy)

@@ -8,19 +8,14 @@ import typer
 
 from steelyard.cli.output import print_lines
 from steelyard.cli.verb import FunctionVerb, VerbGroup
-from steelyard.cli.verbs.workbench_data import (
+from steelyard.cli.verbs.workbench_exchange import read_answers, write_tasks
+from steelyard.cli.verbs.workbench_export import export_project
+from steelyard.cli.verbs.workbench_import import (
     DEFAULT_DATABASE,
     DatabaseAddress,
-    export_items,
     import_cases_of_file,
-    import_qualification_cases,
     open_workbench,
-    print_native_results,
-    write_paper,
 )
-from steelyard.cli.verbs.workbench_exchange import read_answers, write_tasks
-from steelyard.cli.verbs.workbench_records import write_records
-from steelyard.cli.verbs.workbench_releases import list_releases, release_items
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.text import number_of
@@ -273,15 +268,9 @@ WORKBENCH = VerbGroup(
         FunctionVerb("serve", _serve),
         FunctionVerb("add-person", _add_person),
         FunctionVerb("import", import_cases_of_file, ("steelyard.workbench.pipeline.projects", "ProjectSettings")),
-        FunctionVerb("qualification", import_qualification_cases),
-        FunctionVerb("export", export_items),
-        FunctionVerb("records", write_records),
+        FunctionVerb("export", export_project),
         FunctionVerb("tasks", write_tasks),
         FunctionVerb("answers", read_answers),
-        FunctionVerb("native", print_native_results),
-        FunctionVerb("paper", write_paper),
-        FunctionVerb("release", release_items),
-        FunctionVerb("releases", list_releases),
         FunctionVerb("backup", _backup),
         FunctionVerb("erase", _erase),
         FunctionVerb("simulate", _simulate),

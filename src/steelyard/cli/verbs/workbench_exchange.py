@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from steelyard.cli.output import echo_record, print_lines
-from steelyard.cli.verbs.workbench_data import (
+from steelyard.cli.verbs.workbench_import import (
     DEFAULT_DATABASE,
     DatabaseAddress,
     Force,

@@ -1,4 +1,4 @@
-"""What native speakers say of the items of a project, by language: the figures of the verb `native` as a page."""
+"""What native speakers say of the items of a project, by language: the figures of `export --what native` as a page."""
 
 from sqlalchemy.orm import Session
 
