@@ -64,6 +64,7 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
     ModelError where requests failed unless the rules allow it, and as `ask_panel` and `ask_panel_in_batches` do.
     """
     with open_line_store(folder) as store:
+        # Cases without a comparison are counted by reason.
         reasons = Counter[str | None]()
         for case in plan.planned():
             reasons[case.reason] += 1
@@ -86,7 +87,7 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
             )
         if not rules.allow_failed:
             refuse_failed(counts, ledger, without="a verdict")
-        return QuestionOutcome(reasons, counts, tokens_used(panel, partial(stored_comparisons, store), ledger))
+        return QuestionOutcome(reasons, counts, tokens_used(panel, comparisons, ledger))
 
 
 def write_judged(
