@@ -65,7 +65,11 @@ def contradictions(answer: TaskAnswer, shown: Sequence[str]) -> tuple[Inconsiste
     missing = [response for response in judged if response not in answer.scores]
     if missing:
         return tuple(Inconsistency("missing score", (response,)) for response in missing)
-    uncompared = [pair for pair in _equal_pairs(answer, judged) if _choice(answer, *pair) is None]
+    uncompared = [
+        pair
+        for pair in combinations(judged, 2)
+        if answer.scores[pair[0]] == answer.scores[pair[1]] and _choice(answer, *pair) is None
+    ]
     if uncompared:
         return tuple(Inconsistency("missing comparison", pair) for pair in uncompared)
     if circles := tuple(_circles(answer, judged)):
@@ -206,10 +210,6 @@ def rename_responses(
         cannot_judge=answer.cannot_judge,
         remark=answer.remark,
     )
-
-
-def _equal_pairs(answer: TaskAnswer, judged: Sequence[str]) -> list[tuple[str, str]]:
-    return [pair for pair in combinations(judged, 2) if answer.scores[pair[0]] == answer.scores[pair[1]]]
 
 
 def _choice(answer: TaskAnswer, first: str, second: str) -> Choice | None:

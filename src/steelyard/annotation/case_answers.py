@@ -39,7 +39,12 @@ def answers_of_cases(cases: Iterable[Case]) -> CaseAnswers:
     for item, case in enumerate(cases):
         place = {response.id: number for number, response in enumerate(case.responses)}
         num_items, width = item + 1, max(width, len(place))
-        for judge, group in _groups(case.judgments):
+        # Judgments without a task are groups of their own.
+        groups: dict[tuple[str, str | int], list[Judgment]] = defaultdict(list)
+        for number, each in enumerate(case.judgments):
+            if each.verdict != "none":
+                groups[each.judge, number if each.task is None else each.task].append(each)
+        for (judge, _), group in groups.items():
             rater = numbers.setdefault(judge, len(numbers))
             answers += [
                 RankingAnswer(item, rater, [[place[name] for name in tier] for tier in tiers])
@@ -76,15 +81,6 @@ def rankings_of(judgments: Sequence[Judgment]) -> list[list[list[str]]]:
     ]
 
 
-def _groups(judgments: Iterable[Judgment]) -> list[tuple[str, list[Judgment]]]:
-    """Return readable judgments by judge and task; those without a task one by one."""
-    groups: dict[tuple[str, str | int], list[Judgment]] = defaultdict(list)
-    for number, each in enumerate(judgments):
-        if each.verdict != "none":
-            groups[each.judge, number if each.task is None else each.task].append(each)
-    return [(judge, group) for (judge, _), group in groups.items()]
-
-
 class CaseRater(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A rater: answers to prompts that others judged too, the accuracy of strict verdicts, and the share of ties.
 
@@ -114,7 +110,10 @@ def summarise_raters(
 
     Raises EvidenceError where no prompt has verdicts of two raters.
     """
-    admitted = [_admitted(case, admits) for case in cases]
+    admitted = [
+        msgspec.structs.replace(case, judgments=tuple(compress(case.judgments, admits(case.judgments))))
+        for case in cases
+    ]
     read = answers_of_cases(admitted)
     panel = None
     if len(read.raters) > 1:
@@ -148,7 +147,3 @@ def summarise_raters(
     return RatersSummary(
         num_cases=len(cases), num_shared=panel.num_shared_items, num_answers=panel.num_answers, raters=tuple(rows)
     )
-
-
-def _admitted(case: Case, admits: Callable[[Sequence[Judgment]], Sequence[bool]]) -> Case:
-    return msgspec.structs.replace(case, judgments=tuple(compress(case.judgments, admits(case.judgments))))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.core.types import Case, Judgment, Kind, Meta, Rating, Verdict
+from steelyard.core.types import Case, Judgment, Kind, Meta, Verdict
 
 _BETTER = "better"
 LOWER_IS_BETTER: Meta = {_BETTER: "lower"}
@@ -35,7 +35,9 @@ def judgments_from_ratings(case: Case) -> tuple[Judgment, ...]:
     # Sets of values, so that a repeated equal rating is one and contradicting ones are found.
     scales: dict[RaterScale, dict[str, set[float]]] = {}
     for rating in case.ratings:
-        scales.setdefault(_scale(rating), {}).setdefault(rating.response, set()).add(rating.value)
+        better = str((rating.meta or {}).get(_BETTER, "higher"))
+        scale = RaterScale(rating.rater, rating.kind, rating.dimension, rating.range, better)
+        scales.setdefault(scale, {}).setdefault(rating.response, set()).add(rating.value)
     return tuple(
         judgment
         for scale, values in scales.items()
@@ -48,11 +50,6 @@ def with_derived(case: Case) -> Case:
     """Return the case with the judgments from its ratings; those that it has already are not added again."""
     new = tuple(judgment for judgment in judgments_from_ratings(case) if judgment not in case.judgments)
     return replace(case, judgments=case.judgments + new)
-
-
-def _scale(rating: Rating) -> RaterScale:
-    better = str((rating.meta or {}).get(_BETTER, "higher"))
-    return RaterScale(rating.rater, rating.kind, rating.dimension, rating.range, better)
 
 
 def _judgments(scale: RaterScale, values: dict[str, set[float]]) -> Iterator[Judgment]:

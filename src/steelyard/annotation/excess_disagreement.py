@@ -51,7 +51,7 @@ def disagreement_of(answers: Sequence[RankingAnswer], raters: Raters, *, seed: i
         if answers[first].rater != answers[second].rater
     ]
     observed = _verdicts(_levels(numbered, width)[None])
-    compared = _compared(observed, pairs)
+    compared = sum(int((~np.isnan(observed[0, first] + observed[0, second])).sum()) for first, second in pairs)
     if not compared:
         return None
     [number] = _different(observed, pairs).tolist()
@@ -110,10 +110,6 @@ def _verdicts(levels: Floats) -> Floats:
     first, second = np.triu_indices(levels.shape[-1], 1)
     verdict = np.sign(levels[..., first] - levels[..., second])
     return np.where((levels[..., first] > 0) & (levels[..., second] > 0), verdict, np.nan)
-
-
-def _compared(verdicts: Floats, pairs: Sequence[tuple[int, int]]) -> int:
-    return sum(int((~np.isnan(verdicts[0, first] + verdicts[0, second])).sum()) for first, second in pairs)
 
 
 def _different(verdicts: Floats, pairs: Sequence[tuple[int, int]]) -> Integers:

@@ -73,9 +73,16 @@ def reference_answer(kind: TaskKind, case: Case, shown: Sequence[str], catalogue
     """
     questions = kind.questions(shown, catalogues)
     is_ordered = not questions or any(question.input == "comparison" for question in questions)
+    wanted = {question.responses[0]: question.range for question in questions if question.input == "number"}
     answer = TaskAnswer(
         ranking=_order(case, shown) if is_ordered else (),
-        scores=_scores(case, questions),
+        scores={
+            each.response: round(each.value)
+            for each in case.ratings
+            if each.response in wanted
+            and each.range is not None
+            and tuple(map(int, each.range)) == wanted[each.response]
+        },
         spans=_marks(case, questions),
     )
     for question in questions:
@@ -128,15 +135,6 @@ def _order(case: Case, shown: Sequence[str]) -> Ranking:
     if len(rankings) != 1:
         raise _unusable(case, "judgments that no ranking agrees with")
     return tuple(tuple(tier) for tier in rankings[0])
-
-
-def _scores(case: Case, questions: Sequence[TaskQuestion]) -> dict[str, int]:
-    wanted = {question.responses[0]: question.range for question in questions if question.input == "number"}
-    return {
-        each.response: round(each.value)
-        for each in case.ratings
-        if each.response in wanted and each.range is not None and tuple(map(int, each.range)) == wanted[each.response]
-    }
 
 
 def _marks(case: Case, questions: Sequence[TaskQuestion]) -> dict[str, tuple[Span, ...]]:

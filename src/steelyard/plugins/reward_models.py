@@ -123,7 +123,10 @@ def choose_kind(kind: str, settings: Mapping[str, object] | None = None) -> Mode
 def _chosen(kind: str, name: str, settings: Mapping[str, object]) -> ModelChoice:
     resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, settings, where=f"model.{kind}"))
     judges = _chosen_judges(resolved) if "judges" in resolved else None
-    members = tuple(_chosen_member(member) for member in resolved.get("members", ()))
+    members = tuple(
+        choose_model(member) if isinstance(member, str) else choose_model(member["model"], member["settings"])
+        for member in resolved.get("members", ())
+    )
     if members:
         # As recorded: a member's files are inputs, known by content, like a model's own.
         resolved["members"] = [
@@ -140,10 +143,6 @@ def _chosen_judges(resolved: JsonObject) -> PanelChoice:
     chosen = choose_panel(resolved["task"], members=members, **panel)
     resolved["jury"] = chosen.settings()
     return chosen
-
-
-def _chosen_member(member: str | JsonObject) -> ModelChoice:
-    return choose_model(member) if isinstance(member, str) else choose_model(member["model"], member["settings"])
 
 
 def _recorded(member: str | JsonObject, choice: ModelChoice) -> JsonObject:

@@ -139,12 +139,14 @@ class _RequestGuard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                caching = [] if _is_file(scope) and message["status"] < 400 else [_NOT_KEPT]
+                is_file = scope["path"].startswith(("/static/", "/vendored/"))
+                caching = [] if is_file and message["status"] < 400 else [_NOT_KEPT]
                 message = {**message, "headers": [*message["headers"], *self._headers, *caching]}
             await send(message)
 
         # A name of another site that points here would let its pages read these (DNS rebinding).
-        if _host(scope) not in self._hosts:
+        hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or _PORT.sub("", hosts[0]) not in self._hosts:
             await refuse_host(Request(scope))(scope, receive, send_guarded)
             return
         await self._app(scope, bounded(scope, receive, patience=self._patience), send_guarded)
@@ -152,13 +154,3 @@ class _RequestGuard:
 
 def _headers(*, is_secure: bool) -> list[tuple[bytes, bytes]]:
     return _HEADERS + ([(b"strict-transport-security", b"max-age=31536000")] if is_secure else [])
-
-
-def _host(scope: Scope) -> str:
-    """Return the name of the host that a request is for, without the port; empty for none or several."""
-    hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
-    return _PORT.sub("", hosts[0]) if len(hosts) == 1 else ""
-
-
-def _is_file(scope: Scope) -> bool:
-    return scope["path"].startswith(("/static/", "/vendored/"))

@@ -207,7 +207,10 @@ def start_project(
         }
         add("administrator", 0)
         if qualification:
-            bare = [_with_reason(_without_answers(case, has_reference=True)) for case in qualification]
+            bare = [
+                msgspec.structs.replace(_without_answers(case, has_reference=True), meta={"reason": _REASON})
+                for case in qualification
+            ]
             import_qualification(session, project, bare, by=None, at=begun_at)
         return Crew(project.id, annotators, layers)
 
@@ -294,10 +297,6 @@ def _remove(database: Path) -> None:
     """Remove the file of a database, with its logs."""
     for file in database.parent.glob(f"{database.name}*"):
         file.unlink()
-
-
-def _with_reason(case: Case) -> Case:
-    return msgspec.structs.replace(case, meta={"reason": _REASON})
 
 
 def _without_answers(case: Case, *, has_reference: bool) -> Case:

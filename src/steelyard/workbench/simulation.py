@@ -130,7 +130,9 @@ def annotate(simulation: Simulation, *, most: int | None = None) -> int:
     waiting = simulation.crew.annotators
     while waiting and number != most:
         turn = waiting if most is None else waiting[: most - number]
-        served = simulation.database.write(lambda session, turn=turn: _answer_each(simulation, session, turn))
+        served = simulation.database.write(
+            lambda session, turn=turn: tuple(person for person in turn if _answer_next(simulation, session, person))
+        )
         number += len(served)
         waiting = (*waiting[len(turn) :], *served)
     return number
@@ -160,11 +162,6 @@ def _by_layer(simulation: Simulation, work: Callable[[Simulation, Session, Layer
         for layer in LAYERS
         for person in simulation.crew.layers[layer]
     )
-
-
-def _answer_each(simulation: Simulation, session: Session, people: Sequence[int]) -> tuple[int, ...]:
-    """Let each person answer one task, in one transaction. Returns those who had one."""
-    return tuple(person for person in people if _answer_next(simulation, session, person))
 
 
 def _answer_next(simulation: Simulation, session: Session, person: int) -> bool:

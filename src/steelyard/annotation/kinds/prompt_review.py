@@ -46,27 +46,23 @@ def _revise(case: Case, answer: TaskAnswer, origin: Origin) -> Case | None:
         return case
     if entries["decision"] == "drop":
         return None
-    prompt, record = case.prompt, _record(case, answer, origin)
-    if entries["decision"] == "revise":
-        last = replace(prompt.messages[-1], content=entries["revised_text"])
-        prompt = replace(prompt, messages=(*prompt.messages[:-1], last))
-    prompt = replace(prompt, category=tuple(entries["category"].split("/")))
-    return replace(case, prompt=prompt, meta={**case.meta, "prompt_review": record})
-
-
-def _record(case: Case, answer: TaskAnswer, origin: Origin) -> JsonObject:
-    before: JsonObject = {"category": list(case.prompt.category)}
-    if answer.entries["decision"] == "revise":
-        before["text"] = case.prompt.messages[-1].content
-    return {
-        "decision": answer.entries["decision"],
-        "difficulty": answer.entries["difficulty"],
-        "scenario": answer.entries["scenario"],
+    prompt = case.prompt
+    before: JsonObject = {"category": list(prompt.category)}
+    record = {
+        "decision": entries["decision"],
+        "difficulty": entries["difficulty"],
+        "scenario": entries["scenario"],
         "by": origin.judge,
         "task": origin.task,
         "before": before,
         **origin.meta,
     }
+    if entries["decision"] == "revise":
+        before["text"] = prompt.messages[-1].content
+        last = replace(prompt.messages[-1], content=entries["revised_text"])
+        prompt = replace(prompt, messages=(*prompt.messages[:-1], last))
+    prompt = replace(prompt, category=tuple(entries["category"].split("/")))
+    return replace(case, prompt=prompt, meta={**case.meta, "prompt_review": record})
 
 
 KIND = QuestionTasks(

@@ -66,7 +66,11 @@ class Local:
         self.name = config.name or Path(config.path).name
         self.tokenizer, self.model = _loaded(config)
         self.template = _template(config, self.tokenizer)
-        self.ends = _end_ids(self.model, self.tokenizer)
+        configured = self.model.generation_config.eos_token_id
+        marks = [self.tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
+        self.ends: set[int] = {mark for mark in marks if mark is not None}
+        if not self.ends:
+            raise ModelError("has no EOS token: its replies would never end", where=self.tokenizer.name_or_path)
 
     def ask(self, requests: Iterable[Request]) -> Iterator[Reply]:
         """Yield a reply for each request, in order."""
@@ -195,16 +199,6 @@ def _up_to_end(row: list[int], ends: set[int]) -> list[int]:
         if token in ends:
             return row[: place + 1]
     return row
-
-
-def _end_ids(model: Any, tokenizer: Any) -> set[int]:
-    """Return the EOS tokens of the model and the tokenizer. Raises ModelError where there is none."""
-    configured = model.generation_config.eos_token_id
-    marks = [tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
-    ends: set[int] = {mark for mark in marks if mark is not None}
-    if not ends:
-        raise ModelError("has no EOS token: its replies would never end", where=tokenizer.name_or_path)
-    return ends
 
 
 def _template(config: Config, tokenizer: Any) -> str:

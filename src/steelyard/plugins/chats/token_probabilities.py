@@ -16,7 +16,7 @@ from steelyard.core.comparison import TOO_LONG, Alternative, Question, Reply, Re
 from steelyard.core.errors import ConfigError, MissingPartError, ModelError
 from steelyard.core.protocols import Chat
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.types import JsonObject, Message
+from steelyard.core.types import JsonObject
 from steelyard.io.connections import Connections
 from steelyard.io.http import Attempt, HttpReply, attempt
 from steelyard.plugins.chats._served import ServedChat, ServedConfig
@@ -178,7 +178,15 @@ class TokenProbabilities(ServedChat):
     def _prompt_ids(self, question: Question, exchanges: _Exchanges) -> list[int]:
         """Return the tokens of the conversation up to where the reply begins."""
         if self._tokenizer is not None:
-            return _rendered(self._tokenizer, question.messages)
+            from steelyard.networks.rendering import TemplateFailure, tokenise, write
+
+            try:
+                written = write(
+                    self._tokenizer, self._tokenizer.chat_template, question.messages, add_generation_prompt=True
+                )
+                return tokenise(self._tokenizer, written, add=False).ids
+            except TemplateFailure as error:
+                raise _Refused(f"template: {error}") from error
         body = {"messages": msgspec.to_builtins(question.messages), "add_generation_prompt": True}
         rendered = self._tokens(body, exchanges)
         if rendered.max_model_len is not None and len(rendered.tokens) > rendered.max_model_len:
@@ -234,16 +242,6 @@ def _check_probabilities(values: Sequence[float]) -> None:
         raise _Refused(
             f"malformed: no probabilities of different tokens ({', '.join(f'{value:g}' for value in values)})"
         )
-
-
-def _rendered(tokenizer: Any, messages: Sequence[Message]) -> list[int]:
-    from steelyard.networks.rendering import TemplateFailure, tokenise, write
-
-    try:
-        written = write(tokenizer, tokenizer.chat_template, messages, add_generation_prompt=True)
-        return tokenise(tokenizer, written, add=False).ids
-    except TemplateFailure as error:
-        raise _Refused(f"template: {error}") from error
 
 
 def _loaded_tokenizer(folder: str) -> Any:

@@ -255,7 +255,11 @@ def _label_studio_evidence(
                 continue
             for result in _results(source, annotation, names, where):
                 if result.type == "rating" and is_number(result.value.get("rating")) and len(result.targets) == 1:
-                    ratings.append(_rating(result))
+                    judge, kind, task = result.source
+                    target, value = result.targets[0], result.value["rating"]
+                    ratings.append(
+                        Rating(response=target, rater=judge, kind=kind, dimension=task or "rating", value=value)
+                    )
                 elif (comparisons := list(_judgments(result, names))) or result.type in ("pairwise", "ranker"):
                     judgments += comparisons
                 else:
@@ -283,12 +287,6 @@ def _results(source: RankingSource, annotation: JsonObject, names: Sequence[str]
         task = result.get("from_name")
         question = source._replace(task=task if isinstance(task, str) else None)
         yield ToolResult(question, result.get("type"), result["value"], targets, place)
-
-
-def _rating(result: ToolResult) -> Rating:
-    judge, kind, task = result.source
-    value = result.value["rating"]
-    return Rating(response=result.targets[0], rater=judge, kind=kind, dimension=task or "rating", value=value)
 
 
 def _judgments(result: ToolResult, names: Sequence[str]) -> Iterator[Judgment]:

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Response
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.curation.verdict_labels import choice_of
 from steelyard.plugins.formats._annotation_tools import (
@@ -230,7 +230,7 @@ _POTATO = RowFormat(
 
 def _prodigy_case(reader: CaseReader) -> Case:
     first = reader.row
-    text, responses = first.text("text"), _options(first)
+    text, responses = first.text("text"), read_items(first.items("options"), "text", first.at("options"), noun="option")
     names = [response.id for response in responses]
     return Case(
         prompt=reader.prompt(text, id=reader.ids.take(Row(first.place, _task(first)))),
@@ -241,11 +241,6 @@ def _prodigy_case(reader: CaseReader) -> Case:
 
 def _task(row: Row) -> JsonObject:
     return {key: value for key, value in row.value.items() if key not in _PERSONAL}
-
-
-def _options(row: Row) -> tuple[Response, ...]:
-    """Return the options as responses. Raises RecordError for options without id and text, or of one id."""
-    return read_items(row.items("options"), "text", row.at("options"), noun="option")
 
 
 def _judgments(row: Row, names: Sequence[str], warnings: Counter[str]) -> Iterator[Judgment]:

@@ -96,7 +96,12 @@ class HelpSteer2:
         ids = PromptIds(warnings)
         for group in groups_of(rows, _group_key):
             if _is_preferred(group[0]):
-                yield _preferred_case(CaseReader("helpsteer2", _PREFERRED, group, ids, warnings))
+                reader = CaseReader("helpsteer2", _PREFERRED, group, ids, warnings)
+                yield Case(
+                    prompt=reader.prompt(turns_in(reader.row.text("prompt"), EXTRA_ID)),
+                    responses=tuple(Response(id=side, text=reader.row.text(side)) for side in _SIDES_2),
+                    judgments=preferences_in(reader.row, _NAMES_2, _SIDES_2),
+                )
             else:
                 yield _rated_case(CaseReader("helpsteer2", _RATED, group, ids, warnings))
 
@@ -160,15 +165,6 @@ def _ratings(name: str, row: Row, warnings: Counter[str]) -> Iterator[Rating]:
         if value is not None:
             meta = NEITHER_IS_BETTER if scale.dimension in _NEITHER else None
             yield rating_of(name, value, scale, warnings, meta=meta)
-
-
-def _preferred_case(reader: CaseReader) -> Case:
-    row = reader.row
-    return Case(
-        prompt=reader.prompt(turns_in(row.text("prompt"), EXTRA_ID)),
-        responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_2),
-        judgments=preferences_in(row, _NAMES_2, _SIDES_2),
-    )
 
 
 def preferences_in(row: Row, names: PreferenceKeys, sides: tuple[str, str]) -> tuple[Judgment, ...]:

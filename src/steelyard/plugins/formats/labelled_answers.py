@@ -18,7 +18,7 @@ are read as human.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
@@ -58,7 +58,19 @@ def _parse_steps(reader: CaseReader) -> Case:
             allowed='as many of both, one or more: completions: ["…"], labels: [true]',
         )
     responses = reader.responses([_BETWEEN.join(steps)])
-    return Case(prompt=reader.prompt(question), responses=responses, ratings=_ratings(responses[0].id, steps, labels))
+    ratings: list[Rating] = []
+    start = 0
+    for step, label in zip(steps, labels, strict=True):
+        # The place of the step in the joined text.
+        span = (start, start + len(step), _DIMENSION, None)
+        ratings.append(
+            Rating(
+                response=responses[0].id, rater=UNKNOWN_JUDGE, kind="human", dimension=_DIMENSION, value=float(label),
+                range=_RANGE, spans=(span,),
+            )
+        )  # fmt: skip
+        start += len(step) + len(_BETWEEN)
+    return Case(prompt=reader.prompt(question), responses=responses, ratings=tuple(ratings))
 
 
 _STEPWISE = RowFormat(
@@ -134,22 +146,6 @@ def _are_steps(steps: Any, labels: Any) -> bool:
         and all(isinstance(step, str) for step in steps)
         and all(isinstance(label, bool) for label in labels)
     )
-
-
-def _ratings(response: str, steps: Sequence[str], labels: Sequence[bool]) -> tuple[Rating, ...]:
-    """Return one for each step, with the step's place in the joined text."""
-    ratings: list[Rating] = []
-    start = 0
-    for step, label in zip(steps, labels, strict=True):
-        span = (start, start + len(step), _DIMENSION, None)
-        ratings.append(
-            Rating(
-                response=response, rater=UNKNOWN_JUDGE, kind="human", dimension=_DIMENSION, value=float(label),
-                range=_RANGE, spans=(span,),
-            )
-        )  # fmt: skip
-        start += len(step) + len(_BETWEEN)
-    return tuple(ratings)
 
 
 # PKU-SafeRLHF

@@ -115,7 +115,9 @@ def _trees_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
     begun: dict[str, Place] = {}
     for row in rows:
         name = row.optional_text("message_tree_id")
-        is_next = name != _tree_name(group[0]) if group and name is not None else row.value.get("parent_id") is None
+        is_next = row.value.get("parent_id") is None
+        if group and name is not None:
+            is_next = name != group[0].value.get("message_tree_id")
         if group and is_next:
             yield group
             group = []
@@ -129,10 +131,6 @@ def _trees_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
         group.append(row)
     if group:
         yield group
-
-
-def _tree_name(row: Row) -> str | None:
-    return row.value.get("message_tree_id")
 
 
 def _node(row: Row) -> _Node:

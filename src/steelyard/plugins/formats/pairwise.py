@@ -109,7 +109,8 @@ def _trl(config: TrlConfig) -> RowFormat:
 
 
 def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
-    has_title = "prompt" in row.value and _has_title(row)
+    # A text beside conversations that begin before the answer is a title.
+    has_title = isinstance(row.value.get("prompt"), str) and _are_whole(row.value)
     if "prompt" not in row.value or has_title:
         turns = implicit_turns(row, warnings, do="give the prompt its own key, of the same form")
         warnings["titles beside whole conversations, left out"] += has_title
@@ -124,11 +125,6 @@ def _is_hh_rlhf(row: JsonObject) -> bool:
     """Return whether both answers are whole transcripts of HH-RLHF, without a prompt or margin of their own."""
     are_whole = all(isinstance(row.get(key), str) and row[key].startswith(_TRANSCRIPT) for key in SIDES)
     return are_whole and not {"prompt", MARGIN} & row.keys()
-
-
-def _has_title(row: Row) -> bool:
-    """Return whether the prompt is a text, and both answers are conversations that begin before the answer."""
-    return isinstance(row.value["prompt"], str) and _are_whole(row.value)
 
 
 def _has_prompt_apart(row: JsonObject) -> bool:

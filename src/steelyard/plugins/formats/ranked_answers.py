@@ -131,20 +131,6 @@ def _parse_answers(reader: CaseReader) -> Case:
     text = row.text("prompt")
     end = next((end for end in (_END, _END.rstrip(" ")) if text.endswith(end)), "")
     turns = turns_in(text.removesuffix(end), HUMAN)
-    items = _check_items(row)
-    responses = reader.responses(
-        [item["answer"] for item in items],
-        authors=[item.get("model") for item in items],
-        metas=[without_keys(item, _ANSWER_KEYS) for item in items],
-    )
-    ranked = zip(responses, items, strict=True)
-    ranks = {response.id: item["rank"] for response, item in ranked if item.get("rank") is not None}
-    sources = row.value.get("source")
-    prompt = reader.prompt(turns, source=_source(sources))
-    return Case(prompt=prompt, responses=responses, ranking=tiers_of(ranks) or None)
-
-
-def _check_items(row: Row) -> Sequence[JsonObject]:
     items = row.items("answers")
     for place, item in enumerate(items):
         where = row.at(f"answers[{place}]")
@@ -154,13 +140,18 @@ def _check_items(row: Row) -> Sequence[JsonObject]:
             raise RecordError("a model that is not a name", where=where, allowed="model: a text")
         if not (item.get("rank") is None or is_number(item["rank"])):
             raise RecordError("a rank that is not a number", where=where, allowed="rank: a number, 1 is best")
-    return items
-
-
-def _source(value: Any) -> str | None:
-    """Return the names of the sources as one text."""
-    names = value if isinstance(value, list) else [value]
-    return ", ".join(names) if names and all(isinstance(name, str) for name in names) else None
+    responses = reader.responses(
+        [item["answer"] for item in items],
+        authors=[item.get("model") for item in items],
+        metas=[without_keys(item, _ANSWER_KEYS) for item in items],
+    )
+    ranked = zip(responses, items, strict=True)
+    ranks = {response.id: item["rank"] for response, item in ranked if item.get("rank") is not None}
+    sources = row.value.get("source")
+    names: list[Any] = sources if isinstance(sources, list) else [sources]
+    source = ", ".join(names) if names and all(isinstance(name, str) for name in names) else None
+    prompt = reader.prompt(turns, source=source)
+    return Case(prompt=prompt, responses=responses, ranking=tiers_of(ranks) or None)
 
 
 _NECTAR = RowFormat(

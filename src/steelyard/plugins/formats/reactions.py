@@ -10,12 +10,8 @@ with both, is an answer without a rating, and is counted. Qualities (``useful``,
 the row, as do the two conversations.
 """
 
-from collections import Counter
-from typing import NamedTuple
-
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
-from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, Message
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import carrying
@@ -29,15 +25,8 @@ _THUMB = RatingScale("thumb", (-1, 1), None, "human")
 _THUMBS = {"liked": 1, "disliked": -1}
 
 
-class _RatedMessage(NamedTuple):
-    """The message of a reaction, and the turns above it."""
-
-    above: tuple[Message, ...]
-    turn: Message
-
-
-def _message(row: Row, warnings: Counter[str]) -> _RatedMessage:
-    """Return the message. Raises RecordError where no message of the assistant is at the place."""
+def _parse(reader: CaseReader) -> Case:
+    row, warnings = reader.row, reader.warnings
     side = row.value.get("model_pos")
     if side not in ("a", "b"):
         raise RecordError(f"{side!r} is not a side", where=row.at("model_pos"), allowed="a, b")
@@ -53,13 +42,8 @@ def _message(row: Row, warnings: Counter[str]) -> _RatedMessage:
     system = row.optional_text("system_prompt")
     has_system = not system or turns[0].role == "system"
     before = () if has_system else (Message(role="system", content=system or ""),)
-    return _RatedMessage(before + turns[: int(place)], turns[int(place)])
-
-
-def _parse(reader: CaseReader) -> Case:
-    row, warnings = reader.row, reader.warnings
-    above, turn = _message(row, warnings)
-    (response,) = reader.responses([(turn,)], authors=[row.optional_text("refers_to_model")])
+    above = before + turns[: int(place)]
+    (response,) = reader.responses([(turns[int(place)],)], authors=[row.optional_text("refers_to_model")])
     thumbs = [value for key, value in _THUMBS.items() if is_true(row, key)]
     warnings["reactions with both thumbs"] += len(thumbs) > 1
     warnings["reactions without a thumb"] += not thumbs

@@ -50,7 +50,10 @@ _LANGUAGES = {
 
 def _parse(reader: CaseReader) -> Case:
     row = reader.row
-    kind = _set_of(row)
+    present = [kind for kind, names in _SET_KEYS.items() if any(key in row.value for key in names)]
+    if len(present) > 1:
+        raise RecordError("keys of both sets in one row", where=row.place, allowed="of the pairwise or best-of-N set")
+    kind = present[0] if present else PAIRWISE
     names = _SET_KEYS[kind]
     row.items("conversation_input")
     messages = reader.turns("conversation_input", "user")
@@ -76,13 +79,6 @@ def _parse(reader: CaseReader) -> Case:
         ),
         ranking=((responses[0].id,), tuple(response.id for response in responses[1:])),
     )
-
-
-def _set_of(row: Row) -> str:
-    present = [kind for kind, names in _SET_KEYS.items() if any(key in row.value for key in names)]
-    if len(present) > 1:
-        raise RecordError("keys of both sets in one row", where=row.place, allowed="of the pairwise or best-of-N set")
-    return present[0] if present else PAIRWISE
 
 
 def _answers(row: Row, kind: str) -> list[tuple[str, Any]]:

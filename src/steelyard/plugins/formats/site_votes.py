@@ -18,14 +18,14 @@ asker. Texts are HTML and stay so. Ids are unique within one site: in a file of 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
-from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Rating, Response
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import carrying
 from steelyard.curation.verdict_labels import LABELS, label_word
@@ -63,7 +63,16 @@ def _parse_arena(reader: CaseReader) -> Case:
     prompt = reader.prompt(messages, id=prompt_id, language=code)
     authors = [row.optional_text(key) for key in _MODELS]
     responses = reader.responses(turns[1:], authors=authors)
-    judgment = _judgment(row, judge, [response.id for response in responses])
+    winner = row.value.get("winner")
+    verdict = LABELS.get(label_word(winner)) if isinstance(winner, str) else None
+    if verdict is None:
+        allowed = "model_a, model_b, tie, tie (bothbad), both_bad"
+        raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
+    meta = {"winner": winner} if winner not in (*_MODELS, "tie") else None
+    left, right = [response.id for response in responses]
+    # Beside people, MT-Bench has the votes of `gpt4_pair`.
+    kind = "llm" if (judge or "").startswith("gpt") else "human"
+    judgment = Judgment(left=left, right=right, verdict=verdict, judge=judge or UNKNOWN_JUDGE, kind=kind, meta=meta)
     return Case(prompt=prompt, responses=responses, judgments=(judgment,))
 
 
@@ -86,24 +95,6 @@ def _voted_turns(row: Row) -> Row:
         end = ends[turn - 1] if turn <= len(ends) else len(turns)
         until[key], later[key] = turns[:end], turns[end:]
     return Row(row.place, row.value | until) if all(later.values()) else row
-
-
-def _judgment(row: Row, judge: str | None, names: Sequence[str]) -> Judgment:
-    winner = row.value.get("winner")
-    verdict = LABELS.get(label_word(winner)) if isinstance(winner, str) else None
-    if verdict is None:
-        allowed = "model_a, model_b, tie, tie (bothbad), both_bad"
-        raise RecordError(f"unknown winner {winner!r}", where=row.at("winner"), allowed=allowed)
-    meta = {"winner": winner} if winner not in (*_MODELS, "tie") else None
-    left, right = names
-    return Judgment(
-        left=left, right=right, verdict=verdict, judge=judge or UNKNOWN_JUDGE, kind=_kind_of(judge), meta=meta
-    )
-
-
-def _kind_of(judge: str | None) -> Kind:
-    """Return the kind of a judge: beside people, MT-Bench has the votes of ``gpt4_pair``."""
-    return "llm" if (judge or "").startswith("gpt") else "human"
 
 
 def _plain_turns(row: Row, key: str, warnings: Counter[str]) -> Any:

@@ -185,7 +185,9 @@ class Generation(NamedTuple):
 
 def _parse_generations(reader: CaseReader) -> Case:
     row = reader.row
-    question, keys = row.text("instruction"), _generation_keys(row.value)
+    is_later = "generation_models" not in row.value and isinstance(row.value.get("model_names"), list)
+    keys = (*_GENERATION_KEYS[:2], "model_names", *_GENERATION_KEYS[3:]) if is_later else _GENERATION_KEYS
+    question = row.text("instruction")
     entries = _generations(row, keys)
     generations = [entry for entry in entries if entry.text is not None]
     reader.warnings["generations that are null"] += len(entries) - len(generations)
@@ -202,12 +204,6 @@ def _parse_generations(reader: CaseReader) -> Case:
         responses=responses,
         ratings=tuple(ratings),
     )
-
-
-def _generation_keys(row: JsonObject) -> tuple[str, ...]:
-    """Return the keys of a row; later versions call the models ``model_names``."""
-    is_later = "generation_models" not in row and isinstance(row.get("model_names"), list)
-    return (*_GENERATION_KEYS[:2], "model_names", *_GENERATION_KEYS[3:]) if is_later else _GENERATION_KEYS
 
 
 def _scale(fields: JsonObject) -> RatingScale:

@@ -75,7 +75,19 @@ def llama_from_internlm2(
             "num_key_value_heads", "rms_norm_eps", "hidden_act", "max_position_embeddings")  # fmt: skip
     made = LlamaConfig(**{name: settings[name] for name in same}, rope_parameters=_rope(settings), pad_token_id=None)
     model = LlamaModel(made)
-    weights = _renamed(stored, settings)
+    weights: dict[str, Tensor] = {}
+    for name, value in stored.items():
+        inner = name.removeprefix("model.")
+        if inner == "tok_embeddings.weight":
+            weights["embed_tokens.weight"] = value
+        elif inner.endswith(".attention.wqkv.weight"):
+            place = inner.removesuffix("attention.wqkv.weight") + "self_attn"
+            for letter, part in zip("qkv", _split(value, settings), strict=True):
+                weights[f"{place}.{letter}_proj.weight"] = part
+        else:
+            number = ".".join(inner.split(".")[:2]) + "."
+            part = inner.removeprefix(number).removesuffix(".weight")
+            weights[f"{number}{_OF_A_LAYER[part]}.weight" if part in _OF_A_LAYER else inner] = value
     missing, extra = model.load_state_dict(weights, strict=False)
     if missing or extra:
         problem = f"lacks {', '.join(missing[:3])}" if missing else f"has weights of another family: {extra[0]}"
@@ -88,23 +100,6 @@ def _rope(settings: JsonObject) -> JsonObject:
     kind = scaling.get("type", scaling.get("rope_type", "default"))
     made = {"rope_type": kind, "rope_theta": float(settings["rope_theta"])}
     return made | ({"factor": float(scaling["factor"])} if "factor" in scaling else {})
-
-
-def _renamed(stored: dict[str, Tensor], settings: JsonObject) -> dict[str, Tensor]:
-    renamed: dict[str, Tensor] = {}
-    for name, value in stored.items():
-        inner = name.removeprefix("model.")
-        if inner == "tok_embeddings.weight":
-            renamed["embed_tokens.weight"] = value
-        elif inner.endswith(".attention.wqkv.weight"):
-            place = inner.removesuffix("attention.wqkv.weight") + "self_attn"
-            for letter, part in zip("qkv", _split(value, settings), strict=True):
-                renamed[f"{place}.{letter}_proj.weight"] = part
-        else:
-            number = ".".join(inner.split(".")[:2]) + "."
-            part = inner.removeprefix(number).removesuffix(".weight")
-            renamed[f"{number}{_OF_A_LAYER[part]}.weight" if part in _OF_A_LAYER else inner] = value
-    return renamed
 
 
 def _split(fused: Tensor, settings: JsonObject) -> tuple[Tensor, Tensor, Tensor]:

@@ -69,7 +69,11 @@ class Classifier:
         self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
         self.differing = {} if manifest is None else _differing(self.rendering, self.dtype, manifest)
         if self.differing:
-            log(f"{Path(config.path).name} was trained with another protocol: {_differences(self.differing)}")
+            parts = [f"{name} {values['trained']}, now {values['used']}" for name, values in self.differing.items()]
+            log(
+                f"{Path(config.path).name} was trained with another protocol: {'; '.join(parts)}. "
+                "The run records it; such scores are not those of the model's own protocol"
+            )
         network, is_trained = load_network(config.path, dtype=self.dtype)  # pyright: ignore[reportArgumentType]
         if not is_trained:
             raise ModelError(
@@ -197,8 +201,3 @@ def _differing(rendering: "Rendering", dtype: str, manifest: "Manifest") -> dict
         "dtype": (manifest.dtype, dtype),
     }
     return {name: {"trained": before, "used": now} for name, (before, now) in pairs.items() if before != now}
-
-
-def _differences(differing: dict[str, JsonObject]) -> str:
-    parts = [f"{name} {values['trained']}, now {values['used']}" for name, values in differing.items()]
-    return f"{'; '.join(parts)}. The run records it; such scores are not those of the model's own protocol"

@@ -131,18 +131,15 @@ def build(config: Config) -> FeatureModel:
         )
     if config.folds < 2 or config.inner_folds < 2:
         raise ConfigError(f"folds={config.folds}, inner_folds={config.inner_folds}", allowed="2 or more")
-    _check_regularisation(config.inverse_regularisation, config.head)
-    return FeatureModel(config)
-
-
-def _check_regularisation(values: Sequence[float], head: str) -> None:
+    values = config.inverse_regularisation
     if not values or min(values) <= 0:
         raise ConfigError(f"inverse_regularisation={list(values)}", allowed="numbers above 0")
-    if head == "ensemble" and len(values) > 1:
+    if config.head == "ensemble" and len(values) > 1:
         raise ConfigError(
             "several inverse_regularisation with head=ensemble",
             do=Advice("give one, or use ", Remedy("model.head", "nested")),
         )
+    return FeatureModel(config)
 
 
 def fit_heads(labelled: Labelled, settings: HeadSettings) -> Heads:

@@ -48,20 +48,21 @@ def _write(tasks: ExternalTasks, group: str) -> dict[str, str]:
         "output_annotation_dir": "annotation_output",
         "num_annotators_per_item": max(1, entry.wanted),
         "annotation_instructions": instructions(tasks, group, has_spans=False),
-        "instance_display": {"fields": _fields(entry.letters)},
+        "instance_display": {
+            "fields": [
+                {"key": "prompt", "type": "dialogue", "label": title("prompt")},
+                *(
+                    {"key": _field(letter), "type": "text", "label": title("response", letter)}
+                    for letter in entry.letters
+                ),
+            ]
+        },
         "annotation_schemes": _schemes(entry, tasks.manifest.discard_reasons),
     }
     return {
         "config.yaml": msgspec.json.format(msgspec.json.encode(config), indent=1).decode() + "\n",
         _DATA: "".join(msgspec.json.encode(_item(task)).decode() + "\n" for task in of_group),
     }
-
-
-def _fields(letters: Sequence[str]) -> list[JsonObject]:
-    return [
-        {"key": "prompt", "type": "dialogue", "label": title("prompt")},
-        *({"key": _field(letter), "type": "text", "label": title("response", letter)} for letter in letters),
-    ]
 
 
 def _schemes(entry: ManifestTask, reasons: Sequence[str]) -> list[JsonObject]:

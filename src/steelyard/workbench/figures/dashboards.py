@@ -121,7 +121,10 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 def progress_figures(session: Session, project: StoredProject, *, at: float) -> ProgressFigures:
     """Return the figures of the page of a project's progress at a time."""
-    groups = _item_groups(session, project.id)
+    is_rework = StoredItem.round > 1
+    columns = (StoredItem.batch, StoredItem.category, StoredItem.state, is_rework)
+    counts = select(*columns, func.count()).where(StoredItem.project_id == project.id).group_by(*columns)
+    groups = list(session.execute(counts).all())
     days, people = _days(session, project.id), _people(session, project.id)
     rounds, left = _rounds(session, project.id), _answers_left(session, project.id)
     total = _counted("", groups)
@@ -162,14 +165,6 @@ def week_of(column: Any) -> Any:
 def week_start(number: int) -> float:
     """Return when a week begins, in seconds since 1970."""
     return _MONDAY + number * _WEEK
-
-
-def _item_groups(session: Session, project: int) -> list[Any]:
-    """Return rows of batch, category, state, whether the item was sent back, and the number of items."""
-    is_rework = StoredItem.round > 1
-    columns = (StoredItem.batch, StoredItem.category, StoredItem.state, is_rework)
-    counts = select(*columns, func.count()).where(StoredItem.project_id == project).group_by(*columns)
-    return list(session.execute(counts).all())
 
 
 def _by(groups: Sequence[Any], place: int) -> tuple[ItemCounts, ...]:

@@ -98,7 +98,8 @@ def _bar(parts: Sequence[PlotPart], frame: _Frame) -> _Drawing:
 def _columns(columns: Sequence[DayColumn], frame: _Frame, *, up: str, across: str) -> _Drawing:
     base, head = 208, 38
     top, step = _axis(max([1.0, *(sum(part.number for part in column.parts) for column in columns)]))
-    pieces = [_level(base - (base - head) * value / top, f"{value:g}", frame) for value in _ticks(top, step)]
+    ticks = [step * number for number in range(round(top / step) + 1)]
+    pieces = [_level(base - (base - head) * value / top, f"{value:g}", frame) for value in ticks]
     width = min((frame.width - 44 - _RIGHT) / max(len(columns), 1), _WIDEST_COLUMN)
     shown_every = max(1, ceil(len(columns) * 62 / (frame.width - 44)))
     for place, column in enumerate(columns):
@@ -193,10 +194,6 @@ def _axis(highest: float) -> tuple[float, float]:
     step = next(power * factor for factor in (0.2, 0.5, 1, 2, 5) if highest / (power * factor) <= 5)
     step = max(step, 1.0)
     return step * ceil(highest / step), step
-
-
-def _ticks(top: float, step: float) -> list[float]:
-    return [step * number for number in range(round(top / step) + 1)]
 
 
 def _both(label: str, draw: Callable[[_Frame], _Drawing]) -> Markup:

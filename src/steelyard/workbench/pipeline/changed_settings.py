@@ -67,7 +67,10 @@ def _ask_as_many(
         for task, held in _open_tasks(session, items):
             wanted = max(settings.rules.num_annotators, task.num_answered)
             if wanted != task.num_wanted:
-                num_released += _ask(session, task, held, wanted)
+                losing = held[max(0, wanted - task.num_answered) :]
+                num_reserved = task.num_reserved - sum(release(session, each, state="expired") for each in losing)
+                task.num_wanted, task.is_open = wanted, num_reserved < wanted
+                num_released += len(losing)
                 num_tasks += 1
                 changed.add(task.item_id)
         session.flush()
@@ -104,11 +107,3 @@ def _open_tasks(session: Session, items: dict[int, StoredItem]) -> list[tuple[St
     for row in sorted(session.scalars(rows), key=lambda each: (each.draft is None, each.assigned_at, each.id)):
         held[row.task_id].append(row)
     return [(task, held[task.id]) for task in present]
-
-
-def _ask(session: Session, task: StoredTask, held: Sequence[StoredAssignment], wanted: int) -> int:
-    """Let a task ask a number of people. Returns from how many who hold it one of its places is taken."""
-    losing = held[max(0, wanted - task.num_answered) :]
-    num_reserved = task.num_reserved - sum(release(session, each, state="expired") for each in losing)
-    task.num_wanted, task.is_open = wanted, num_reserved < wanted
-    return len(losing)

@@ -91,9 +91,13 @@ def count_stored_answer(
     """Add an answer of the stage ``annotation`` to the sums, right after it was stored."""
     content = msgspec.convert(answer.content, TaskAnswer)
     kind = kind_named(task.kind)
+    # A person reads the prompt and the responses shown.
+    case = case_of(item)
+    num_read = sum(len(turn.content) for turn in case.prompt.messages)
+    num_read += sum(num_characters(response) for response in case.responses if response.id in shown)
     facts = AnswerFacts(
         shown=shown,
-        num_characters=_num_characters(item, shown),
+        num_characters=num_read,
         seconds=answer.seconds,
         has_scores=not kind.questions(task.responses, {}),
         is_gold=task.is_gold,
@@ -221,13 +225,6 @@ def _count_gold(session: Session, answer: StoredAnswer, content: TaskAnswer, tas
             is_void=task.is_retired,
         )
     )
-
-
-def _num_characters(item: StoredItem, shown: list[str]) -> int:
-    """Return the length of what a person reads: the prompt and the responses shown."""
-    case = case_of(item)
-    prompt = sum(len(turn.content) for turn in case.prompt.messages)
-    return prompt + sum(num_characters(response) for response in case.responses if response.id in shown)
 
 
 def _add_up(

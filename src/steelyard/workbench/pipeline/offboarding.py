@@ -35,7 +35,17 @@ def hand_over(session: Session, person: StoredPerson, *, at: float) -> None:
     for assignment in session.scalars(held.order_by(StoredAssignment.id)).all():
         # With its draft, as one whose time was over: it is theirs again if they come back and it is free.
         release(session, assignment, state="expired")
-    pass_on_abandoned(session, _aligning(session, person.id), at=at)
+    answered = exists().where(
+        StoredAnswer.task_id == StoredTask.id,
+        StoredAnswer.person_id == person.id,
+        StoredAnswer.stage == "annotation",
+        StoredTask.item_id == StoredItem.id,
+        StoredTask.round == StoredItem.round,
+    )
+    numbers = session.scalars(
+        select(StoredItem.id).where(StoredItem.state == "aligning", answered).order_by(StoredItem.id)
+    ).all()
+    pass_on_abandoned(session, [lock_item(session, number) for number in numbers], at=at)
 
 
 def pass_on_abandoned(session: Session, items: Sequence[StoredItem], *, at: float) -> None:
@@ -62,18 +72,3 @@ def abandoned(session: Session, items: Sequence[StoredItem]) -> list[StoredItem]
 def _is_abandoned(task: TaskEvidence, active: set[int]) -> bool:
     """Tell whether an open task has somebody who has left without a proposal: it is settled when all agree."""
     return task.is_open and not task.answers.keys() <= active | task.proposals.keys()
-
-
-def _aligning(session: Session, person: int) -> list[StoredItem]:
-    """Return the items in alignment that a person has answered in their present round, locked in their order."""
-    answered = exists().where(
-        StoredAnswer.task_id == StoredTask.id,
-        StoredAnswer.person_id == person,
-        StoredAnswer.stage == "annotation",
-        StoredTask.item_id == StoredItem.id,
-        StoredTask.round == StoredItem.round,
-    )
-    numbers = session.scalars(
-        select(StoredItem.id).where(StoredItem.state == "aligning", answered).order_by(StoredItem.id)
-    ).all()
-    return [lock_item(session, number) for number in numbers]

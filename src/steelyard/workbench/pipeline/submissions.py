@@ -232,15 +232,15 @@ def pass_gate(
 
     ``units`` are the counts that one transaction keeps for all items that it takes to the gate.
     """
-    if item.state != "annotating" or not _is_complete(session, item):
+    if item.state != "annotating" or session.scalar(_UNFINISHED, {"item": item.id, "round": item.round}) is not None:
         return
     counts_of_item, counts = (units or UnitCounts()).at_gate(session, item, settings.rules.gate)
     item.agreement = counts_of_item.share
     # Nothing that both could judge is nothing to disagree about, and nothing to pass on: people have to look.
     is_agreed = counts.share is not None and counts.share >= settings.rules.least_agreement - 1e-12
     event: ItemEvent = "agreed" if is_agreed else "disagreed"
-    if not _is_compared(session, item):
-        # Where the only person could not judge, somebody has to settle the task.
+    if session.scalar(_COMPARED, {"item": item.id, "round": item.round}) is None:
+        # No task has two answers. Where the only person could not judge, somebody has to settle the task.
         event = "disagreed" if any(each.is_open for each in evidence_of(session, [item])[item.id]) else "uncompared"
     count_stored_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
     move(session, item, event, person=None, at=at)
@@ -283,15 +283,6 @@ def check_discards(answer: TaskAnswer, reasons: Iterable[str]) -> None:
     if unknown := sorted(set(answer.discarded.values()) - set(allowed)):
         problem = f"{unknown[0][:50]!r} is not a reason"
         raise RefusedError(problem, words="discard reason", where="answer", allowed=", ".join(allowed))
-
-
-def _is_complete(session: Session, item: StoredItem) -> bool:
-    return session.scalar(_UNFINISHED, {"item": item.id, "round": item.round}) is None
-
-
-def _is_compared(session: Session, item: StoredItem) -> bool:
-    """Tell whether any task of an item has two answers."""
-    return session.scalar(_COMPARED, {"item": item.id, "round": item.round}) is not None
 
 
 def guideline_of(session: Session, project: int, category: str, language: str) -> StoredGuideline | None:

@@ -107,7 +107,8 @@ def unassignable_work(session: Session, project: StoredProject) -> tuple[Unassig
     """Return the work of a project that waits for nobody, by reason and category or state."""
     settings = settings_of(project)
     team = _team(session, project, settings)
-    categories = _open_tasks(session, project.id)
+    counts = select(StoredTask.category, func.count()).where(*_is_open(project.id)).group_by(StoredTask.category)
+    categories = {category: number for category, number in session.execute(counts)}  # noqa: C416 - `dict` takes no rows
     groups = [
         _UnassignableGroup(reason, category, number, _first_items(session, project.id, category))
         for category, number in categories.items()
@@ -141,12 +142,6 @@ def _team(session: Session, project: StoredProject, settings: ProjectSettings) -
     every = [_Annotator(number, frozenset(skills), frozenset(closed.get(number, ()))) for number, skills in people]
     qualified = [each for each in every if may_work(session, settings, project=project.id, person=each.number)]
     return _Team(every, qualified)
-
-
-def _open_tasks(session: Session, project: int) -> dict[str, int]:
-    """Return the number of open tasks by category."""
-    counts = select(StoredTask.category, func.count()).where(*_is_open(project)).group_by(StoredTask.category)
-    return {category: number for category, number in session.execute(counts)}  # noqa: C416 - `dict` takes no rows
 
 
 def _is_open(project: int) -> tuple:

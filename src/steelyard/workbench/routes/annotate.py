@@ -204,7 +204,9 @@ def answer(sent: FastRequest[_AnswerQuery]) -> bytes:
         if locked is None:
             raise HTTPException(404)
         stored = blind_task_of(session, locked.assignment).stored(answer)
-        _check_reasons(session, locked.project, stored)
+        allowed = settings_of(locked.project).discard_reasons
+        if not set(stored.discarded.values()) <= set(allowed):
+            check_discards(stored, (*allowed, *sorted(reasons_so_far(session, locked.project) - set(allowed))))
         seconds = count_seconds(locked.assignment, query.seconds, at=now)
         return submit(session, locked, stored, seconds=seconds, at=now).outcome
 
@@ -271,13 +273,6 @@ def check_person(visitor: Visitor, person: int | None) -> None:
     """Raise LoginNeeded where a page belongs to another person than the visitor, who has logged in at its browser."""
     if person is not None and person != visitor.person:
         raise LoginNeeded
-
-
-def _check_reasons(session: Session, project: StoredProject, answer: TaskAnswer) -> None:
-    """Raise RefusedError for a response that is discarded for a reason that the project never had."""
-    allowed = settings_of(project).discard_reasons
-    if not set(answer.discarded.values()) <= set(allowed):
-        check_discards(answer, (*allowed, *sorted(reasons_so_far(session, project) - set(allowed))))
 
 
 def _database(request: Request) -> Database:

@@ -112,7 +112,8 @@ class Database:
                 allowed="a workbench, or an empty database",
                 do="name a new file, or make a database of its own: createdb workbench",
             )
-        if present is not None and present not in _revisions():
+        scripts = ScriptDirectory(str(_MIGRATIONS)).walk_revisions()
+        if present is not None and present not in {script.revision for script in scripts}:
             raise FileError(
                 f"was migrated to version {present} by a newer program",
                 where=self.shown_address,
@@ -377,7 +378,3 @@ def _try_rested(connection: DBAPIConnection, entry: ConnectionPoolEntry, _: obje
     except Exception as error:
         # The pool then opens another one.
         raise DisconnectionError from error
-
-
-def _revisions() -> set[str]:
-    return {script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()}
