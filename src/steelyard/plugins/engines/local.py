@@ -111,12 +111,7 @@ def _start_worker() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         threading.Thread(target=_end_by_parent, daemon=True).start()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    # Libraries loaded later read the environment; numpy is limited where it is loaded.
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    if "numpy" in sys.modules:  # a script that asks for workers may have imported it before
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(1)
+    _take_one_thread()
 
 
 def _end_by_parent() -> None:
@@ -136,6 +131,15 @@ def _end_with_parent() -> None:
     assert parent is not None, "only a worker is started by this"
     parent.join()
     os._exit(1)
+
+
+def _take_one_thread() -> None:
+    """Compute in one thread: libraries loaded later read the environment, numpy is limited where it is loaded."""
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    if "numpy" in sys.modules:  # a script that asks for workers may have imported it before
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)
 
 
 def check_importable(function: Callable[..., object]) -> None:
