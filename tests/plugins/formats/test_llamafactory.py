@@ -5,7 +5,9 @@ import pytest
 from format_rows import read, write
 from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.plugins.formats._rows import in_form
+from steelyard.plugins.formats._row_format import (
+    in_form,
+)
 from steelyard.plugins.formats.conversation_pairs import instruction_row, instruction_turns
 
 

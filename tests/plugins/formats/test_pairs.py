@@ -17,7 +17,9 @@ from steelyard.plugins.formats._pairs import (
     shared_turns,
     whole_turns,
 )
-from steelyard.plugins.formats._rows import without_keys
+from steelyard.plugins.formats._row_format import (
+    without_keys,
+)
 from steelyard.plugins.formats._turns import answer_text
 from strategies import case
 

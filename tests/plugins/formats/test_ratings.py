@@ -6,7 +6,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import Rating
 from steelyard.plugins.formats._pairs import PairScores
-from steelyard.plugins.formats._rows import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of, take_ratings
 from steelyard.plugins.formats.rewardbench import texts_field
 from strategies import case
 

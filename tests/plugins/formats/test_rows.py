@@ -7,7 +7,7 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Message, Response
 from steelyard.plugins.formats._languages import language_code, language_name
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._row_format import (
     PromptIds,
     as_read,
     form_of,

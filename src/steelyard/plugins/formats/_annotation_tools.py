@@ -16,7 +16,12 @@ from steelyard.core.errors import Place, RecordError
 from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Kind, Message, Rating, Response, Verdict
 from steelyard.curation.format_support import count_lost
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta, with_each
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+    other_meta,
+    with_each,
+)
 from steelyard.plugins.formats._turns import (
     answer_text,
     answer_turns,

@@ -21,13 +21,12 @@ from steelyard.curation.format_support import count_lost
 from steelyard.curation.uniform_columns import MARGIN
 from steelyard.io.json_text import decode_list
 from steelyard.plugins.formats._languages import prompt_cells, prompt_fields
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
+from steelyard.plugins.formats._row_format import (
     OTHER_SHAPE,
     CaseReader,
-    RatingScale,
     RowFormat,
     as_read,
-    rating_of,
 )
 from steelyard.plugins.formats._turns import (
     ROLE_AND_CONTENT,

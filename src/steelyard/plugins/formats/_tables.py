@@ -17,7 +17,11 @@ from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Prom
 from steelyard.curation.evidence_rows import ranking_by_mean, text_id
 from steelyard.curation.format_support import carrying, carrying_pairs
 from steelyard.plugins.formats._pairs import NOT_SEPARABLE, pair_rows
-from steelyard.plugins.formats._rows import OTHER_SHAPE, CaseReader, RowFormat
+from steelyard.plugins.formats._row_format import (
+    OTHER_SHAPE,
+    CaseReader,
+    RowFormat,
+)
 from steelyard.plugins.formats._table_values import AnswerCell, RowValues, TableColumns
 from steelyard.plugins.formats._turns import answer_turns, as_turns, text_or_list
 

@@ -43,7 +43,11 @@ from steelyard.plugins.formats._annotation_tools import (
     without_tasks,
 )
 from steelyard.plugins.formats._pairs import parse_number
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, split_meta
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+    split_meta,
+)
 
 _BETWEEN, _EQUAL = ",", "="
 _SIDES = {"left", "right"}

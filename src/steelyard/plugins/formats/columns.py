@@ -22,7 +22,9 @@ from steelyard.core.types import Case, JsonObject, Kind, Verdict
 from steelyard.curation.nested_columns import with_nested, without_nested
 from steelyard.plugins.formats._column_values import LabelColumns, PromptColumns
 from steelyard.plugins.formats._pairs import SIDES
-from steelyard.plugins.formats._rows import RowFormat
+from steelyard.plugins.formats._row_format import (
+    RowFormat,
+)
 from steelyard.plugins.formats._table_values import Shape, TableColumns, table_names
 from steelyard.plugins.formats._tables import TableFormat
 from steelyard.plugins.formats.prompt_rows import prompt_table

@@ -20,7 +20,11 @@ from steelyard.plugins.formats._pairs import (
     shared_turns,
     whole_turns,
 )
-from steelyard.plugins.formats._rows import CaseReader, RatingScale, RowFormat
+from steelyard.plugins.formats._rating_scales import RatingScale
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+)
 from steelyard.plugins.formats._turns import answer_of, conversation_of, earlier_turns, field_turns
 
 

@@ -30,14 +30,13 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response, Verdict
 from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._languages import language_code
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
+from steelyard.plugins.formats._row_format import (
     CaseReader,
     PromptIds,
-    RatingScale,
     RowFormat,
     group_id,
     groups_of,
-    rating_of,
     split_meta,
 )
 from steelyard.plugins.formats._turns import EXTRA_ID, turns_in
@@ -112,7 +111,8 @@ def _parse_compared(reader: CaseReader) -> Case:
     if not isinstance(row.value["context"], list):
         raise RecordError("a context that is not a list of turns", where=row.at("context"))
     language, domain = row.optional_text("language"), row.optional_text("domain")
-    category, code = _category_and_code(domain, language)
+    code = None if domain == "code" else language_code(language)
+    category = tuple(name for name in (domain, None if code else language) if name is not None)
     return Case(
         prompt=reader.prompt(turns, language=code, category=category),
         responses=tuple(Response(id=side, text=row.text(side)) for side in _SIDES_3),
@@ -129,12 +129,6 @@ _HELPSTEER3 = RowFormat(
     turn_keys=("context",),
 )
 """One row two answers."""
-
-
-def _category_and_code(domain: str | None, language: str | None) -> tuple[tuple[str, ...], str | None]:
-    """Return the category and the code of a domain and a language."""
-    code = None if domain == "code" else language_code(language)
-    return tuple(name for name in (domain, None if code else language) if name is not None), code
 
 
 def _is_preferred(row: Row) -> bool:

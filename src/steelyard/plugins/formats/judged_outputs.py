@@ -22,7 +22,11 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, Judgment, Message, Verdict
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import carrying
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, present
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+    present,
+)
 
 _COSTS = ("price_per_example", "time_per_example")
 _JUDGED = ("annotator", "annotator_index", "preference", *_COSTS)

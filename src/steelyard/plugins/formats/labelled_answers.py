@@ -28,14 +28,12 @@ from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response
 from steelyard.curation.format_support import carrying, count_lost
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of, take_ratings
+from steelyard.plugins.formats._row_format import (
     OTHER_SHAPE,
     TEXT_ROWS,
     CaseReader,
-    RatingScale,
     RowFormat,
-    rating_of,
-    take_ratings,
 )
 from steelyard.plugins.formats._turns import answer_turns, as_turns, is_text
 

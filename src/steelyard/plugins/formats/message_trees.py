@@ -21,7 +21,9 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Message, Meta, Prompt, Response
 from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._pairs import tiers_of
-from steelyard.plugins.formats._rows import PromptIds
+from steelyard.plugins.formats._row_format import (
+    PromptIds,
+)
 
 _SUPPORTS = carrying(
     "earlier turns", "language", "prompt meta", "prompt ids", "response ids", "authors", "response meta", "rankings",

@@ -22,11 +22,10 @@ from steelyard.core.text import is_blank, response_text
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Message, Rating, Response, Verdict
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import carrying
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
+from steelyard.plugins.formats._row_format import (
     CaseReader,
-    RatingScale,
     RowFormat,
-    rating_of,
 )
 from steelyard.plugins.formats._turns import count_other_keys, response_of, turns_of
 

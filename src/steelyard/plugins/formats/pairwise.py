@@ -26,7 +26,10 @@ from steelyard.plugins.formats._pairs import (
     cut_turns,
     implicit_turns,
 )
-from steelyard.plugins.formats._rows import TEXT_ROWS, RowFormat
+from steelyard.plugins.formats._row_format import (
+    TEXT_ROWS,
+    RowFormat,
+)
 from steelyard.plugins.formats._tool_exports import is_annotation_row, is_flat_record
 from steelyard.plugins.formats._turns import (
     HUMAN,

@@ -16,7 +16,10 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.format_support import carrying_prompts
 from steelyard.plugins.formats._column_values import PromptColumns
-from steelyard.plugins.formats._rows import CaseReader, RowFormat
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+)
 from steelyard.plugins.formats.conversation_pairs import (
     INSTRUCTION_KEYS,
     instruction_turns,

@@ -28,7 +28,10 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Record
 from steelyard.curation.format_support import carrying_prompts
 from steelyard.plugins.formats._languages import language_code, unknown_language
-from steelyard.plugins.formats._rows import CaseReader, RowFormat
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+)
 from steelyard.prompts.taxonomy import CATEGORY_FROM, categorise, read_data
 
 UNMAPPED = "categories that the taxonomy lacks"

@@ -22,7 +22,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import Case, JsonObject, Message, Ranking
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._pairs import rank_of, tiers_of
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._row_format import (
     CaseReader,
     RowFormat,
     are_objects,

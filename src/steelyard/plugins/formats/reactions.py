@@ -17,7 +17,11 @@ from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._column_values import is_true
 from steelyard.plugins.formats._pairs import parse_number
-from steelyard.plugins.formats._rows import CaseReader, RatingScale, RowFormat, rating_of
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+)
 from steelyard.plugins.formats._table_values import decoded_list
 from steelyard.plugins.formats._turns import count_other_keys, turns_of
 

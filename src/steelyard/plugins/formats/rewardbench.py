@@ -28,7 +28,10 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.format_support import carrying, carrying_pairs
 from steelyard.plugins.formats._pairs import SIDES, pair_rows
-from steelyard.plugins.formats._rows import CaseReader, RowFormat
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+)
 from steelyard.plugins.formats._turns import text_or_list
 
 _TURN_KEYS = ("prompt", *SIDES)

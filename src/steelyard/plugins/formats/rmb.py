@@ -15,7 +15,7 @@ from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import carrying
 from steelyard.plugins.formats._languages import LANGUAGE_CODE
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._row_format import (
     CaseReader,
     RowFormat,
     without_keys,

@@ -31,12 +31,11 @@ from steelyard.curation.format_support import carrying
 from steelyard.curation.verdict_labels import LABELS, label_word
 from steelyard.plugins.formats._languages import is_unknown_language, language_code
 from steelyard.plugins.formats._pairs import shared_turns
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
+from steelyard.plugins.formats._row_format import (
     CaseReader,
-    RatingScale,
     RowFormat,
     are_objects,
-    rating_of,
     without_keys,
 )
 from steelyard.plugins.formats._turns import count_other_keys

@@ -27,13 +27,12 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
 from steelyard.core.types import Case, JsonObject, Rating, Response
 from steelyard.curation.format_support import carrying
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
+from steelyard.plugins.formats._row_format import (
     CaseReader,
     PromptIds,
-    RatingScale,
     group_id,
     groups_of,
-    rating_of,
     split_meta,
 )
 

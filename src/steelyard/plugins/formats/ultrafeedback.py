@@ -23,13 +23,12 @@ from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Rating
 from steelyard.curation.format_support import carrying
-from steelyard.plugins.formats._rows import (
+from steelyard.plugins.formats._rating_scales import RatingScale, rating_of
+from steelyard.plugins.formats._row_format import (
     CaseReader,
     PromptIds,
-    RatingScale,
     RowFormat,
     are_objects,
-    rating_of,
 )
 
 ASPECTS = ("instruction_following", "honesty", "truthfulness", "helpfulness")

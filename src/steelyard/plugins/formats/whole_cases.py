@@ -22,7 +22,12 @@ from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Mess
 from steelyard.curation.format_support import PARTS, carrying, count_lost
 from steelyard.io.cases import decode_case
 from steelyard.plugins.formats._pairs import rank_of, tiers_of
-from steelyard.plugins.formats._rows import CaseReader, RowFormat, other_meta, present
+from steelyard.plugins.formats._row_format import (
+    CaseReader,
+    RowFormat,
+    other_meta,
+    present,
+)
 from steelyard.plugins.formats._turns import answer_text, count_other_keys, system_text, text_or_list
 
 VERDICTS: dict[str, Verdict] = {

@@ -84,7 +84,13 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
     numbers = None if several is None else task_numbers(session, project.id)
     whole = _Subject("", tau_effect=alike.tau, num_tasks=numbers and sum(numbers.categories.values()))
     categories = sorted({category for category, *_ in pairs}, key=natural_order)
-    by_person, by_pair = _by_people(pairs)
+    by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
+    by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
+    for (_, first, second), sums in pairs.items():
+        by_person[first].append(sums)
+        # Each person is the first of the two in the sums of the person.
+        by_person[second].append(turned(sums))
+        by_pair[first, second].append(sums)
     most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
     reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
     return AgreementFigures(
@@ -142,19 +148,6 @@ def _pair_sums(session: Session, project: int) -> dict[tuple[str, int, int], dic
     ).all()
     names = [column.name for column in _SUMS]
     return {tuple(row[:3]): dict(zip(names, map(float, row[3:]), strict=True)) for row in rows}
-
-
-def _by_people(
-    pairs: Mapping[tuple[str, int, int], Mapping[str, float]],
-) -> tuple[dict[int, list[Mapping[str, float]]], dict[tuple[int, int], list[Mapping[str, float]]]]:
-    """Return the sums of each person, who is the first of the two there, and those of every two people."""
-    by_person: dict[int, list[Mapping[str, float]]] = defaultdict(list)
-    by_pair: dict[tuple[int, int], list[Mapping[str, float]]] = defaultdict(list)
-    for (_, first, second), sums in pairs.items():
-        by_person[first].append(sums)
-        by_person[second].append(turned(sums))
-        by_pair[first, second].append(sums)
-    return by_person, by_pair
 
 
 def _gate_sums(session: Session, project: int) -> list[Sequence[Any]]:

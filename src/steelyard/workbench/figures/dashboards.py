@@ -291,13 +291,15 @@ def _left(
     session: Session, project: StoredProject, rounds: RoundCounts, answers_left: int, *, items: ItemCounts, at: float
 ) -> WorkLeft:
     finished, waiting = _waits(session, project.id, at)
+    # Each round after the first one began with a rejection.
+    sent_back = select(func.sum(StoredItem.round - 1)).where(StoredItem.project_id == project.id)
     return WorkLeft(
         num_answers=answers_left,
         num_items=items.total - items.finished - items.states.get("dropped", 0),
         answers_a_round=rounds.answers / rounds.gates if rounds.gates else 0.0,
         waste=max(1.0, rounds.answers / rounds.wanted) if rounds.wanted else 1.0,
         num_accepted=items.finished,
-        num_rejected=_num_sent_back(session, project.id),
+        num_rejected=int(session.scalar(sent_back) or 0),
         waits=finished,
         waiting=waiting,
     )
@@ -319,12 +321,6 @@ def _forecast(project: StoredProject, days: Sequence[DayCounts], left: WorkLeft,
     is_by_hour = settings.priced_by == "hour"
     amount = settings.price if is_by_hour else settings.price * answers / max(1, answers - gold)
     return forecast(done, left, WorkPrice(amount, settings.priced_by), seed=settings.seed)
-
-
-def _num_sent_back(session: Session, project: int) -> int:
-    """Return the rounds that began with a rejection."""
-    rounds = select(func.sum(StoredItem.round - 1)).where(StoredItem.project_id == project)
-    return int(session.scalar(rounds) or 0)
 
 
 def _waits(session: Session, project: int, at: float) -> tuple[list[float], list[float]]:

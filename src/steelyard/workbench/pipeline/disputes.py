@@ -93,8 +93,15 @@ def evidence_of(session: Session, items: Iterable[StoredItem]) -> dict[int, list
         of_item = evidence[task.item_id]
         if not of_item or of_item[-1].task.id != task.id:
             of_item.append(TaskEvidence(task))
-        if answer is not None:
-            _add(of_item[-1], answer)
+        if answer is None:
+            continue
+        content = msgspec.convert(answer.content, TaskAnswer)
+        if answer.stage == "annotation":
+            of_item[-1].answers[answer.person_id] = content
+        elif answer.stage == "proposal":
+            of_item[-1].proposals[answer.person_id] = content
+        else:
+            of_item[-1].settled, of_item[-1].settled_by = content, answer.stage
     return evidence
 
 
@@ -143,13 +150,3 @@ def disputed_among(task: StoredTask, answers: Sequence[TaskAnswer]) -> tuple[Poi
 
 def _letter(number: int) -> str:
     return ascii_uppercase[number % 26] + (str(number // 26 + 1) if number >= 26 else "")
-
-
-def _add(evidence: TaskEvidence, answer: StoredAnswer) -> None:
-    content = msgspec.convert(answer.content, TaskAnswer)
-    if answer.stage == "annotation":
-        evidence.answers[answer.person_id] = content
-    elif answer.stage == "proposal":
-        evidence.proposals[answer.person_id] = content
-    else:
-        evidence.settled, evidence.settled_by = content, answer.stage

@@ -117,11 +117,14 @@ def next_assignments(session: Session, membership: Membership, *, number: int, a
     """
     is_anybody_late, num_had, holds_any = session.execute(_STANDING, _parameters(membership) | {"at": at}).one()
     if is_anybody_late:
-        _release_expired(session, at)
+        for late, task in session.execute(_LATE, {"at": at}).all():
+            _close(session, late, task, "expired")
     if not may_work(session, membership.settings, project=membership.project.id, person=membership.person.id):
         return []
     # Who works without loading ahead holds none when asking for the next one: there is nothing to read then.
-    mine = _open_assignments(session, membership, at) if holds_any else []
+    mine = [row[0] for row in session.execute(_MINE, _parameters(membership))] if holds_any else []
+    for assignment in mine:
+        assignment.expires_at = max(assignment.expires_at, at + 60 * membership.settings.rules.lock_minutes)
     if is_day_full(
         session, membership.settings.limits, project=membership.project.id, person=membership.person.id, at=at
     ):
@@ -212,13 +215,6 @@ def assign_task(
     return assignment
 
 
-def _open_assignments(session: Session, membership: Membership, at: float) -> list[StoredAssignment]:
-    mine = [row[0] for row in session.execute(_MINE, _parameters(membership))]
-    for assignment in mine:
-        assignment.expires_at = max(assignment.expires_at, at + 60 * membership.settings.rules.lock_minutes)
-    return mine
-
-
 def _reserve(session: Session, membership: Membership, num_had: int, at: float) -> StoredAssignment | None:
     """Reserve the best task that is new to a person: gold where its turn has come, else the first of the queue."""
     rules, seed = membership.settings.rules, membership.settings.seed
@@ -247,21 +243,18 @@ def _candidates(session: Session, membership: Membership, *, is_gold: bool, avoi
     Each row has the ``id`` of the task and ``unseen``: the assignment of it that the person gave back unseen, or null.
     With ``avoids_items`` no task of an item that the person has had another task of.
     """
-    skills, closed = membership.person.skills, [] if is_gold else _closed(session, membership)
-    rework = membership.settings.rules.rework
+    person, skills, rework = membership.person.id, membership.person.skills, membership.settings.rules.rework
+    closed: list[str] = []
+    if not is_gold:
+        # The person's record on gold tasks closes categories.
+        of_people = closed_categories(session, membership.settings.limits, project=membership.project.id, person=person)
+        closed = sorted(of_people.get(person, ()))
     statement = _free_tasks(is_gold, avoids_items, has_skills=bool(skills), has_closed=bool(closed), rework=rework)
     categories = ({"skills": skills} if skills else {}) | ({"closed": closed} if closed else {})
     rows = session.execute(statement, _parameters(membership) | categories).all()
     # They are equally good: people who ask at once try different ones first.
     start = random.randrange(len(rows)) if rows else 0
     return [*rows[start:], *rows[:start]]
-
-
-def _closed(session: Session, membership: Membership) -> list[str]:
-    """Return the categories that the person's record on gold tasks closes."""
-    person = membership.person.id
-    closed = closed_categories(session, membership.settings.limits, project=membership.project.id, person=person)
-    return sorted(closed.get(person, ()))
 
 
 @cache
@@ -356,11 +349,6 @@ def _assign(
     session.add(assignment)
     session.flush()
     return assignment
-
-
-def _release_expired(session: Session, at: float) -> None:
-    for number, task in session.execute(_LATE, {"at": at}).all():
-        _close(session, number, task, "expired")
 
 
 def _close(session: Session, number: int, task: int, state: str) -> bool:

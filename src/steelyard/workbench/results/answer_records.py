@@ -7,7 +7,7 @@ tasks, and who could not judge. Rows are read in blocks: memory does not grow wi
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -113,20 +113,19 @@ class GoldRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
     answers: tuple[GoldAnswer, ...]
 
 
-class _Settled(NamedTuple):
-    """A settled answer of an item's round, to be compared with the truth of a gold task."""
-
-    responses: list[str]
-    content: JsonObject
-    origin: GoldOrigin
-
-
 def answer_records(session: Session, project: StoredProject, *, block: int = BLOCK) -> Iterator[AnswerRecord]:
     """Yield every answer of a project, the earliest first, whatever became of its item.
 
     Steps of a discussion (``proposal``) are included; what came of it is an answer of its own.
     """
-    guidelines = _guidelines(session, project.id)
+    guideline = StoredGuideline
+    columns = (guideline.id, guideline.category, guideline.language, guideline.version)
+    guidelines = {
+        number: GuidelineNote(id=number, category=category, language=language, version=version)
+        for number, category, language, version in session.execute(
+            select(*columns).where(guideline.project_id == project.id)
+        )
+    }
     statement = (
         select(StoredAnswer, StoredTask, StoredItem, StoredPerson, StoredAssignment.shown)
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
@@ -180,6 +179,12 @@ def gold_records(session: Session, project: StoredProject, *, block: int = BLOCK
         origins = _origins(session, [item.id for _, item in rows])
         answers = _gold_answers(session, [task.id for task, _ in rows])
         for task, item in rows:
+            # The latest settled answer to the same responses that says what the gold task has as its truth.
+            same = (
+                origin
+                for responses, content, origin in origins.get((item.id, task.round), ())
+                if responses == task.responses and content == task.gold
+            )
             yield GoldRecord(
                 task=task_name(task.round, task.number),
                 prompt=item.prompt,
@@ -189,7 +194,7 @@ def gold_records(session: Session, project: StoredProject, *, block: int = BLOCK
                 kind=task.kind,
                 responses=tuple(task.responses),
                 truth=task.gold or {},
-                origin=_origin_of(task, origins.get((item.id, task.round), ())),
+                origin=next(same, None),
                 retired=task.is_retired,
                 answers=tuple(answers.get(task.id, ())),
             )
@@ -197,17 +202,10 @@ def gold_records(session: Session, project: StoredProject, *, block: int = BLOCK
         session.expunge_all()
 
 
-def _guidelines(session: Session, project: int) -> dict[int, GuidelineNote]:
-    columns = (StoredGuideline.id, StoredGuideline.category, StoredGuideline.language, StoredGuideline.version)
-    rows = session.execute(select(*columns).where(StoredGuideline.project_id == project))
-    return {
-        number: GuidelineNote(id=number, category=category, language=language, version=version)
-        for number, category, language, version in rows
-    }
-
-
-def _origins(session: Session, items: Sequence[int]) -> dict[tuple[int, int], list[_Settled]]:
-    """Return the settled answers of items by item and round, the latest first."""
+def _origins(
+    session: Session, items: Sequence[int]
+) -> dict[tuple[int, int], list[tuple[list[str], JsonObject, GoldOrigin]]]:
+    """Return responses, content and origin of the settled answers of items by item and round, the latest first."""
     rows: Any = session.execute(
         select(StoredTask, StoredAnswer, StoredPerson.pseudonym)
         .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
@@ -215,18 +213,12 @@ def _origins(session: Session, items: Sequence[int]) -> dict[tuple[int, int], li
         .where(StoredTask.item_id.in_(items), StoredTask.is_gold.is_(False), StoredAnswer.stage.in_(SETTLED))
         .order_by(StoredAnswer.id.desc())
     )
-    by_round: dict[tuple[int, int], list[_Settled]] = defaultdict(list)
+    by_round: dict[tuple[int, int], list[tuple[list[str], JsonObject, GoldOrigin]]] = defaultdict(list)
     for task, answer, pseudonym in rows:
         name = task_name(task.round, task.number)
         origin = GoldOrigin(task=name, stage=answer.stage, answer=answer.id, person=pseudonym, at=answer.at)
-        by_round[task.item_id, task.round].append(_Settled(task.responses, answer.content, origin))
+        by_round[task.item_id, task.round].append((task.responses, answer.content, origin))
     return by_round
-
-
-def _origin_of(task: StoredTask, settled: Sequence[_Settled]) -> GoldOrigin | None:
-    """Return the latest settled answer to the same responses that says what the gold task has as its truth."""
-    same = (each.origin for each in settled if each.responses == task.responses and each.content == task.gold)
-    return next(same, None)
 
 
 def _gold_answers(session: Session, tasks: Sequence[int]) -> dict[int, list[GoldAnswer]]:

@@ -1,4 +1,4 @@
-"""Rows as cases and back: formats as values, the reader of a case, ids, the recorded form of a row, and ratings.
+"""A format of rows as a value: the reader of a case, ids, and the recorded form of a row.
 
 A case holds less than a row: whether a text was a list of one turn, which keys were null or absent, an id that was a
 number. `as_read` records this form in the case's ``meta``, so that the same format writes the same bytes again.
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from steelyard.core.checks import UniqueIds, content_id
 from steelyard.core.errors import ConfigError, Place, RecordError
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject, Judgment, Kind, Message, Meta, Prompt, Rating, Response
+from steelyard.core.types import Case, JsonObject, Judgment, Message, Meta, Prompt, Rating, Response
 from steelyard.curation.evidence_rows import text_id
 from steelyard.curation.format_support import AS_READ
 from steelyard.plugins.formats._turns import (
@@ -306,64 +306,6 @@ def split_meta(group: Sequence[Row], known: Collection[str]) -> tuple[Meta | Non
         key: value for key, value in metas[0].items() if all(key in meta and meta[key] == value for meta in metas)
     }
     return shared or None, [{key: value for key, value in meta.items() if key not in shared} or None for meta in metas]
-
-
-# Evidence: numbers as ratings, verdicts by the order of a row.
-
-
-class RatingScale(NamedTuple):
-    """The meaning of a format's number. ``rater`` is null where the rows name the rater."""
-
-    dimension: str
-    range: tuple[float, float] | None
-    rater: str | None
-    kind: Kind
-
-
-class TakenRatings(NamedTuple):
-    """The ratings that a format can write, by response and dimension, and the case with only the others."""
-
-    ratings: Mapping[tuple[str, str], Rating]
-    rest: Case
-
-    def value(self, response: str, dimension: str) -> float | None:
-        """Return the number for the response, null where there is none."""
-        rating = self.ratings.get((response, dimension))
-        return None if rating is None else rating.value
-
-
-def rating_of(response: str, value: float, scale: RatingScale, warnings: Counter[str], **fields: Any) -> Rating:
-    """Return the number as a rating, unchanged; a number outside the scale is counted."""
-    if scale.range is not None and not scale.range[0] <= value <= scale.range[1]:
-        warnings[f"ratings outside their scale ({scale.dimension})"] += 1
-    defaults = {"rater": scale.rater, "kind": scale.kind, "dimension": scale.dimension, "range": scale.range}
-    return Rating(response=response, value=value, **(defaults | fields))
-
-
-def take_ratings(
-    case: Case, scales: Iterable[RatingScale], dropped: Counter[str], *, keeps_meta: bool = False
-) -> TakenRatings:
-    """Take one rating for each response and scale: the first of that dimension and range.
-
-    Details of a taken rating that the format cannot write are counted here; the others are left to ``count_lost``.
-    """
-    by_dimension = {scale.dimension: scale for scale in scales}
-    taken: dict[tuple[str, str], Rating] = {}
-    others: list[Rating] = []
-    for rating in case.ratings:
-        scale = by_dimension.get(rating.dimension)
-        key = (rating.response, rating.dimension)
-        if scale is None or scale.range != rating.range or key in taken:
-            others.append(rating)
-            continue
-        taken[key] = rating
-        dropped["raters"] += (rating.rater if scale.rater is not None else None, rating.kind) != (
-            scale.rater,
-            scale.kind,
-        )
-        has_details = any(value is not None for value in (rating.id, rating.task, rating.spans))
-        dropped["rating details"] += has_details or bool(rating.meta and not keeps_meta)
-    return TakenRatings(taken, replace(case, ratings=tuple(others)))
 
 
 def with_each(
