@@ -8,6 +8,8 @@ from steelyard.cli.output import default_of, type_text
 from steelyard.cli.verb import VerbGroup
 from steelyard.core.plugins import kinds, load, packages
 from steelyard.core.settings_help import Setting, read_nested_settings, read_settings
+from steelyard.io.verbs import stage_verbs
+from steelyard.recipes.recipe import EXPERIMENTS
 
 _ABOUT = """\
 # Settings
@@ -45,6 +47,10 @@ def _configs() -> Iterator[tuple[str, tuple[str, str]]]:
             [(f"{name} {each.name}", each) for each in verb.verbs] if isinstance(verb, VerbGroup) else [(name, verb)]
         )
         yield from ((full_name, each.config) for full_name, each in members if each.config is not None)
+    for stage, verb in stage_verbs().items():
+        if not verb.is_command:
+            yield stage.replace("_", "-"), (f"steelyard.stages.{stage}", "Config")
+    yield from EXPERIMENTS.items()
 
 
 def _plug_in_settings(package: str, kind: str) -> tuple[Setting, ...]:

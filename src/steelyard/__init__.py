@@ -29,7 +29,7 @@ _HOMES = {
     "steelyard.api.judgments": ("judge", "judge_cards"),
     "steelyard.api.models": ("evaluate", "load_model", "score"),
     "steelyard.api.outcomes": ("Pipeline",),
-    "steelyard.api.pipelines": ("ablate", "demo", "run", "sweep"),
+    "steelyard.api.pipelines": ("demo", "run"),
     "steelyard.core": ("errors",),
     "steelyard.core.types": ("Case", "Judgment", "Message", "Pair", "Prompt", "Rating", "Response", "Scores"),
     "steelyard.statistics.intervals": ("Estimate",),

@@ -13,10 +13,8 @@ from steelyard.api.models import evaluate as evaluate
 from steelyard.api.models import load_model as load_model
 from steelyard.api.models import score as score
 from steelyard.api.outcomes import Pipeline as Pipeline
-from steelyard.api.pipelines import ablate as ablate
 from steelyard.api.pipelines import demo as demo
 from steelyard.api.pipelines import run as run
-from steelyard.api.pipelines import sweep as sweep
 from steelyard.api.verbs import audit as audit
 from steelyard.api.verbs import backbone as backbone
 from steelyard.api.verbs import clean as clean
@@ -28,7 +26,6 @@ from steelyard.api.verbs import languages as languages
 from steelyard.api.verbs import leaderboard as leaderboard
 from steelyard.api.verbs import merge as merge
 from steelyard.api.verbs import prompts as prompts
-from steelyard.api.verbs import raters as raters
 from steelyard.api.verbs import resolve as resolve
 from steelyard.api.verbs import sample as sample
 from steelyard.api.verbs import simulate as simulate
@@ -58,7 +55,6 @@ __all__ = [
     "Rating",
     "Response",
     "Scores",
-    "ablate",
     "audit",
     "backbone",
     "clean",
@@ -78,7 +74,6 @@ __all__ = [
     "load_model",
     "merge",
     "prompts",
-    "raters",
     "read_cases",
     "report",
     "resolve",
@@ -88,7 +83,6 @@ __all__ = [
     "simulate",
     "split",
     "supervise",
-    "sweep",
     "train",
     "view",
     "write_cases",

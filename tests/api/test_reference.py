@@ -14,7 +14,7 @@ from steelyard.cli.verb import StageVerb
 from steelyard.core.settings_help import read_settings
 
 ROOT = Path(__file__).parents[2]
-NOT_OF_DATA = {"list", "doctor", "describe", "workbench"}
+NOT_OF_DATA = {"list", "doctor", "workbench"}
 """Verbs about the installation and of servers, which are for the command line."""
 CHECKED = """\
 import steelyard as sy

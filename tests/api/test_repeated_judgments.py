@@ -44,7 +44,7 @@ _FUNCTIONS = {
     "resolve by majority": lambda cases: sy.resolve(cases, aggregate="majority").summary,
     "resolve by reliability": lambda cases: sy.resolve(cases, aggregate="dawid-skene").summary,
     "supervise": lambda cases: sy.supervise(cases, model="longer").summary,
-    "raters": lambda cases: sy.raters(cases).summary,
+    "raters": lambda cases: sy.audit(cases).summary.raters,
     "judge cards": sy.judge_cards,
     "filter study": lambda cases: sy.filter_study(cases, judge="gpt").summary,
     "audit": lambda cases: sy.audit(cases).summary,

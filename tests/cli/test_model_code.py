@@ -56,8 +56,6 @@ LOADS = {
     "judge": "judge cases.jsonl --chat local --set chat.path=MODEL",
     "llm_judge": "score cases.jsonl --model llm_judge --set model.chat.kind=local --set model.chat.path=MODEL",
     "features": "score cases.jsonl --model features --set model.path=MODEL --set model.train=cases.jsonl",
-    "filter-study": "filter-study cases.jsonl --judge gpt --model features --set model.path=MODEL "
-    "--set model.cache=cache",
     "implicit": "score cases.jsonl --model implicit --set model.path=MODEL",
     "reference": "score cases.jsonl --model implicit --set model.path=GOOD --set model.reference=MODEL",
     "adapter": "score cases.jsonl --model ./ADAPTER",

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from each_value import each
 from package_source import ROOT
-from steelyard.annotation.corruptions import DEGRADATIONS as KINDS
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.cli.output import type_text
 from steelyard.cli.verb import StageVerb
@@ -49,7 +48,7 @@ def test_settings_read_from_source_match_the_config(config):
         assert setting.meaning.endswith("."), setting.name
 
 
-@pytest.mark.parametrize(("verb", "name", "table"), [("train", "loss", LOSSES), ("simulate", "held_out_kind", KINDS)])
+@pytest.mark.parametrize(("verb", "name", "table"), [("train", "loss", LOSSES)])
 def test_a_setting_that_is_a_name_of_a_table_lists_the_names(verb, name, table):
     rows = json.loads(invoke(verb, "--settings", "--json").stdout)
     assert {row["name"]: row["type"] for row in rows}[name] == ", ".join(table)
@@ -130,6 +129,8 @@ def test_option_help_is_the_meaning_of_its_setting(name):
             assert helps[part.parameter].startswith(setting.meaning.split(". ")[0].removesuffix("."))
 
 
-def test_settings_option_of_an_experiment_lists_the_keys_of_its_file():
-    names = [row["name"] for row in json.loads(invoke("sweep", "--settings", "--json").stdout)]
+def test_the_keys_of_an_experiment_s_file_are_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweep.toml").write_text('experiment = "sweep"', encoding="utf-8")
+    names = [row["name"] for row in json.loads(invoke("run", "sweep.toml", "--explain", "--json").stdout)]
     assert {"benches", "seeds", "training", "models", "vary"} <= {*names}

@@ -43,7 +43,6 @@ WRONG = {
 }
 SMALL = {"num_resamples": 20}
 BASES = {
-    "ablate": {"file": "missing.toml"},
     "compare": {"evaluations": ["missing", "missing-2"]},
     "convert": {"data": "cases.jsonl"},
     "demo": {"model": "of the real demo", "redo_from": "no stage"},
@@ -61,11 +60,10 @@ BASES = {
     "sample": {"cases": "cases.jsonl", "plan": "missing.toml", "dry_run": True},
     "score": {"model": "longer", "cases": "cases.jsonl"},
     "simulate": {"num_prompts": 1},
-    "sweep": {"file": "missing.toml"},
     "train": {"cases": "missing.jsonl", "model": "missing"},
     "view": {"folder": "missing"},
     "write_cases": {"path": "written.jsonl", "cases": parallel_cases()[:2]},
-    **{name: {"cases": "cases.jsonl"} for name in ("clean", "describe", "raters", "resolve", "split")},
+    **{name: {"cases": "cases.jsonl"} for name in ("clean", "describe", "resolve", "split")},
     **{name: {"cases": "missing.jsonl"} for name in ("audit", "backbone", "debias", "filter_study", "judge_cards")},
     "supervise": {"cases": "missing.jsonl", "model": "longer"},
 }

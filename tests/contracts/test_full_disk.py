@@ -27,28 +27,23 @@ VERBS = {
     "compare": "compare one two --out {}",
     "convert": "convert good.jsonl {}.jsonl --to trl",
     "debias": "debias good.jsonl --out {}",
-    "describe": "describe good.jsonl --out {}",
+    "inspect": "inspect good.jsonl --out {}",
     "evaluate": "evaluate --bench good.jsonl --model longer --baselines none --set num_resamples=10 --out {}",
     "judge": "judge good.jsonl --chat recorded --set chat.path=replies.jsonl --out {}",
     "languages": "languages one --out {}",
     "leaderboard": "leaderboard one two --out {}",
     "merge": "merge good.jsonl other.jsonl --out {}",
     "prompts": "prompts good.jsonl --workers 1 --out {}",
-    "raters": "raters sim/cases.jsonl --out {}",
     "report": "report one --out {}.html",
     "resolve": "resolve good.jsonl --out {}",
     "run": "run recipe.toml --out {}",
     "sample": "sample good.jsonl --plan plan.toml --out {}",
     "score": "score good.jsonl --model longer --out {}",
-    "simulate": "simulate --out {} --set num_prompts=4",
+    "demo": "demo --data --out {} --set num_prompts=4",
     "split": "split good.jsonl --out {}",
     "supervise": "supervise good.jsonl --model longer --out {}",
 }
 ELSEWHERE = {
-    "ablate": "trains some fifteen models; its folders are those of `run`",
-    "demo": "trains a model; its folders are those of `run`",
-    "filter-study": "a folder as of `supervise`",
-    "sweep": "trains some fifteen models; its folders are those of `run`",
     "train": "tests/training/test_disk.py",
     "workbench": "tests/workbench/test_full_disk.py",
 }
@@ -71,7 +66,6 @@ def inputs(tmp_path_factory):
         for name, model in (("one", "longer"), ("two", "shorter")):
             words = f"evaluate --bench good.jsonl --model {model} --baselines none --set num_resamples=10 --out {name}"
             assert code_of(words, patch) == 0
-        assert code_of("simulate --out sim --set num_prompts=4", patch) == 0
     return folder
 
 

@@ -21,7 +21,8 @@ ONE_LINE = {"prompt": {"id": "q", "messages": []}, "responses": []}
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("mistakes")
     done(
-        "simulate",
+        "demo",
+        "--data",
         "--out",
         made / "sim",
         "--set",
@@ -59,8 +60,7 @@ MISTAKES = {
     "split array.jsonl --out out": ["array.jsonl:1: an array where a case should be", "steelyard convert IN OUT"],
     "convert deep.jsonl out.jsonl": ["deep.jsonl:1: lists within lists, too deep to be read"],
     "evaluate --bench deep.jsonl --model longer --out out": ["deep.jsonl:1: lists within lists, too deep"],
-    "run deep.toml": ["deep.toml: this is UTF-16LE, not text in UTF-8"],
-    "ablate deep.toml --out out": ["deep.toml: this is UTF-16LE, not text in UTF-8"],
+    "run deep.toml --out out": ["deep.toml: this is UTF-16LE, not text in UTF-8"],
     "report loop --out out.html": ["loop: this folder holds no finished run"],
     "leaderboard resolved loop --out out": ["resolved: the folder holds a run of resolve"],
     "report sim/cases.jsonl --out out.html": [
@@ -76,10 +76,10 @@ MISTAKES = {
     "resolve sim/cases.jsonl --out resolved --only kind=human": ["resolved: holds another run", "--force"],
     "resolve table.csv --out out": ["table.csv:1: the line is not JSON", "steelyard convert table.csv cases.jsonl"],
     "resolve sim/cases.jsonl --out table.csv": ["table.csv: --out names a file", "allowed: a folder"],
-    "simulate --out out --set num_prompt=4": ["unknown setting 'num_prompt'", "did you mean 'num_prompts'?"],
-    "simulate --out out --set num_prompts=four": ["num_prompts is 'four'", "allowed: a whole number"],
-    "simulate --out out --set human.spread=wide": ["human.spread is 'wide'", "allowed: a number"],
-    "simulate --out out --set num_prompts": ["'num_prompts' has no key and value", "do: write --set KEY=VALUE"],
+    "demo --data --out out --set num_prompt=4": ["unknown setting 'num_prompt'", "did you mean 'num_prompts'?"],
+    "demo --data --out out --set num_prompts=four": ["num_prompts is 'four'", "allowed: a whole number"],
+    "demo --data --out out --set human.spread=wide": ["human.spread is 'wide'", "allowed: a number"],
+    "demo --data --out out --set num_prompts": ["'num_prompts' has no key and value", "do: write --set KEY=VALUE"],
     "split sim/cases.jsonl --out out --part train": ["--part 'train' has no key", "do: write --part KEY=VALUE"],
     "split sim/cases.jsonl --out out --part a=0.9 --part b=0.9": ["shares {'a': 0.9, 'b': 0.9}", "that sum to 1"],
     "split sim/cases.jsonl --out out --part a=most": ["split: parts.a is 'most'", "allowed: a number"],
@@ -120,8 +120,7 @@ MISTAKES = {
         "judge=gtp admits no judgment",
         "allowed: judge",
     ],
-    "sweep nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
-    "ablate nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
+    "run nothere.toml": ["nothere.toml: there is no such file", "do: check the path"],
 }
 
 

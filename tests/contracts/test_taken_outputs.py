@@ -10,7 +10,7 @@ from steelyard.io.atomic import only_writer
 
 VERBS = {
     "prompts": "prompts good.jsonl --workers 1 --out {}",
-    "describe": "describe good.jsonl --out {}",
+    "inspect": "inspect good.jsonl --out {}",
     "clean": "clean good.jsonl --workers 1 --out {}",
     "sample": "sample good.jsonl --plan plan.toml --out {}",
     "judge": "judge good.jsonl --chat recorded --set chat.path=replies.jsonl --out {}",

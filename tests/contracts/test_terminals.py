@@ -31,7 +31,8 @@ def corpus(tmp_path_factory):
     assert (
         invoke(
             [
-                "simulate",
+                "demo",
+                "--data",
                 "--out",
                 str(folder),
                 "--set",

@@ -19,9 +19,11 @@ def test_gpt_is_as_often_right_as_an_independent_trial_found(tmp_path):
     script = ROOT / "docs" / "howto" / "pandalm.py"
     subprocess.run([sys.executable, script, DATA, tmp_path / "pandalm.json"], check=True)
     done("convert", tmp_path / "pandalm.json", tmp_path / "judged.jsonl", "--language", "en")
-    words = ["filter-study", tmp_path / "judged.jsonl", "--judge", "gpt-3.5-turbo", "--out", tmp_path / "out"]
-    done(*words, "--set", "train_on=unanimous")
-    found = read_run(tmp_path / "out").summary
+    recipe = '[stages.study]\nverb = "filter-study"\ncases = "judged.jsonl"\n'
+    recipe += 'config = { judge = "gpt-3.5-turbo", train_on = "unanimous" }\n'
+    (tmp_path / "study.toml").write_text(recipe)
+    done("run", tmp_path / "study.toml", "--out", tmp_path / "out")
+    found = read_run(tmp_path / "out" / "study").summary
     rows = {row["filter"]: row for row in found["precision"]["filters"]}
     assert found["num_human_pairs"] == 894
     assert found["num_human_pairs_trained_on"] == 794

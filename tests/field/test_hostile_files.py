@@ -41,12 +41,11 @@ ON_CASES = {
     "score": "score {} --model longer --out out",
     "evaluate": "evaluate --bench {} --model longer --baselines none --set num_resamples=10 --out out",
     "supervise": "supervise {} --model longer --min-margin 0.5 --out out",
-    "filter-study": "filter-study {} --judge gpt-4 --out out",
     "judge": "judge {} --chat recorded --set chat.path=replies.jsonl --out out",
     "inspect": "inspect {}",
     "train": "train {} --model model --epochs 1 --out out",
     "prompts": "prompts {} --out out --workers 1",
-    "describe": "describe {} --out out",
+    "statistics": "inspect {} --out out",
     "clean": "clean {} --out out --workers 1",
     "sample": "sample {} --plan plan.toml --out out",
     "judge card": "judge good.jsonl --chat recorded --set chat.path=replies.jsonl --calibrate {} --out out",
@@ -86,8 +85,6 @@ ON_MODELS = {
 ON_RECIPES = {
     "run": "run {} --out out",
     "dry run": "run {} --dry-run --out out",
-    "ablate": "ablate {} --out out",
-    "sweep": "sweep {} --out out",
 }
 
 

@@ -32,11 +32,11 @@ OF_THE_CLOCK = ("tensorboard", "progress.jsonl", "overview.json")
 SECONDS_AND_HASHES = re.compile(r">seconds</span>.*?</tr>|[0-9a-f]{12,64}", flags=re.DOTALL)
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 VERBS = {
-    "simulate": "simulate --out {}",
+    "simulate": "demo --data --out {}",
     "convert": "convert sim/cases.jsonl {}.jsonl --to trl --force",
     "resolve": "resolve sim/cases.jsonl --out {}",
     "resolve in processes": "resolve sim/cases.jsonl --out {} --workers 2",
-    "describe": "describe sim/cases.jsonl sim/test.jsonl sim/llm.jsonl --out {}",
+    "statistics": "inspect sim/cases.jsonl --out {}",
     "prompts": "prompts sim/cases.jsonl --against sim/test.jsonl --out {}",
     "prompts in processes": "prompts sim/cases.jsonl --out {} --workers 2",
     "prompts classified": "prompts parallel.jsonl --out {} --classify base_url=URL --classify model=served",
@@ -51,15 +51,14 @@ VERBS = {
     "judge": "judge parallel.jsonl --chat openai_compatible --out {} --set chat.base_url=URL --set chat.model=served",
     "judged bench": "evaluate --bench parallel.jsonl --model llm_judge --out {} --set model.chat.kind=openai_compatible"
     " --set model.chat.base_url=URL --set model.chat.model=served --set num_resamples=50",
-    "filter-study": "filter-study parallel.jsonl --judge gpt-4 --out {}",
     "languages": "languages spoken --out {}",
     "compare": "compare one two --out {}",
     "leaderboard": "leaderboard one two --out {}",
     "report": "report one two --out {}",
     "train": "train small.jsonl --model base --epochs 3 --out {} --set checkpoint_every=2",
     "run": "run small.toml --out {}",
-    "ablate": "ablate ablation.toml --out {}",
-    "sweep": "sweep sweep.toml --out {}",
+    "ablate": "run ablation.toml --out {}",
+    "sweep": "run sweep.toml --out {}",
     "demo": "demo --out {} --set simulated.num_prompts=60 --set model.epochs=1",
 }
 RECIPE = """
@@ -89,8 +88,10 @@ seeds = [0, 1, 2]
 num_threads = 1
 train = {epochs = 1, learning_rate = 3e-3, batch_size = 4, checkpoint_every = 2}
 """
-ABLATION = 'model = "base"\ntraining = {right = "right.jsonl", wrong = "wrong.jsonl"}\n' + STUDY
-SWEEP = 'training = "right.jsonl"\nshares = [0.5, 1.0]\n' + STUDY + '[[models]]\nname = "a"\nmodel = "base"\n'
+ABLATION = 'experiment = "ablation"\nmodel = "base"\ntraining = {right = "right.jsonl", wrong = "wrong.jsonl"}\n'
+ABLATION += STUDY
+SWEEP = 'experiment = "sweep"\ntraining = "right.jsonl"\nshares = [0.5, 1.0]\n' + STUDY
+SWEEP += '[[models]]\nname = "a"\nmodel = "base"\n'
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def place(tmp_path_factory):
     write_cases(folder / "right.jsonl", toy_prompts(16, right=True))
     write_cases(folder / "wrong.jsonl", toy_prompts(16, right=False))
     write_cases(folder / "test.jsonl", toy_prompts(20, right=True, start=100))
-    let_through("simulate --out sim", folder)
+    let_through("demo --data --out sim", folder)
     gold = (folder / "sim" / "gold.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "small.jsonl").write_bytes(b"".join(gold[:16]))
     new = (folder / "sim" / "test.jsonl").read_bytes().splitlines(keepends=True)

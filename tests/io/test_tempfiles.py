@@ -159,10 +159,10 @@ def test_a_pipe_inside_a_model_s_folder_is_refused_and_not_opened(fifo, tmp_path
 READERS = [
     ["convert", "{}", "{out}.jsonl"], ["resolve", "{}"], ["split", "{}"], ["merge", "{}", "{}"], ["debias", "{}"],
     ["score", "{}", "--model", "longer"], ["judge", "{}", "--chat", "recorded"], ["inspect", "{}"],
-    ["supervise", "{}", "--model", "longer"], ["filter-study", "{}", "--judge", "gpt-4"],
+    ["supervise", "{}", "--model", "longer"],
     ["evaluate", "--bench", "{}", "--model", "longer"],
     ["report", "{}"], ["compare", "{}", "{}"], ["leaderboard", "{}"],
-    ["languages", "{}"], ["run", "{}"], ["ablate", "{}"], ["sweep", "{}"],
+    ["languages", "{}"], ["run", "{}"],
 ]  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def ablated(tmp_path_factory):
         train={"epochs": 2, "learning_rate": 3e-3, "batch_size": 4}, num_threads=1,
     )  # fmt: skip
     path = folder / "ablation.toml"
-    path.write_text('about = ""', encoding="utf-8")
+    path.write_text('experiment = "ablation"\nabout = ""', encoding="utf-8")
     return asked, path, folder / "out", EXPERIMENT.run(asked, path, folder / "out")
 
 
@@ -180,13 +180,13 @@ def test_no_record_vouches_for_results_that_are_half_replaced(ablated):
 def test_python_gives_the_record_of_the_ablation(ablated):
     asked, path, out, found = ablated
     settings = {"benches": ["test.jsonl"], "model": "base", "training": asked.training, "train": asked.train}
-    outcome = sy.ablate(path, out=out, settings={**settings, "num_threads": 1})
+    outcome = sy.run(path, out=out, settings={**settings, "num_threads": 1}).experiment
     assert [(row["name"], row["accuracy"]) for row in outcome.table] == [("right", 1.0), ("wrong", 0.0)]
     (difference,) = outcome.summary.differences
     assert (difference.first, difference.second) == ("wrong", "right")
     assert difference.p_corrected == found.differences[0].p_corrected
     with pytest.raises(UserError, match="did you mean 'benches'"):
-        sy.ablate(path, settings={"benchs": []})
+        sy.run(path, settings={"benchs": []})
 
 
 def kinds_of(recipe, name):

@@ -162,6 +162,6 @@ def test_a_report_shows_the_curve_over_pairs_and_the_growth(swept):
 @pytest.mark.slow
 def test_python_gives_the_record_of_the_sweep(swept):
     asked, path, out, found = swept
-    outcome = sy.sweep(path, out=out, settings=msgspec.to_builtins(asked))
+    outcome = sy.run(path, out=out, settings=msgspec.to_builtins(asked)).experiment
     assert [row["name"] for row in outcome.table] == ["a_12.5%", "a_100%", "b_12.5%", "b_100%"]
     assert [growth.p for growth in outcome.summary.growth] == [growth.trend.p for growth in found.growth]

@@ -64,7 +64,7 @@ def _spread(model):
 
 def _case_files():
     """Write three sets of prompts: one with human and LLM verdicts, one for training, one for testing."""
-    done("simulate", "--out", "simulated", "--set", "llm_share=0.02")
+    done("demo", "--data", "--out", "simulated", "--set", "llm_share=0.02")
     names = [case.prompt.id for case in read_cases(Path("simulated/cases.jsonl"))]
     names.sort(key=lambda name: name != LOOKED_AT)
     parts = {"looked_at": names[:10], "learnt": names[10:20]}

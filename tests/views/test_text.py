@@ -111,7 +111,7 @@ def test_the_labels_of_two_runs_differ(evaluated, tmp_path):
 
 
 def test_simulated_tables_say_so_at_their_top(tmp_path):
-    CliRunner().invoke(build_app(), ["simulate", "--out", str(tmp_path / "simulated")], catch_exceptions=False)
+    CliRunner().invoke(build_app(), ["demo", "--data", "--out", str(tmp_path / "simulated")], catch_exceptions=False)
     report([tmp_path / "simulated"], tmp_path / "tables.tex")
     assert (tmp_path / "tables.tex").read_text(encoding="utf-8").startswith("% Simulated data.")
 

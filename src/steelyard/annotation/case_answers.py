@@ -13,8 +13,6 @@ import msgspec
 
 from steelyard.annotation.plackett_luce import MOST_RANKED, RankingAnswer
 from steelyard.annotation.rater_reliability import fit_panel, reliability_of
-from steelyard.core.errors import EvidenceError
-from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.types import Case, Judgment, Kind, Record
 from steelyard.statistics.intervals import Estimate
 
@@ -104,11 +102,11 @@ class RatersSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def summarise_raters(
-    cases: Sequence[Case], admits: Callable[[Sequence[Judgment]], Sequence[bool]], *, where: str
-) -> RatersSummary:
+    cases: Sequence[Case], admits: Callable[[Sequence[Judgment]], Sequence[bool]]
+) -> RatersSummary | None:
     """Return the reliability of the raters of cases, from the judgments that ``admits`` takes.
 
-    Raises EvidenceError where no prompt has verdicts of two raters.
+    It is null where no prompt has verdicts of two raters.
     """
     admitted = [
         msgspec.structs.replace(case, judgments=tuple(compress(case.judgments, admits(case.judgments))))
@@ -119,15 +117,7 @@ def summarise_raters(
     if len(read.raters) > 1:
         panel = fit_panel(read.answers, read.raters, num_items=read.num_items, width=read.width)
     if panel is None or not panel.num_shared_items:
-        raise EvidenceError(
-            "no prompt has verdicts of two raters",
-            where=where,
-            allowed="judgments with `left`, `right`, `verdict` and `judge`, of at least two judges of a prompt",
-            do=Advice(
-                Command("merge", ("A.jsonl", "B.jsonl"), (Remedy("out", "merged"),)),
-                " joins what several raters said of the same prompts",
-            ),
-        )
+        return None
     kinds: dict[str, dict[Kind, None]] = {}
     for case in admitted:
         for judgment in case.judgments:

@@ -298,12 +298,22 @@ _OUTCOME: type[Outcome[Any]] = Outcome
 
 
 class Pipeline(Mapping[str, Outcome[Any]]):
-    """The results of a pipeline by the names of its stages: ``done["model"]`` is a `TrainedModel`."""
+    """The results of a pipeline by the names of its stages: ``done["model"]`` is a `TrainedModel`.
 
-    __slots__ = ("_outcomes", "folder")
+    ``experiment`` is the result of an ablation or a sweep, else null.
+    """
 
-    def __init__(self, runs: Mapping[str, Run], folder: Path, owners: Sequence[object] = ()) -> None:
-        self.folder = folder
+    __slots__ = ("_outcomes", "experiment", "folder")
+
+    def __init__(
+        self,
+        runs: Mapping[str, Run],
+        folder: Path,
+        owners: Sequence[object] = (),
+        *,
+        experiment: Outcome[Any] | None = None,
+    ) -> None:
+        self.folder, self.experiment = folder, experiment
         self._outcomes = {
             name: _RESULTS.get(run.stage.split(".")[0], _OUTCOME)(run, folder / name, owners)
             for name, run in runs.items()

@@ -1,6 +1,7 @@
-"""Pipelines as functions: run a recipe, the demo, an ablation, a sweep."""
+"""Pipelines as functions: run a recipe, an experiment or the demo."""
 
-from os import PathLike, fspath
+from importlib import import_module
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ from steelyard.api.calls import Call, PathText, json_value
 from steelyard.api.outcomes import Outcome, Pipeline
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Run
-from steelyard.evaluation.experiments import AblationSummary, SweepSummary
 
 if TYPE_CHECKING:
     from steelyard.recipes.experiments import ExperimentKind
@@ -24,10 +24,13 @@ def run(
     seed: int | None = None,
     redo_from: str | None = None,
 ) -> Pipeline:
-    """Run a whole pipeline from a recipe: a TOML file, or the name of one that comes with Steelyard.
+    """Run a whole pipeline from a recipe: a TOML file, or the name of one that comes with Steelyard; or an experiment.
 
     ``settings`` (stage, then key) override the recipe's, ``seed`` the seed of every stage. With ``out`` finished stages
     are skipped; ``redo_from`` names one that runs again with all that depend on it.
+
+    The file of an ablation or a sweep says so (``experiment = "ablation"``); ``settings`` override its keys, and
+    ``.experiment`` is its result: a row of the table for each arm, differences in the summary.
 
     Raises ConfigError for an unknown stage, input or setting, FileError for a missing input, and the error of a stage.
 
@@ -50,11 +53,17 @@ def run(
     >>> float(done["evaluated"].accuracy)
     1.0
     """
-    from steelyard.recipes.recipe import find_recipe, read_recipe
+    from steelyard.recipes.recipe import experiment_config, find_recipe, read_recipe
     from steelyard.recipes.run import run as run_recipe
 
+    path, changes = find_recipe(fspath(recipe)), json_value(settings or {})
+    config = experiment_config(path)
+    if config is not None:
+        if seed is not None or redo_from is not None:
+            raise ConfigError("seed and redo_from belong to a recipe", do="set seeds in the file of the experiment")
+        return _experiment(config[0], path, out, changes)
     with Call("run", out) as call:
-        content = read_recipe(find_recipe(fspath(recipe)), json_value(settings or {}), seed=seed)
+        content = read_recipe(path, changes, seed=seed)
         done = run_recipe(content, call.out, redo_from=redo_from)
         return Pipeline({stage.name: stage.run for stage in done}, call.out, call.owners_of_result())
 
@@ -92,52 +101,13 @@ def demo(
         return Pipeline(runs, call.out, call.owners_of_result())
 
 
-@checked
-def ablate(
-    file: PathText, *, out: PathText | None = None, settings: JsonObject | None = None
-) -> Outcome[AblationSummary]:
-    """Train one backbone on different data, several seeds each, and show which data made the better reward model.
-
-    ``file`` is the TOML file of the ablation, whose keys ``settings`` override. With ``out`` finished trainings are
-    skipped. The table has a row for each arm; differences, paired by prompt, are in the summary. Raises ConfigError for
-    a file that compares nothing.
-
-    >>> ablated = sy.ablate("ablation.toml", out="ablated")  # doctest: +SKIP
-    >>> ablated.summary.differences[0].p_corrected  # doctest: +SKIP
-    """
-    from steelyard.recipes.ablate import EXPERIMENT
-
-    return _experiment(EXPERIMENT, AblationSummary, file, out, settings)
-
-
-@checked
-def sweep(file: PathText, *, out: PathText | None = None, settings: JsonObject | None = None) -> Outcome[SweepSummary]:
-    """Train several backbones on several shares of the data, several seeds each, and measure the gain per doubling.
-
-    ``file`` is the TOML file of the sweep, whose keys ``settings`` override. With ``out`` finished trainings are
-    skipped. The table has a row for each arm; the gain per doubling is ``summary.growth``. Raises ConfigError for a
-    file that compares nothing.
-
-    >>> swept = sy.sweep("sweep.toml", out="swept")  # doctest: +SKIP
-    >>> swept.summary.growth[0].per_doubling  # doctest: +SKIP
-    """
-    from steelyard.recipes.sweep import EXPERIMENT
-
-    return _experiment(EXPERIMENT, SweepSummary, file, out, settings)
-
-
-def _experiment(
-    kind: "ExperimentKind[Any, Any]",
-    summary: type[Any],
-    file: PathText,
-    out: str | PathLike[str] | None,
-    settings: JsonObject | None,
-) -> Outcome[Any]:
-    from steelyard.io.lines import check_readable
+def _experiment(module: str, path: Path, out: PathText | None, settings: JsonObject) -> Pipeline:
     from steelyard.io.run_folder import read_run
 
+    kind: ExperimentKind[Any, Any] = import_module(module).EXPERIMENT
     with Call(kind.verb, out) as call:
-        check_readable(Path(file))
-        experiment = kind.read(Path(file), json_value(settings or {}))
-        kind.run(experiment, Path(file), call.out)
-        return Outcome.of(call, read_run(call.out, Run[summary]))
+        experiment = kind.read(path, settings)
+        kind.run(experiment, path, call.out)
+        runs = {step.name: read_run(call.out / step.name) for step in kind.recipe(experiment, path).steps}
+        result = Outcome.of(call, read_run(call.out, Run[kind.summary]))
+        return Pipeline(runs, call.out, call.owners_of_result(), experiment=result)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
-from steelyard.annotation.case_answers import RatersSummary
 from steelyard.annotation.simulated_annotators import SimulationSummary
 from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
@@ -270,12 +269,6 @@ def filter_study(
     model_settings: Mapping[str, Any] = ...,
     seed: int = 0,
 ) -> Outcome[FilterStudySummary]: ...
-def raters(
-    *cases: CasesLike,
-    out: PathText | None = None,
-    force: bool = False,
-    only: Sequence[str] | Mapping[str, Any] = ...,
-) -> Outcome[RatersSummary]: ...
 def backbone(
     cases: CasesLike,
     *,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from steelyard.annotation.case_answers import RatersSummary
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.text import normal_form, num_characters, prompt_text, response_text
@@ -141,7 +142,8 @@ class ConflictedPrompt(Record, frozen=True, kw_only=True):
 class AuditSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``audit``. Lists have up to 100 entries, and all are counted.
 
-    ``disputed`` is null without labels of 20 prompts, and ``why_not_disputed`` is the reason.
+    ``disputed`` is null without labels of 20 prompts, and ``why_not_disputed`` is the reason. ``raters`` is null where
+    no prompt has verdicts of two raters.
     """
 
     num_cases: int
@@ -151,6 +153,7 @@ class AuditSummary(Record, frozen=True, kw_only=True):
     why_not_disputed: str | None
     duplicates: Duplicates
     lengths: Lengths
+    raters: RatersSummary | None = None
 
 
 class LabelledPairs(NamedTuple):

@@ -11,6 +11,7 @@ import msgspec
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Meta
+from steelyard.evaluation.experiments import AblationSummary
 from steelyard.recipes.experiments import (
     Arm,
     ArmDifference,
@@ -171,4 +172,4 @@ def _compare(ablation: Ablation, measured: MeasuredArms) -> AblationResult:
     return AblationResult(measured.arms, compare_arms(measured, pairs))
 
 
-EXPERIMENT = ExperimentKind("ablation", "ablate", Ablation, _check, arms_of, _stages, _compare)
+EXPERIMENT = ExperimentKind("ablation", "ablate", Ablation, AblationSummary, _check, arms_of, _stages, _compare)

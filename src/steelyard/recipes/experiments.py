@@ -12,7 +12,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.numerics import Integers
-from steelyard.core.types import Counts, Input, JsonObject, Meta, Run
+from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
 from steelyard.evaluation.benches import split_kinds
 from steelyard.evaluation.evaluations import read_evaluations
 from steelyard.evaluation.experiments import Arm
@@ -59,6 +59,7 @@ def read_experiment(kind: type[ExperimentType], path: Path, settings: JsonObject
     Raises ConfigError for an unknown setting or fewer than three different seeds: one seed shows no effect.
     """
     content = read_toml(path)
+    content.pop("experiment", None)
     for key, value in (settings or {}).items():
         both = isinstance(value, dict) and isinstance(content.get(key), dict)
         content[key] = content[key] | value if both else value
@@ -250,6 +251,7 @@ class ExperimentKind(NamedTuple, Generic[ExperimentType, ResultType]):
     name: str
     verb: str
     config: type[ExperimentType]
+    summary: type[Record]
     check: Callable[[ExperimentType, str], None]
     arms: Callable[[ExperimentType], Sequence[str]]
     stages: Callable[[ExperimentType], Tables]

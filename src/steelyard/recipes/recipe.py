@@ -44,6 +44,9 @@ _SEVERAL_FILES = {
 """The inputs, by verb and name, that may be folders and patterns."""
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
 _KEYS = {"about", "seed", "stages"}
+EXPERIMENTS = {"ablation": ("steelyard.recipes.ablate", "Ablation"), "sweep": ("steelyard.recipes.sweep", "Sweep")}
+"""The module and the Config of each experiment, by the ``experiment`` of its file."""
+_CONTENTS = '[stages.NAME] tables with verb = "…", or experiment = "ablation" or "sweep"'
 _STAGE_KEYS = {"verb", "config", "num_threads"}
 
 
@@ -219,6 +222,17 @@ def find_recipe(name: str) -> Path:
     return shipped[name]
 
 
+def experiment_config(path: Path) -> tuple[str, str] | None:
+    """Return the module and the name of the Config of the experiment that a file describes; null for a recipe.
+
+    Raises ConfigError with the nearest name for an unknown experiment.
+    """
+    name = read_toml(path).get("experiment")
+    if name is not None and name not in EXPERIMENTS:
+        raise ConfigError(f"there is no experiment {name!r}", where=str(path), allowed=choices(str(name), EXPERIMENTS))
+    return None if name is None else EXPERIMENTS[name]
+
+
 def read_recipe(path: Path, settings: JsonObject | None = None, *, seed: int | None = None) -> Recipe:
     """Return the recipe of a file. ``settings`` (stage, then key) override its own; ``seed`` overrides its seed.
 
@@ -239,7 +253,7 @@ def build_recipe(
     _check_keys(content, _KEYS, str(path))
     tables = content.get("stages")
     if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
-        raise ConfigError("a recipe without stages", where=str(path), allowed='[stages.NAME] tables with verb = "…"')
+        raise ConfigError("a recipe without stages", where=str(path), allowed=_CONTENTS)
     for name in tables:
         # A stage's name is a folder directly in --out.
         if not name or name.startswith(".") or "/" in name or "\\" in name or not name.isprintable():

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
+from steelyard.evaluation.experiments import SweepSummary
 from steelyard.recipes.experiments import (
     Arm,
     ArmDifference,
@@ -235,4 +236,4 @@ def _pairs_of_starts(points: Sequence[SweepPoint], measured: MeasuredArms) -> li
     return pairs
 
 
-EXPERIMENT = ExperimentKind("sweep", "sweep", Sweep, _check, _arms, _stages, _compare)
+EXPERIMENT = ExperimentKind("sweep", "sweep", Sweep, SweepSummary, _check, _arms, _stages, _compare)

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from steelyard.annotation.case_answers import summarise_raters
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.text import number_of, verb_for
@@ -35,7 +36,7 @@ from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
 from steelyard.io.verbs import CASES, ONLY, CaseFile, Option, ScoreFile, SettingOption, Verb
-from steelyard.ranking.judgment_table import EVERYTHING, NONE, Only, judgment_table
+from steelyard.ranking.judgment_table import EVERYTHING, NONE, REPEATED, Only, judgment_table
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.ranking.resolution import resolve_table
 from steelyard.report.case_analysis import analyze_case
@@ -57,7 +58,7 @@ class Config(BaseConfig, frozen=True):
     folds: int = 5
     """The number of folds, by which a prompt is scored by a model without it."""
     only: Only = EVERYTHING
-    """The judgments whose conflicts count."""
+    """The judgments whose conflicts and raters count."""
 
 
 _DEFAULT = Config()
@@ -80,12 +81,18 @@ VERB = Verb(
 def audit(
     cases: CaseFile, out: Path, config: Config = _DEFAULT, *, scores: ScoreFile | None = None, force: bool = False
 ) -> Run[AuditSummary]:
-    """Find data to check: labels that a model disputes, conflicts, duplicates, and odd lengths.
+    """Find data and raters to check: labels that a model disputes, conflicts, duplicates, odd lengths, reliability.
 
     Nothing is changed or dropped. The labels are the pairs of the rankings, or those that a case lists. Character
     n-grams in folds judge them: each prompt is scored by a fit without it. ``scores`` takes the scores of a better
     model instead, which must not have been trained on these prompts. OUT/disputed.jsonl has the disputed labels, the
     least probable first, and the report of the run shows the findings.
+
+    Where several raters judged the same prompts, people or models, the reliability of each is estimated: the
+    probability that a strict verdict on two random responses has the right direction. No truth is needed: a rater who
+    contradicts good raters is less reliable. Errors that all raters share are not seen, so that models which err alike
+    look good together; ``only=["kind=human"]`` leaves them out. An estimate needs 10 answers to shared prompts, and
+    more than half of the rater's: of several answers of a rater to one prompt it can use one.
 
     Example: `steelyard audit resolved/cases.jsonl --out audited`
 
@@ -96,6 +103,9 @@ def audit(
     0
     >>> len(audited.rows("disputed"))
     0
+    >>> raters = sy.audit(sy.simulate(num_prompts=48, seed=1).cases).summary.raters
+    >>> raters.raters[0].accuracy.value > 0.6
+    True
     """
     _check(config)
 
@@ -113,7 +123,11 @@ def audit(
         with atomic_write(result.path(SUSPECTS_FILE)) as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
         num_conflicted, conflicted = _conflicted(data, config.only)
-        result.counts = Counts(num_in=len(data), num_used=len(data), noted={"pairs": len(pairs.case)})
+        repeated = sum(
+            sum(config.only.admits(case.judgments)) - sum(config.only.votes(case.judgments)) for case in data
+        )
+        noted = {"pairs": len(pairs.case)} | ({REPEATED: repeated} if repeated else {})
+        result.counts = Counts(num_in=len(data), num_used=len(data), noted=noted)
         result.summary = AuditSummary(
             num_cases=len(data),
             num_conflicted=num_conflicted,
@@ -122,6 +136,7 @@ def audit(
             why_not_disputed=why,
             duplicates=find_duplicates(data, pairs, config.near_duplicates),
             lengths=measure_lengths(data, pairs),
+            raters=summarise_raters(data, config.only.votes),
         )
 
     inputs = {"cases": cases} | ({"scores": scores} if scores else {})

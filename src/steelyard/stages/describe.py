@@ -40,6 +40,7 @@ VERB = Verb(
         SettingOption("tokenizer"),
         SettingOption("pairs"),
     ),
+    is_command=False,
 )
 
 
@@ -51,10 +52,6 @@ def describe(
     These are the numbers of Table 1 of CHEEMS. Comparisons are ordered pairs, so ties are none; the mean lengths of
     chosen and rejected responses are over comparisons. Characters are Unicode code points. With ``out`` the folder has
     the table as Markdown and LaTeX, and the report of the run shows it. Nothing is changed.
-
-    Example: `steelyard describe resolved/cases.jsonl`
-
-    Example: `steelyard describe resolved/cases.jsonl --tokenizer model --out described`
 
     Raises EvidenceError for files without a case, and ModelError for a tokenizer that does not load.
 

@@ -48,6 +48,7 @@ VERB = Verb(
         Option("out", "The folder for filter_study.json, filter_study.svg, verdicts.jsonl and run.json."),
         Option("model", "The supervisor, a kind that learns from people's judgments: ngram or features."),
     ),
+    is_command=False,
 )
 
 
@@ -60,11 +61,6 @@ def filter_study(
     threshold on its margin, the study reports how many verdicts remain and how often they agree with people, compared
     with length and chance at equal coverage. Whether models trained on the filtered verdicts are more accurate is an
     ablation: `steelyard run` with a table of `human` and `llm` cases (docs/howto/ablate.md).
-
-    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out studied`
-
-    Example: `steelyard filter-study judged.jsonl --judge gpt-4 --out frozen --model features
-    --set model.path=Qwen/Qwen2.5-0.5B --set model.cache=features`
 
     Raises ConfigError for an unknown judge or a model that cannot be trained; EvidenceError without people's judgments,
     and for a filter that keeps nothing.

@@ -119,7 +119,7 @@ class Corpus(NamedTuple):
         return tuple(sorted({entry.language for entry in self.entries}))
 
 
-VERB = Verb("Data", 24, (Option("out", "The folder for the case files."), SettingOption("seed")))
+VERB = Verb("Data", 24, (Option("out", "The folder for the case files."), SettingOption("seed")), is_command=False)
 
 
 def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Run[SimulationSummary]:
@@ -128,8 +128,6 @@ def simulate(out: Path, config: Config = _DEFAULT, *, force: bool = False) -> Ru
     No person judged anything here. `cases.jsonl` has the verdicts of simulated people, `llm.jsonl` those of a simulated
     LLM on other prompts, `gold.jsonl` the true ranking of both. `test.jsonl` has further prompts with their true
     ranking, and `kinds.jsonl` sets their good answers against one worse answer of each kind.
-
-    Example: `steelyard simulate --out simulated --seed 1`
 
     Raises ConfigError for languages, kinds and numbers that the corpus cannot serve.
 

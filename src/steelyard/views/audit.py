@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from steelyard.annotation.case_answers import RatersSummary
 from steelyard.core.types import Case
 from steelyard.curation.data_checks import (
     NGRAMS,
@@ -23,6 +24,7 @@ from steelyard.evaluation.tables import (
     ShownItem,
     Table,
     count,
+    isolate,
     percent,
     spread,
     table,
@@ -34,6 +36,8 @@ from steelyard.views.view import PageSources, StageRun, View, report_step
 
 MOST_ROWS = 20
 """How many findings a table shows; ``--json`` has up to 100."""
+_MOST_WITHHELD = 3
+"""The largest number of raters without an estimate whose reasons are sentences."""
 _MOST_EXAMPLES = 4
 """Findings that are shown with their texts."""
 
@@ -68,10 +72,30 @@ def _sentences(run: StageRun[AuditSummary]) -> tuple[Sentence, ...]:
         if number
     ]
     if not sentences:
-        return (Sentence("say_nothing_to_check"),)
-    if summary.why_not_disputed:
+        sentences.append(Sentence("say_nothing_to_check"))
+    elif summary.why_not_disputed:
         sentences.append(Sentence("say_not_disputed", {"why": summary.why_not_disputed}))
-    return tuple(sentences)
+    return (*sentences, *(_rater_sentences(summary.raters) if summary.raters else ()))
+
+
+def _rater_sentences(summary: RatersSummary) -> Iterator[Sentence]:
+    values = {
+        "raters": count(len(summary.raters)),
+        "answers": count(summary.num_answers),
+        "shared": count(summary.num_shared),
+        "cases": count(summary.num_cases),
+    }
+    yield Sentence("say_raters", values)
+    rated = [row for row in summary.raters if row.accuracy.value is not None]
+    if len(rated) > 1:
+        worst = rated[-1]
+        accuracy = {"accuracy": percent(worst.accuracy.value), "interval": spread(worst.accuracy)}
+        yield Sentence("say_least_accurate", {"rater": worst.rater, **accuracy})
+    withheld = [row for row in summary.raters if row.accuracy.value is None]
+    for row in withheld[:_MOST_WITHHELD]:
+        yield Sentence("say_withheld", {"rater": row.rater, "why": row.accuracy.why or ""})
+    if len(withheld) > _MOST_WITHHELD:
+        yield Sentence("say_more_withheld", {"number": count(len(withheld) - _MOST_WITHHELD)})
 
 
 def _panels(run: StageRun[AuditSummary], sources: PageSources) -> Iterator[Panel]:
@@ -92,6 +116,8 @@ def _panels(run: StageRun[AuditSummary], sources: PageSources) -> Iterator[Panel
         yield Panel(word("lengths_by_author"), None, (Grouped("", author_table(summary.lengths)),))
     if summary.lengths.odd:
         yield Panel(word("odd_lengths"), None, (Grouped("", odd_table(summary.lengths)),), "note_odd_lengths")
+    if summary.raters is not None:
+        yield Panel(word("rater_table"), None, (Grouped("", rater_table(summary.raters)),), "note_raters")
 
 
 def disputed_table(pairs: Sequence[DisputedPair]) -> Table:
@@ -229,6 +255,22 @@ def _bin_names(edges: Sequence[int]) -> list[str]:
     """Return the names of the bins: 0, 1–9, …, 30,000 and more."""
     names = [f"{low:,}" if high == low + 1 else f"{low:,}{DASH}{high - 1:,}" for low, high in pairwise(edges)]
     return [*names, f"≥ {edges[-1]:,}"]
+
+
+def rater_table(summary: RatersSummary) -> Table:
+    """Return a row for each rater, with dashes for a missing estimate."""
+    rows = [
+        (
+            isolate(row.rater),
+            count(row.num_answers),
+            percent(row.accuracy.value),
+            DASH if row.accuracy.value is None else spread(row.accuracy),
+            percent(row.ties.value),
+            DASH if row.ties.value is None else spread(row.ties),
+        )
+        for row in summary.raters
+    ]
+    return table(("rater", "n", "rater_accuracy", "interval", "rater_ties", "interval"), rows)
 
 
 def bin_table(lengths: Lengths) -> Table:

@@ -8,7 +8,7 @@ from strategies import case
 
 
 def run(*words):
-    return CliRunner().invoke(build_app(), ["describe", *words], catch_exceptions=False)
+    return CliRunner().invoke(build_app(), ["inspect", *words], catch_exceptions=False)
 
 
 def test_help_example_runs_and_the_report_command_can_be_pasted(tmp_path, monkeypatch):
@@ -41,6 +41,6 @@ def test_the_remedy_for_cases_without_a_ranking_makes_comparisons(tmp_path, monk
 def test_json_is_the_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_cases(tmp_path / "cases.jsonl", [case("p", "ab", ranking=(("a",), ("b",)))])
-    summary = json.loads(run("cases.jsonl", "--json").stdout)["summary"]
+    summary = json.loads(run("cases.jsonl", "--json").stdout)["statistics"]
     assert summary["overall"]["num_comparisons"] == 1
     assert summary["overall"]["characters"] == {"prompt": 11.0, "response": 8.0, "chosen": 8.0, "rejected": 8.0}

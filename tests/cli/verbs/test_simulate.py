@@ -7,7 +7,7 @@ from steelyard.io.cases import read_cases
 
 
 def call(*words):
-    return CliRunner().invoke(build_app(), ["simulate", *map(str, words)])
+    return CliRunner().invoke(build_app(), ["demo", "--data", *map(str, words)])
 
 
 def test_output_says_simulated_and_cases_are_written(tmp_path):

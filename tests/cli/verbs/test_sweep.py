@@ -5,6 +5,7 @@ from steelyard.io.cases import write_cases
 from strategies import case
 
 FILE = """
+experiment = "sweep"
 training = "train.jsonl"
 benches = ["test.jsonl"]
 shares = [0.5, 1.0]
@@ -21,7 +22,7 @@ def test_dry_run_lists_stages_and_writes_nothing(tmp_path, monkeypatch):
     for name in ("train", "test"):
         write_cases(tmp_path / f"{name}.jsonl", [case(name, "ab", text=name, ranking=(("a",), ("b",)))])
     (tmp_path / "sweep.toml").write_text(FILE, encoding="utf-8")
-    result = call("sweep", "sweep.toml", "--out", "swept", "--dry-run")
+    result = call("run", "sweep.toml", "--out", "swept", "--dry-run")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert len(lines) == 15
@@ -32,6 +33,6 @@ def test_dry_run_lists_stages_and_writes_nothing(tmp_path, monkeypatch):
 def test_sweep_of_one_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sweep.toml").write_text(FILE, encoding="utf-8")
-    result = call("sweep", "sweep.toml", "--set", "shares=[1.0]")
+    result = call("run", "sweep.toml", "--set", "shares=[1.0]")
     assert result.exit_code != 0
     assert "a sweep of one training" in str(result.exception)

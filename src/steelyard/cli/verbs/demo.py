@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
-from steelyard.cli.output import echo_record, interval_text, percent_text, points_text, print_lines
+from steelyard.cli.output import echo_record, interval_text, percent_text, points_text, print_lines, run_answer
 from steelyard.cli.verb import FunctionVerb
 from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
@@ -28,6 +28,7 @@ def _demo(
     model: Annotated[
         str | None, typer.Option(help="With --real: another decoder, a folder or hub name. Default: Gemma 3 270M.")
     ] = None,
+    data: Annotated[bool, typer.Option("--data", help="Only make the simulated case files.")] = False,
     seed: Annotated[int, typer.Option(help="Another seed is another simulation or split, and another model.")] = 0,
     settings: StageSettings = None,
     redo_from: RedoFrom = None,
@@ -46,13 +47,24 @@ def _demo(
     Example: `steelyard demo --out demo`
 
     Example: `steelyard demo --real --out demo-real`
+
+    With --data there are only case files to try things on: cases.jsonl with verdicts of simulated people, llm.jsonl of
+    a simulated LLM on other prompts, gold.jsonl with the true ranking, test.jsonl with further prompts.
+
+    Example: `steelyard demo --data --out simulated`
     """
     from steelyard.core.config import parse_settings
     from steelyard.core.errors import ConfigError
     from steelyard.recipes.demo import Demo, demo, real_demo
 
-    folder = out or Path("demo-real" if real else "demo")
+    folder = out or Path("demo-real" if real else "simulated" if data else "demo")
     changes = parse_settings(settings or ())
+    if data:
+        if real or model is not None or redo_from is not None:
+            problem = "--data makes simulated cases alone"
+            raise ConfigError(problem, do="leave --real, --model and --from away")
+        _simulate(folder, {"seed": seed} | changes, verbose=verbose, as_json=as_json)
+        return
     if real:
         done = real_demo(folder, changes, model=model, seed=seed, redo_from=redo_from)
     elif model is None:
@@ -70,6 +82,17 @@ def _demo(
         print_lines(_real_lines(done))
         print_lines(_accuracy_lines(done.runs["evaluated"].summary) if verbose else ())
         print_lines(next_lines(done.page, _real_commands(folder)))
+
+
+def _simulate(out: Path, settings: JsonObject, *, verbose: bool, as_json: bool) -> None:
+    from steelyard.core.config import resolve_config
+    from steelyard.stages.simulate import Config, simulate
+
+    run = simulate(out, resolve_config(Config, settings, where="simulate"))
+    if as_json:
+        echo_record(run)
+    else:
+        print_lines(run_answer(run, out, is_verbose=verbose))
 
 
 def _record(done: "Demo | RealDemo") -> JsonObject:

@@ -1,13 +1,17 @@
 """The verb `inspect`: items of a case file or a run on the terminal."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import AsJson
+from steelyard.cli.options import AsJson, Verbose
 from steelyard.cli.verb import FunctionVerb
 from steelyard.cli.wording import command_line
+
+if TYPE_CHECKING:
+    from steelyard.core.types import Run
+    from steelyard.prompts.description import DescribeSummary
 
 
 def _inspect(
@@ -32,12 +36,20 @@ def _inspect(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="model.KEY=VALUE: model.chat_template=plain; repeat.")
     ] = None,
+    out: Annotated[Path | None, typer.Option(help="Without --id: the folder for the statistics as tables.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace another run's statistics in --out.")] = False,
+    tokenizer: Annotated[str | None, typer.Option(help="Without --id: count the tokens of this model, too.")] = None,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
-    """Look at one item: texts, who beats whom, cycles, tiers, scores, and the exact tokens that a model reads.
+    """Look at a data set or one of its items: texts, who beats whom, cycles, tiers, scores, and a model's tokens.
 
-    Without `--id` it lists the items. Of a run it looks in the case files that the run wrote, then in those that it
-    read, and it says where it found what. Nothing is written.
+    Without `--id` it describes a case file by the numbers of Table 1 of CHEEMS (prompts, responses, comparisons
+    without ties, mean lengths; `--verbose`: by category, language, source and author) and lists the items. With `--out`
+    the statistics are written as tables and for the report; nothing else is written. Of a run it looks in the case
+    files that the run wrote, then in those that it read, and it says where it found what.
+
+    Example: `steelyard inspect resolved/cases.jsonl --out described`
 
     The graph has a column for each response and an arrow for each outcome of a pair; `!` marks judgments in conflict.
 
@@ -51,13 +63,17 @@ def _inspect(
     """
     from steelyard.cli.output import echo_lines, echo_record, page_width
     from steelyard.core.config import parse_settings, resolve_config
+    from steelyard.io.run_folder import RUN_FILE
     from steelyard.report.case_sources import choose_rule
     from steelyard.report.item_list import ItemFilter, list_lines, list_record
     from steelyard.report.item_page import page_lines, page_record
     from steelyard.report.worst_pairs import worst_lines, worst_record
     from steelyard.stages.inspect import Config, InspectOptions, inspect_item, inspect_items, inspect_worst
 
-    wording = command_line(context)
+    wording, described = command_line(context), None
+    if id_ is not None or worst is not None:
+        chosen = "--id" if worst is None else "--worst"
+        _check_without(chosen, {"--out": out, "--tokenizer": tokenizer, "--verbose": verbose})
     rule = choose_rule(only or (), aggregate)
     if worst is not None:
         listed = {"--id": id_, "--search": search, "--language": language, "--only": only, "--aggregate": aggregate}
@@ -68,8 +84,16 @@ def _inspect(
         record, lines = worst_record(errors), worst_lines(errors, page_width(), wording)
     elif id_ is None:
         _check_requires("--id ID", {"--scores": scores, "--model": model, "--tokens": tokens})
+        if search is None and page == 1 and not (path / RUN_FILE).is_file():
+            described = _describe(path, out, tokenizer, force=force, verbose=verbose, as_json=as_json)
+            if not path.is_file():
+                return
+        else:
+            _check_without("a list of items", {"--out": out, "--tokenizer": tokenizer, "--verbose": verbose})
         items = inspect_items(path, ItemFilter(search=search, language=language, limit=limit, page=page), rule=rule)
         record, lines = list_record(items, wording), list_lines(items, page_width(), wording)
+        if described is not None:
+            record["statistics"] = described.summary
     else:
         if model is None:
             _check_requires("--model FOLDER", {"--set": setting})
@@ -77,10 +101,24 @@ def _inspect(
         options = InspectOptions(tuple(scores or ()), model, settings.model, tokens, rule)
         item = inspect_item(path, id_, options, language=language)
         record, lines = page_record(item), page_lines(item, page_width(), with_ids=tokens, wording=wording)
-    if as_json:
-        echo_record(record)
-    else:
-        echo_lines(lines)
+    echo_record(record) if as_json else echo_lines(lines)
+
+
+def _describe(
+    path: Path, out: Path | None, tokenizer: str | None, *, force: bool, verbose: bool, as_json: bool
+) -> "Run[DescribeSummary]":
+    """Print the statistics of case files; as JSON only where no items follow."""
+    from steelyard.cli.output import echo_record, print_lines, run_answer, step_line
+    from steelyard.stages.describe import Config, describe
+    from steelyard.views.view import report_step
+
+    described = describe([path], out, Config(tokenizer=tokenizer), force=force)
+    if not as_json:
+        following = [] if out is None else [step_line(report_step("shows them")(described, out))]
+        print_lines([*run_answer(described, out or Path(), is_verbose=verbose), *following, ""])
+    elif not path.is_file():
+        echo_record(described)
+    return described
 
 
 def _check_requires(required: str, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Pipelines and experiments: verbs that run many stages."""
+"""The verb `run`: recipes and experiments, which run many stages."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
-from steelyard.cli.output import columns, echo_record, next_line, print_lines, run_answer
+from steelyard.cli.output import columns, echo_record, next_line, print_lines, print_settings, run_answer
 from steelyard.cli.verb import FunctionVerb
 from steelyard.cli.verbs.demo import DEMO
+from steelyard.core.settings_help import read_nested_settings
 from steelyard.core.text import verb_for
 from steelyard.core.types import JsonObject
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 _LEVEL = 0.05
 _MAX_LINES = 6
 
-_FileSettings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="KEY=VALUE over that of the file, such as train.epochs=1; repeat."),
-]
 _RunsFolder = Annotated[Path | None, typer.Option("--out", help="The folder for all runs. Default: named as the file.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Print every stage and its state; change nothing.")]
 
@@ -38,10 +35,11 @@ def _run(
     dry_run: _DryRun = False,
     seed: Annotated[int | None, typer.Option(help="The random seed of every stage.")] = None,
     settings: StageSettings = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain the keys of an experiment's file.")] = False,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a whole pipeline from a recipe: every stage in a folder of its own, finished stages skipped.
+    """Run a whole pipeline from a recipe, or an experiment: every stage in a folder of its own, finished ones skipped.
 
     A recipe names its stages, what each reads, and the settings that differ from the defaults. `demo`, `cheems` and
     `labelling` come with Steelyard. An interrupted run resumes with the same command. `overview.json` records what
@@ -50,13 +48,33 @@ def _run(
     Example: `steelyard run demo --out demo --dry-run`
 
     Example: `steelyard run demo --out demo --from model --set model.epochs=8`
+
+    A file with `experiment = "ablation"` trains one backbone on different data, several seeds each, and shows which
+    data made the better reward model (CHEEMS, Table 4); one with `experiment = "sweep"` trains several backbones on
+    several shares of the data, and measures the gain per doubling (Figures 6 and 7). Differences are paired by prompt
+    and corrected for their number. `--explain` prints the keys of such a file.
+
+    Example: `steelyard run ablation.toml --out ablated --dry-run`
     """
     from steelyard.core.config import parse_settings
-    from steelyard.recipes.recipe import find_recipe, read_recipe
+    from steelyard.core.errors import ConfigError
+    from steelyard.recipes.recipe import experiment_config, find_recipe, read_recipe
 
     path = find_recipe(recipe)
-    content = read_recipe(path, parse_settings(settings or ()), seed=seed)
-    folder = out or Path(path.stem)
+    changes, folder, config = parse_settings(settings or ()), out or Path(path.stem), experiment_config(path)
+    if explain:
+        if config is None:
+            raise ConfigError("the keys of a recipe are those of its stages", do="steelyard VERB --settings")
+        print_settings(read_nested_settings(*config), as_json=as_json)
+        return
+    if config is not None:
+        for option, value in (("--from", redo_from), ("--seed", seed)):
+            if value is not None:
+                problem = f"{option} belongs to a recipe, and {path} is an experiment"
+                raise ConfigError(problem, do="set seeds in the file; finished stages are skipped")
+        _run_experiment(config[0], path, folder, changes, dry_run=dry_run, verbose=verbose, as_json=as_json)
+        return
+    content = read_recipe(path, changes, seed=seed)
     if dry_run:
         planned = _checked_plan(content, folder, redo_from)
         if as_json:
@@ -137,72 +155,23 @@ def _done_lines(stages: "Sequence[CompletedStage]") -> Iterator[str]:
     yield from columns(rows)
 
 
-def _experiment_verb(
-    name: str,
-    about: str,
-    config: tuple[str, str],
-) -> FunctionVerb:
-    """Return the verb of an experiment. ``config`` is the module and the name of the Config of its file."""
-    noun = config[1].lower()
+def _run_experiment(
+    module: str, path: Path, folder: Path, changes: JsonObject, *, dry_run: bool, verbose: bool, as_json: bool
+) -> None:
+    from steelyard.io.run_folder import read_run
 
-    def run(
-        file: Annotated[Path, typer.Argument(metavar=noun, help=f"The {noun}'s TOML file.")],
-        *,
-        out: _RunsFolder = None,
-        settings: _FileSettings = None,
-        dry_run: _DryRun = False,
-        verbose: Verbose = False,
-        as_json: AsJson = False,
-    ) -> None:
-        from steelyard.core.config import parse_settings
-        from steelyard.io.lines import check_readable
-        from steelyard.io.run_folder import read_run
-
-        check_readable(file)
-        # Only now: it imports torch, and a file that cannot be read is refused at once.
-        kind: ExperimentKind[Any, Any] = import_module(config[0]).EXPERIMENT
-        experiment, folder = kind.read(file, parse_settings(settings or ())), out or Path(file.stem)
-        if dry_run:
-            plan = _checked_plan(kind.recipe(experiment, file), folder)
-            print_lines(f"{planned.state:10}{planned.step.name}: {planned.step.call.verb}" for planned in plan)
-            return
-        result = kind.run(experiment, file, folder)
-        if as_json:
-            echo_record(result.record())
-        else:
-            print_lines(run_answer(read_run(folder), folder, is_verbose=verbose))
-
-    run.__doc__ = about
-    return FunctionVerb(name, run, config)
+    # It imports torch.
+    kind: ExperimentKind[Any, Any] = import_module(module).EXPERIMENT
+    experiment = kind.read(path, changes)
+    if dry_run:
+        plan = _checked_plan(kind.recipe(experiment, path), folder)
+        print_lines(f"{planned.state:10}{planned.step.name}: {planned.step.call.verb}" for planned in plan)
+        return
+    result = kind.run(experiment, path, folder)
+    if as_json:
+        echo_record(result.record())
+    else:
+        print_lines(run_answer(read_run(folder), folder, is_verbose=verbose))
 
 
-ABLATE = _experiment_verb(
-    "ablate",
-    """Train one backbone on different data, several seeds each, and show which data made the better reward model.
-
-    The TOML file names the data, the backbone (`model`) and the test files (`benches`). With `human` and `llm` files
-    the data compared are those of CHEEMS, Table 4: human, llm, llm with debiasing, with distant supervision, with both,
-    and all. `training` names further files (Table 3), `scaling` shares of one (Figure 6).
-
-    Finished trainings are skipped. Differences are paired by prompt and corrected for their number.
-
-    Example: `steelyard ablate ablation.toml --out ablated --dry-run`
-    """,
-    ("steelyard.recipes.ablate", "Ablation"),
-)
-SWEEP = _experiment_verb(
-    "sweep",
-    """Train several backbones on several shares of the data, several seeds each, and measure the gain per doubling.
-
-    The TOML file names the `training` cases, the test files (`benches`), the `shares` of the prompts (CHEEMS, Figure
-    6), and `[[models]]` with a `name`, a `model` and a `start` such as pretrained or instruct (Figure 7). `[vary]`
-    lists values for settings of `train`. Each is combined with each.
-
-    Finished trainings are skipped. The gain per doubling of data or weights has an interval over prompts.
-
-    Example: `steelyard sweep sweep.toml --out swept --dry-run`
-    """,
-    ("steelyard.recipes.sweep", "Sweep"),
-)
-
-VERBS = (DEMO, FunctionVerb("run", _run), ABLATE, SWEEP)
+VERBS = (DEMO, FunctionVerb("run", _run))
