@@ -1,10 +1,11 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from steelyard.core.errors import FileError, KindError, RecordError
 from steelyard.core.plugins import build
-from steelyard.evaluation.benches import BenchCases
+from steelyard.evaluation.benches import BenchCases, bench_name
 from steelyard.io.cases import write_cases
 from strategies import case
 
@@ -71,3 +72,11 @@ def test_raw_cheemsbench_rows(tmp_path):
     (found,) = BenchCases([path], build("benches", "cheemsbench"))
     assert (found.prompt.subset, found.prompt.category) == ("human_instruction", ("数学",))
     assert [len(tier) for tier in found.ranking] == [1, 2]
+
+
+def test_a_bench_of_case_files_has_their_names():
+    one, other = Path("/x/test.jsonl"), Path("/y/test.jsonl.gz")
+    assert bench_name("cases", [one]) == "test"
+    assert bench_name("cases", [one, Path("/x/v1.2.parquet")]) == "test, v1.2"
+    assert bench_name("cases", [one, other]) == "x/test, y/test"
+    assert bench_name("rewardbench", [one]) == "rewardbench"

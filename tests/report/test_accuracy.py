@@ -30,14 +30,14 @@ def keys(sentences):
 
 
 def test_the_best_baseline_is_the_one_that_is_hardest_to_beat():
-    assert best_baseline(evaluation(0.1, 0.2)[1].baselines) == "longer"
-    assert best_baseline({"longer": baseline()}) is None
+    assert best_baseline("m", evaluation(0.1, 0.2)[1].baselines) == "longer"
+    assert best_baseline("m", {"longer": baseline()}) is None
 
 
 def test_the_order_of_a_file_is_a_leak_to_be_named_and_no_baseline_to_beat():
     leaking = baseline(estimate(1.0, 0.9, 1.0), estimate(-0.1))
     longer = baseline(estimate(0.6))
-    assert best_baseline({"first": leaking, "longer": longer}) == "longer"
+    assert best_baseline("m", {"first": leaking, "longer": longer}) == "longer"
     summary = evaluation_summary(accuracy=ACCURACY, baselines={"first": leaking, "longer": longer})
     assert "say_order_leak" in keys(evaluation_sentences("m", summary))
     fair = baseline(estimate(0.52, 0.45, 0.6))
@@ -120,11 +120,38 @@ def test_models_share_the_figure_of_categories_and_have_a_table_each():
     assert [mark.name for mark in panel.figure.legend] == ["m", "other"]
 
 
-def test_benches_whose_categories_differ_have_a_figure_each():
-    third = Named("third", evaluation_summary(by_category={"b": GROUP}))
-    panels = accuracy_section([ONE, third, ONE._replace(name="other")], []).panels[3:]
+def test_models_of_one_bench_share_a_table_and_other_benches_have_their_own():
+    baselines = {
+        "longer": baseline(estimate(0.6, 0.5, 0.7), estimate(0.1, 0.05, 0.15)),
+        "random": baseline(estimate(0.5), estimate(0.2)),
+    }
+    headline = evaluation_summary(accuracy=ACCURACY, baselines=baselines, by_category={"a": GROUP})
+    first, other = Named("m", headline, "test", "longer"), Named("other", headline, "test", None)
+    third = Named("third", evaluation_summary(by_category={"b": GROUP}), "kinds")
+    panels = accuracy_section([first, third, other], []).panels
     by = word("by_category")
-    assert [panel.title for panel in panels] == [f"{by} · m, other", f"{by} · third"]
+    assert [panel.title for panel in panels] == ["test", "third · kinds", f"{by} · test", f"{by} · kinds"]
+    (shared,) = panels[0].tables
+    assert [row[0] for row in shared.table.rows] == ["m", "other", baseline_word("longer"), baseline_word("random")]
+    assert shared.table.rows[0][5:] == ("+10.0", "+5.0 … +15.0")
+    assert shared.table.rows[1][5:] == ("–", "–")
+    differing = first._replace(
+        name="other",
+        headline=evaluation_summary(accuracy=ACCURACY, baselines={"longer": baseline(estimate(0.55), estimate(0.1))}),
+    )
+    rows = accuracy_section([first, differing], []).panels[0].tables[0].table.rows
+    longer = baseline_word("longer")
+    assert [row[0] for row in rows[2:]] == [f"{longer} · m", f"{longer} · other", baseline_word("random")]
+
+
+def test_a_baseline_that_is_evaluated_is_not_compared_with_itself():
+    itself = baseline(ACCURACY, estimate(0.0, 0.0, 0.0))
+    summary = evaluation_summary(
+        model="longer", accuracy=ACCURACY, baselines={"longer": itself, "random": baseline(estimate(0.5))}
+    )
+    assert best_baseline("longer", summary.baselines) == "random"
+    assert word("lead_over_best") not in [card.title for card in evaluation_cards("longer", summary)][:1]
+    assert "0.0" not in [card.number for card in evaluation_cards("longer", summary)]
 
 
 def test_parts_of_a_bench_and_evaluations_without_categories():

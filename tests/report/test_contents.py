@@ -32,7 +32,13 @@ def page(runs):
 
 def test_a_whole_path_has_every_section(tmp_path):
     made = page(all_runs(tmp_path, 12))
-    assert [section.anchor for section in made.sections] == ["accuracy", "rewards", "conflicts", "training"]
+    assert [section.anchor for section in made.sections] == ["accuracy", "losses", "rewards", "conflicts", "training"]
+    assert [section.anchor for section in made.sections if section.is_folded] == ["rewards", "conflicts", "training"]
+    lost = made.sections[1].panels[0].tables[0].table
+    assert [row[:3] for row in lost.rows] == [
+        (source.name, str(source.run.counts.num_in), str(source.run.counts.num_used))
+        for source in read_sources([tmp_path / row[0] for row in lost.rows])
+    ]
     assert [one.stage for one in made.protocols] == ["resolve", "train", "evaluate"]
     assert len(made.packed.lines) == 12
 
@@ -133,7 +139,11 @@ def test_runs_of_stages_without_a_section_show_their_records(tmp_path):
     assert (word("record_vocabulary", "vocabulary"), "300") in numbers.table.rows
     assert made.sentences[0].values == {"runs": "1", "stages": "backbone"}
     check_words(section)
-    assert [each.anchor for each in page([comparison, tmp_path / "base"]).sections] == ["comparison", "other_runs"]
+    assert [each.anchor for each in page([comparison, tmp_path / "base"]).sections] == [
+        "losses",
+        "comparison",
+        "other_runs",
+    ]
     report([tmp_path / "base"], tmp_path / "page")
     assert 'id="other_runs"' in (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
 
@@ -211,3 +221,19 @@ def test_a_long_table_shows_its_first_rows_and_folds_the_rest(tmp_path):
     assert section.count('<tr class="rest">') == 12
     assert section.count('<tr><th scope="row"') == 8
     assert '<div class="folded"><details>' in section
+
+
+def test_benches_have_the_names_of_their_files_and_folders_tell_equal_ones_apart(tmp_path):
+    for name, best in (("one", "a"), ("other", "b")):
+        (tmp_path / name).mkdir()
+        ranking = ((best,), tuple({"a", "b"} - {best}))
+        write_cases(tmp_path / name / "test.jsonl", [case(f"p{index}", "ab", ranking=ranking) for index in range(20)])
+    runs = []
+    for name, model in (("one", "longer"), ("one", "random"), ("other", "longer")):
+        runs.append(tmp_path / f"{name}-{model}")
+        config = EvaluateConfig(num_resamples=20, baselines=())
+        evaluate([tmp_path / name / "test.jsonl"], runs[-1], config, model=model)
+    accuracy = page(runs).sections[0]
+    assert [panel.title for panel in accuracy.panels[:2]] == ["one/test", "longer (other-longer) · other/test"]
+    assert page(runs[:1]).title == "longer · test"
+    assert page(runs[:2]).sections[0].panels[0].title == "test"

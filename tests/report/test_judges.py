@@ -18,7 +18,7 @@ from steelyard.report.judgment_sections import (
     length_figure,
     position_figure,
 )
-from steelyard.report.page import page_strings
+from steelyard.report.page import Section, page_strings
 from steelyard.statistics.intervals import Estimate
 from strategies import case
 
@@ -108,7 +108,7 @@ def test_the_section_has_biases_a_table_of_judges_their_agreement_and_the_author
     both = judges_section({"a": SUMMARY, "b": SUMMARY}, {})
     assert both.panels[0].title == f"a · {word('preferences')}"
     nothing = replace(SUMMARY, judges=None, agreement=None, authors=None)
-    assert section(nothing) == ("judges", (), (), ())
+    assert section(nothing) == Section("judges", (), ())
 
 
 def test_preferences_are_marked_where_the_interval_excludes_none_and_the_strongest_is_first():

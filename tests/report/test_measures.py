@@ -44,7 +44,10 @@ def test_one_model_has_its_panels_in_order():
 def test_several_models_are_named_and_share_the_curves():
     section = measures_section({"m": FULL, "other": FULL}, [])
     titles = [panel.title for panel in section.panels]
-    assert f"other · {word('calibration')}" in titles
+    assert f"other · {word('choices_by_group')}" in titles
+    (shared,) = [panel for panel in section.panels if panel.title == word("calibration")]
+    assert [part.by for part in shared.tables] == ["m", "other"]
+    assert shared.tables[0].table == shared.tables[1].table
     assert titles.count(word("best_of_n")) == 1
     assert [mark.name for mark in section.panels[-1].figure.legend][:2] == ["m", "other"]
 

@@ -65,7 +65,7 @@ def test_the_order_of_the_responses_is_what_the_first_baseline_sees(bench, tmp_p
     assert (difference.low, difference.high, difference.method) == (0.0, 0.0, "equal scores")
     assert summary.baselines["random"].difference.low < summary.baselines["random"].difference.high
     assert set(summary.baselines) == {"longer", "shorter", "random", "first"}
-    assert (summary.model, summary.bench, summary.protocol) == ("first", "cases", {"model": "first"})
+    assert (summary.model, summary.bench, summary.protocol) == ("first", "bench", {"model": "first"})
 
 
 def test_what_went_in_is_counted_and_the_items_add_up(bench, tmp_path):

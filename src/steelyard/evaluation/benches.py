@@ -98,6 +98,17 @@ class BenchCases:
         )
 
 
+def bench_name(kind: str, files: Sequence[Path]) -> str:
+    """Return the name of a bench in results: its kind, or of case files their names, with folders if these repeat."""
+    if kind != "cases":
+        return kind
+    stems = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in files]
+    names = [
+        f"{path.parent.name}/{stem}" if stems.count(stem) > 1 else stem for path, stem in zip(files, stems, strict=True)
+    ]
+    return ", ".join(names)
+
+
 def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
     if _is_case_file(path):
         return read_cases(path)

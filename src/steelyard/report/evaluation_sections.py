@@ -15,6 +15,7 @@ from steelyard.evaluation.measures.accuracy import (
     groups_of,
     overview_figure,
     overview_table,
+    shared_table,
 )
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import (
@@ -45,46 +46,39 @@ _READS_THE_ORDER = "first"  # the baseline that takes the answer that the file l
 
 
 def accuracy_section(compared: Sequence[Named], evidence: Sequence[str]) -> Section:
-    """Return each model with its baselines, the parts of its benchmark, categories, and languages if several."""
-    panels: list[Panel] = []
+    """Return the models of each bench with its baselines, its parts, categories, and languages if several."""
+    benches: dict[str, list[Named]] = {}
     for model in compared:
-        whole = (Grouped("", overview_table(model)),)
-        panels.append(Panel(model.name, overview_figure(model), whole, "note_overview"))
-        parts = bench_table(model.headline)
-        if parts is not None:
-            panels.append(Panel(word("bench_parts"), None, (Grouped("", parts),)))
-    panels += _group_panels(compared, "category")
-    if any(len(model.headline.by_language or {}) > 1 for model in compared):
-        panels += _group_panels(compared, "language")
+        benches.setdefault(model.bench, []).append(model)
+    panels: list[Panel] = []
+    for bench, models in benches.items():
+        numbers = overview_table(models[0]) if len(models) == 1 else shared_table(models)
+        name = models[0].name if len(models) == 1 else ""
+        title = " · ".join(part for part in (name, bench if not name or len(benches) > 1 else "") if part)
+        panels.append(Panel(title, overview_figure(models), (Grouped("", numbers),), "note_overview"))
+        parts = [(model.name, table) for model in models if (table := bench_table(model.headline)) is not None]
+        if parts:
+            grouped = tuple(Grouped(name if len(models) > 1 else "", table) for name, table in parts)
+            panels.append(Panel(word("bench_parts"), None, grouped))
+    for group in ("category", "language"):
+        if group == "category" or any(len(model.headline.by_language or {}) > 1 for model in compared):
+            panels += _group_panels(benches, group)
     return Section("accuracy", tuple(evidence), tuple(panels))
 
 
-def _group_panels(compared: Sequence[Named], group: str) -> list[Panel]:
-    """Return a panel for each benchmark, whose evaluations share groups, with a table of each of its evaluations."""
-    shown = [model for model in compared if groups_of(model.headline, group)]
-    benchmarks = _by_benchmark(shown, group)
+def _group_panels(benches: Mapping[str, Sequence[Named]], group: str) -> list[Panel]:
+    """Return a panel for each bench, with a table of each of its evaluations."""
+    shown = {
+        bench: with_groups
+        for bench, models in benches.items()
+        if (with_groups := [model for model in models if groups_of(model.headline, group)])
+    }
     panels = []
-    for models in benchmarks:
-        title = word(f"by_{group}")
-        if len(benchmarks) > 1:
-            title += f" · {', '.join(model.name for model in models)}"
+    for bench, models in shown.items():
+        title = word(f"by_{group}") + (f" · {bench}" if len(shown) > 1 else "")
         tables = tuple(Grouped(model.name if len(models) > 1 else "", _group_table(model, group)) for model in models)
         panels.append(Panel(title, group_figure(models, group), tables, "note_groups"))
     return panels
-
-
-def _by_benchmark(shown: Sequence[Named], group: str) -> list[list[Named]]:
-    """Divide evaluations by benchmark: evaluations of one benchmark have a group in common."""
-    benchmarks: list[list[Named]] = []
-    for evaluation in shown:
-        names = set(groups_of(evaluation.headline, group))
-        for models in benchmarks:
-            if any(names & set(groups_of(other.headline, group)) for other in models):
-                models.append(evaluation)
-                break
-        else:
-            benchmarks.append([evaluation])
-    return benchmarks
 
 
 def _group_table(model: Named, group: str) -> Table:
@@ -108,7 +102,7 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
         for title, estimate, unit in values
         if estimate is not None
     ]
-    best = best_baseline(summary.baselines)
+    best = best_baseline(summary.model, summary.baselines)
     if best is not None and summary.baselines[best].difference.value is not None:
         difference = summary.baselines[best].difference
         below = f"{word('points')}\n{word('interval_95')} {points_spread(difference)}"
@@ -124,8 +118,8 @@ def _is_accuracy(summary: EvaluationSummary) -> bool:
     return exact is not None and (exact.n, exact.value) == (accuracy.n, accuracy.value)
 
 
-def best_baseline(baselines: Mapping[str, Baseline]) -> str | None:
-    """Return the baseline with the highest accuracy, None where none was measured.
+def best_baseline(model: str, baselines: Mapping[str, Baseline]) -> str | None:
+    """Return the baseline with the highest accuracy that is not the ``model`` itself, None where none was measured.
 
     The baseline ``first`` reads the order in which the file lists the answers, which no model sees. It shows that the
     file lists better answers first (`say_order_leak`) and is not compared with a model.
@@ -133,7 +127,7 @@ def best_baseline(baselines: Mapping[str, Baseline]) -> str | None:
     measured = {
         name: baseline.accuracy.value
         for name, baseline in baselines.items()
-        if baseline.accuracy.value is not None and name != _READS_THE_ORDER
+        if baseline.accuracy.value is not None and name not in (_READS_THE_ORDER, model)
     }
     return max(measured, key=lambda name: measured[name]) if measured else None
 
@@ -160,7 +154,7 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
     if summary.exact_match is not None and summary.exact_match.value is not None and not _is_accuracy(summary):
         sentences.append(Sentence("say_exact_match", _gaps(summary.exact_match)))
     sentences += [*_outcomes(summary), *_coverage_sentences(summary)]
-    best = best_baseline(summary.baselines)
+    best = best_baseline(summary.model, summary.baselines)
     if best is not None:
         sentences.append(_against(best, summary.baselines[best]))
     first = summary.baselines.get(_READS_THE_ORDER)
@@ -254,16 +248,38 @@ def _interval_and_n(estimate: Estimate, unit: str) -> str:
 
 
 def measures_section(evaluations: Mapping[str, EvaluationSummary], evidence: Sequence[str]) -> Section:
-    """Return each model's tables and figures, and the panels that all models share."""
-    panels: list[Panel] = []
-    for name, summary in evaluations.items():
-        prefix = f"{isolate(name)} · " if len(evaluations) > 1 else ""
-        panels += [panel._replace(title=prefix + panel.title) for panel in _panels(summary)]
+    """Return the tables and figures of the models, those of equal columns in one panel, and the panels of all models.
+
+    With several models the section begins with the lead of each over every baseline.
+    """
+    panels = [panel for summary in evaluations.values() for panel in _panels(summary)]
+    if len(evaluations) > 1:
+        leads = tuple(
+            Grouped(name, overview_table(Named(name, summary)))
+            for name, summary in evaluations.items()
+            if summary.baselines
+        )
+        panels = [Panel(word("leads"), None, leads)] if leads else []
+        panels += _shared_panels({name: _panels(summary) for name, summary in evaluations.items()})
     for name, measure in measures().items():
         summaries = {model: getattr(summary.measures, name) for model, summary in evaluations.items()}
         shared = measure.shared_panel({model: value for model, value in summaries.items() if value is not None})
         panels += [] if shared is None else [shared]
     return Section("more_measures", tuple(evidence), tuple(panels))
+
+
+def _shared_panels(by_model: Mapping[str, Sequence[Panel]]) -> list[Panel]:
+    """Join the panels of one title that have one table of the same columns and no figure; others name their model."""
+    joined: dict[object, Panel] = {}
+    for name, panels in by_model.items():
+        for panel in panels:
+            if panel.figure is None and len(panel.tables) == 1:
+                key = (panel.title, panel.tables[0].table.columns)
+                earlier = joined.get(key, panel._replace(tables=()))
+                joined[key] = earlier._replace(tables=(*earlier.tables, Grouped(name, panel.tables[0].table)))
+            else:
+                joined[name, len(joined)] = panel._replace(title=f"{isolate(name)} · {panel.title}")
+    return list(joined.values())
 
 
 def _panels(summary: EvaluationSummary) -> list[Panel]:

@@ -48,13 +48,14 @@ COLON, COMMA = word("colon", ": "), word("comma", ", ")
 class Section(NamedTuple):
     """A part of the page: its anchor, whose word is the title, the runs that it rests on, and its panels.
 
-    ``sentences`` state its result above the panels.
+    ``sentences`` state its result above the panels. A folded section opens by a press, a link to it, or in print.
     """
 
     anchor: str
     evidence: tuple[str, ...]
     panels: tuple[Panel, ...]
     sentences: tuple[Sentence, ...] = ()
+    is_folded: bool = False
 
 
 class Card(NamedTuple):
@@ -143,7 +144,7 @@ class Page(NamedTuple):
     """The contents of the page, in their order. ``home`` is the address of the list of runs, where a server has one.
 
     ``cards`` and ``sentences`` are those of a stage's only run, or the first of each of its runs; ``groups`` have all
-    of these runs, folded, one line for each.
+    of these runs, folded, one line for each. ``is_folded``: items and records of runs are folded.
     """
 
     title: str
@@ -159,6 +160,7 @@ class Page(NamedTuple):
     failures: FailureSection | None = None
     home: str = ""
     groups: tuple[CardGroup, ...] = ()
+    is_folded: bool = False
 
 
 class Strings:

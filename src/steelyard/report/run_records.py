@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from steelyard.core.types import Counts, Run
-from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, table, word
+from steelyard.core.types import Counts, Input, Run
+from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, isolate, table, word
 from steelyard.io.terminal_text import rule_counts
 from steelyard.report.page import COLON, COMMA, Protocol, Section, section_texts
 from steelyard.report.sources import FinishedRun
@@ -103,6 +103,20 @@ def records_section(sources: Sequence[FinishedRun]) -> Section:
     )
 
 
+def losses_section(sources: Sequence[FinishedRun]) -> Section:
+    """Return what each run read, used, dropped by which rule, and noted."""
+    rows = []
+    for source in sources:
+        counts = source.run.counts
+        rules = [
+            rule_counts({rule_word(rule): number for rule, number in numbers.items() if number}) or DASH
+            for numbers in (counts.dropped, counts.noted)
+        ]
+        rows.append((isolate(source.name), count(counts.num_in), count(counts.num_used), *rules))
+    columns = ("loss_run", "loss_read", "loss_used", "loss_dropped", "loss_noted")
+    return Section("losses", (), (Panel(word("loss_by_run"), None, (Grouped("", table(columns, rows)),)),))
+
+
 def _record_tables(run: Run) -> tuple[Grouped, ...]:
     parts = {"counts": _pairs(_counts(run.counts)), "numbers": _pairs(_numbers(run.summary))}
     return tuple(Grouped(by, part) for by, part in parts.items() if part.rows)
@@ -155,6 +169,11 @@ def _value(value: object) -> str:
 def _without_folders(value: str) -> str:
     """Return the last part of an absolute path, any other text unchanged: a page must not show a user's folders."""
     return last_part(value) if value.startswith(("/", "\\")) or value[1:3] == ":\\" else value
+
+
+def bench_files(run: Run) -> tuple[Input, ...]:
+    """Return the files of the bench that an evaluation read."""
+    return tuple(file for role, file in run.inputs.items() if role.split(".")[0] == "bench")
 
 
 def last_part(path: str) -> str:

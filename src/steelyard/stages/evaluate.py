@@ -25,7 +25,7 @@ from steelyard.evaluation.batches import (
     evaluate_scored,
     join_parts,
 )
-from steelyard.evaluation.benches import BenchCases, check_overlap, find_bench_files, split_kinds
+from steelyard.evaluation.benches import BenchCases, bench_name, check_overlap, find_bench_files, split_kinds
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.external_scores import AlignmentError, side_by_side
 from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
@@ -183,7 +183,9 @@ def evaluate(
         summary = summarise(evaluated.evaluation)
         names = evaluated.model._asdict()
         result.findings += reversed_scores(summary, evaluated.model.model)
-        result.summary = replace(summary, bench=config.bench_kind, prediction_powered=powered, **names)
+        result.summary = replace(
+            summary, bench=bench_name(config.bench_kind, judged_files or files), prediction_powered=powered, **names
+        )
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap | noted)
 

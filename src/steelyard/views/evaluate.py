@@ -10,6 +10,7 @@ from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Panel, Sentence, percent, spread, word
 from steelyard.report.evaluation_sections import (
     accuracy_section,
+    best_baseline,
     evaluation_cards,
     evaluation_sentences,
     measures_section,
@@ -18,7 +19,7 @@ from steelyard.report.failures import ModelFailures, failure_sentences
 from steelyard.report.few_labels import few_labels_section, few_labels_sentences
 from steelyard.report.page import COMMA, CardGroup
 from steelyard.report.rewards import rewards_section
-from steelyard.report.run_records import last_part
+from steelyard.report.run_records import bench_files, last_part
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageContents, StageRun, View, report_step
@@ -40,11 +41,16 @@ def _panels(run: StageRun[EvaluationSummary], sources: PageSources) -> Iterator[
 def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources) -> StageContents:
     evidence = [run.evidence for run in runs]
     summaries = {run.name: run.summary for run in runs}
+    benches = _bench_names(runs)
+    compared = [
+        Named(run.name, run.summary, benches[run.name], best_baseline(run.summary.model, run.summary.baselines))
+        for run in runs
+    ]
     few_labels = few_labels_section(summaries, evidence)
     return StageContents(
         sections=(
             *((few_labels,) if few_labels is not None else ()),
-            accuracy_section([Named(name, summary) for name, summary in summaries.items()], evidence),
+            accuracy_section(compared, evidence),
             measures_section(summaries, evidence),
             rewards_section(sources.items, evidence),
         ),
@@ -61,6 +67,23 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
             for model in sources.failures.models
         ),
     )
+
+
+def _bench_names(runs: Sequence[StageRun[EvaluationSummary]]) -> dict[str, str]:
+    """Return the name of the bench of each run; other files of an equal name show their folder, else the run."""
+    benches: dict[tuple[str, ...], tuple[str, str, str]] = {}
+    keys: dict[str, tuple[str, ...]] = {}
+    for run in runs:
+        files = bench_files(run.source.run)
+        folders = dict.fromkeys(last_part(file.path.replace("\\", "/").rpartition("/")[0]) for file in files)
+        name = run.summary.bench
+        keys[run.name] = (name, *(file.sha256 for file in files))
+        benches.setdefault(keys[run.name], (name, f"{COMMA.join(folders)}/{name}", f"{name} ({run.source.name})"))
+    names = {
+        key: next(name for name in choices if sum(name in other for other in benches.values()) == 1)
+        for key, choices in benches.items()
+    }
+    return {name: names[key] for name, key in keys.items()}
 
 
 def _with_failures(sentences: tuple[Sentence, ...], model: ModelFailures) -> tuple[Sentence, ...]:

@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 from steelyard.core.types import Case
 from steelyard.evaluation.items import ScoredItem
-from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.evaluation.tables import Sentence, isolate, word
 from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.findings import findings_section
 from steelyard.report.items import JoinedItems, pack
 from steelyard.report.page import CardGroup, Page, Section
-from steelyard.report.run_records import last_part, protocol, records_section
+from steelyard.report.run_records import losses_section, protocol, records_section
 from steelyard.report.sources import (
     FinishedRun,
     KnownCases,
@@ -26,6 +25,8 @@ from steelyard.views.view import PageSources, StageContents, StageRun, View, vie
 
 _MOST_RUNS = 8
 """The most runs of a stage at the top of the page."""
+_OPEN = ("few_labels", "accuracy")
+"""The sections of stages that are open on a page of several stages or of an evaluation, where others are folded."""
 
 
 class ReportData(NamedTuple):
@@ -57,8 +58,10 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
     items = JoinedItems(cases, list(data.items.values()))
     failures = find_failures(items, list(data.items))
     contents = _contents(data, PageSources(data.items, cases, failures))
-    all_sections = (findings_section(data.sources), *(section for part in contents for section in part.sections))
-    sections = [section for section in all_sections if section.panels or section.sentences]
+    of_stages = [section for part in contents for section in part.sections if section.panels or section.sentences]
+    is_folded = len(contents) > 1 or bool(data.runs["evaluate"])
+    checks = [section for section in [findings_section(data.sources)] if section.sentences]
+    sections = _ordered(of_stages, checks, data.sources) if is_folded else [*checks, *of_stages]
     return Page(
         title=title or default_title(data),
         language=language,
@@ -70,29 +73,30 @@ def page_of(data: ReportData, *, title: str | None, language: str, budget: int, 
         failures=failure_section(failures, items, [run.evidence for run in data.runs["evaluate"]]),
         # On a page of one section its sentences are at the top.
         sections=tuple(section._replace(sentences=()) if len(sections) == 1 else section for section in sections),
+        is_folded=is_folded,
         packed=pack(items, budget=budget, marks=failures.marks(len(items))),
         protocols=tuple(protocol(source.name, source.run) for source in data.sources),
         version=version,
     )
 
 
+def _ordered(of_stages: Sequence[Section], checks: Sequence[Section], sources: Sequence[FinishedRun]) -> list[Section]:
+    """Return the accuracy of models, what the runs lost and what their inputs show, and folded all other sections."""
+    accuracy = [section for section in of_stages if section.anchor in _OPEN]
+    losses = [losses_section(sources)] if len(sources) > 1 else []
+    folded = [section._replace(is_folded=True) for section in of_stages if section.anchor not in _OPEN]
+    return [*accuracy, *losses, *checks, *folded]
+
+
 def default_title(data: ReportData) -> str:
     """Return the model and benchmark of a single evaluation, the folder that all runs share, or the name of one run."""
     evaluated = data.runs["evaluate"]
     if len(evaluated) == 1:
-        return f"{isolate(evaluated[0].name)} · {_bench_title(evaluated[0])}"
+        return f"{isolate(evaluated[0].name)} · {evaluated[0].summary.bench}"
     if len(data.sources) == 1:
         return f"{data.sources[0].run.stage} · {data.sources[0].name}"
     folders = {source.folder.resolve().parent for source in data.sources}
     return (folders.pop().name if len(folders) == 1 else "") or word("report_title")
-
-
-def _bench_title(evaluated: StageRun[EvaluationSummary]) -> str:
-    """Return the name of the benchmark; of case files, that of the file."""
-    benches = [file.path for role, file in evaluated.source.run.inputs.items() if role.split(".")[0] == "bench"]
-    if evaluated.summary.bench != "cases" or len(benches) != 1:
-        return evaluated.summary.bench
-    return last_part(benches[0]).rsplit(".", 1)[0]
 
 
 def _runs(sources: Sequence[FinishedRun], kind: type[Any]) -> tuple[StageRun[Any], ...]:

@@ -22,7 +22,7 @@ def test_help_example_runs(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     sentence, *lines = result.stdout.splitlines()
     assert sentence.startswith("random is better than longer: +")
-    assert any(line.startswith("2 models on cases are compared by Accuracy: 1 of 1 difference is") for line in lines)
+    assert any(line.startswith("2 models on test are compared by Accuracy: 1 of 1 difference is") for line in lines)
     assert any(line.startswith("longer – random") for line in lines)
     told = json.loads(call("compare", "evaluated-a", "evaluated-b", "--out", "compared", "--set", "num_resamples=100",
                            "--json").stdout)  # fmt: skip

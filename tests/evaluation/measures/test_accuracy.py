@@ -41,7 +41,7 @@ def test_the_overview_names_model_then_baselines_from_best_to_worst():
 
 
 def test_the_overview_figure_has_every_value_with_its_interval_and_the_chance_level():
-    drawn = rows(accepted(overview_figure(NAMED)))
+    drawn = rows(accepted(overview_figure([NAMED])))
     assert {(row["value"], row["low"], row["high"]) for row in drawn if "value" in row} == {
         (0.7, 0.6, 0.7999999999999999),
         (0.6, 0.5, 0.7),

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from steelyard.core.types import Record
 from steelyard.evaluation.tables import (
+    DASH,
     PERCENT,
     Figure,
     Mark,
@@ -126,10 +127,12 @@ class HeadlineSummary(BenchAccuracy[Estimate], frozen=True, kw_only=True):
 
 
 class Named(NamedTuple):
-    """A headline with the name of its model on the page."""
+    """A headline with the names of its model and of its bench on the page, and its best baseline."""
 
     name: str
     headline: HeadlineSummary
+    bench: str = ""
+    best: str | None = None
 
 
 def baseline_word(name: str) -> str:
@@ -148,13 +151,24 @@ def overview_table(model: Named) -> Table:
     return table(columns, rows)
 
 
-def overview_figure(model: Named) -> Figure:
-    """Draw the accuracy of the model and of every baseline with intervals and the chance level."""
-    headline = model.headline
-    baselines = _sorted_baselines(headline)
-    dots = [Dot(model.name, model.name, headline.accuracy)]
-    dots += [Dot(baseline_word(name), baseline_word(name), baseline.accuracy) for name, baseline in baselines]
-    marks = (*model_marks([model.name]), *baseline_marks([baseline_word(name) for name, _ in baselines]))
+def shared_table(models: Sequence[Named]) -> Table:
+    """Return accuracy and exact match of the models of one bench, each with its lead, and of its baselines."""
+    rows = []
+    for model in models:
+        lead = None if model.best is None else model.headline.baselines[model.best].difference
+        cells = (DASH, DASH) if lead is None else (points(lead.value), points_spread(lead))
+        rows.append(_overview_row(model.name, model.headline, *cells))
+    rows += [_overview_row(name, baseline, "", "") for name, baseline in _shared_baselines(models)]
+    columns = ("scorer", "accuracy", "interval", "exact_match", "interval", "lead_over_best", "interval_of_lead")
+    return table(columns, rows)
+
+
+def overview_figure(models: Sequence[Named]) -> Figure:
+    """Draw the accuracy of the models of one bench and of every baseline with intervals and the chance level."""
+    baselines = _shared_baselines(models)
+    dots = [Dot(model.name, model.name, model.headline.accuracy) for model in models]
+    dots += [Dot(name, name, baseline.accuracy) for name, baseline in baselines]
+    marks = (*model_marks([model.name for model in models]), *baseline_marks([name for name, _ in baselines]))
     order = [dot.row for dot in dots]
     return Figure("figure_overview", framed(_interval_layers(records(dots), order, marks, "scorer"), 26 * len(order)))
 
@@ -245,6 +259,23 @@ def groups_of(headline: HeadlineSummary, group: str) -> Mapping[str, GroupResult
 
 def _sorted_baselines(headline: HeadlineSummary) -> list[tuple[str, Baseline]]:
     return sorted(headline.baselines.items(), key=lambda pair: -(pair[1].accuracy.value or 0.0))
+
+
+def _shared_baselines(models: Sequence[Named]) -> list[tuple[str, Baseline]]:
+    """Return the baselines of one bench by title, the best first.
+
+    Evaluations that scored other pairs have other values of a baseline: then its title names the model, too.
+    """
+    values: dict[str, dict[Estimate, tuple[str, Baseline]]] = {}
+    for model in models:
+        for name, baseline in model.headline.baselines.items():
+            values.setdefault(name, {}).setdefault(baseline.accuracy, (model.name, baseline))
+    titled = [
+        (baseline_word(name) if len(different) == 1 else f"{baseline_word(name)} · {model}", baseline)
+        for name, different in values.items()
+        for model, baseline in different.values()
+    ]
+    return sorted(titled, key=lambda pair: -(pair[1].accuracy.value or 0.0))
 
 
 def _overview_row(name: str, accuracy: Accuracy[Estimate], lead: str, interval: str) -> tuple[str, ...]:

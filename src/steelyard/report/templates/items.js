@@ -194,7 +194,7 @@ const Items = (async () => {
   Page.onLanguage(() => { for (const item of items) item.haystack = null; showControls(); showRows(); opened.redraw(); });
   const openAsked = async () => {
     const asked = new URLSearchParams(location.hash.slice(1));
-    if (asked.has("items") && asked.size > 1) { restore(asked); document.getElementById("items").scrollIntoView(); }
+    if (asked.has("items") && asked.size > 1) { restore(asked); Page.reveal(document.getElementById("items")); }
     const wanted = asked.has("item") && items.find((item) => item.id === asked.get("item") && (!asked.has("language") || item.language === asked.get("language")));
     if (wanted) await open(wanted);
   };
@@ -207,7 +207,7 @@ const Items = (async () => {
     Object.assign(state, { text: "", category: "", language: "", outcome: "", group: null, differing: null }, filters);
     showControls();
     update();
-    document.getElementById("items").scrollIntoView();
+    Page.reveal(document.getElementById("items"));
   };
   document.querySelector("#items h2").append(Downloads.anchor(fragment));
   return { items, models, make, text, number, chip, letters, unpacked, whole, open, show };

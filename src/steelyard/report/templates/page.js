@@ -118,6 +118,30 @@ const Page = (() => {
     document.addEventListener("click", (event) => { if (!event.target.closest(".further summary")) further.open = false; });
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") further.open = false; });
   }
+  // A link into a closed part opens it; so does print, for its time.
+  const opened = (target) => {
+    for (let fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    const own = target && target.querySelector(":scope > details.section");
+    if (own) own.open = true;
+  };
+  Page.reveal = (target) => { opened(target); if (target) target.scrollIntoView(); };
+  const follow = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target && document.querySelector("main").contains(target)) Page.reveal(target);
+  };
+  addEventListener("hashchange", follow);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]:not(.anchor)');
+    if (link && link.hash === location.hash) follow(); // no change of the address, but the part may be closed again
+  });
+  follow();
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = [...document.querySelectorAll("main details:not([open])")];
+    for (const fold of unfolded) fold.open = true;
+  });
+  addEventListener("afterprint", () => { for (const fold of unfolded) fold.open = false; });
+
   const seen = new IntersectionObserver((list) => {
     for (const entry of list) if (entry.isIntersecting) for (const link of links) link.classList.toggle("here", link.hash === `#${entry.target.id}`);
     if (further) mark();
