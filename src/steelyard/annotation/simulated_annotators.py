@@ -165,7 +165,13 @@ def human_judgments(
     Raises ConfigError for a prompt with fewer than three responses, or more responses than there are annotators.
     """
     rng = generator(seed, "human annotators")
-    rows = _annotators_of_prompts(np.array([len(prompt.ids) for prompt in prompts]), num_annotators, rng)
+    # A row of annotators for each prompt, one a task: the circular design has as many tasks as responses.
+    sizes = np.array([len(prompt.ids) for prompt in prompts])
+    rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(sizes)
+    for size in np.unique(sizes):
+        members = np.flatnonzero(sizes == size)
+        for member, row in zip(members, assign_annotators(len(members), int(size), num_annotators, rng), strict=True):
+            rows[member] = row
     return tuple(
         _judge_tasks(prompt, plan_tasks(len(prompt.ids), row, rng), "human", noise, rng)
         for prompt, row in zip(prompts, rows, strict=True)
@@ -182,18 +188,6 @@ def llm_judgments(prompts: Sequence[Candidates], noise: Noise, *, seed: int) -> 
         tasks = [Task(number, (first, second), 0) for number, (first, second) in enumerate(pairs.tolist(), start=1)]
         judgments.append(_judge_tasks(prompt, tasks, "llm", noise, rng))
     return tuple(judgments)
-
-
-def _annotators_of_prompts(
-    sizes: NDArray[np.int64], num_annotators: int, rng: np.random.Generator
-) -> list[NDArray[np.int64]]:
-    """Return a row of annotators for each prompt, one a task; the circular design has as many tasks as responses."""
-    rows: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * len(sizes)
-    for size in np.unique(sizes):
-        members = np.flatnonzero(sizes == size)
-        for member, row in zip(members, assign_annotators(len(members), int(size), num_annotators, rng), strict=True):
-            rows[member] = row
-    return rows
 
 
 def _judge_tasks(

@@ -32,7 +32,7 @@ from steelyard.workbench.pipeline.alignment import (
     propose,
     tasks_to_align,
 )
-from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
+from steelyard.workbench.pipeline.disputes import are_alike, evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, count_states, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import Membership, may_work, next_assignments
@@ -249,7 +249,9 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
     at, did_something = _now(simulation, session), False
     for evidence in tasks_to_align(session, item.id, person) or []:
         others = [proposal for other, proposal in evidence.proposals.items() if other != person]
-        if not evidence.is_open or not _is_turn(evidence, person, others):
+        mine = evidence.proposals.get(person)
+        is_turn = mine is None or (bool(others) and not are_alike(evidence.task, [mine, *others]))
+        if not evidence.is_open or not is_turn:
             continue
         if others and is_stubborn:
             pass_on(session, item.id, _REMARK, state="aligning", person=person, at=at)
@@ -261,11 +263,6 @@ def _align_item(simulation: Simulation, session: Session, item: StoredItem, pers
         propose(session, item.id, evidence.task.id, answer, person=person, at=at, seconds=seconds)
         did_something = True
     return did_something
-
-
-def _is_turn(evidence: TaskEvidence, person: int, others: list[TaskAnswer]) -> bool:
-    proposal = evidence.proposals.get(person)
-    return proposal is None or (bool(others) and not are_alike(evidence.task, [proposal, *others]))
 
 
 def _adjudicate_all(simulation: Simulation, session: Session, layer: Layer, person: int) -> int:

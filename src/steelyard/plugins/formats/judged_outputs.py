@@ -14,7 +14,6 @@ evidence. Some answers are the JSON value true where the model wrote the word: t
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
@@ -67,7 +66,9 @@ def _preference(row: Row, names: Sequence[str]) -> Judgment:
     if preference is not None and not (is_number(preference) and 1 <= preference <= 2):
         problem, where = f"unknown preference {preference!r}", row.at("preference")
         raise RecordError(problem, where=where, allowed="a number from 1 to 2, or null")
-    verdict = _preferred_verdict(preference)
+    verdict: Verdict = "none"
+    if preference is not None:
+        verdict = "tie" if preference == 1.5 else "left" if preference < 1.5 else "right"
     annotator, index = row.optional_text("annotator"), row.value.get("annotator_index")
     if index is not None and (isinstance(index, bool) or not isinstance(index, str | int)):
         raise RecordError("an index that is not a whole number", where=row.at("annotator_index"))
@@ -85,12 +86,6 @@ def _preference(row: Row, names: Sequence[str]) -> Judgment:
         reason="no preference" if verdict == "none" else None,
         meta=meta or None,
     )
-
-
-def _preferred_verdict(preference: Any) -> Verdict:
-    if preference is None:
-        return "none"
-    return "tie" if preference == 1.5 else "left" if preference < 1.5 else "right"
 
 
 _ALPACA_EVAL = RowFormat(

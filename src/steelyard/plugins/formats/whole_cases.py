@@ -150,6 +150,8 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
     prompt = case.prompt
     system = system_text(prompt.messages, dropped)
     turns = [turn for turn in prompt.messages if turn.role != "system"]
+    readable = [judgment for judgment in case.judgments if judgment.verdict != "none"]
+    dropped["judgments without a verdict"] += len(case.judgments) - len(readable)
     rank, read_rank = rank_of(case.ranking or ()), form.get("rank")
     is_one_name = form.get("category", False) and len(prompt.category) == 1
     yield {
@@ -157,7 +159,7 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
         "input": text_or_list(turns, "user"),
         "category": prompt.category[0] if is_one_name else list(prompt.category),
         "responses": [_written(response, dropped) for response in case.responses],
-        "annotations": [_annotation(judgment) for judgment in case.judgments if _is_written(judgment, dropped)],
+        "annotations": [_annotation(judgment) for judgment in readable],
         "rank": read_rank if read_rank and tiers_of(read_rank) == case.ranking else rank,
         "sys_prompt": system or "",
     }
@@ -166,13 +168,6 @@ def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonO
 def _written(response: Response, dropped: Counter[str]) -> JsonObject:
     fields = present({"model": response.author, "id": response.id, "content": answer_text(response, dropped)})
     return other_meta(response.meta, fields, dropped) | fields
-
-
-def _is_written(judgment: Judgment, dropped: Counter[str]) -> bool:
-    if judgment.verdict == "none":
-        dropped["judgments without a verdict"] += 1
-        return False
-    return True
 
 
 def _annotation(judgment: Judgment) -> list[Any] | JsonObject:

@@ -290,7 +290,16 @@ def _answers_left(session: Session, project: int) -> int:
 def _left(
     session: Session, project: StoredProject, rounds: RoundCounts, answers_left: int, *, items: ItemCounts, at: float
 ) -> WorkLeft:
-    finished, waiting = _waits(session, project.id, at)
+    # Days from the gate to the end, of the items that came to it last, and of those that still wait.
+    gate = StoredGateResult
+    latest = select(gate).where(gate.project_id == project.id).order_by(gate.id.desc()).limit(_NUM_WAITS).subquery()
+    rows = session.execute(
+        select(latest.c.at, StoredItem.state, StoredItem.changed_at)
+        .join(StoredItem, (StoredItem.id == latest.c.item_id) & (StoredItem.round == latest.c.round))
+        .where(StoredItem.state.not_in(("annotating", "dropped")))
+    ).all()
+    finished = [max(0.0, changed_at - begun) / DAY for begun, state, changed_at in rows if state == "finished"]
+    waiting = [max(0.0, at - begun) / DAY for begun, state, _ in rows if state != "finished"]
     # Each round after the first one began with a rejection.
     sent_back = select(func.sum(StoredItem.round - 1)).where(StoredItem.project_id == project.id)
     return WorkLeft(
@@ -321,16 +330,3 @@ def _forecast(project: StoredProject, days: Sequence[DayCounts], left: WorkLeft,
     is_by_hour = settings.priced_by == "hour"
     amount = settings.price if is_by_hour else settings.price * answers / max(1, answers - gold)
     return forecast(done, left, WorkPrice(amount, settings.priced_by), seed=settings.seed)
-
-
-def _waits(session: Session, project: int, at: float) -> tuple[list[float], list[float]]:
-    """Return the days from the gate to the end, of the items that came to it last, and of those that still wait."""
-    gate = StoredGateResult
-    latest = select(gate).where(gate.project_id == project).order_by(gate.id.desc()).limit(_NUM_WAITS).subquery()
-    rows = session.execute(
-        select(latest.c.at, StoredItem.state, StoredItem.changed_at)
-        .join(StoredItem, (StoredItem.id == latest.c.item_id) & (StoredItem.round == latest.c.round))
-        .where(StoredItem.state.not_in(("annotating", "dropped")))
-    ).all()
-    ended = [max(0.0, changed_at - begun) / DAY for begun, state, changed_at in rows if state == "finished"]
-    return ended, [max(0.0, at - begun) / DAY for begun, state, _ in rows if state != "finished"]

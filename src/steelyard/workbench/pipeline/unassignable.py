@@ -106,7 +106,15 @@ class _Team(NamedTuple):
 def unassignable_work(session: Session, project: StoredProject) -> tuple[UnassignableWork, ...]:
     """Return the work of a project that waits for nobody, by reason and category or state."""
     settings = settings_of(project)
-    team = _team(session, project, settings)
+    people = session.execute(
+        select(StoredPerson.id, StoredPerson.skills).where(
+            StoredPerson.role == "annotator", StoredPerson.is_active.is_(True)
+        )
+    ).all()
+    closed = closed_categories(session, settings.limits, project=project.id)
+    every = [_Annotator(number, frozenset(skills), frozenset(closed.get(number, ()))) for number, skills in people]
+    qualified = [each for each in every if may_work(session, settings, project=project.id, person=each.number)]
+    team = _Team(every, qualified)
     counts = select(StoredTask.category, func.count()).where(*_is_open(project.id)).group_by(StoredTask.category)
     categories = {category: number for category, number in session.execute(counts)}  # noqa: C416 - `dict` takes no rows
     groups = [
@@ -130,18 +138,6 @@ def unassignable_work(session: Session, project: StoredProject) -> tuple[Unassig
         for group, items in zip(groups, examples, strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: (-row.number, row.reason, natural_order(row.about))))
-
-
-def _team(session: Session, project: StoredProject, settings: ProjectSettings) -> _Team:
-    people = session.execute(
-        select(StoredPerson.id, StoredPerson.skills).where(
-            StoredPerson.role == "annotator", StoredPerson.is_active.is_(True)
-        )
-    ).all()
-    closed = closed_categories(session, settings.limits, project=project.id)
-    every = [_Annotator(number, frozenset(skills), frozenset(closed.get(number, ()))) for number, skills in people]
-    qualified = [each for each in every if may_work(session, settings, project=project.id, person=each.number)]
-    return _Team(every, qualified)
 
 
 def _is_open(project: int) -> tuple:

@@ -120,7 +120,18 @@ def view_tasks(
         guideline = guideline_of(session, membership.project.id, task.category, membership.person.language)
         if guideline is not None and guideline.id not in guidelines:
             guidelines[guideline.id] = view_guideline(guideline, membership.person.language)
-        views.append(_view_assignment(session, membership, assignment, None if guideline is None else guideline.id))
+        shown = TaskOnPage(
+            number=assignment.id,
+            until=assignment.expires_at,
+            kind=task.kind,
+            case=case_of(session.get_one(StoredItem, task.item_id)),
+            blind=blind_task_of(session, assignment),
+            category=task.category,
+            draft=None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer),
+            guideline=None if guideline is None else guideline.id,
+            sent_back=_why_sent_back(session, task) if task.round > 1 else "",
+        )
+        views.append(view_task(shown, membership.settings, membership.person.language))
     return TasksView(
         tasks=tuple(views), guidelines=guidelines, reason=None if views else _why_none(session, membership, at)
     )
@@ -194,24 +205,6 @@ def view_task(shown: TaskOnPage, settings: ProjectSettings, language: str) -> Ta
         guideline=shown.guideline,
         sent_back=shown.sent_back,
     )
-
-
-def _view_assignment(
-    session: Session, membership: Membership, assignment: StoredAssignment, guideline: int | None
-) -> TaskView:
-    task = session.get_one(StoredTask, assignment.task_id)
-    shown = TaskOnPage(
-        number=assignment.id,
-        until=assignment.expires_at,
-        kind=task.kind,
-        case=case_of(session.get_one(StoredItem, task.item_id)),
-        blind=blind_task_of(session, assignment),
-        category=task.category,
-        draft=None if assignment.draft is None else msgspec.convert(assignment.draft, TaskAnswer),
-        guideline=guideline,
-        sent_back=_why_sent_back(session, task) if task.round > 1 else "",
-    )
-    return view_task(shown, membership.settings, membership.person.language)
 
 
 def _why_sent_back(session: Session, task: StoredTask) -> str:
