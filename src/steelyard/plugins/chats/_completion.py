@@ -177,20 +177,16 @@ def _failure(choice: _Choice, usage: _Usage, max_tokens: int) -> tuple[Failure |
     is_full = usage.written is not None and usage.written >= max_tokens
     # Some servers give no reason for the end; then the number of tokens has to tell.
     if choice.finish_reason == "length" or (choice.finish_reason is None and is_full):
-        return "cut off", _cut_at(usage.written, max_tokens)
+        if usage.written is None or is_full:
+            return "cut off", f"at {max_tokens} tokens"
+        # A full context ends a reply before its own limit.
+        return "cut off", f"at {usage.written} tokens, fewer than the {max_tokens} asked for, {SERVER_LIMIT}"
     if _is_silent(choice):
         what = "reasoning without a reply" if _has_reasoned(choice) else "no text"
         return "failed", f"empty: {what} ({choice.finish_reason})"
     if choice.message.content is not None and len(choice.message.content) > _LONGEST_TOKEN * (max_tokens + 1):
         return "failed", f"too_large: {len(choice.message.content):,} characters for {max_tokens} tokens"
     return None, None
-
-
-def _cut_at(written: int | None, max_tokens: int) -> str:
-    """Describe where a reply was cut off: a full context ends it before its own limit."""
-    if written is None or written >= max_tokens:
-        return f"at {max_tokens} tokens"
-    return f"at {written} tokens, fewer than the {max_tokens} asked for, {SERVER_LIMIT}"
 
 
 def _is_silent(choice: _Choice) -> bool:

@@ -252,19 +252,14 @@ def _sharegpt_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> 
     is_apart = form.get("system") is True and prompt and prompt[0].role == "system"
     system = {"system": prompt[0].content} if is_apart else {}
     system |= {"system": ""} if form.get("system") == "" else {}
+    last = {key: _last_turn(answer, dropped) for key, answer in zip(SIDES, turns[1:], strict=True)}
+    # Texts, as in MedicalGPT's files, where they were read so and still can be.
+    are_texts = form.get("texts", False) and all(turn.role == "assistant" for turn in last.values())
     return {
         "conversations": [sharegpt_turn(turn) for turn in (prompt[1:] if is_apart else prompt)],
-        **_sharegpt_answers(turns, dropped, as_texts=form.get("texts", False)),
+        **{key: turn.content if are_texts else sharegpt_turn(turn) for key, turn in last.items()},
         **system,
     }
-
-
-def _sharegpt_answers(turns: PairTurns, dropped: Counter[str], *, as_texts: bool) -> JsonObject:
-    """Return both answers as turns; as texts, as in MedicalGPT's files, where they were read so and still can be."""
-    last = {key: _last_turn(answer, dropped) for key, answer in zip(SIDES, turns[1:], strict=True)}
-    if as_texts and all(turn.role == "assistant" for turn in last.values()):
-        return {key: turn.content for key, turn in last.items()}
-    return {key: sharegpt_turn(turn) for key, turn in last.items()}
 
 
 def sharegpt_turn(turn: Message) -> JsonObject:

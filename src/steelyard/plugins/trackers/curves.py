@@ -36,7 +36,14 @@ class JsonlTracker:
     """Appends and flushes line by line, so that the file can be followed."""
 
     def __init__(self, path: Path, start: int) -> None:
-        lines = _lines_until(path, start)
+        # The lines of the steps up to the start stay.
+        lines: list[bytes] = []
+        for line in path.read_bytes().splitlines(keepends=True) if start and path.is_file() else ():
+            try:
+                if line.endswith(b"\n") and msgspec.json.decode(line)["step"] <= start:
+                    lines.append(line)
+            except (msgspec.DecodeError, KeyError, TypeError):
+                continue  # half a line, as a kill leaves it
         with atomic_write(path) as file:
             file.writelines(lines)
         self._file = path.open("ab")
@@ -53,20 +60,6 @@ class JsonlTracker:
 
 def _jsonl(config: JsonlConfig, *, folder: Path, name: str, run_settings: JsonObject, start: int) -> JsonlTracker:
     return JsonlTracker(path_inside(folder, config.file), start)
-
-
-def _lines_until(path: Path, start: int) -> list[bytes]:
-    """Return the lines of the steps up to ``start``."""
-    if start == 0 or not path.is_file():
-        return []
-    lines = []
-    for line in path.read_bytes().splitlines(keepends=True):
-        try:
-            if line.endswith(b"\n") and msgspec.json.decode(line)["step"] <= start:
-                lines.append(line)
-        except (msgspec.DecodeError, KeyError, TypeError):
-            continue  # half a line, as a kill leaves it
-    return lines
 
 
 class TensorBoardConfig(Config, frozen=True):

@@ -31,7 +31,6 @@ from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
-    StoredAssignment,
     StoredItem,
     StoredPerson,
     StoredProject,
@@ -291,16 +290,16 @@ def _store(session: Session, project: int, block: Sequence[_ReadyAnswer], at: fl
         membership = Membership(session.get_one(StoredPerson, each.person), row, settings)
         answered_at = each.external.at or at
         assignment = assign_task(session, membership, each.entry.number, each.entry.shown, at=answered_at)
-        outcomes.append(assignment is not None and _submit(session, assignment, each, answered_at))
+        if assignment is None:
+            outcomes.append(False)
+            continue
+        # The whole time is known: nothing is added between two signs of life of a page.
+        assignment.seconds = each.external.seconds or 0.0
+        locked = lock_assignment(session, assignment.id, person=each.person)
+        assert locked is not None, "assigned in this transaction"
+        submitted = submit(session, locked, each.content, seconds=0.0, at=answered_at)
+        outcomes.append(submitted.outcome != "too late")
     return outcomes
-
-
-def _submit(session: Session, assignment: StoredAssignment, each: _ReadyAnswer, at: float) -> bool:
-    # The whole time is known: nothing is added between two signs of life of a page.
-    assignment.seconds = each.external.seconds or 0.0
-    locked = lock_assignment(session, assignment.id, person=each.person)
-    assert locked is not None, "assigned in this transaction"
-    return submit(session, locked, each.content, seconds=0.0, at=at).outcome != "too late"
 
 
 def _left_out(external: ExternalAnswer, reason: str) -> LeftOut:
