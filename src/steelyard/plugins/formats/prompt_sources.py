@@ -58,15 +58,6 @@ class SourceFields(Record, frozen=True, kw_only=True):
         return tuple(dict.fromkeys((*filter(None, single), *self.category)))
 
 
-class _RowCells(NamedTuple):
-    """The fields of one row that the table names: their keys in this row, and their values as they are."""
-
-    question: str
-    reference: str | None
-    category: tuple[str, ...]
-    answer: str | float | list[str] | None
-
-
 class _SourceFormat(NamedTuple):
     """The rows of one set of prompts. ``kind`` is the set's key in the table."""
 
@@ -76,40 +67,40 @@ class _SourceFormat(NamedTuple):
     def format(self) -> RowFormat:
         """Return the format of the rows."""
         fields = self.fields
+        parts = {"prompt ids": fields.id, "reference": fields.reference, "language": fields.language_field}
         return RowFormat(
             kind=self.kind,
             keys=fields.first_names(),
-            supports=self._supports(),
+            supports=carrying_prompts("prompt meta", *(part for part, keys in parts.items() if keys)),
             matches=lambda row: bool(fields.recognised) and row.keys() >= {*fields.recognised},
             parse=self._case,
         )
 
-    def _supports(self) -> frozenset[str]:
-        fields = self.fields
-        parts = {"prompt ids": fields.id, "reference": fields.reference, "language": fields.language_field}
-        return carrying_prompts("prompt meta", *(part for part, keys in parts.items() if keys))
-
     def _case(self, reader: CaseReader) -> Case:
-        row, fields, cells = reader.row, self.fields, self._cells(reader.row)
+        row, fields = reader.row, self.fields
+        question, reference, tiers, answer = self._cells(row)
         further = row.optional_text(fields.further) if fields.further else None
         language = self._language(row)
-        category = categorise(self.kind, cells.category)
-        reader.warnings[UNMAPPED] += not category.is_known and bool(cells.category)
-        used = (cells.question, cells.reference, *fields.first_names()[1:])
+        category = categorise(self.kind, tiers)
+        reader.warnings[UNMAPPED] += not category.is_known and bool(tiers)
+        used = (question, reference, *fields.first_names()[1:])
         prompt = reader.prompt(
-            "\n".join(text for text in (row.text(cells.question), further) if text),
+            "\n".join(text for text in (row.text(question), further) if text),
             id=reader.ids.take(row, _id_of(row, fields.id), language=language),
             language=language,
             source=fields.source,
             category=category.tiers,
-            reference=_text_of(cells.answer),
+            reference=_text_of(answer),
             meta=row.others(filter(None, used)),
         )
-        assigned = {"by": "source", "source": self.kind, "category": list(cells.category), "known": category.is_known}
+        assigned = {"by": "source", "source": self.kind, "category": list(tiers), "known": category.is_known}
         return Case(prompt=prompt, responses=(), meta={CATEGORY_FROM: assigned})
 
-    def _cells(self, row: Row) -> _RowCells:
-        """Return the fields of the row. Raises RecordError for one that is missing or of another type."""
+    def _cells(self, row: Row) -> tuple[str, str | None, tuple[str, ...], str | float | list[str] | None]:
+        """Return the keys of question and reference, the set's own tiers of the category, and the reference's value.
+
+        Raises RecordError for a field that is missing or of another type.
+        """
         fields = self.fields
         needed = [key for key in fields.first_names() if key in fields.recognised and key not in fields.question]
         missing = next((key for key in needed if key not in row.value), None)
@@ -122,7 +113,7 @@ class _SourceFormat(NamedTuple):
         if isinstance(answer, bool) or not (answer is None or isinstance(answer, str | int | float) or is_texts):
             where = row.at(reference or "")
             raise RecordError("a reference that is neither a text nor texts", where=where, allowed='"…", or ["…", "…"]')
-        return _RowCells(question, reference, self._own_category(row.value), answer)
+        return question, reference, self._own_category(row.value), answer
 
     def _own_category(self, row: JsonObject) -> tuple[str, ...]:
         """Return the set's own tiers of a row."""
