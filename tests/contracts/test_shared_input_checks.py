@@ -11,6 +11,8 @@ import tiny
 from steelyard.cli.main import build_app
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Response
 from steelyard.io.cases import write_cases
+from steelyard.report.findings import findings_section
+from steelyard.report.sources import read_sources
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +146,11 @@ def test_training_names_ties_weights_and_margins():
     assert "'p8'" in lines[2]
     assert set(checks(f"{words} --loss davidson --force")[0]) == {"large_margins", "heavy_pairs"}
     write_cases(Path("cases.jsonl"), cases[:8])
-    assert checks(f"{words} --loss davidson --force")[0] == {"no_ties": (0, 8)}
+    findings, lines = checks(f"{words} --loss davidson --force")
+    assert findings == {"no_ties": (0, 8)}
+    assert "take --loss bradley-terry." in lines[0]
+    (on_page,) = findings_section(read_sources([Path("out")])).sentences
+    assert on_page.values["remedy"] == "loss=bradley-terry"
 
 
 def test_training_names_held_out_cases_that_are_learned_the_other_way_round():

@@ -1,9 +1,12 @@
 import pytest
 
 from evaluation_summaries import estimate
+from steelyard.cli.output import points_text
+from steelyard.evaluation.leaderboard import Number
 from steelyard.evaluation.tables import (
     count,
     decimal,
+    decimal_interval,
     isolate,
     pair_name,
     percent,
@@ -13,6 +16,7 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
+from steelyard.report.leaderboard import value_with_interval
 
 
 def test_shares_are_shown_in_percent_and_null_as_a_dash():
@@ -31,6 +35,17 @@ def test_differences_carry_their_sign_but_zero_has_none():
     ]
     assert points_spread(estimate(low=-0.01, high=0.172)) == "−1.0 … +17.2"
     assert points_spread(estimate(value=0.1)) == "–"
+
+
+def test_no_zero_is_negative():
+    tiny = estimate(value=-1e-6, low=-1e-6, high=1e-6)
+    assert spread(tiny) == "0.0–0.0%"
+    assert points_spread(tiny) == "0.0 … 0.0"
+    assert decimal_interval(tiny) == "0.000 … 0.000"
+    assert (percent(-1e-6), decimal(-1e-6)) == ("0.0%", "0.000")
+    assert points_text(tiny) == "+0.0 points [0.0, 0.0]"
+    number = Number(group="headline", name="accuracy", value=-1e-6, low=-1e-6, high=1e-6, n=3)
+    assert value_with_interval(number) == "0.000 [0.000, 0.000]"
 
 
 def test_numbers():

@@ -90,7 +90,7 @@ def _arrow_cell(value: Any) -> Any:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        text = f"{value:.3f}"
+        text = f"{value:z.3f}"
     elif value is None:
         text = ""
     else:

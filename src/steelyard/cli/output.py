@@ -200,8 +200,8 @@ def points_text(difference: "Estimate") -> str:
     if difference.value is None:
         return "none"
     ends = difference.low, difference.high
-    shown = "" if None in ends else f" [{', '.join(f'{100 * (end or 0):.1f}' for end in ends)}]"
-    return f"{100 * difference.value:+.1f} points{shown}"
+    shown = "" if None in ends else f" [{', '.join(f'{100 * (end or 0):z.1f}' for end in ends)}]"
+    return f"{100 * difference.value:+z.1f} points{shown}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -127,7 +127,7 @@ def spread(estimate: Estimate) -> str:
     """Format the interval of a share as ``68.4–73.9%``; the reason if there is none."""
     if estimate.low is None or estimate.high is None:
         return reason(estimate)
-    return f"{estimate.low * 100:.1f}{DASH}{estimate.high * 100:.1f}%"
+    return f"{estimate.low * 100:z.1f}{DASH}{estimate.high * 100:z.1f}%"
 
 
 def points(value: float | None) -> str:

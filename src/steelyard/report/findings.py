@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import InputFinding
 from steelyard.evaluation.tables import Sentence, count, isolate
+from steelyard.io.progress import in_words
 from steelyard.report.page import COMMA, Section, Strings
 from steelyard.report.run_records import counts_line
 from steelyard.report.sources import FinishedRun
@@ -22,11 +24,15 @@ def findings_section(sources: Sequence[FinishedRun]) -> Section:
 
 
 def finding_lines(findings: Iterable[InputFinding]) -> Iterator[str]:
-    """Yield a line for each finding."""
+    """Yield a line for each finding, its remedy in the words of the interface that runs."""
     strings = Strings("sections/findings.toml")
     for finding in findings:
         template = strings.table[f"say_check_{finding.check}"]["en"]
-        yield strings.fill(template, _values(finding, "check", ", "), "en")
+        values = dict(_values(finding, "check", ", "))
+        if "remedy" in values:
+            setting, _, value = values["remedy"].partition("=")
+            values["remedy"] = in_words(Advice(Remedy(setting, value)))
+        yield strings.fill(template, values, "en")
 
 
 def _values(finding: InputFinding, name: str, comma: str) -> Mapping[str, str]:

@@ -107,7 +107,7 @@ def _score_remarks(page: ItemPage) -> list[list[str]]:
 
 
 def _number(score: float | None) -> str:
-    return "none" if score is None else f"{score:.4f}"
+    return "none" if score is None else f"{score:z.4f}"
 
 
 def prompt_lines(case: Case, width: int) -> list[Line]:

@@ -36,13 +36,13 @@ from steelyard.report.page import (
     script_hash,
     template_environment,
 )
+from steelyard.report.text_tables import safe_cell
 from steelyard.statistics.intervals import Estimate
 
 _FIXED = (
     "name", "kind", "best_rank", "worst_rank", "share_first", "group", "self_test", "share_cut", "share_unscored",
 )  # fmt: skip
 _MARKS = re.compile(r"([\\`*_\[\]|~])")
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _FOLDER = "leaderboard"
 
 
@@ -56,8 +56,8 @@ def value_with_interval(number: Number | None) -> str:
     if number is None or number.value is None:
         return ""
     if number.low is None:
-        return f"{number.value:.3f}"
-    return f"{number.value:.3f} [{number.low:.3f}, {number.high:.3f}]"
+        return f"{number.value:z.3f}"
+    return f"{number.value:z.3f} [{number.low:z.3f}, {number.high:z.3f}]"
 
 
 def as_csv(summary: LeaderboardSummary) -> str:
@@ -80,13 +80,8 @@ def as_csv(summary: LeaderboardSummary) -> str:
         for column in summary.columns:
             number = numbers.get((column.group, column.name))
             cells += ("", "", "") if number is None else (number.value, number.low, number.high)
-        writer.writerow(["" if cell is None else _without_formula(cell) for cell in cells])
+        writer.writerow(["" if cell is None else safe_cell(cell) if isinstance(cell, str) else cell for cell in cells])
     return text.getvalue()
-
-
-def _without_formula(cell: Any) -> Any:
-    is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS)
-    return f"'{cell}" if is_formula else cell
 
 
 def as_markdown(summary: LeaderboardSummary) -> str:

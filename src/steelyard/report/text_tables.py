@@ -91,6 +91,11 @@ def escape_latex(text: str) -> str:
     return "".join(_SYMBOLS.get(sign, sign) for sign in escaped)
 
 
+def safe_cell(text: str) -> str:
+    """Return a cell of CSV that no spreadsheet runs: one that looks like a formula begins with an apostrophe."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
 def one_line(text: str) -> str:
     """Return a text on one line, without control characters: LaTeX stops at them."""
     line = _WHITE_SPACE.sub(" ", text)

@@ -264,7 +264,8 @@ def _findings(
     check = partial(check_cases, pairs=partial(pairs_of, choice=config.pairs))
     findings = list(check(train_cases, reads_ties=reads_ties))
     if reads_ties and not any(example.ties for example in examples.examples):
-        findings.append(InputFinding(check="no_ties", count=0, total=examples.num_pairs, details={"loss": config.loss}))
+        details = {"loss": config.loss, "remedy": str(Remedy("loss", "bradley-terry"))}
+        findings.append(InputFinding(check="no_ties", count=0, total=examples.num_pairs, details=details))
     if held_out is not None:
         others = check(held_out_cases, reads_ties=True)
         findings += (replace(finding, details={**finding.details, "file": held_out.name}) for finding in others)

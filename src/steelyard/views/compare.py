@@ -27,7 +27,7 @@ from steelyard.evaluation.vega import Dot, interval_rows
 from steelyard.report.bench_texts import reason_words
 from steelyard.report.leaderboard import rank_range
 from steelyard.report.page import COMMA
-from steelyard.views.records import flat_row
+from steelyard.views.records import RankedModel, flat_row, ranked_headline
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
 _POINTS = Form(points, points_spread)
@@ -179,18 +179,13 @@ def _p_value(value: float) -> str:
     return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
 
 
-class _RecordedModel(msgspec.Struct):
-    name: str
-
-
 class _Compared(msgspec.Struct):
-    models: tuple[_RecordedModel, ...]
+    models: tuple[RankedModel, ...]
     bench: str = ""
 
 
 def _compared(run: _Compared) -> RunHeadline:
-    best = run.models[0].name if run.models else DASH
-    return RunHeadline(count(len(run.models)), f"{word('view_models_best')} {best} · {run.bench}")
+    return ranked_headline(run.models, run.bench)
 
 
 VIEW = View(

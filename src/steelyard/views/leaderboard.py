@@ -6,12 +6,12 @@ import msgspec
 
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.leaderboard import LeaderboardRow, LeaderboardSummary
-from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, percent, spread, table, word
+from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, percent, spread, table, word
 from steelyard.report.bench_texts import reason_words
 from steelyard.report.leaderboard import leaderboard_sentences, rank_range
 from steelyard.report.page import COMMA
 from steelyard.statistics.intervals import Estimate
-from steelyard.views.records import flat_row
+from steelyard.views.records import RankedModel, flat_row, ranked_headline
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View
 
 
@@ -50,18 +50,13 @@ def _rank_table(summary: LeaderboardSummary) -> Table:
     return table(("scorer", "rank", "letters", "ranked_value", "interval", "share_first"), rows)
 
 
-class _RankedModel(msgspec.Struct):
-    name: str
-
-
 class _Board(msgspec.Struct):
-    rows: tuple[_RankedModel, ...]
+    rows: tuple[RankedModel, ...]
     bench: str = ""
 
 
 def _board(run: _Board) -> RunHeadline:
-    best = run.rows[0].name if run.rows else DASH
-    return RunHeadline(count(len(run.rows)), f"{word('view_models_best')} {best} · {run.bench}")
+    return ranked_headline(run.rows, run.bench)
 
 
 def _record(model: LeaderboardRow) -> JsonObject:

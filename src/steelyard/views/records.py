@@ -1,4 +1,4 @@
-"""Plain rows of a result: what Python's tables and data frames have of it.
+"""Plain parts of a result: rows of Python's tables and data frames, and the headline of ranked models.
 
 An estimate takes four columns: ``accuracy``, ``accuracy_low``, ``accuracy_high``, ``accuracy_n``.
 """
@@ -9,7 +9,21 @@ import msgspec
 from msgspec import UNSET
 
 from steelyard.core.types import JsonObject, Record
+from steelyard.evaluation.tables import DASH, count, word
 from steelyard.statistics.intervals import Estimate
+from steelyard.views.view import RunHeadline
+
+
+class RankedModel(msgspec.Struct):
+    """The part of a ranked model's record that a headline needs."""
+
+    name: str
+
+
+def ranked_headline(models: Sequence[RankedModel], bench: str) -> RunHeadline:
+    """Return the number of models, the best first, and its name."""
+    best = models[0].name if models else DASH
+    return RunHeadline(count(len(models)), f"{word('view_models_best')} {best} · {bench}")
 
 
 def flat_row(record: object, prefix: str = "", *, skip: Sequence[str] = ()) -> JsonObject:

@@ -12,7 +12,7 @@ from steelyard.evaluation.tables import DASH, Table
 from steelyard.report.page import page_strings
 from steelyard.report.run_records import text_key
 from steelyard.report.sources import FinishedRun, summary_of
-from steelyard.report.text_tables import TextTable
+from steelyard.report.text_tables import TextTable, safe_cell
 from steelyard.views.view import NO_SOURCES, StageRun, View, view_of
 
 _INTERVAL = ("@@interval|", "@@interval_of_lead|")
@@ -59,7 +59,7 @@ def csv_table(table: TextTable) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in ([table.caption], table.heads, *table.rows):
-        writer.writerow([f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell for cell in row])
+        writer.writerow(map(safe_cell, row))
     return text.getvalue()
 
 

@@ -4,8 +4,8 @@ const ItemWindow = ({ make, models, scales, state, items, whole, outcome, choose
   const { word } = Page, text = AnswerText.node, dialog = document.getElementById("item");
   const chip = (label, kind) => make("span", { class: `chip ${kind || ""}` }, make("bdi", {}, label));
   const isNumber = (value) => typeof value === "number";
-  const exact = (value) => (isNumber(value) ? String(value).replace("-", "−") : "–");
-  const number = (value) => (isNumber(value) ? value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2).replace("-", "−") : "–");
+  const exact = (value) => (isNumber(value) ? String(value).replace(/^-(?=[0.]+$)/, "").replace("-", "−") : "–");
+  const number = (value) => (isNumber(value) ? value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2).replace(/^-(?=[0.]+$)/, "").replace("-", "−") : "–");
 
   // One scale for a model, over its whole evaluation: bars of two prompts can be compared. Values beyond it touch the end.
   const score = (at, value, isNamed) => {
