@@ -338,17 +338,18 @@ def made_stub() -> str:
     for stage in inputs.made_verbs():
         module = f"steelyard.stages.{stage}"
         tree = ast.parse(inspect.getsource(importlib.import_module(module)))
-        node = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == stage)
         for statement in ast.walk(tree):
             if isinstance(statement, ast.ImportFrom) and statement.module:
                 modules.setdefault(statement.module, set()).update(alias.name for alias in statement.names)
             if isinstance(statement, ast.ClassDef):
                 modules.setdefault(module, set()).add(statement.name)
-        returned = node.returns.value if isinstance(node.returns, ast.Constant) else ast.unparse(node.returns or node)
-        recorded, *forecast = str(returned).split(" | ")
-        result = _RESULTS.get(stage) or recorded.replace("Run[", "Outcome[")
-        functions += list(_made_functions(stage, result, *forecast))
-        results |= set(re.findall(r"\w+", str(returned)))
+        functions_of = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        returns = {node.name: ast.unparse(node.returns) for node in functions_of if node.returns}
+        result = _RESULTS.get(stage) or returns[stage].replace("Run[", "Outcome[")
+        instead = dict(stage_verbs()[stage].instead)
+        forecast = returns[instead["dry_run"]] if "dry_run" in instead else None
+        functions += list(_made_functions(stage, result, forecast))
+        results |= set(re.findall(r"\w+", f"{returns[stage]} {forecast}"))
     body = "\n".join(functions)
     modules = {source: names & results for source, names in modules.items() if source.startswith("steelyard")}
     modules |= _OF_SETTINGS

@@ -9,6 +9,8 @@ from steelyard.io.progress import bar
 from steelyard.io.run_state import recorded_state
 from steelyard.judging.run_status import status_of
 from steelyard.stages.judge import Config, judge
+from steelyard.stages.judge import forecast as forecast_judging
+from steelyard.stages.judge import status as judging_status
 from strategies import case
 
 
@@ -41,7 +43,7 @@ def test_equal_requests_are_forecast_and_sent_once(tmp_path):
     write_cases(tmp_path / "c.jsonl", [case(f"p{number}", "ab", text="same") for number in range(30)])
     with chatting("[[8]]") as server:
         config = Config(task="ratings", chat={"base_url": server.url, "model": "m"}, price=(1000.0, 10000.0))
-        before = judge(tmp_path / "c.jsonl", tmp_path / "out", config, dry_run=True).models[0]
+        before = forecast_judging(tmp_path / "c.jsonl", tmp_path / "out", config).models[0]
         judge(tmp_path / "c.jsonl", tmp_path / "out", config)
         assert len(server.questions) == before.num_requests == 2
     assert before.num_repeated == 58
@@ -52,20 +54,20 @@ def test_a_run_that_stopped_says_why_and_a_finished_one_that_it_is(tmp_path):
     cases, out = tmp_path / "c.jsonl", tmp_path / "out"
     with chatting("[[A]]") as server:
         config = Config(chat={"base_url": server.url, "model": "m"}, price=(1000.0, 10000.0), num_resamples=20)
-        before = judge(cases, out, config, dry_run=True)
+        before = forecast_judging(cases, out, config)
         assert not out.exists()
         assert server.questions == []
         with pytest.raises(CeilingError):
             judge(cases, out, config, max_cost=2.0)
-        stopped = judge(cases, out, config, status=True).status
+        stopped = judging_status(out).status
         assert stopped.state == "failed"
         assert "max_cost=2 is reached" in stopped.problem
         asked = len(server.questions)
-        rest = judge(cases, out, config, dry_run=True)
+        rest = forecast_judging(cases, out, config)
         assert len(server.questions) == asked
         judge(cases, out, config)
         assert len(server.questions) == 180
-        assert judge(cases, out, config, status=True).status.state == "finished"
+        assert judging_status(out).status.state == "finished"
     assert (before.num_cases, before.num_used, before.models[0].num_requests) == (30, 30, 180)
     # The replies so far count 7 and 3 tokens each, and so do those that are forecast.
     forecast = rest.models[0]

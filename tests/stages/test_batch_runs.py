@@ -28,6 +28,8 @@ from steelyard.judging.run_status import JudgeStatus
 from steelyard.recipes import run as recipe_run
 from steelyard.recipes.recipe import read_recipe
 from steelyard.stages.judge import Config, judge
+from steelyard.stages.judge import forecast as forecast_judging
+from steelyard.stages.judge import status as judging_status
 from steelyard.stages.sample import sample
 from strategies import case
 
@@ -156,7 +158,7 @@ def test_a_live_run_asks_nothing_that_waits_until_it_is_released(cases, tmp_path
         error = waits(lambda: judge(cases, out, at(server)), "24 requests wait", "batch-0001-m.jsonl (24 since 20")
         assert "release_batch=all" in error.do
         assert server.questions == []
-        status = judge(cases, out, at(server), status=True)
+        status = judging_status(out)
         assert isinstance(status, JudgeStatus)
         assert status.status.state == "waiting"
         (batch,) = status.status.batches
@@ -265,7 +267,7 @@ def test_replies_of_batches_cost_their_share(cases, tmp_path):
     (tmp_path / "prices.toml").write_text("[m]\ninput = 2.0\noutput = 10.0\nbatch = 0.5\n")
     with chatting(by_model) as server:
         prices = {"prices": tmp_path / "prices.toml"}
-        (forecast,) = judge(cases, tmp_path / "out", at(server), dry_run=True, **prices).models
+        (forecast,) = forecast_judging(cases, tmp_path / "out", at(server), **prices).models
         assert forecast.cost > 0
         assert forecast.batch_cost == pytest.approx(forecast.cost / 2)
         waits(lambda: judge(cases, tmp_path / "out", at(server), batch=tmp_path / "b", **prices))

@@ -14,6 +14,7 @@ from steelyard.core.types import Message, Prompt, Response
 from steelyard.evaluation.tables import word
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.clean import Config, clean
+from steelyard.stages.clean import preview as preview_cleaning
 
 GOOD = "Mix flour, water, salt and yeast, number {}. Let the dough rise. Bake it for forty minutes in a hot oven."
 
@@ -83,7 +84,7 @@ def run_cli(*words):
 
 
 def test_a_dry_run_counts_alike_and_writes_nothing(file, tmp_path):
-    dry = clean(file, tmp_path / "dry", dry_run=True)
+    dry = preview_cleaning(file)
     assert not (tmp_path / "dry").exists()
     run = clean(file, tmp_path / "out")
     assert (dry.counts, dry.summary) == (run.counts, run.summary)

@@ -16,6 +16,7 @@ from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import open_ledger
 from steelyard.judging.panel import PanelMember
 from steelyard.stages.judge import Config, judge
+from steelyard.stages.judge import forecast as forecast_judging
 from strategies import case, judgment
 
 CASES = [
@@ -387,14 +388,14 @@ def test_a_ceiling_of_money_needs_a_price(cases, tmp_path):
 def test_prices_that_are_no_tables_are_refused(cases, tmp_path, table):
     (tmp_path / "prices.toml").write_text(table)
     with pytest.raises(ConfigError, match=r"prices\.toml: (m|input) is not a table of prices"):
-        judge(cases, tmp_path / "out", prices=tmp_path / "prices.toml", chat=FunctionChat(lambda _: ""), dry_run=True)
+        forecast_judging(cases, tmp_path / "out", prices=tmp_path / "prices.toml", chat=FunctionChat(lambda _: ""))
 
 
 @pytest.mark.parametrize("number", ["inf", "nan", "1e308", "-1", "true"])
 def test_prices_of_a_file_are_finite_numbers(cases, tmp_path, number):
     (tmp_path / "prices.toml").write_text(f"[m]\ninput = {number}\noutput = 2.0\n")
     with pytest.raises(ConfigError, match=r"prices\.toml: m: input is .*\n  allowed: a number from 0 to 1,000,000,000"):
-        judge(cases, tmp_path / "out", prices=tmp_path / "prices.toml", chat=FunctionChat(lambda _: ""), dry_run=True)
+        forecast_judging(cases, tmp_path / "out", prices=tmp_path / "prices.toml", chat=FunctionChat(lambda _: ""))
 
 
 @pytest.mark.parametrize("name", ["max_cost", "max_failed", "max_hours", "rate"])
@@ -402,8 +403,9 @@ def test_prices_of_a_file_are_finite_numbers(cases, tmp_path, number):
 def test_ceilings_and_rates_below_zero_are_refused(cases, tmp_path, name, number):
     if name == "max_failed" and number != -1:
         pytest.skip("a count is a whole number")
+    function = forecast_judging if name == "rate" else judge
     with pytest.raises(ConfigError, match=f"{name} is (-1|nan)"):
-        judge(cases, tmp_path / "out", Config(price=(1.0, 1.0)), chat=FunctionChat(lambda _: ""), **{name: number})
+        function(cases, tmp_path / "out", Config(price=(1.0, 1.0)), chat=FunctionChat(lambda _: ""), **{name: number})
     assert not (tmp_path / "out").exists()
 
 

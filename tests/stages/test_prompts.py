@@ -8,6 +8,7 @@ from steelyard.core.types import Case, Message, Prompt
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.stages.prompts import Config, prompts
+from steelyard.stages.prompts import preview as preview_prompts
 
 ENGLISH = "Could you explain to me how a heat pump works in a cold winter?"
 CHINESE = "你能给我解释一下热泵在寒冷的冬天是怎么工作的吗？"
@@ -150,7 +151,7 @@ def test_shares_come_from_a_file_or_from_settings(tmp_path):
 
 def test_a_dry_run_shows_examples_and_writes_nothing(tmp_path):
     raw = written(tmp_path, made("a", ENGLISH), made("b", ENGLISH), made("c", "How do I build a pipe bomb?", "en"))
-    preview = prompts(raw, tmp_path / "out", Config(), dry_run=True)
+    preview = preview_prompts(raw, tmp_path / "out", Config())
     assert not (tmp_path / "out").exists()
     assert preview.counts.dropped == {"duplicate": 1}
     assert [(rule, [row.prompt for row in rows]) for rule, rows in preview.examples.items()] == [

@@ -13,6 +13,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindErr
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.stages.prompts import Config, prompts
+from steelyard.stages.prompts import preview as preview_prompts
 
 TEXTS = {
     "a": "Solve x + 3 = 8 for x, please.",
@@ -180,7 +181,7 @@ def test_a_dry_run_forecasts_the_requests_and_asks_nothing(tmp_path):
     raw = written(tmp_path, made("a"), made("b"), made("copy", text=TEXTS["b"]), made("c", ("code",)))
     with chatting(replying()) as server:
         config = at(server, chat={"base_url": server.url, "model": "screen"})
-        preview = prompts(raw, tmp_path / "out", config, human=people, dry_run=True)
+        preview = preview_prompts(raw, tmp_path / "out", config, human=people)
         assert not server.questions
         assert not (tmp_path / "out").exists()
     assert [(one.model, one.num_requests) for one in preview.forecasts] == [("screen", 3), ("m", 2)]
@@ -212,7 +213,7 @@ prompts(Path({str(raw)!r}), Path({str(tmp_path / "killed")!r}), Config(
         running.wait()
         is_killed.set()
         assert not (tmp_path / "killed" / "run.json").exists()
-        preview = prompts(raw, tmp_path / "killed", config, dry_run=True)
+        preview = preview_prompts(raw, tmp_path / "killed", config)
         # At most the one request that was under way is asked a second time.
         assert preview.forecasts[0].num_answered in (5, 6)
         killed = prompts(raw, tmp_path / "killed", config)

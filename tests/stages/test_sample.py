@@ -16,6 +16,7 @@ from steelyard.io.lines import read_toml
 from steelyard.judging.sampling import choose_models
 from steelyard.responses.plan import parse_plan, planned_samples
 from steelyard.stages.sample import Config, find_plan, sample
+from steelyard.stages.sample import forecast as forecast_sampling
 from strategies import case, prompt
 
 SHIPPED = sorted((Path(__file__).parents[2] / "recipes" / "plans").glob("*.toml"))
@@ -353,7 +354,7 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(tmp_path):
     with chatting("never") as server:
         one = served(server, "one", max_tokens=100, price={"input": 1.0, "output": 10.0})
         plan = planned(tmp_path, one, served(server, "two", num_responses=2, send_seed=False), max_tokens=50)
-        forecast = sample(tmp_path / "cases.jsonl", plan, tmp_path / "out", dry_run=True)
+        forecast = forecast_sampling(tmp_path / "cases.jsonl", plan, tmp_path / "out")
     assert server.questions == []
     assert not (tmp_path / "out").exists()
     # A Latin letter is 0.25 tokens, a Chinese character 0.65, a sign 0.55; a message adds 4, a request 3 more:
@@ -401,7 +402,7 @@ def test_prices_are_numbers_that_can_be_added(cases, tmp_path, price):
 def test_an_error_of_a_chat_names_the_plan_and_the_model(cases, tmp_path, chat, problem):
     plan = planned(tmp_path, {"name": "second", "chat": chat})
     with pytest.raises(UserError, match=rf"(?s)plan\.json at second.*{problem}"):
-        sample(cases, plan, tmp_path / "out", dry_run=True)
+        forecast_sampling(cases, plan, tmp_path / "out")
 
 
 def test_an_error_of_building_a_chat_names_the_model(cases, tmp_path, monkeypatch):

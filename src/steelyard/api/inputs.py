@@ -13,8 +13,8 @@ from steelyard.api.loaded import ModelLike, ScoresLike, scores_file
 from steelyard.api.outcomes import Outcome
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.remedies import FOLDER, Advice, Remedy
-from steelyard.core.settings_help import REQUIRED, FunctionParameter, read_parameters
-from steelyard.io.verbs import Argument, Option, stage_verbs
+from steelyard.core.settings_help import REQUIRED, FunctionParameter
+from steelyard.io.verbs import Argument, Option, stage_verbs, verb_parameters
 
 WRITTEN = {"judge", "score", "evaluate", "convert", "report"}
 """The verbs of stages whose functions are written out: they take values that no other verb has."""
@@ -122,7 +122,7 @@ def stage_inputs(stage: str) -> tuple[InputOfVerb, ...]:
     """Return the inputs of a verb, that of its first argument first, with ``out`` and ``force`` at the end."""
     parts = stage_verbs()[stage].parts
     shown = {part.name for part in parts if isinstance(part, Argument) or (isinstance(part, Option) and part.in_python)}
-    declared = {each.name: each for each in read_parameters(f"{_STAGES}.{stage}", stage)}
+    declared = verb_parameters(stage)
     inputs = [
         _input(each, is_first=number == 0 and each.name != "out")
         for number, each in enumerate(declared.values())

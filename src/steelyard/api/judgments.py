@@ -11,13 +11,12 @@ from steelyard.api.inputs import stored_batch
 from steelyard.api.loaded import FunctionChat, JudgeFunction, ScoresLike, scores_file
 from steelyard.api.outcomes import Outcome
 from steelyard.core.errors import ConfigError
-from steelyard.core.types import JsonObject, Run
+from steelyard.core.types import JsonObject
 from steelyard.io.cases import read_cases
 from steelyard.judging import judge_card
 from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judge_card import JudgeCards
-from steelyard.judging.run_status import JudgeStatus
 
 
 @verb("judge", foresees=("dry_run",))
@@ -76,13 +75,19 @@ def judge(
             raise ConfigError(problem, allowed="settings, or a function from messages to the text of a reply")
         style = judge if isinstance(judge, Mapping) else {}
         config = config_of(stage.Config, {**settings, "judge": style}, where="judge")
-        result = stage.judge(
+        common: JsonObject = {
+            "scores": None if scores is None else scores_file(call, scores),
+            "prices": None if prices is None else Path(prices),
+            "chat": None if isinstance(judge, Mapping) else FunctionChat(judge),
+        }
+        if dry_run:
+            counted_by = None if tokenizer is None else Path(tokenizer)
+            return stage.forecast(call.file(cases), call.out, config, tokenizer=counted_by, rate=rate, **common)
+        run = stage.judge(
             call.file(cases),
             call.out,
             config,
-            scores=None if scores is None else scores_file(call, scores),
             calibrate=call.optional_file(calibrate, "calibrate"),
-            prices=None if prices is None else Path(prices),
             max_cost=max_cost,
             max_failed=max_failed,
             max_hours=max_hours,
@@ -90,14 +95,10 @@ def judge(
             release_batch=release_batch,
             any_batch_model=any_batch_model,
             allow_failed=allow_failed,
-            dry_run=dry_run,
-            tokenizer=None if tokenizer is None else Path(tokenizer),
-            rate=rate,
-            chat=None if isinstance(judge, Mapping) else FunctionChat(judge),
             force=force,
+            **common,
         )
-        assert not isinstance(result, JudgeStatus), "no status was asked for"
-        return Outcome.of(call, result) if isinstance(result, Run) else result
+        return Outcome.of(call, run)
 
 
 @checked

@@ -15,7 +15,7 @@ from steelyard.api.loaded import scoring_of
 from steelyard.api.outcomes import Outcome, TrainedModel
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Run
-from steelyard.io.verbs import paragraphs
+from steelyard.io.verbs import paragraphs, run_verb, stage_verbs
 
 _IN_TERMINAL = "Example: `steelyard"
 _STAGES = "steelyard.stages"
@@ -51,7 +51,7 @@ def _function(stage: str) -> Callable[..., Any]:
                 stored |= {"model": scoring.model, "builder": scoring.builder, "scores": scores}
             module = importlib.import_module(f"{_STAGES}.{stage}")
             config = config_of(module.Config, settings, where=stage)
-            result = getattr(module, stage)(**stored, out=call.out, config=config, force=force)
+            result = run_verb(module, stage_verbs()[stage], {**stored, "out": call.out}, config, force=force)
             return _RESULTS.get(stage, Outcome).of(call, result) if isinstance(result, Run) else result
 
     function.__name__ = function.__qualname__ = stage

@@ -46,13 +46,13 @@ from steelyard.cli.output import (
 from steelyard.cli.wording import command_line
 from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
-from steelyard.core.settings_help import read_nested_settings, read_parameters, read_settings
+from steelyard.core.settings_help import read_nested_settings, read_settings
 from steelyard.core.types import Run
 from steelyard.io.progress import InterruptedRun, interruptible, log, log_details, worded_by
 from steelyard.io.run_folder import resumable_work
 from steelyard.io.run_state import started_by
 from steelyard.io.tempfiles import copy_pipe, is_pipe
-from steelyard.io.verbs import Argument, SettingOption, Verb, paragraphs
+from steelyard.io.verbs import Argument, SettingOption, Verb, paragraphs, run_verb, verb_parameters
 
 _OUTPUTS = ("out", "folder")
 _IN_PYTHON = ("Raises ", ">>>")
@@ -98,7 +98,7 @@ class StageVerb(NamedTuple):
     def function(self) -> Callable[..., None]:
         """Return a function with the verb's parameters, as Typer reads them."""
         module = self.config[0]
-        declared = {parameter.name: parameter for parameter in read_parameters(module, self.stage)}
+        declared = verb_parameters(self.stage)
         parameters = [
             setting_parameter(part, module)
             if isinstance(part, SettingOption)
@@ -128,7 +128,7 @@ class StageVerb(NamedTuple):
         config = resolve_config(stage.Config, settings, where=self.stage)
         is_verbose = bool(values["verbose"])
         with log_details(is_shown=is_verbose):
-            result = getattr(stage, self.stage)(**inputs, config=config, force=bool(values["force"]))
+            result = run_verb(stage, self.verb, inputs, config, force=bool(values["force"]))
         if values["as_json"]:
             echo_record(result if isinstance(result, Run) else result._asdict())
             return

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from types import ModuleType
+from typing import Annotated, Any, Literal, NamedTuple
 
-from steelyard.core.settings_help import read_constant
+from steelyard.core.settings_help import FunctionParameter, read_constant, read_parameters
+from steelyard.core.types import JsonObject
 
 _STAGES = "steelyard.stages"
 _DECLARATION = re.compile(r"^VERB = (Verb\((?:[^\n]*\)$|.*?^\)$))", re.MULTILINE | re.DOTALL)
@@ -106,14 +108,17 @@ class Verb(NamedTuple):
     """A verb that runs one stage, with its inputs and settings that are options, in the order of the help.
 
     Verbs of a ``group`` are listed by ``order``. ``prepare`` names a function of the stage's module that may change
-    the inputs and settings of a command before the Config is made. Several processes of one ``is_distributed`` verb
-    join before it runs. Without ``is_command`` the verb is a stage of recipes and a function of Python only.
+    the inputs and settings of a command before the Config is made. ``instead`` has switches, such as ``dry_run``, each
+    with the function of that module that runs in place of the stage's own, with those of the inputs that it takes.
+    Several processes of one ``is_distributed`` verb join before it runs. Without ``is_command`` the verb is a stage of
+    recipes and a function of Python only.
     """
 
     group: str
     order: int
     parts: tuple[Part, ...] = ()
     prepare: str | None = None
+    instead: tuple[tuple[str, str], ...] = ()
     is_distributed: bool = False
     is_command: bool = True
 
@@ -169,6 +174,26 @@ def stage_verbs() -> Mapping[str, Verb]:
             except NameError:  # it uses a constant of the stage
                 verbs[stage] = read_constant(f"{_STAGES}.{stage}", "VERB")
     return dict(sorted(verbs.items(), key=lambda item: item[1].order))
+
+
+def verb_parameters(stage: str) -> Mapping[str, FunctionParameter]:
+    """Return the parameters of a verb by name: those of its function, of the functions instead, and the switches."""
+    module, verb = f"{_STAGES}.{stage}", stage_verbs()[stage]
+    parameters = {each.name: each for each in read_parameters(module, stage)}
+    for switch, function in verb.instead:
+        parameters |= {each.name: each for each in read_parameters(module, function) if each.name not in parameters}
+        parameters[switch] = FunctionParameter(switch, bool, default=False, is_keyword_only=True)
+    return parameters
+
+
+def run_verb(module: ModuleType, verb: Verb, inputs: JsonObject, config: Any, *, force: bool) -> Any:
+    """Call the function of a stage's module, or the one that a switch among the inputs asks for."""
+    stage = module.__name__.rpartition(".")[2]
+    chosen = [function for switch, function in verb.instead if inputs.pop(switch, False)]
+    function = getattr(module, (*chosen, stage)[0])
+    values = {**inputs, "config": config, "force": force}
+    taken = inspect.signature(function).parameters if chosen else values
+    return function(**{name: value for name, value in values.items() if name in taken})
 
 
 def paragraphs(stage: str) -> Sequence[str]:

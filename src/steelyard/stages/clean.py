@@ -92,18 +92,13 @@ VERB = Verb(
         SettingOption("small_prompts"),
         Option("workers", "The number of processes. Default: one a core for a large file."),
     ),
+    instead=(("dry_run", "preview"),),
 )
 
 
 def clean(
-    cases: CaseFile,
-    out: Path,
-    config: Config = _DEFAULT,
-    *,
-    workers: int | None = None,
-    dry_run: bool = False,
-    force: bool = False,
-) -> "Run[CleanSummary] | CleanPreview":
+    cases: CaseFile, out: Path, config: Config = _DEFAULT, *, workers: int | None = None, force: bool = False
+) -> Run[CleanSummary]:
     """Drop broken responses by rules, and mask the names by which models say what they are.
 
     Rules find answers that are empty, cut off, garbled, repeated, in the wrong language, refused, copied from the
@@ -125,29 +120,33 @@ def clean(
     >>> sy.clean([answers], dry_run=True).counts.num_used
     1
     """
-    check_readable(cases)
-    _check_settings(config)
-    default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
-    settings = {"workers": default if workers is None else workers}
-
-    def read() -> Iterator[CleanedBatch]:
-        function = partial(clean_batch, config, _usual_lengths(cases, config))
-        return build("engines", "local", settings).map(function, _batches(cases))
-
-    if dry_run:
-        totals = _CleaningTotals(str(cases))
-        for batch in track(read(), "clean (batches of prompts)"):
-            totals.add(batch)
-        return totals.result(config)
+    _check(cases, config)
 
     def write(result: Result) -> None:
-        done = _write(read(), result, _CleaningTotals(str(cases))).result(config)
+        done = _write(_cleaned(cases, config, workers), result, _CleaningTotals(str(cases))).result(config)
         result.summary, result.counts = done.summary, done.counts
 
     return run_stage(out, "clean", Run[CleanSummary], write, config=config, inputs={"cases": cases}, force=force)
 
 
-def _check_settings(config: Config) -> None:
+def preview(cases: Path, config: Config = _DEFAULT, *, workers: int | None = None) -> CleanPreview:
+    """Return what `clean` would drop, with examples of each rule, and write nothing. Errors are those of `clean`."""
+    _check(cases, config)
+    totals = _CleaningTotals(str(cases))
+    for batch in track(_cleaned(cases, config, workers), "clean (batches of prompts)"):
+        totals.add(batch)
+    return totals.result(config)
+
+
+def _cleaned(cases: Path, config: Config, workers: int | None) -> Iterator[CleanedBatch]:
+    """Clean the batches of the file in worker processes."""
+    default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
+    engine = build("engines", "local", {"workers": default if workers is None else workers})
+    return engine.map(partial(clean_batch, config, _usual_lengths(cases, config)), _batches(cases))
+
+
+def _check(cases: Path, config: Config) -> None:
+    check_readable(cases)
     chosen_rules(config.actions, config.limits)
     if not 0 < config.length_spread < inf:
         raise ConfigError(f"length_spread is {config.length_spread}", where="clean", allowed="a number above 0")

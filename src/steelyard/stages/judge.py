@@ -62,19 +62,6 @@ class _Judging(NamedTuple):
             yield panel, ledger
 
 
-class _Counting(NamedTuple):
-    """How a forecast counts: by a tokenizer's folder, or by characters; hours at a rate of requests a second."""
-
-    tokenizer: Path | None
-    rate: float | None
-
-    def check(self) -> None:
-        """Raise ConfigError for a rate that no server has."""
-        if self.rate is not None and not 0 < self.rate < inf:
-            allowed = "a number of requests a second above 0"
-            raise ConfigError(f"rate is {self.rate:g}", where="rate", allowed=allowed)
-
-
 VERB = Verb(
     "Judgments",
     41,
@@ -102,6 +89,7 @@ VERB = Verb(
         *in_panel("Batch files", *BATCH_OPTIONS),
         Option("allow_failed", "Finish although requests failed: no verdict."),
     ),
+    instead=(("status", "status"), ("dry_run", "forecast")),
 )
 
 
@@ -116,17 +104,13 @@ def judge(
     max_cost: float | None = None,
     max_failed: int | None = None,
     max_hours: float | None = None,
-    dry_run: bool = False,
-    tokenizer: Path | None = None,
-    rate: float | None = None,
-    status: bool = False,
     batch: Path | None = None,
     release_batch: str | None = None,
     any_batch_model: bool = False,
     allow_failed: bool = False,
     chat: Chat | None = None,
     force: bool = False,
-) -> Run[JudgingSummary] | JudgeForecast | JudgeStatus:
+) -> Run[JudgingSummary]:
     """Let a language model compare the responses of a case file.
 
     Every pair is shown in both orders; verdicts that disagree are a tie. Replies are stored as they come: an
@@ -143,37 +127,54 @@ def judge(
     verdict, for the reason ``failed``), and where a chat cannot be reached; CeilingError at a ceiling; WaitingError
     while requests of batch files wait; EvidenceError where no case has a comparison, or no label of people's.
     """
-    if status:
-        return JudgeStatus(status_of(out))
     judges = choose_judges(config, prices, chat, needs_prices=max_cost is not None)
-    ceilings, counting = Ceilings(max_cost, max_failed, max_hours), _Counting(tokenizer, rate)
+    ceilings = Ceilings(max_cost, max_failed, max_hours)
     ceilings.check()
-    counting.check()
     batches = check_batch_options(
         batch, out, ceilings, release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
     )
     plan = JudgingPlan(cases, config, scores)
     plan.check()
     rules = SendingRules(ceilings, batches, release_batch, allow_failed)
-    judging = _Judging(plan, judges, rules, calibrate, out, force)
-    if dry_run:
-        return _forecast(judging, counting)
-    return _run(judging)
+    return _run(_Judging(plan, judges, rules, calibrate, out, force))
 
 
-def _forecast(judging: _Judging, counting: _Counting) -> JudgeForecast:
-    """Return what the run would send, by the replies in its folder if there are any."""
-    count_tokens = None if counting.tokenizer is None else _token_counter(counting.tokenizer)
+def forecast(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    scores: Path | None = None,
+    prices: Path | None = None,
+    tokenizer: Path | None = None,
+    rate: float | None = None,
+    chat: Chat | None = None,
+) -> JudgeForecast:
+    """Return what `judge` would send: requests, tokens, money and hours. Nothing is sent or written.
+
+    Tokens are counted by ``tokenizer``, a folder, or by characters, corrected by the replies in ``out``; hours at
+    ``rate`` requests a second, or at the rate of an unfinished run there.
+    """
+    if rate is not None and not 0 < rate < inf:
+        raise ConfigError(f"rate is {rate:g}", where="rate", allowed="a number of requests a second above 0")
+    judges, plan = choose_judges(config, prices, chat, needs_prices=False), JudgingPlan(cases, config, scores)
+    plan.check()
+    count_tokens = None if tokenizer is None else _token_counter(tokenizer)
     # The ids of a million requests are on disk.
-    with read_ledger(judging.out / LEDGER_FILE) as ledger, open_ledger(None) as distinct:
+    with read_ledger(out / LEDGER_FILE) as ledger, open_ledger(None) as distinct:
         return forecast_panel(
-            judging.plan.planned,
-            judging.panel(),
+            plan.planned,
+            build_panel(judges, name=config.name, repeats=config.repeats),
             (lambda request: None) if ledger is None else ledger.known,
             count_tokens=count_tokens,
-            requests_per_second=replies_per_second(judging.out) if counting.rate is None else counting.rate,
+            requests_per_second=replies_per_second(out) if rate is None else rate,
             new_ids=distinct.new_ids,
         )
+
+
+def status(out: Path) -> JudgeStatus:
+    """Return how far the run in ``out`` has come, its cost so far and to come, and what continues it."""
+    return JudgeStatus(status_of(out))
 
 
 def _run(judging: _Judging) -> Run[JudgingSummary]:

@@ -156,6 +156,7 @@ VERB = Verb(
         SettingOption("harmful"),
         SettingOption("seed"),
     ),
+    instead=(("dry_run", "preview"),),
 )
 
 
@@ -171,9 +172,8 @@ def prompts(
     human: CaseFile | None = None,
     workers: int | None = None,
     allow_failed: bool = False,
-    dry_run: bool = False,
     force: bool = False,
-) -> "Run[PromptsSummary] | PromptsPreview":
+) -> Run[PromptsSummary]:
     """Prepare raw prompts: languages, duplicates, overlap, private data, harm, balance.
 
     Prompts without a language get the identified one. Duplicates, near-duplicates in one language, prompts with private
@@ -207,36 +207,98 @@ def prompts(
     >>> sy.prompts(cases, near_duplicates="off", dry_run=True).counts.num_used
     40
     """
-    for path in (cases, *against):
-        check_readable(path)
+    plan = _planned(
+        cases,
+        config,
+        against=against,
+        trained=trained,
+        shares=shares,
+        taxonomy=taxonomy,
+        human=human,
+        workers=workers,
+    )
     # Shares of a file are the file's, whose hash is recorded; settings stay as they were given.
-    settings = msgspec.to_builtins(config)
-    config = _with_shares(config, shares)
-    check_selection(config)
-    chats = _Chats.of(config)
-    settings |= {name: choice.settings for name, choice in chats.by_setting().items()}
+    settings = msgspec.to_builtins(config) | {name: choice.settings for name, choice in plan.chats.by_setting().items()}
     files = {"shares": shares, "taxonomy": taxonomy, "human": human}
     inputs = {"cases": cases, **{f"against.{place}": path for place, path in enumerate(against, 1)}}
     inputs |= {f"trained.{place}": folder / TRAINED_ON_FILE for place, folder in enumerate(trained, 1)}
     inputs |= {name: path for name, path in files.items() if path is not None}
-    inputs |= chats.inputs()
-    categories = _categories(taxonomy, human, is_classified=chats.classify is not None)
-    references = _read_references(against, trained, config)
-
-    def work() -> _Work:
-        default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
-        screened = _screen_all(cases, config, default if workers is None else workers)
-        return _Work(_reader(cases, categories), screened, config, categories, allow_failed)
-
-    if dry_run:
-        with read_ledger(out / LEDGER_FILE) as ledger:
-            return _preview(work(), references, chats, ledger)
+    inputs |= plan.chats.inputs()
 
     def write(result: Result) -> None:
-        with open_ledger(result.path(LEDGER_FILE)) if chats.by_setting() else nullcontext() as ledger:
-            _run(result, work(), references, chats, ledger)
+        with open_ledger(result.path(LEDGER_FILE)) if plan.chats.by_setting() else nullcontext() as ledger:
+            _run(result, plan.work(allow_failed=allow_failed), plan.references, plan.chats, ledger)
 
     return run_stage(out, "prompts", Run[PromptsSummary], write, config=settings, inputs=inputs, force=force)
+
+
+def preview(
+    cases: Path,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    against: Sequence[Path] = (),
+    trained: Sequence[Path] = (),
+    shares: Path | None = None,
+    taxonomy: Path | None = None,
+    human: Path | None = None,
+    workers: int | None = None,
+) -> PromptsPreview:
+    """Return what `prompts` would keep, with examples of each rule, and forecast the requests to language models.
+
+    Nothing is written and no model answers. Errors are those of `prompts`.
+    """
+    plan = _planned(
+        cases,
+        config,
+        against=against,
+        trained=trained,
+        shares=shares,
+        taxonomy=taxonomy,
+        human=human,
+        workers=workers,
+    )
+    with read_ledger(out / LEDGER_FILE) as ledger:
+        return _preview(plan.work(allow_failed=False), plan.references, plan.chats, ledger)
+
+
+class _Plan(NamedTuple):
+    """What both `prompts` and its preview work with: the file, its categories, references and language models."""
+
+    cases: Path
+    config: Config
+    chats: _Chats
+    categories: _Categories
+    references: PromptReferences
+    workers: int
+
+    def work(self, *, allow_failed: bool) -> _Work:
+        """Screen the prompts in worker processes."""
+        screened = _screen_all(self.cases, self.config, self.workers)
+        return _Work(_reader(self.cases, self.categories), screened, self.config, self.categories, allow_failed)
+
+
+def _planned(
+    cases: Path,
+    config: Config,
+    *,
+    against: Sequence[Path],
+    trained: Sequence[Path],
+    shares: Path | None,
+    taxonomy: Path | None,
+    human: Path | None,
+    workers: int | None,
+) -> _Plan:
+    """Check every input before any prompt is screened."""
+    for path in (cases, *against):
+        check_readable(path)
+    config = _with_shares(config, shares)
+    check_selection(config)
+    chats = _Chats.of(config)
+    categories = _categories(taxonomy, human, is_classified=chats.classify is not None)
+    references = _read_references(against, trained, config)
+    default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
+    return _Plan(cases, config, chats, categories, references, default if workers is None else workers)
 
 
 def _categories(path: Path | None, human: Path | None, *, is_classified: bool) -> _Categories:

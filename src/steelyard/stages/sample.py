@@ -80,6 +80,7 @@ VERB = Verb(
         Option("dry_run", "Forecast requests, tokens and money; send and write nothing."),
         *in_panel("Batch files", *BATCH_OPTIONS),
     ),
+    instead=(("dry_run", "forecast"),),
 )
 
 
@@ -90,12 +91,11 @@ def sample(
     config: Config = _DEFAULT,
     *,
     allow_failed: bool = False,
-    dry_run: bool = False,
     batch: BatchFolder | None = None,
     release_batch: str | None = None,
     any_batch_model: bool = False,
     force: bool = False,
-) -> Run[SamplingSummary] | SamplingForecast:
+) -> Run[SamplingSummary]:
     """Let the models of a plan answer the prompts of a case file.
 
     A plan is a TOML file with a [[models]] table for each model: its chat, as `judge` takes it, how many responses it
@@ -118,15 +118,11 @@ def sample(
     >>> sy.sample(cases, plan=plan, dry_run=True).models["a-model"].num_requests
     40
     """
-    path = find_plan(plan)
-    choice = choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
+    path, choice = _chosen(plan)
     settings = msgspec.to_builtins(config) | choice.settings()
     # It ends a run early and decides no response: after that the run goes on with a larger share, and its replies.
     del settings["max_truncated"]
     inputs = {"cases": cases, "plan": path, **choice.inputs()}
-
-    if dry_run:
-        return _forecast(cases, choice, out, seed=config.seed)
 
     batches = check_batch_options(
         batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
@@ -146,13 +142,20 @@ def sample(
     return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
 
 
-def _forecast(cases: Path, choice: ModelChoices, out: Path, *, seed: int) -> SamplingForecast:
-    """Return what the run would ask, by the replies in its folder if there are any."""
+def forecast(cases: Path, plan: Path, out: Path, config: Config = _DEFAULT) -> SamplingForecast:
+    """Return what `sample` would ask, by the replies in ``out`` if there are any, else without loading a model."""
+    _, choice = _chosen(plan)
+    seed = config.seed
     _check_prompts(cases, choice.plan)
     with read_ledger(out / LEDGER_FILE) as ledger:
         has_replies = ledger is not None and len(ledger) > 0
         so_far = SampledSoFar(build_models(choice, seed=seed), ledger) if ledger and has_replies else None
         return forecast_sampling(choice, read_cases(cases), seed=seed, so_far=so_far)
+
+
+def _chosen(plan: Path) -> tuple[Path, ModelChoices]:
+    path = find_plan(plan)
+    return path, choose_models(parse_plan(_read(path), where=str(path)), where=str(path))
 
 
 def _read(path: Path) -> JsonObject:
