@@ -76,14 +76,14 @@ def _group_panels(benches: Mapping[str, Sequence[Named]], group: str) -> list[Pa
     panels = []
     for bench, models in shown.items():
         title = word(f"by_{group}") + (f" · {bench}" if len(shown) > 1 else "")
-        tables = tuple(Grouped(model.name if len(models) > 1 else "", _group_table(model, group)) for model in models)
-        panels.append(Panel(title, group_figure(models, group), tables, "note_groups"))
+        tables = []
+        for model in models:
+            baselines = model.headline.baselines.items() if group == "category" else ()
+            by_baseline = {name: baseline.by_category for name, baseline in baselines}
+            numbers = group_table(groups_of(model.headline, group), by_baseline)
+            tables.append(Grouped(model.name if len(models) > 1 else "", numbers))
+        panels.append(Panel(title, group_figure(models, group), tuple(tables), "note_groups"))
     return panels
-
-
-def _group_table(model: Named, group: str) -> Table:
-    baselines = model.headline.baselines.items() if group == "category" else ()
-    return group_table(groups_of(model.headline, group), {name: baseline.by_category for name, baseline in baselines})
 
 
 def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:

@@ -80,7 +80,7 @@ def _bench_names(runs: Sequence[StageRun[EvaluationSummary]]) -> dict[str, str]:
         keys[run.name] = (name, *(file.sha256 for file in files))
         benches.setdefault(keys[run.name], (name, f"{COMMA.join(folders)}/{name}", f"{name} ({run.source.name})"))
     names = {
-        key: next(name for name in choices if sum(name in other for other in benches.values()) == 1)
+        key: next((name for name in choices if sum(name in other for other in benches.values()) == 1), choices[-1])
         for key, choices in benches.items()
     }
     return {name: names[key] for name, key in keys.items()}
