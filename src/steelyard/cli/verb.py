@@ -48,11 +48,12 @@ from steelyard.core.config import parse_settings, resolve_config
 from steelyard.core.errors import PEER_NAMES, ConfigError, UserError
 from steelyard.core.settings_help import read_nested_settings, read_settings
 from steelyard.core.types import Run
+from steelyard.io.lines import check_readable
 from steelyard.io.progress import InterruptedRun, interruptible, log, log_details, worded_by
 from steelyard.io.run_folder import resumable_work
 from steelyard.io.run_state import started_by
 from steelyard.io.tempfiles import copy_pipe, is_pipe
-from steelyard.io.verbs import Argument, SettingOption, Verb, paragraphs, run_verb, verb_parameters
+from steelyard.io.verbs import Argument, CaseFile, SettingOption, Verb, paragraphs, run_verb, verb_parameters
 
 _OUTPUTS = ("out", "folder")
 _IN_PYTHON = ("Raises ", ">>>")
@@ -122,6 +123,11 @@ class StageVerb(NamedTuple):
             if not isinstance(part, SettingOption) and values[part.name] is not None
         }
         settings = self._settings(values)
+        # Before the stage is imported, and torch with it: a name that is wrong is answered at once.
+        declared = verb_parameters(self.stage)
+        for name, value in inputs.items():
+            if isinstance(value, Path) and declared[name].type == CaseFile:
+                check_readable(value)
         stage = importlib.import_module(self.config[0])
         if self.verb.prepare is not None:
             getattr(stage, self.verb.prepare)(inputs, settings)
