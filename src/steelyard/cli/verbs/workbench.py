@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from steelyard.workbench.storage.database import Database
-    from steelyard.workbench.storage.tables import StoredPerson
 
 _ABOUT = """Annotate with people: tasks, alignment, review and gold questions in the browser, for one person or a team.
 
@@ -139,12 +138,22 @@ def _erase(
 
     Example: `steelyard workbench erase ada --yes`
     """
+    from sqlalchemy import select
+
+    from steelyard.core.names import normalize_name
     from steelyard.workbench.accounts.people import erase_person
+    from steelyard.workbench.storage.tables import StoredPerson
 
     opened = open_workbench(database)
+    names = (name.strip(), normalize_name(name))
 
     def work(session: "Session") -> str:
-        person = _person(session, name)
+        people = session.scalars(select(StoredPerson).where(StoredPerson.name.in_(names)))
+        person = min(people, key=lambda each: names.index(each.name), default=None)
+        if person is None or person.erased_at is not None:
+            raise ConfigError(
+                f"{name!r} has no account", where="NAME", do="name an account: its page is Manage, People"
+            )
         if not is_certain:
             raise ConfigError(f"{name!r} would be forgotten for ever", where="--yes", do="add --yes if that is meant")
         erase_person(session, person, by=None, at=time.time())
@@ -244,20 +253,6 @@ def _has_administrator(session: "Session") -> bool:
         StoredPerson.role == "administrator", StoredPerson.is_active.is_(True)
     )
     return session.scalar(administrators.limit(1)) is not None
-
-
-def _person(session: "Session", name: str) -> "StoredPerson":
-    from sqlalchemy import select
-
-    from steelyard.core.names import normalize_name
-    from steelyard.workbench.storage.tables import StoredPerson
-
-    names = (name.strip(), normalize_name(name))
-    people = session.scalars(select(StoredPerson).where(StoredPerson.name.in_(names)))
-    person = min(people, key=lambda each: names.index(each.name), default=None)
-    if person is None or person.erased_at is not None:
-        raise ConfigError(f"{name!r} has no account", where="NAME", do="name an account: its page is Manage, People")
-    return person
 
 
 WORKBENCH = VerbGroup(

@@ -50,12 +50,15 @@ def write_tasks(
 
     Example: `steelyard workbench tasks sampled.jsonl --format argilla --out for-argilla --people 3`
     """
+    from steelyard.annotation.task_kinds import TaskRules
     from steelyard.io.atomic import write_folder_once
+    from steelyard.io.cases import read_cases
+    from steelyard.workbench.exchange.external_tasks import tasks_of_cases
 
     if (cases is None) == (project is None):
         raise ConfigError("tasks come from one place", where="CASES", do="name a case file, or --project NAME")
     made = (
-        _tasks_of_cases(cases, tool, seed, num_people)
+        tasks_of_cases(read_cases(cases), TaskRules(), tool, seed=seed, wanted=num_people)
         if cases
         else _tasks_of_project(project or "", tool, seed, database)
     )
@@ -129,14 +132,6 @@ def read_answers(
     )
     _, is_new = write_once(out, lambda place: write_cases(place, answered.cases), force=force)
     echo_record(answered.counts) if as_json else print_lines(_case_lines(answered.counts, out, is_new=is_new))
-
-
-def _tasks_of_cases(cases: Path, tool: str, seed: int, num_people: int) -> "ExternalTasks":
-    from steelyard.annotation.task_kinds import TaskRules
-    from steelyard.io.cases import read_cases
-    from steelyard.workbench.exchange.external_tasks import tasks_of_cases
-
-    return tasks_of_cases(read_cases(cases), TaskRules(), tool, seed=seed, wanted=num_people)
 
 
 def _tasks_of_project(project: str, tool: str, seed: int, database: str) -> "ExternalTasks":
