@@ -71,6 +71,9 @@ def test_two_evaluations_of_one_model_are_told_apart_by_their_runs(tmp_path):
     assert [group.title for group in made.groups] == list(made.models)
     assert made.groups[1].sentences[0].values["model"] == made.models[1]
     assert len(made.groups[0].cards) > 1
+    numbers = [float(card.number.removesuffix("%")) for card in made.cards]
+    assert numbers == sorted(numbers)  # the hardest evaluation is first
+    assert all(word("lead_over_best") in card.below for card in made.cards)
     assert page(runs[:1]).groups == ()
     assert len(page(runs[:1]).cards) > 1
     assert len(made.packed.lines) == 5

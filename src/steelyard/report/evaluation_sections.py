@@ -112,6 +112,14 @@ def evaluation_cards(name: str, summary: EvaluationSummary) -> tuple[Card, ...]:
     return tuple(cards)
 
 
+def lead_line(summary: EvaluationSummary) -> str:
+    """Return the lead over the best baseline in one line; empty without a baseline."""
+    best = best_baseline(summary.model, summary.baselines)
+    if best is None or (difference := summary.baselines[best].difference).value is None:
+        return ""
+    return f"{word('lead_over_best')} {points(difference.value)} [{points_spread(difference)}]"
+
+
 def _is_accuracy(summary: EvaluationSummary) -> bool:
     """Return whether exact match is accuracy by definition: every prompt has one pair."""
     accuracy, exact = summary.accuracy, summary.exact_match

@@ -72,12 +72,16 @@ class Card(NamedTuple):
 
 
 class CardGroup(NamedTuple):
-    """The cards of one run, under a title, and its result in words. ``headline`` is the value of the first card."""
+    """The cards of one run, under a title, and its result in words.
+
+    ``headline`` is the value of the first card, ``lead`` a line below it where it stands for the run.
+    """
 
     title: str
     cards: tuple[Card, ...]
     sentences: tuple[Sentence, ...] = ()
     headline: float | None = None
+    lead: str = ""
 
 
 class Protocol(NamedTuple):

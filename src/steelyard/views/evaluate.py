@@ -13,6 +13,7 @@ from steelyard.report.evaluation_sections import (
     best_baseline,
     evaluation_cards,
     evaluation_sentences,
+    lead_line,
     measures_section,
 )
 from steelyard.report.failures import ModelFailures, failure_sentences
@@ -63,6 +64,7 @@ def _contents(runs: Sequence[StageRun[EvaluationSummary]], sources: PageSources)
                     *_with_failures(evaluation_sentences(model.name, summaries[model.name]), model),
                 ),
                 (summaries[model.name].overall or summaries[model.name].accuracy).value,
+                lead_line(summaries[model.name]),
             )
             for model in sources.failures.models
         ),

@@ -9,7 +9,7 @@ from steelyard.evaluation.tables import Sentence, isolate, word
 from steelyard.report.failures import failure_section, find_failures
 from steelyard.report.findings import findings_section
 from steelyard.report.items import JoinedItems, pack
-from steelyard.report.page import CardGroup, Page, Section
+from steelyard.report.page import Card, CardGroup, Page, Section
 from steelyard.report.run_records import losses_section, protocol, records_section
 from steelyard.report.sources import (
     FinishedRun,
@@ -139,13 +139,16 @@ def _sentences(contents: Sequence[StageContents]) -> tuple[Sentence, ...]:
 def _top(groups: Sequence[CardGroup]) -> tuple[CardGroup, ...]:
     """Return a single run whole, and of several runs the first card and sentence of each: none stands for the others.
 
-    Of more runs than fit, those with the lowest values.
+    The lowest values come first, and of more runs than fit only those. Each card has the lead over the best baseline.
     """
     if len(groups) == 1:
         return tuple(groups)
     lowest = sorted(groups, key=lambda group: group.headline or 0.0)[:_MOST_RUNS]
-    shown = [group for group in groups if group in lowest]
-    return tuple(group._replace(cards=group.cards[:1], sentences=group.sentences[:1]) for group in shown)
+    return tuple(group._replace(cards=_first(group), sentences=group.sentences[:1]) for group in lowest)
+
+
+def _first(group: CardGroup) -> tuple[Card, ...]:
+    return tuple(card._replace(below="\n".join(filter(None, (card.below, group.lead)))) for card in group.cards[:1])
 
 
 def _first_sentences(sections: Sequence[Section], most: int | None) -> tuple[Sentence, ...]:
