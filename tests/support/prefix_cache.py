@@ -39,7 +39,7 @@ class BlockCache:
             self._keep(self.waiting.popleft())
         return hits * BLOCK
 
-    def adjudicate(self):
+    def settle(self):
         """Let every request under way end."""
         while self.waiting:
             self._keep(self.waiting.popleft())

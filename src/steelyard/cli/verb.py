@@ -123,15 +123,15 @@ class StageVerb(NamedTuple):
             if not isinstance(part, SettingOption) and values[part.name] is not None
         }
         settings = self._settings(values)
-        # Before the stage is imported, and torch with it: a name that is wrong is answered at once.
-        declared = verb_parameters(self.stage)
-        for name, value in inputs.items():
-            if isinstance(value, Path) and declared[name].type == CaseFile:
-                check_readable(value)
         stage = importlib.import_module(self.config[0])
         if self.verb.prepare is not None:
             getattr(stage, self.verb.prepare)(inputs, settings)
         config = resolve_config(stage.Config, settings, where=self.stage)
+        # Before torch is imported: a name that is wrong is answered at once.
+        declared = verb_parameters(self.stage)
+        for name, value in inputs.items():
+            if isinstance(value, Path) and declared[name].type == CaseFile:
+                check_readable(value)
         is_verbose = bool(values["verbose"])
         with log_details(is_shown=is_verbose):
             result = run_verb(stage, self.verb, inputs, config, force=bool(values["force"]))

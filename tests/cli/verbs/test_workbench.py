@@ -306,7 +306,12 @@ def test_every_export_has_an_example_that_runs(run, opened, tmp_path, monkeypatc
 
 def test_every_command_that_a_text_names_exists():
     commands = typer.main.get_command(build_app()).commands["workbench"].commands
-    pages = [ROOT / "README.md", ROOT / "README.zh.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/howto").glob("*")]
+    pages = [
+        ROOT / "README.md",
+        ROOT / "README.zh.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs/howto").glob("*.*"),
+    ]
     sources = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".py", ".toml", ".html", ".js")]
     texts = [path.read_text(encoding="utf-8") for path in (*pages, *sources)]
     named = {
