@@ -6,16 +6,14 @@ read several times, so that only what is compared of a prompt stays in memory: a
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from steelyard.core.comparison import Question
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, errors_at
@@ -34,31 +32,23 @@ from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on
 from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb
-from steelyard.judging.forecast import Forecast
-from steelyard.judging.panel import ChatChoice, build_chat, choose_chat
-from steelyard.judging.prompt_questions import PromptChat, PromptsPreview, ask_about_prompts, forecast_questions
+from steelyard.judging.prompt_models import Categories, ModelQuestions, PromptModels
+from steelyard.judging.prompt_questions import PromptsPreview
 from steelyard.prompts.balance import WantedShares, check_shares
-from steelyard.prompts.category_agreement import LabelledPrompt, category_agreement
 from steelyard.prompts.classification import (
-    NO_CATEGORY,
     CategoryMapping,
     Classification,
     ClassifiedPrompts,
-    category_question,
     classified,
     count_mapped,
-    is_asked,
     mapped,
     people_category,
-    read_category,
 )
-from steelyard.prompts.harmful import harm_question, read_harm_reply
 from steelyard.prompts.masking import masked_case, num_changed
 from steelyard.prompts.near_duplicates import ReferenceTexts
 from steelyard.prompts.screening import PromptsSummary, ScreenedPrompt, screen_prompts
 from steelyard.prompts.selection import PromptReferences, Selection, SelectionConfig, check_selection
-from steelyard.prompts.taxonomy import Taxonomy, Tiers, parse_taxonomy, taxonomy
-from steelyard.statistics.groups import prompt_names
+from steelyard.prompts.taxonomy import Tiers, parse_taxonomy, taxonomy
 
 MANIFEST_FILE = "manifest.jsonl"
 _PROMPTS_A_BATCH = 256
@@ -91,46 +81,27 @@ class SharesFile(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-class _Chats(NamedTuple):
-    """The chosen language models by their settings; null where none is given."""
-
-    harm: ChatChoice | None
-    classify: ChatChoice | None
-
-    @classmethod
-    def of(cls, config: Config) -> "_Chats":
-        return cls(
-            choose_chat(config.chat) if config.chat else None,
-            choose_chat(config.classify, where="classify") if config.classify else None,
-        )
-
-    def by_setting(self) -> dict[str, ChatChoice]:
-        choices = {"chat": self.harm, "classify": self.classify}
-        return {name: choice for name, choice in choices.items() if choice is not None}
-
-    def inputs(self) -> dict[str, Path]:
-        """Return the files among the settings by role."""
-        choices = self.by_setting().items()
-        return {f"{name}.{key}": path for name, choice in choices for key, path in choice.files.items()}
-
-
-class _Categories(NamedTuple):
-    """The taxonomy, whether a user gave it, and the prompts whose category people know, with how many have none."""
-
-    tree: Taxonomy
-    is_own: bool
-    people: tuple[tuple[Case, Tiers], ...]
-    num_unlabelled: int
-
-
 class _Work(NamedTuple):
     """The prompts of one call: a reader of its cases, in categories of the user's taxonomy, and what was screened."""
 
     read: Callable[[], Iterator[Case]]
     screened: Sequence[ScreenedPrompt]
     config: Config
-    categories: _Categories
-    allow_failed: bool
+    categories: Categories
+
+    def added(self, selection: Selection, harm: Mapping[int, str | None]) -> Selection:
+        """Return the selection with all prompts added, and duplicates dropped."""
+        together = zip(self.read(), self.screened, strict=True)
+        for place, (case, prompt) in enumerate(track(together, "prompts: comparing")):
+            selection.add(case.prompt, prompt, answer=harm.get(place))
+        selection.drop_duplicates()
+        return selection
+
+    def mapping(self) -> CategoryMapping | None:
+        """Count the categories that were mapped into a user's taxonomy; null without one."""
+        if not self.categories.is_own:
+            return None
+        return count_mapped(Counter(case.prompt.category for case in self.read()), self.categories.tree)
 
 
 VERB = Verb(
@@ -218,16 +189,18 @@ def prompts(
         workers=workers,
     )
     # Shares of a file are the file's, whose hash is recorded; settings stay as they were given.
-    settings = msgspec.to_builtins(config) | {name: choice.settings for name, choice in plan.chats.by_setting().items()}
+    settings = msgspec.to_builtins(config) | {
+        name: choice.settings for name, choice in plan.models.by_setting().items()
+    }
     files = {"shares": shares, "taxonomy": taxonomy, "human": human}
     inputs = {"cases": cases, **{f"against.{place}": path for place, path in enumerate(against, 1)}}
     inputs |= {f"trained.{place}": folder / TRAINED_ON_FILE for place, folder in enumerate(trained, 1)}
     inputs |= {name: path for name, path in files.items() if path is not None}
-    inputs |= plan.chats.inputs()
+    inputs |= plan.models.inputs()
 
     def write(result: Result) -> None:
-        with open_ledger(result.path(LEDGER_FILE)) if plan.chats.by_setting() else nullcontext() as ledger:
-            _run(result, plan.work(allow_failed=allow_failed), plan.references, plan.chats, ledger)
+        with open_ledger(result.path(LEDGER_FILE)) if plan.models.by_setting() else nullcontext() as ledger:
+            _run(result, plan, ledger, allow_failed=allow_failed)
 
     return run_stage(out, "prompts", Run[PromptsSummary], write, config=settings, inputs=inputs, force=force)
 
@@ -259,7 +232,11 @@ def preview(
         workers=workers,
     )
     with read_ledger(out / LEDGER_FILE) as ledger:
-        return _preview(plan.work(allow_failed=False), plan.references, plan.chats, ledger)
+        work = plan.work()
+        selection = work.added(Selection(plan.config, plan.references, has_language_model=False), {})
+        forecasts = tuple(plan.questions(work).forecasts(selection, ledger))
+        summary = msgspec.structs.replace(selection.finish(), mapping=work.mapping())
+        return PromptsPreview(summary, selection.counts(), selection.examples(), forecasts)
 
 
 class _Plan(NamedTuple):
@@ -267,15 +244,22 @@ class _Plan(NamedTuple):
 
     cases: Path
     config: Config
-    chats: _Chats
-    categories: _Categories
+    models: PromptModels
+    categories: Categories
     references: PromptReferences
     workers: int
 
-    def work(self, *, allow_failed: bool) -> _Work:
+    def work(self) -> _Work:
         """Screen the prompts in worker processes."""
-        screened = _screen_all(self.cases, self.config, self.workers)
-        return _Work(_reader(self.cases, self.categories), screened, self.config, self.categories, allow_failed)
+        batches = batched((case.prompt for case in read_cases(self.cases)), _PROMPTS_A_BATCH)
+        engine = build("engines", "local", {"workers": self.workers})
+        parts = engine.map(partial(screen_prompts, self.config), batches)
+        screened = [prompt for part in track(parts, "prompts: screening (batches of prompts)") for prompt in part]
+        return _Work(_reader(self.cases, self.categories), screened, self.config, self.categories)
+
+    def questions(self, work: _Work) -> ModelQuestions:
+        """Return the questions to the language models."""
+        return ModelQuestions(work.read, self.models, self.categories, self.config.classified)
 
 
 def _planned(
@@ -294,18 +278,18 @@ def _planned(
         check_readable(path)
     config = _with_shares(config, shares)
     check_selection(config)
-    chats = _Chats.of(config)
-    categories = _categories(taxonomy, human, is_classified=chats.classify is not None)
+    models = PromptModels.of(chat=config.chat, classify=config.classify, max_tokens=config.max_tokens)
+    categories = _categories(taxonomy, human, is_classified=models.classify is not None)
     references = _read_references(against, trained, config)
     default = 0 if cases.stat().st_size > _WORTH_PROCESSES_BYTES else 1
-    return _Plan(cases, config, chats, categories, references, default if workers is None else workers)
+    return _Plan(cases, config, models, categories, references, default if workers is None else workers)
 
 
-def _categories(path: Path | None, human: Path | None, *, is_classified: bool) -> _Categories:
+def _categories(path: Path | None, human: Path | None, *, is_classified: bool) -> Categories:
     """Return the taxonomy and people's categories. Raises ConfigError for these without a language model."""
     tree = taxonomy() if path is None else parse_taxonomy(read_toml(path), where=str(path))
     if human is None:
-        return _Categories(tree, path is not None, (), 0)
+        return Categories(tree, path is not None, (), 0)
     if not is_classified:
         classify = Remedy("classify", ("KEY=VALUE",))
         do = Advice("name the model that gives categories: ", classify, " sets each of its model, base_url and kind")
@@ -315,44 +299,28 @@ def _categories(path: Path | None, human: Path | None, *, is_classified: bool) -
     if not labelled:
         do = 'give prompts a category: {"prompt": {…, "category": ["mathematics"]}}'
         raise EvidenceError(f"none of {number_of(len(read), 'prompt')} has a category", where=str(human), do=do)
-    return _Categories(tree, path is not None, labelled, len(read) - len(labelled))
+    return Categories(tree, path is not None, labelled, len(read) - len(labelled))
 
 
-def _reader(cases: Path, categories: _Categories) -> Callable[[], Iterator[Case]]:
+def _reader(cases: Path, categories: Categories) -> Callable[[], Iterator[Case]]:
     """Return a function that reads the cases, with their categories in a user's taxonomy where one is given."""
     if not categories.is_own:
         return lambda: read_cases(cases)
     return lambda: (mapped(case, categories.tree) for case in read_cases(cases))
 
 
-def _preview(work: _Work, references: PromptReferences, chats: _Chats, ledger: Ledger | None) -> PromptsPreview:
-    selection = _added(work, Selection(work.config, references, has_language_model=False), {})
-    forecasts: list[Forecast] = []
-    if chats.harm is not None:
-        questions = partial(_harm_questions, work)
-        forecasts.append(forecast_questions(_built(chats.harm, work.config), questions, ledger))
-    if chats.classify is not None:
-        places = _asked_places(work, selection)
-        questions = partial(_category_questions, work, frozenset(places))
-        forecasts.append(forecast_questions(_built(chats.classify, work.config), questions, ledger))
-    summary = msgspec.structs.replace(selection.finish(), mapping=_mapping(work))
-    return PromptsPreview(summary, selection.counts(), selection.examples(), tuple(forecasts))
-
-
-def _run(result: Result, work: _Work, references: PromptReferences, chats: _Chats, ledger: Ledger | None) -> None:
-    harm: dict[int, str | None] = {}
-    if chats.harm is not None and ledger is not None:
-        replies = ask_about_prompts(
-            _built(chats.harm, work.config), partial(_harm_questions, work), ledger, allow_failed=work.allow_failed
-        )
-        harm = dict(enumerate(map(read_harm_reply, replies)))
-    selection = _added(work, Selection(work.config, references, has_language_model=chats.harm is not None), harm)
+def _run(result: Result, plan: _Plan, ledger: Ledger | None, *, allow_failed: bool) -> None:
+    work = plan.work()
+    questions, config = plan.questions(work), plan.config
+    harm = {} if ledger is None else questions.harm(ledger, allow_failed=allow_failed)
+    has_model = plan.models.harm is not None
+    selection = work.added(Selection(config, plan.references, has_language_model=has_model), harm)
     categories: dict[int, Tiers] = {}
     classification: Classification | None = None
-    if chats.classify is not None and ledger is not None:
-        categories, classification = _classify(work, selection, _built(chats.classify, work.config), ledger)
+    if ledger is not None:
+        categories, classification = questions.classify(selection, ledger, allow_failed=allow_failed, seed=config.seed)
     summary = selection.finish()
-    result.summary = msgspec.structs.replace(summary, mapping=_mapping(work), classification=classification)
+    result.summary = msgspec.structs.replace(summary, mapping=work.mapping(), classification=classification)
     result.counts = selection.counts()
     if not result.counts.num_used:
         problem = f"none of {number_of(len(work.screened), 'prompt')} stays ({', '.join(result.counts.dropped)})"
@@ -396,81 +364,6 @@ def _read_references(against: Sequence[Path], trained: Sequence[Path], config: C
 
 def _is_trained_on(hashes: TrainedOn, prompt: Prompt) -> bool:
     return hashes.has_text(Case(prompt=prompt, responses=()))
-
-
-def _screen_all(cases: Path, config: Config, workers: int) -> list[ScreenedPrompt]:
-    batches = batched((case.prompt for case in read_cases(cases)), _PROMPTS_A_BATCH)
-    engine = build("engines", "local", {"workers": workers})
-    screened = track(engine.map(partial(screen_prompts, config), batches), "prompts: screening (batches of prompts)")
-    return [prompt for batch in screened for prompt in batch]
-
-
-def _built(choice: ChatChoice, config: Config) -> PromptChat:
-    return PromptChat(build_chat(choice), config.max_tokens)
-
-
-def _harm_questions(work: _Work) -> Iterator[Question]:
-    for case in work.read():
-        turns = [message.content for message in case.prompt.messages if message.role == "user"]
-        yield harm_question(turns, max_tokens=work.config.max_tokens)
-
-
-def _category_questions(work: _Work, places: Container[int]) -> Iterator[Question]:
-    """Yield the questions about the prompts of people's sample, then about those at the places."""
-    sample = (case for case, _ in work.categories.people)
-    of_places = (case for place, case in enumerate(work.read()) if place in places)
-    for case in chain(sample, of_places):
-        yield category_question(case.prompt.messages, work.categories.tree, max_tokens=work.config.max_tokens)
-
-
-def _added(work: _Work, selection: Selection, harm: Mapping[int, str | None]) -> Selection:
-    """Return the selection with all prompts added, and duplicates dropped."""
-    together = zip(work.read(), work.screened, strict=True)
-    for place, (case, prompt) in enumerate(track(together, "prompts: comparing")):
-        selection.add(case.prompt, prompt, answer=harm.get(place))
-    selection.drop_duplicates()
-    return selection
-
-
-def _asked_places(work: _Work, selection: Selection) -> list[int]:
-    """Return the places of the prompts that stay and need a category by the language model."""
-    tree, which = work.categories.tree, work.config.classified
-    return [
-        place
-        for place, case in enumerate(work.read())
-        if place not in selection.dropped and is_asked(case.prompt, tree, which)
-    ]
-
-
-def _classify(
-    work: _Work, selection: Selection, chat: PromptChat, ledger: Ledger
-) -> tuple[dict[int, Tiers], Classification]:
-    """Ask for categories, give them to the selection, and return them by place, with their counts and agreement."""
-    places = _asked_places(work, selection)
-    questions = partial(_category_questions, work, frozenset(places))
-    replies = ask_about_prompts(chat, questions, ledger, allow_failed=work.allow_failed)
-    answers = (read_category(reply, work.categories.tree) for reply in replies)
-    labelled = [LabelledPrompt(prompt_names(case), tiers, next(answers)) for case, tiers in work.categories.people]
-    read = dict(zip(places, answers, strict=True))
-    for place, tiers in read.items():
-        selection.assign(place, tiers)
-    agreement = category_agreement(labelled, num_unlabelled=work.categories.num_unlabelled, seed=work.config.seed)
-    categories = {place: tiers for place, tiers in read.items() if tiers}
-    classification = Classification(
-        chat=chat.name,
-        num_asked=len(places),
-        num_assigned=len(categories),
-        num_none=sum(tiers == NO_CATEGORY for tiers in read.values()),
-        num_unparsed=sum(tiers is None for tiers in read.values()),
-        agreement=agreement if labelled else None,
-    )
-    return categories, classification
-
-
-def _mapping(work: _Work) -> CategoryMapping | None:
-    if not work.categories.is_own:
-        return None
-    return count_mapped(Counter(case.prompt.category for case in work.read()), work.categories.tree)
 
 
 def _write(result: Result, work: _Work, selection: Selection, finished: Callable[[int, Case], Case]) -> int:
