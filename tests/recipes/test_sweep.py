@@ -100,7 +100,7 @@ def swept(tmp_path_factory):
         train={"epochs": 1, "learning_rate": 3e-3, "batch_size": 2},
     )  # fmt: skip
     path = folder / "sweep.toml"
-    path.write_text('about = ""', encoding="utf-8")
+    path.write_text('experiment = "sweep"\nabout = ""', encoding="utf-8")
     return asked, path, folder / "out", EXPERIMENT.run(asked, path, folder / "out")
 
 
