@@ -35,6 +35,7 @@ _NAMES = {
     "HoldsCases": "a result with cases",
     "LoadedModel": "a loaded model",
     "Mapping": "rows",
+    "Outcome": "the result of a run",
     "Scores": "scores",
     "TrainedModel": "a trained model",
     "dict": "a dictionary",

@@ -14,12 +14,13 @@ from steelyard.api.outcomes import Outcome
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.settings_help import REQUIRED, FunctionParameter
+from steelyard.core.types import JsonObject
 from steelyard.io.verbs import Argument, Option, stage_verbs, verb_parameters
 
 WRITTEN = {"judge", "score", "evaluate", "convert", "report"}
 """The verbs of stages whose functions are written out: they take values that no other verb has."""
 _STAGES = "steelyard.stages"
-PlanLike = PathText | Mapping[str, object]
+PlanLike = PathText | JsonObject
 RunLike = PathText | Outcome[Any]
 
 

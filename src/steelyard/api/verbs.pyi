@@ -8,6 +8,7 @@ from steelyard.api.calls import PathText
 from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import ModelLike, ScoresLike
 from steelyard.api.outcomes import Outcome, TrainedModel
+from steelyard.core.types import JsonObject
 from steelyard.curation.data_checks import AuditSummary
 from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_study import FilterStudySummary
@@ -26,7 +27,7 @@ from steelyard.ranking.resolution import ResolveSummary
 from steelyard.responses.cleaning_summary import CleanPreview, CleanSummary
 from steelyard.stages.backbone import BackboneSummary
 
-PlanLike = PathText | Mapping[str, object]
+PlanLike = PathText | JsonObject
 RunLike = PathText | Outcome[Any]
 
 def merge(
