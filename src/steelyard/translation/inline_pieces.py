@@ -1,0 +1,200 @@
+"""What must not be translated within a paragraph: code, formulas, tags, links, addresses, names of programs.
+
+One pattern finds where a piece may begin; each kind then ends by its own grammar. Every repetition is possessive and
+stops at a character that begins the next match, so that the time is linear in the length of any text.
+
+Numbers in prose are no pieces, with or without units: translators write ``3,5 km`` where English has ``3.5 km``, and
+checks after the translation compare values. Numbers of a technical form are: versions, addresses, ``0x1F``, ``16px``.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from steelyard.translation.blocks import Closings
+
+_CODE_ELEMENTS = ("code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var")
+"""Elements of HTML whose content is no prose."""
+_NOUNS = (
+    "ADDRESS|AGE|AMOUNT|BOS|CITY|CLS|COMPANY|COUNTRY|DATE|EMAIL|EOS|ID|INSERT|LINK|LOCATION|MASK|MONTH|NAME|NUMBER|PAD|"
+    "PERSON|PHONE|PLACEHOLDER|PRODUCT|REDACTED|SEP|STATE|TIME|TITLE|TOPIC|UNK|URL|YEAR"
+)
+"""Single words in brackets that are placeholders; others, such as NOTE, may be prose."""
+_NAME_EXTENSION = (
+    "(?:" + "|".join(rf"(?<=\.[a-z]{f'[a-z0-9]{{{length}}}' if length else ''})" for length in range(5)) + ")"
+)
+"""What stands before is a full stop and an extension of a file, of up to five characters."""
+_KINDS = {
+    # Prose first, because most of a text is prose: runs of words without any character that a piece could have.
+    "prose": r"(?<!\]\()(?:(?<!\w)[A-Z]?[a-z]++(?![\w.:@/\\(^+\-])|[ ,\r\n]|[^\x00-\x7f<｜])++",
+    "code": r"`++",
+    "formula": r"\$\$|\\\(|\\\[|\\begin\{[A-Za-z]+\*?\}",
+    "inline_formula": r"(?<![\w$])\$(?=[^\s$])[^$\n]*+(?<=\S)\$(?!\w)|(?<![\w^])\w++\^(?:\{[^{}\n]*+\}|-?\w++)",
+    "variable": r"\$\{\w++\}|\$[A-Z_][A-Z0-9_]*+(?!\w)",
+    "template_token": (
+        r"<\|[^|<>\s]{1,60}+\|>|<｜[^｜<>\n]{1,60}+｜>|<</?[A-Z]{1,20}+>>"
+        r"|\[/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT)\]"
+    ),
+    "autolink": r"<[A-Za-z][A-Za-z0-9+.\-]{1,31}+:[^\s<>]*+>|<[\w.+\-]++@[\w.\-]++>",
+    "comment": r"<!--|<\?",
+    "element": rf"<(?P<tag_name>{'|'.join(_CODE_ELEMENTS)})(?=[\s>])[^<>]*+(?<!/)>",
+    "tag": (
+        r"<[A-Za-z][\w\-]*+(?:\s++[A-Za-z_:@][\w.:\-]*+(?:\s*+=\s*+(?:[^\s\"'=<>`]++|'[^']*+'|\"[^\"]*+\"))?+)*+\s*+/?+>"
+        r"|</?[A-Za-z_][\w\-]*+\s*+>|&(?:#\d{1,7}+|#[xX][0-9a-fA-F]{1,6}+|[A-Za-z][A-Za-z0-9]{1,31}+);"
+    ),
+    "target": (
+        r"(?<=\]\()(?:<[^<>\n]*+>|[^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+)"
+        r"(?:[ \t]++(?:\"[^\"\n]*+\"|'[^'\n]*+'))?+(?=[ \t]*+\))"
+    ),
+    "placeholder": (
+        r"\{\{[^{}\n]{1,100}+\}\}|\{(?u:[\w.:!]*+)\}"
+        r"|(?<![\w%])%(?:\(\w++\)|\d++\$)?+[\-+#0]*+\d*+(?:\.\d++)?+[sdifgxeroucX](?!\w)"
+        rf"|\[(?:(?:{_NOUNS})|[A-Z][A-Z0-9]*+(?:[ _\-][A-Z0-9]++)++)\](?![(\[])"
+    ),
+    "footnote": r"\[\^[^\[\]\s]{1,100}+\]:?+",
+    "label": r"\[[^\[\]\n]{1,200}+\]",
+    "address": (
+        r"(?<![A-Za-z0-9])(?:[A-Za-z][A-Za-z0-9+.\-]{1,20}+://|www\.(?=\w)|(?:mailto|tel|doi|urn|magnet|data):(?=[\w?+]))"
+        r"(?:[\w\-.~:/?#@!$&'()*+,;=%\[\]]|(?u:(?<=[/=_\-%#?&])[^\W\x00-\x7f]++))++"
+    ),
+    "e_mail": r"(?<![\w.+\-])[\w.+\-]++@[A-Za-z0-9\-]++(?:\.[A-Za-z0-9\-]++)++",
+    "handle": r"(?<![\w@.])@[A-Za-z_]\w*+(?:[./\-]\w++)*+",
+    "path": (
+        r"(?<!\w)[A-Za-z]:\\[^\s\"<>|*?:\x7f-\U0010ffff]++|(?<![\\\w])\\\\[A-Za-z0-9][\w.\-]*+\\[^\s\"<>|*?:]++"
+        r"|(?<![\w./~)>*:\]}])(?:(?:~|\.\.?+)(?:/[\w.@%+\-]++)++/?+"
+        r"|(?<!(?u:\w))/[A-Za-z_.@][\w.@%+\-]*+(?:/[\w.@%+\-]++)*+/?+|(?=/[A-Za-z_.@])(?:/[\w.@%+\-]++){2,}+/?+)"
+        rf"|(?<![\w./\-])[\w\-]++(?:\.[\w\-]++)*+(?:/[\w\-]++(?:\.[\w\-]++)*+)++{_NAME_EXTENSION}"
+    ),
+    "option": r"(?<![\w\-])--[A-Za-z][\w\-]*+(?:=[^\s,;)\"'`<>]++)?+",
+    "number": (
+        r"(?<![\w.])(?:0[xX][0-9A-Fa-f]++|v?\d++(?:\.\d++){2,}+|v\d++\.\d++|\d++(?:\.\d++)?+[eE][+\-]?\d++"
+        r"|(?=\d*+[a-f])(?=[a-f]*+\d)[0-9a-f]{12,128}+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})(?!\w)"
+        r"|(?<![\w.])\d++(?:\.\d++)?+(?:px|em|rem|vh|vw|dpi|fps|ms|ns|[kKMGTP]i?[bB]|[kMG]?Hz)(?!\w)"
+        r"|(?<![\w&])#(?:[0-9A-Fa-f]{6}|[0-9A-Fa-f]{3})(?!\w)"
+    ),
+    "name": r"(?<![\w.])[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
+    # A line break written as code, ``\nHello``, is no command of LaTeX; those that begin so are listed.
+    "control": (
+        r"\\[nrt](?![a-z])|\\(?!nabla|new|neq?\b|neg|not|nu\b|ni\b|nmid|nolimits|nonumber|tan|tau|te[nx]|theta|tfrac|times|to\b|"
+        r"top|tilde|tri|rho|right|rangle|rfloor|rceil|rm\b|ref|renew|rbrac|rvert)[nrt](?=[a-z])"
+    ),
+    "command": r"\\[A-Za-z]++\*?+",
+    "escape": r"\\[!-/:-@\[-`{-~]",
+}
+_START = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.ASCII)
+_LABELS = {
+    "code": "inline code", "formula": "formula", "inline_formula": "formula", "variable": "identifier",
+    "template_token": "template token", "autolink": "URL", "comment": "HTML", "element": "HTML", "tag": "HTML",
+    "target": "link", "footnote": "link", "label": "link", "address": "URL", "e_mail": "e-mail address",
+    "handle": "identifier", "option": "identifier", "name": "identifier", "command": "formula",
+    "control": "escape",
+}  # fmt: skip
+"""Kinds as pieces name them, where the name of the pattern is another."""
+_DUNDER = re.compile(r"__[a-z]+(?:_[a-z]+)*__")
+_CAMEL = re.compile(r"[a-z]+[0-9]*[A-Z]\w*|(?!Mac|Mc|De|La|Le|Di|Van|Fitz)[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+")
+_DOTTED = re.compile(r"[A-Za-z]\w+\.[a-z]\w*|(?:\w\w+\.){2,}\w\w+")
+"""``np.array`` and ``os.path.join``; not ``e.g``, ``U.S.A``, nor the end of a sentence before a capital."""
+_SPECIAL_METHODS = {
+    "init", "main", "name", "file", "all", "str", "repr", "call", "len", "eq", "hash", "iter", "next", "enter", "exit",
+    "getitem", "setitem", "contains", "new", "del", "dict", "class", "doc", "version", "module", "slots", "add", "lt",
+}  # fmt: skip
+"""Python's names between two underscores; Markdown takes other words there as bold."""
+_CALL = re.compile(r"\((?:\)|(?=[\"'\d\[{\-])[^()\n]{0,200}+\)|[A-Za-z]\w{0,2}+(?:, ?\w{1,3}+)*+\))")
+"""Arguments of a call: none, those that begin as values do, or short names. ``item(s)`` is no call."""
+_ARGUMENTS = re.compile(
+    r"(?:\[[^\[\]{}\n]{0,200}+\]|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\})++|[_^](?:\{[^{}\n]*+\}|\w)", re.ASCII
+)
+_COMMAND_BEFORE = re.compile(r"\\[A-Za-z]++\*?\Z")
+_LONGEST_COMMAND = 20
+_PROSE_COMMAND = re.compile(
+    r"\\(?:text(?:bf|it|sc|sf|rm|up)?|emph|underline|(?:sub)*section|(?:sub)?paragraph|chapter|title|author|caption|footnote|item)\*?\Z"
+)
+
+
+class Found(NamedTuple):
+    """A piece of a text: its place and its kind."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def inline_pieces(text: str, start: int, end: int, *, closings: Closings, labels: frozenset[str]) -> Iterator[Found]:
+    """Yield the pieces of a paragraph from its start to its end, in order; ``labels`` are those of defined links."""
+    position = start
+    while match := _START.search(text, position, end):
+        kind = match.lastgroup or ""
+        piece_end = None if kind == "prose" else _end_of(match, kind, end, closings=closings, labels=labels)
+        if piece_end is not None:
+            yield Found(match.start(), piece_end, _LABELS.get(kind, kind))
+        elif kind in ("inline_formula", "label", "placeholder"):
+            # What is no piece as a whole may have pieces inside.
+            position = match.start() + 1
+            continue
+        position = piece_end or match.end()
+
+
+def _end_of(match: re.Match[str], kind: str, limit: int, *, closings: Closings, labels: frozenset[str]) -> int | None:
+    """Return the end of the piece that a match begins; null if it is none."""
+    if kind in ("code", "formula", "comment"):
+        return closings.end_of(match[0], match.end(), limit, in_paragraph=False)
+    if kind == "element":
+        return closings.end_of(f"<{match['tag_name']}>", match.end(), limit, in_paragraph=False) or match.end()
+    if kind == "inline_formula":
+        return None if _is_price(match[0]) else match.end()
+    if kind == "label":
+        return match.end() if " ".join(match[0][1:-1].split()).lower().upper() in labels else None
+    if kind in ("address", "path"):
+        return _without_punctuation(match.string, match.start(), match.end())
+    if kind == "placeholder":
+        is_argument = _COMMAND_BEFORE.search(match.string, max(0, match.start() - _LONGEST_COMMAND), match.start())
+        return None if is_argument and match[0][0] == "{" else match.end()
+    if kind == "name":
+        return _end_of_name(match, limit)
+    return _end_of_command(match, limit) if kind == "command" else match.end()
+
+
+def _is_price(text: str) -> bool:
+    """Return whether two dollar signs enclose prose after an amount: ``$5, or 10$`` is no formula."""
+    return text.startswith("$") and text[1].isdecimal() and " " in text and not re.search(r"[\\^_=]", text)
+
+
+def _without_punctuation(text: str, start: int, end: int) -> int:
+    """Return the end of an address without the punctuation of its sentence, as GitHub's Markdown does."""
+    address = text[start:end]
+    extra = {closing: address.count(closing) - address.count(opening) for opening, closing in ("()", "[]")}
+    while end > start and (text[end - 1] in ".,:;!?'*_~" or extra.get(text[end - 1], 0) > 0):
+        end -= 1
+        if text[end] in extra:
+            extra[text[end]] -= 1
+    return end
+
+
+def _end_of_name(match: re.Match[str], limit: int) -> int | None:
+    """Return the end of an identifier or a call; null for a word of prose."""
+    name, end = match[0], match.end()
+    inner = name.strip("_")
+    call = _CALL.match(match.string, end, limit)
+    is_name = "_" in inner or any(map(_CAMEL.fullmatch, name.split("."))) or _DOTTED.fullmatch(name)
+    if _DUNDER.fullmatch(name) and inner in _SPECIAL_METHODS:
+        is_name = True
+    if call and (is_name or "." in name or _is_call(name, call[0])):
+        return call.end()
+    return end if is_name else None
+
+
+def _is_call(name: str, arguments: str) -> bool:
+    """Return whether a single word before parentheses is a function: ``f(x)`` and ``print("a")``, not ``item(s)``."""
+    if arguments == "()" or arguments[1] in "\"'[{":
+        return True
+    return len(name) == 1 and (name, arguments) != ("a", "(n)") and arguments[1:-1].isalnum()
+
+
+def _end_of_command(match: re.Match[str], limit: int) -> int:
+    """Return the end of a LaTeX command with its arguments, or without them if they are prose."""
+    text, end = match.string, match.end()
+    if _PROSE_COMMAND.match(match[0]):
+        return end
+    while arguments := _ARGUMENTS.match(text, end, limit):
+        end = arguments.end()
+    return end

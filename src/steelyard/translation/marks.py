@@ -1,0 +1,172 @@
+"""Marks in place of what must not be translated, and the translated text with each piece in the place of its mark.
+
+A text is restored in one pass and as a whole, or not at all: every mark stands exactly once in the translation, in any
+order. A piece may contain what looks like a mark, and is not searched.
+
+A mark is read where it is certain. Brackets may have digits of another script and white space inside (``⟦ ١ ⟧``),
+because no source text has that pair around a number. Words may have letters of another case (``xq1z``), because no
+source text has such a word in any case. Everything else is a fault: other brackets, a word with blanks inside, a sign
+of direction inside a mark. The translator is then asked again.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from typing import Literal, NamedTuple
+
+_STEM_LETTERS = "BCDFGHJLMNPRTVW"
+"""Letters of stems: consonants that have one capital and one small form in every language."""
+_LONGEST_STEM = 8
+_MOST_DIGITS = 9
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+"""Full-width forms of ASCII."""
+_WIDE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3130-\u318f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+"""Scripts without spaces between words: Han, kana, Thai, Lao, Burmese, Khmer, and wide forms."""
+_SHOWN = 40
+
+
+class MarkStyle(NamedTuple):
+    """The form of marks: a number between an opening and a closing, as a sign of its own or as a word."""
+
+    opening: str
+    closing: str
+    is_word: bool = False
+
+    def mark(self, number: int) -> str:
+        """Return the mark of a number."""
+        return f"{self.opening}{number}{self.closing}"
+
+    @property
+    def reading(self) -> re.Pattern[str]:
+        """A mark as it is read in a translation: a number, whatever its digits, between opening and closing."""
+        blank = r"\s*+" if not self.is_word else ""
+        opening = blank.join(filter(None, (re.escape(self.opening[:1]), re.escape(self.opening[1:])))) + blank
+        return re.compile(rf"{opening}(\d{{1,{_MOST_DIGITS}}}+){blank}{re.escape(self.closing)}", re.IGNORECASE)
+
+    @property
+    def trace(self) -> re.Pattern[str]:
+        """What an altered mark leaves: one of the brackets, or the word's opening near a number."""
+        if self.is_word:
+            return re.compile(r"[\W_]{0,2}".join(map(re.escape, self.opening)) + r"[\W_]{0,2}\d", re.IGNORECASE)
+        return re.compile(f"[{re.escape(self.opening[0])}{re.escape(self.closing)}]")
+
+
+BRACKETS = MarkStyle("⟦", "⟧")
+"""For language models, which copy signs that are told to them: ⟦1⟧."""
+WORDS = MarkStyle("XQ", "Z", is_word=True)
+"""For engines that translate words alone, to which a mark is a name that they do not know: XQ1Z."""
+
+
+class ProtectedPiece(NamedTuple):
+    """A piece of a text, its mark, and what it is: code block, inline code, formula, URL, path, identifier, …
+
+    ``before`` and ``after``: the letter beside the piece, from which a mark in the form of a word stands apart by a
+    blank that the text does not have; empty if there is no such blank.
+    """
+
+    mark: str
+    text: str
+    kind: str
+    before: str = ""
+    after: str = ""
+
+
+class ProtectedText(NamedTuple):
+    """A text with marks in place of its pieces, the pieces in the order of the text, and the style of their marks."""
+
+    text: str
+    pieces: tuple[ProtectedPiece, ...]
+    style: MarkStyle
+
+
+class MarkFault(NamedTuple):
+    """A mark that a translation has not, has several times, or in another form; ``unknown``: no mark of the text."""
+
+    kind: Literal["missing", "repeated", "altered", "unknown"]
+    mark: str
+
+
+def unused_style(style: MarkStyle, text: str) -> MarkStyle:
+    """Return the style with a stem by which none of its marks, however altered, occurs in a text.
+
+    Full-width forms count as the plain ones, as a translator may write them so.
+    """
+    plain = text if text.isascii() else text.translate(_NARROW)
+    gap = r"[\W_]{0,2}" if style.is_word else r"\s{0,9}+"
+    opening = gap.join(map(re.escape, style.opening))
+    before = re.compile(rf"{opening}{gap}([A-Z]{{0,{_LONGEST_STEM}}}){gap}\d", re.IGNORECASE)
+    taken = {match[1].upper() for match in before.finditer(plain)}
+    stem = next(stem for stem in _stems() if stem not in taken)
+    return style._replace(opening=style.opening + stem)
+
+
+def _stems() -> Iterator[str]:
+    for length in range(_LONGEST_STEM + 1):
+        yield from map("".join, product(_STEM_LETTERS, repeat=length))
+
+
+def restore(protected: ProtectedText, translated: str) -> str | tuple[MarkFault, ...]:
+    """Return a translation with its pieces in the places of their marks, or the faults of its marks and no text."""
+    numbers = {int(number): piece for piece, number in zip(protected.pieces, _numbers(protected), strict=True)}
+    found: Counter[int] = Counter()
+    unknown: list[MarkFault] = []
+    prose: list[str] = []
+    order: list[ProtectedPiece] = []
+    position = 0
+    for match in protected.style.reading.finditer(translated):
+        number = int(match[1])
+        if number not in numbers or len(match[1]) != len(str(number)):
+            unknown.append(MarkFault("unknown", match[0]))
+            continue
+        found[number] += 1
+        prose.append(translated[position : match.start()])
+        order.append(numbers[number])
+        position = match.end()
+    prose.append(translated[position:])
+    faults = [
+        MarkFault("missing" if not found[number] else "repeated", piece.mark)
+        for number, piece in numbers.items()
+        if found[number] != 1
+    ]
+    faults += [*unknown, *_altered(protected, "\0".join(prose))]
+    return tuple(faults) or _joined(prose, order)
+
+
+def _numbers(protected: ProtectedText) -> Iterator[str]:
+    opening, closing = len(protected.style.opening), len(protected.style.closing)
+    return (piece.mark[opening:-closing] for piece in protected.pieces)
+
+
+def without_marks(protected: ProtectedText) -> str:
+    """Return the text between the marks, with a zero character for each mark."""
+    return protected.style.reading.sub("\0", protected.text)
+
+
+def _altered(protected: ProtectedText, prose: str) -> list[MarkFault]:
+    """Return what altered marks leave in the prose of a translation beyond what the prose of the text has."""
+    traces = protected.style.trace.findall(prose)
+    if len(traces) <= len(protected.style.trace.findall(without_marks(protected))):
+        return []
+    return [MarkFault("altered", trace) for trace in dict.fromkeys(traces)]
+
+
+def _joined(prose: list[str], pieces: list[ProtectedPiece]) -> str:
+    """Join prose and pieces, without the blanks that kept marks apart from letters."""
+    parts = [prose[0]]
+    for piece, following in zip(pieces, prose[1:], strict=True):
+        if parts[-1].endswith(" ") and _is_attached(piece, piece.before, parts[-1][-2:-1]):
+            parts[-1] = parts[-1][:-1]
+        is_after = following.startswith(" ") and _is_attached(piece, piece.after, following[1:2])
+        parts += piece.text, following[1:] if is_after else following
+    return "".join(parts)
+
+
+def _is_attached(piece: ProtectedPiece, source: str, beside: str) -> bool:
+    """Return whether a blank beside a mark is no part of the translation.
+
+    Chinese writes no blank around code, other languages do: the blank stays where they stand beside a piece.
+    """
+    return bool(source) and (piece.kind == "HTML" or not _WIDE.match(source) or bool(_WIDE.match(beside)))

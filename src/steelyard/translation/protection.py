@@ -1,0 +1,61 @@
+"""A text with marks in place of what must not be translated: code, formulas, links, tags, addresses, identifiers.
+
+The marks of blocks (lists, headings, quotations, tables) and emphasis stay in the text. A language model knows a list
+by them, and translates it as one; checks after the translation compare them. For engines that translate sentences,
+`blocks` takes them away.
+"""
+
+import unicodedata
+
+from steelyard.translation.blocks import Closings, outline
+from steelyard.translation.inline_pieces import Found, inline_pieces
+from steelyard.translation.marks import BRACKETS, MarkStyle, ProtectedPiece, ProtectedText, unused_style, without_marks
+
+
+def protect(text: str, *, style: MarkStyle = BRACKETS, first: int = 1, avoid: str = "") -> ProtectedText:
+    """Put marks in place of what must not be translated.
+
+    ``first``: the number of the first mark, so that all texts of one request have different marks. ``avoid``: the other
+    texts of the request, in which no mark may occur. Pieces that touch each other are one.
+    """
+    used = unused_style(style, f"{text}\0{avoid}")
+    parts: list[str] = []
+    pieces: list[ProtectedPiece] = []
+    position = 0
+    for start, end, kind in _pieces(text):
+        mark = used.mark(first + len(pieces))
+        before, after = (_letter(text[start - 1 : start]), _letter(text[end : end + 1])) if used.is_word else ("", "")
+        pieces.append(ProtectedPiece(mark, text[start:end], kind, before, after))
+        parts += text[position:start], " " * bool(before), mark, " " * bool(after)
+        position = end
+    return ProtectedText("".join((*parts, text[position:])), tuple(pieces), used)
+
+
+def has_prose(protected: ProtectedText) -> bool:
+    """Return whether anything is left to translate: a letter outside the marks."""
+    return any(character.isalpha() for character in without_marks(protected))
+
+
+def _letter(character: str) -> str:
+    """Return a character that would be read as a part of a word beside it; empty for any other."""
+    return character if character and unicodedata.category(character)[0] in "LMN" else ""
+
+
+def _pieces(text: str) -> list[Found]:
+    """Return the pieces of a text in order; those that touch are joined."""
+    parsed = outline(text)
+    closings = Closings(text)
+    pieces: list[Found] = []
+    for start, end, kind in parsed.spans:
+        if kind == "code":
+            found = [Found(start, end, "HTML" if text[start] == "<" else "code block")]
+        elif kind == "link":
+            found = [Found(start, end, "link")]
+        else:
+            found = inline_pieces(text, start, end, closings=closings, labels=parsed.labels)
+        for piece in found:
+            if pieces and pieces[-1].end == piece.start:
+                pieces[-1] = pieces[-1]._replace(end=piece.end)
+            else:
+                pieces.append(piece)
+    return pieces
