@@ -6,9 +6,9 @@ from functools import cache
 from package_source import ROOT, Source, imports, sources
 
 PACKAGES = (
-    "core", "statistics", "ranking", "annotation", "prompts", "responses", "curation", "io", "judging", "networks",
-    "plugins", "training", "evaluation", "report", "views", "stages", "viewing", "workbench", "recipes", "integrations",
-    "api", "cli",
+    "core", "statistics", "ranking", "annotation", "prompts", "responses", "translation", "curation", "io", "judging",
+    "networks", "plugins", "training", "evaluation", "report", "views", "stages", "viewing", "workbench", "recipes",
+    "integrations", "api", "cli",
 )  # fmt: skip
 WORKBENCH = (
     "storage", "pipeline", "accounts", "qualification", "figures", "views", "results", "exchange", "routes",

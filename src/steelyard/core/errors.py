@@ -80,7 +80,6 @@ EXTRAS = {
     "fastapi": "workbench",
     "itsdangerous": "workbench",
     "jinja2": "report",
-    "markdown_it": "workbench",
     "nh3": "workbench",
     "opencc": "multilingual",
     "psycopg": "postgres",

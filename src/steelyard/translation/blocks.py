@@ -29,6 +29,7 @@ _CLOSING_OF = {"\\(": "\\)", "\\[": "\\]", "<!--": "-->", "<?": "?>"}
 _BEFORE_FORMULA = re.compile(r"(?:\A|[\r\n])[ \t>*+\-\d.)]*\Z")
 """What may stand before a formula on a line of its own: containers."""
 _LONGEST_CONTAINER = 80
+_UNDERLINE = re.compile("=+")
 _HEADING = re.compile(r"[^#]*+#{1,6}[ \t]*+")
 _DELIMITERS = re.compile(r"[ \t]*+\|?+[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?+[ \t]*+")
 _CELL = re.compile(r"(?:[^|\\]|\\.|\\\Z)++", re.DOTALL)
@@ -120,7 +121,8 @@ def outline(text: str) -> Outline:
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark")
+    # A line below a paragraph that makes it a heading is read here: the rule tries every line of a paragraph again.
+    return MarkdownIt("commonmark").disable("lheading")
 
 
 def _parsed(lines: list[str]) -> "tuple[list[Token], dict[str, dict[str, tuple[int, int]]]]":
@@ -206,7 +208,7 @@ class _Lines:
                     yield self._code_or_html(token, first, after)
 
     def _code_or_html(self, token: "Token", first: int, after: int) -> Span:
-        """Return the place of a block: a fence from its marks, indented code with its indentation, HTML from its tag."""
+        """Return a place: a fence from its marks, indented code from its indentation, HTML from its tag."""
         start, end = self.range_of(first, after)
         line = self.parsed[first]
         if token.type == "html_block":
@@ -226,11 +228,14 @@ class _Lines:
             has_syntax |= number > first and bool(line[:column].strip())
             start = self._starts[number] + column
             lines.append(Span(start, min(start + len(text), self._ends[number]), kind))
+        if len(lines) > 1 and _UNDERLINE.fullmatch(content[-1].strip()):
+            del lines[-1], content[-1]
+            lines = [line._replace(kind="heading") for line in lines]
         table = _first_row(content)
         if has_syntax:
             yield from (line for line in lines[:table] if line.end > line.start)
         elif table:
-            yield Span(lines[0].start, lines[table - 1].end, kind)
+            yield Span(lines[0].start, lines[table - 1].end, lines[0].kind)
         rows = zip(lines[table:], content[table:], strict=True)
         for number, (line, text) in enumerate(rows):
             for cell in _CELL.finditer(text.strip()) if number != 1 else ():

@@ -136,22 +136,27 @@ def inline_pieces(text: str, start: int, end: int, *, closings: Closings, labels
 
 def _end_of(match: re.Match[str], kind: str, limit: int, *, closings: Closings, labels: frozenset[str]) -> int | None:
     """Return the end of the piece that a match begins; null if it is none."""
+    end: int | None = match.end()
     if kind in ("code", "formula", "comment"):
-        return closings.end_of(match[0], match.end(), limit, in_paragraph=False)
-    if kind == "element":
-        return closings.end_of(f"<{match['tag_name']}>", match.end(), limit, in_paragraph=False) or match.end()
-    if kind == "inline_formula":
-        return None if _is_price(match[0]) else match.end()
-    if kind == "label":
-        return match.end() if " ".join(match[0][1:-1].split()).lower().upper() in labels else None
-    if kind in ("address", "path"):
-        return _without_punctuation(match.string, match.start(), match.end())
-    if kind == "placeholder":
-        is_argument = _COMMAND_BEFORE.search(match.string, max(0, match.start() - _LONGEST_COMMAND), match.start())
-        return None if is_argument and match[0][0] == "{" else match.end()
-    if kind == "name":
-        return _end_of_name(match, limit)
-    return _end_of_command(match, limit) if kind == "command" else match.end()
+        end = closings.end_of(match[0], match.end(), limit, in_paragraph=False)
+    elif kind == "element":
+        end = closings.end_of(f"<{match['tag_name']}>", match.end(), limit, in_paragraph=False) or end
+    elif kind == "inline_formula":
+        end = None if _is_price(match[0]) else end
+    elif kind == "label":
+        end = end if " ".join(match[0][1:-1].split()).lower().upper() in labels else None
+    elif kind in ("address", "path"):
+        end = _without_punctuation(match.string, match.start(), match.end())
+        end = end if end > match.start() + 1 else None
+    elif kind == "placeholder" and match[0][0] == "{":
+        # The argument of a command of LaTeX is prose, or was taken with the command.
+        before = max(0, match.start() - _LONGEST_COMMAND)
+        end = None if _COMMAND_BEFORE.search(match.string, before, match.start()) else end
+    elif kind == "name":
+        end = _end_of_name(match, limit)
+    elif kind == "command":
+        end = _end_of_command(match, limit)
+    return end
 
 
 def _is_price(text: str) -> bool:
@@ -163,7 +168,7 @@ def _without_punctuation(text: str, start: int, end: int) -> int:
     """Return the end of an address without the punctuation of its sentence, as GitHub's Markdown does."""
     address = text[start:end]
     extra = {closing: address.count(closing) - address.count(opening) for opening, closing in ("()", "[]")}
-    while end > start and (text[end - 1] in ".,:;!?'*_~" or extra.get(text[end - 1], 0) > 0):
+    while end > start + 1 and (text[end - 1] in ".,:;!?'*_~" or extra.get(text[end - 1], 0) > 0):
         end -= 1
         if text[end] in extra:
             extra[text[end]] -= 1
