@@ -90,9 +90,7 @@ def reorder(tokens: list[Token], drawn: random.Random) -> list[Token]:
 def space_out(tokens: list[Token], drawn: random.Random) -> list[Token]:
     """Put blanks, joiners or signs of direction inside marks."""
     gap = drawn.choice((" ", "\u00a0", "\u200f", "-", "  "))
-    return [
-        token if token[1] is None or drawn.random() < 0.5 else (gap.join(token[0]), token[1]) for token in tokens
-    ]
+    return [token if token[1] is None or drawn.random() < 0.5 else (gap.join(token[0]), token[1]) for token in tokens]
 
 
 def translate(tokens: list[Token], drawn: random.Random) -> list[Token]:

@@ -57,7 +57,9 @@ def outcome(protected: ProtectedText, name: str, drawn: random.Random) -> str:
     assert numbers == Counter(range(len(protected.pieces))), "a piece is lost or doubled"
     expected = "".join(text if number is None else protected.pieces[number].text for text, number in tokens)
     # Words have blanks around them that the text may not have.
-    shown = (restored, expected) if not protected.style.is_word else (restored.replace(" ", ""), expected.replace(" ", ""))
+    shown = (
+        (restored, expected) if not protected.style.is_word else (restored.replace(" ", ""), expected.replace(" ", ""))
+    )
     assert shown[0] == shown[1], "a piece or the prose beside it is changed"
     for text, number in Counter(piece.text for piece in protected.pieces).items():
         assert restored.count(text) >= number

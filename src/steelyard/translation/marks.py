@@ -146,11 +146,13 @@ def without_marks(protected: ProtectedText) -> str:
 
 
 def _altered(protected: ProtectedText, prose: str) -> list[MarkFault]:
-    """Return what altered marks leave in the prose of a translation beyond what the prose of the text has."""
-    traces = protected.style.trace.findall(prose)
-    if len(traces) <= len(protected.style.trace.findall(without_marks(protected))):
-        return []
-    return [MarkFault("altered", trace) for trace in dict.fromkeys(traces)]
+    """Return what altered marks leave in the prose of a translation, compared with the prose of the text.
+
+    A text with brackets of its own needs all of them again: one that is lost may close what is left of a mark.
+    """
+    trace = protected.style.trace
+    after, before = Counter(trace.findall(prose)), Counter(trace.findall(without_marks(protected)))
+    return [MarkFault("altered", sign) for sign in dict.fromkeys((*after, *before)) if after[sign] != before[sign]]
 
 
 def _joined(prose: list[str], pieces: list[ProtectedPiece]) -> str:
