@@ -33,10 +33,13 @@ PIECES = (
     "<b>bold</b>", "<br/>", "<code>x</code>", "<!-- note -->", "<div>\ninside\n</div>", "&nbsp;", "https://例え.jp/パス",
     "http://a.b/c?d=e&f=%20", "name@example.org", "/usr/local/bin", "src/main.py", "C:\\Users\\name", "snake_case",
     "camelCase", "x.reverse()", "--dry-run", "{name}", "{{ value }}", "%s", "[YOUR NAME]", "<PLACEHOLDER>", "1.2.3",
-    "16px", "<|im_start|>", "[INST]", "__PLACEHOLDER_1__", "\\frac{a}{b}", "line\\nbreak", "`unclosed", "$unclosed", "\\[",
-    "⟦", "⟧", "⟦1⟧", "⟦ 2 ⟧", "⟦B1⟧", "XQ1Z", "xq 2", "ＸＱ３Ｚ", "XQB1Z", "⟦١⟧",
+    "16px", "<|im_start|>", "[INST]", "__PLACEHOLDER_1__", "\\frac{a}{b}", "line\\nbreak", "`unclosed", "$unclosed",
+    "\\[", "⟦", "⟧", "⟦1⟧", "⟦ 2 ⟧", "⟦B1⟧", "XQ1Z", "xq 2", "ＸＱ３Ｚ", "XQB1Z", "⟦١⟧",
 )  # fmt: skip
-JOINS = ("", " ", " ", ", ", "\n", "\n\n", "\r\n", "\r\n\r\n", "\n- ", "\n1. ", "\n> ", "\n# ", " | ", "\n|---|---|\n", "\u200f", "、")  # fmt: skip
+JOINS = (
+    "", " ", " ", ", ", "\n", "\n\n", "\r\n", "\r\n\r\n", "\n- ", "\n1. ", "\n> ", "\n# ", " | ", "\n|---|---|\n",
+    "\u200f", "、",
+)  # fmt: skip
 Token = tuple[str, int | None]
 """A part of a translation, and the number in the text of the piece whose mark it is; null for prose, and for what is
 no longer a mark."""

@@ -90,5 +90,3 @@ def test_ten_thousand_texts_pass_six_hostile_translators_without_a_silent_change
     counts = outcomes(10_000)
     assert counts.total() == 10_000 * len(STYLES) * len(TRANSLATORS)
     assert counts["reorders marks", "fault"] == 0
-    for name, result in sorted(counts):
-        print(f"| {name} | {result} | {counts[name, result]:,} |")
