@@ -42,12 +42,12 @@ def sentences(data: Path) -> Iterator[tuple[str, list[str]]]:
     rows = map(json.loads, (data / "oasst1_en_validation" / "en-validation.jsonl").open(encoding="utf-8"))
     english += [row["text"] for row in rows if len(row["text"]) < LONGEST and row["text"].isprintable()]
     yield "eng-spa", english
-    for pair, language, number in (("spa-eng", "Spanish", 80), ("rus-ukr", "Russian", 80)):
+    yield "hin-urd", list(HINDI) * 8
+    for pair, language, number in (("spa-eng", "Spanish", 80), ("rus-ukr", "Russian", 20)):
         path = data / "humaneval_xl_python" / "data" / "python" / f"{language}.jsonl"
         prompts = [json.loads(line)["prompt"] for line in path.open(encoding="utf-8")]
         quoted = [prompt.split('"""')[1].split(">>>")[0] for prompt in prompts if prompt.count('"""') > 1]
         yield pair, [" ".join(text.split()) for text in quoted][:number]
-    yield "hin-urd", list(HINDI) * 8
 
 
 def translate(pair: str, texts: list[str]) -> list[str]:

@@ -37,7 +37,7 @@ _CODE_IN_HTML = re.compile(r"<(?:(?:script|style|pre|textarea)\b|!--|\?|![A-Z]|!
 
 
 class Block(NamedTuple):
-    """A part of a text with one kind; ``syntax`` is what stands between the other kinds, line ends included."""
+    """A part of a text with one kind; ``syntax`` is everything between the other kinds, line ends included."""
 
     kind: BlockKind
     text: str
@@ -48,7 +48,7 @@ class Block(NamedTuple):
         return self.kind not in ("code", "link", "syntax")
 
 
-class Span(NamedTuple):
+class BlockSpan(NamedTuple):
     """The place of a block in its text."""
 
     start: int
@@ -59,7 +59,7 @@ class Span(NamedTuple):
 class Outline(NamedTuple):
     """Places of blocks in order, without syntax, and the labels that the text defines as links (in normal form)."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[BlockSpan, ...]
     labels: frozenset[str]
 
 
@@ -113,7 +113,7 @@ def outline(text: str) -> Outline:
     code = [span for span in lines.spans_of(tokens) if span.kind == "code"]
     if lines.hide(_long_formulas(text, code)):
         tokens, references = _parsed(lines.parsed)
-    definitions = (Span(*lines.range_of(*reference["map"]), "link") for reference in references.values())
+    definitions = (BlockSpan(*lines.range_of(*reference["map"]), "link") for reference in references.values())
     return Outline(tuple(sorted((*lines.spans_of(tokens), *definitions))), frozenset(references))
 
 
@@ -133,7 +133,7 @@ def _parsed(lines: list[str]) -> "tuple[list[Token], dict[str, dict[str, tuple[i
     return tokens, environment.get("references", {})
 
 
-def _long_formulas(text: str, code: list[Span]) -> Iterator[tuple[int, int]]:
+def _long_formulas(text: str, code: list[BlockSpan]) -> Iterator[tuple[int, int]]:
     """Yield the places of formulas of several lines outside code; one on lines of its own may have blank lines."""
     closings = Closings(text)
     starts = [span.start for span in code]
@@ -185,7 +185,7 @@ class _Lines:
             last -= 1
         return self._starts[first], self._ends[last]
 
-    def spans_of(self, tokens: "list[Token]") -> Iterator[Span]:
+    def spans_of(self, tokens: "list[Token]") -> Iterator[BlockSpan]:
         """Yield the places of the blocks that tokens begin."""
         containers: list[BlockKind] = []
         kind: BlockKind = "paragraph"
@@ -207,19 +207,19 @@ class _Lines:
                 else:
                     yield self._code_or_html(token, first, after)
 
-    def _code_or_html(self, token: "Token", first: int, after: int) -> Span:
+    def _code_or_html(self, token: "Token", first: int, after: int) -> BlockSpan:
         """Return a place: a fence from its marks, indented code from its indentation, HTML from its tag."""
         start, end = self.range_of(first, after)
         line = self.parsed[first]
         if token.type == "html_block":
             content = token.content.lstrip()
-            return Span(start + line.find("<"), end, "code" if _CODE_IN_HTML.match(content) else "HTML")
+            return BlockSpan(start + line.find("<"), end, "code" if _CODE_IN_HTML.match(content) else "HTML")
         column = line.find(token.markup) if token.markup else line.rfind(token.content.split("\n", 1)[0])
-        return Span(start + (column if token.markup else len(line[:column].rstrip())), end, "code")
+        return BlockSpan(start + (column if token.markup else len(line[:column].rstrip())), end, "code")
 
-    def _paragraph(self, content: list[str], first: int, kind: BlockKind) -> Iterator[Span]:
+    def _paragraph(self, content: list[str], first: int, kind: BlockKind) -> Iterator[BlockSpan]:
         """Yield a paragraph as one place, or line by line where lines begin with syntax; a table in it by cells."""
-        lines: list[Span] = []
+        lines: list[BlockSpan] = []
         has_syntax = False
         for number, text in enumerate(map(str.strip, content), first):
             line = self.parsed[number].rstrip()
@@ -227,7 +227,7 @@ class _Lines:
             column = line.find(text, marks.end()) if marks else line.rfind(text)
             has_syntax |= number > first and bool(line[:column].strip())
             start = self._starts[number] + column
-            lines.append(Span(start, min(start + len(text), self._ends[number]), kind))
+            lines.append(BlockSpan(start, min(start + len(text), self._ends[number]), kind))
         if len(lines) > 1 and _UNDERLINE.fullmatch(content[-1].strip()):
             del lines[-1], content[-1]
             lines = [line._replace(kind="heading") for line in lines]
@@ -235,13 +235,13 @@ class _Lines:
         if has_syntax:
             yield from (line for line in lines[:table] if line.end > line.start)
         elif table:
-            yield Span(lines[0].start, lines[table - 1].end, lines[0].kind)
+            yield BlockSpan(lines[0].start, lines[table - 1].end, lines[0].kind)
         rows = zip(lines[table:], content[table:], strict=True)
         for number, (line, text) in enumerate(rows):
             for cell in _CELL.finditer(text.strip()) if number != 1 else ():
                 if stripped := cell[0].strip():
                     start = line.start + cell.start() + cell[0].index(stripped)
-                    yield Span(start, start + len(stripped), "table cell")
+                    yield BlockSpan(start, start + len(stripped), "table cell")
 
 
 def _first_row(lines: list[str]) -> int:

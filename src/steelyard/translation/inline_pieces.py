@@ -3,8 +3,10 @@
 One pattern finds where a piece may begin; each kind then ends by its own grammar. Every repetition is possessive and
 stops at a character that begins the next match, so that the time is linear in the length of any text.
 
-Numbers in prose are no pieces, with or without units: translators write ``3,5 km`` where English has ``3.5 km``, and
-checks after the translation compare values. Numbers of a technical form are: versions, addresses, ``0x1F``, ``16px``.
+Numbers in prose stay text, with or without units: translators write ``3,5 km`` where English has ``3.5 km``, and
+checks after the translation compare values. Numbers of a technical form are pieces: versions, ``0x1F``, ``16px``.
+Ambiguous text stays text where it is probably prose (``item(s)``, ``$5 and $6``), and is a piece where a translation
+would break it (``np.array``, names with inner capitals).
 """
 
 import re
@@ -14,7 +16,7 @@ from typing import NamedTuple
 from steelyard.translation.blocks import Closings
 
 _CODE_ELEMENTS = ("code", "kbd", "math", "pre", "samp", "script", "style", "svg", "textarea", "var")
-"""Elements of HTML whose content is no prose."""
+"""Elements of HTML whose content is not prose."""
 _NOUNS = (
     "ADDRESS|AGE|AMOUNT|BOS|CITY|CLS|COMPANY|COUNTRY|DATE|EMAIL|EOS|ID|INSERT|LINK|LOCATION|MASK|MONTH|NAME|NUMBER|PAD|"
     "PERSON|PHONE|PLACEHOLDER|PRODUCT|REDACTED|SEP|STATE|TIME|TITLE|TOPIC|UNK|URL|YEAR"
@@ -73,7 +75,7 @@ _KINDS = {
         r"|(?<![\w&])#(?:[0-9A-Fa-f]{6}|[0-9A-Fa-f]{3})(?!\w)"
     ),
     "name": r"(?<![\w.])[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
-    # A line break written as code, ``\nHello``, is no command of LaTeX; those that begin so are listed.
+    # A line break written as code, ``\nHello``, is not a command of LaTeX; those that begin so are listed.
     "control": (
         r"\\[nrt](?![a-z])|\\(?!nabla|new|neq?\b|neg|not|nu\b|ni\b|nmid|nolimits|nonumber|tan|tau|te[nx]|theta|tfrac|times|to\b|"
         r"top|tilde|tri|rho|right|rangle|rfloor|rceil|rm\b|ref|renew|rbrac|rvert)[nrt](?=[a-z])"
@@ -100,7 +102,7 @@ _SPECIAL_METHODS = {
 }  # fmt: skip
 """Python's names between two underscores; Markdown takes other words there as bold."""
 _CALL = re.compile(r"\((?:\)|(?=[\"'\d\[{\-])[^()\n]{0,200}+\)|[A-Za-z]\w{0,2}+(?:, ?\w{1,3}+)*+\))")
-"""Arguments of a call: none, those that begin as values do, or short names. ``item(s)`` is no call."""
+"""Arguments of a call: none, those that begin as values do, or short names. ``item(s)`` is not a call."""
 _ARGUMENTS = re.compile(
     r"(?:\[[^\[\]{}\n]{0,200}+\]|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\})++|[_^](?:\{[^{}\n]*+\}|\w)", re.ASCII
 )
@@ -111,7 +113,7 @@ _PROSE_COMMAND = re.compile(
 )
 
 
-class Found(NamedTuple):
+class PieceSpan(NamedTuple):
     """A piece of a text: its place and its kind."""
 
     start: int
@@ -119,23 +121,25 @@ class Found(NamedTuple):
     kind: str
 
 
-def inline_pieces(text: str, start: int, end: int, *, closings: Closings, labels: frozenset[str]) -> Iterator[Found]:
+def inline_pieces(
+    text: str, start: int, end: int, *, closings: Closings, labels: frozenset[str]
+) -> Iterator[PieceSpan]:
     """Yield the pieces of a paragraph from its start to its end, in order; ``labels`` are those of defined links."""
     position = start
     while match := _START.search(text, position, end):
         kind = match.lastgroup or ""
         piece_end = None if kind == "prose" else _end_of(match, kind, end, closings=closings, labels=labels)
         if piece_end is not None:
-            yield Found(match.start(), piece_end, _LABELS.get(kind, kind))
+            yield PieceSpan(match.start(), piece_end, _LABELS.get(kind, kind))
         elif kind in ("inline_formula", "label", "placeholder"):
-            # What is no piece as a whole may have pieces inside.
+            # The whole is prose, but may have pieces inside.
             position = match.start() + 1
             continue
         position = piece_end or match.end()
 
 
 def _end_of(match: re.Match[str], kind: str, limit: int, *, closings: Closings, labels: frozenset[str]) -> int | None:
-    """Return the end of the piece that a match begins; null if it is none."""
+    """Return the end of the piece that a match begins; null for prose."""
     end: int | None = match.end()
     if kind in ("code", "formula", "comment"):
         end = closings.end_of(match[0], match.end(), limit, in_paragraph=False)
@@ -160,7 +164,7 @@ def _end_of(match: re.Match[str], kind: str, limit: int, *, closings: Closings, 
 
 
 def _is_price(text: str) -> bool:
-    """Return whether two dollar signs enclose prose after an amount: ``$5, or 10$`` is no formula."""
+    """Return whether two dollar signs enclose prose after an amount: ``$5, or 10$`` is not a formula."""
     return text.startswith("$") and text[1].isdecimal() and " " in text and not re.search(r"[\\^_=]", text)
 
 

@@ -1,12 +1,12 @@
 """Marks in place of what must not be translated, and the translated text with each piece in the place of its mark.
 
-A text is restored in one pass and as a whole, or not at all: every mark stands exactly once in the translation, in any
-order. A piece may contain what looks like a mark, and is not searched.
+A text is restored in one pass and as a whole, or not at all: every mark occurs exactly once in the translation, in any
+order. A piece may contain what looks like a mark; it is not searched.
 
-A mark is read where it is certain. Brackets may have digits of another script and white space inside (``⟦ ١ ⟧``),
-because no source text has that pair around a number. Words may have letters of another case (``xq1z``), because no
-source text has such a word in any case. Everything else is a fault: other brackets, a word with blanks inside, a sign
-of direction inside a mark. The translator is then asked again.
+A mark is read where it is certain. Brackets may enclose digits of another script and white space (``⟦ ١ ⟧``), because
+the source text has no number in that pair. Words may have letters of another case (``xq1z``), because the source text
+has no such word in any case. Everything else is a fault: other brackets, a word with blanks inside, a sign of direction
+inside a mark. The translator is then asked again.
 """
 
 import re
@@ -25,7 +25,6 @@ _WIDE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3130-\u318f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 """Scripts without spaces between words: Han, kana, Thai, Lao, Burmese, Khmer, and wide forms."""
-_SHOWN = 40
 
 
 class MarkStyle(NamedTuple):
@@ -48,7 +47,7 @@ class MarkStyle(NamedTuple):
 
     @property
     def trace(self) -> re.Pattern[str]:
-        """What an altered mark leaves: one of the brackets, or the word's opening near a number."""
+        """The remains of an altered mark: one of the brackets, or the opening of the word near a number."""
         if self.is_word:
             return re.compile(r"[\W_]{0,2}".join(map(re.escape, self.opening)) + r"[\W_]{0,2}\d", re.IGNORECASE)
         return re.compile(f"[{re.escape(self.opening[0])}{re.escape(self.closing)}]")
@@ -63,8 +62,8 @@ WORDS = MarkStyle("XQ", "Z", is_word=True)
 class ProtectedPiece(NamedTuple):
     """A piece of a text, its mark, and what it is: code block, inline code, formula, URL, path, identifier, …
 
-    ``before`` and ``after``: the letter beside the piece, from which a mark in the form of a word stands apart by a
-    blank that the text does not have; empty if there is no such blank.
+    ``before`` and ``after``: the letter beside the piece, from which a blank separates a mark in the form of a word.
+    The source has no such blank. Empty without one.
     """
 
     mark: str
@@ -111,7 +110,7 @@ def _stems() -> Iterator[str]:
 def restore(protected: ProtectedText, translated: str) -> str | tuple[MarkFault, ...]:
     """Return a translation with its pieces in the places of their marks, or the faults of its marks and no text."""
     numbers = {int(number): piece for piece, number in zip(protected.pieces, _numbers(protected), strict=True)}
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     unknown: list[MarkFault] = []
     prose: list[str] = []
     order: list[ProtectedPiece] = []
@@ -121,15 +120,15 @@ def restore(protected: ProtectedText, translated: str) -> str | tuple[MarkFault,
         if number not in numbers or len(match[1]) != len(str(number)):
             unknown.append(MarkFault("unknown", match[0]))
             continue
-        found[number] += 1
+        counts[number] += 1
         prose.append(translated[position : match.start()])
         order.append(numbers[number])
         position = match.end()
     prose.append(translated[position:])
     faults = [
-        MarkFault("missing" if not found[number] else "repeated", piece.mark)
+        MarkFault("missing" if not counts[number] else "repeated", piece.mark)
         for number, piece in numbers.items()
-        if found[number] != 1
+        if counts[number] != 1
     ]
     faults += [*unknown, *_altered(protected, "\0".join(prose))]
     return tuple(faults) or _joined(prose, order)
@@ -146,7 +145,7 @@ def without_marks(protected: ProtectedText) -> str:
 
 
 def _altered(protected: ProtectedText, prose: str) -> list[MarkFault]:
-    """Return what altered marks leave in the prose of a translation, compared with the prose of the text.
+    """Return the remains of altered marks: they differ between the prose of the translation and that of the text.
 
     A text with brackets of its own needs all of them again: one that is lost may close what is left of a mark.
     """
@@ -166,9 +165,9 @@ def _joined(prose: list[str], pieces: list[ProtectedPiece]) -> str:
     return "".join(parts)
 
 
-def _is_attached(piece: ProtectedPiece, source: str, beside: str) -> bool:
-    """Return whether a blank beside a mark is no part of the translation.
+def _is_attached(piece: ProtectedPiece, source: str, neighbor: str) -> bool:
+    """Return whether a blank beside a mark was added with it, and leaves with it.
 
-    Chinese writes no blank around code, other languages do: the blank stays where they stand beside a piece.
+    Chinese writes no blank around code, other languages do: the blank stays between a piece and their letters.
     """
-    return bool(source) and (piece.kind == "HTML" or not _WIDE.match(source) or bool(_WIDE.match(beside)))
+    return bool(source) and (piece.kind == "HTML" or not _WIDE.match(source) or bool(_WIDE.match(neighbor)))

@@ -8,7 +8,7 @@ by them, and translates it as one; checks after the translation compare them. Fo
 import unicodedata
 
 from steelyard.translation.blocks import Closings, outline
-from steelyard.translation.inline_pieces import Found, inline_pieces
+from steelyard.translation.inline_pieces import PieceSpan, inline_pieces
 from steelyard.translation.marks import BRACKETS, MarkStyle, ProtectedPiece, ProtectedText, unused_style, without_marks
 
 
@@ -41,19 +41,19 @@ def _letter(character: str) -> str:
     return character if character and unicodedata.category(character)[0] in "LMN" else ""
 
 
-def _pieces(text: str) -> list[Found]:
+def _pieces(text: str) -> list[PieceSpan]:
     """Return the pieces of a text in order; those that touch are joined."""
     parsed = outline(text)
     closings = Closings(text)
-    pieces: list[Found] = []
+    pieces: list[PieceSpan] = []
     for start, end, kind in parsed.spans:
         if kind == "code":
-            found = [Found(start, end, "HTML" if text[start] == "<" else "code block")]
+            inner = [PieceSpan(start, end, "HTML" if text[start] == "<" else "code block")]
         elif kind == "link":
-            found = [Found(start, end, "link")]
+            inner = [PieceSpan(start, end, "link")]
         else:
-            found = inline_pieces(text, start, end, closings=closings, labels=parsed.labels)
-        for piece in found:
+            inner = inline_pieces(text, start, end, closings=closings, labels=parsed.labels)
+        for piece in inner:
             if pieces and pieces[-1].end == piece.start:
                 pieces[-1] = pieces[-1]._replace(end=piece.end)
             else:
