@@ -6,7 +6,7 @@ the LaTeX compiles. Texts that are not Latin need XeLaTeX or LuaLaTeX with a fon
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _LATEX = {
@@ -36,27 +36,26 @@ _WHITE_SPACE = re.compile(r"\s+")
 class TextTable(NamedTuple):
     """A table of a paper: its label in LaTeX, its caption, the headings of its columns, and rows of cells.
 
-    The first column names the row and is set to the left, the others to the right.
+    The first column names the row and is set to the left, the others to the right. The note below may be empty.
     """
 
     label: str
     caption: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    note: str = ""
 
 
 def markdown_table(table: TextTable) -> str:
-    """Return the table below its caption."""
-    lines = [f"**{escape_markdown(table.caption)}**", "", *markdown_rows(table.heads, table.rows)]
+    """Return the table below its caption, with its note."""
+    lines = [f"**{escape_markdown(table.caption)}**", ""]
+    lines += [
+        _markdown_row(table.heads),
+        f"| --- |{' ---: |' * (len(table.heads) - 1)}",
+        *map(_markdown_row, table.rows),
+    ]
+    lines += ["", escape_markdown(table.note)] if table.note else []
     return "\n".join([*lines, ""])
-
-
-def markdown_rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown: headings, their rule, and the rows."""
-    yield markdown_row(list(map(escape_markdown, heads)))
-    yield markdown_row(["---", *["---:"] * (len(heads) - 1)])
-    for row in rows:
-        yield markdown_row(list(map(escape_markdown, row)))
 
 
 def latex_table(table: TextTable) -> str:
@@ -64,30 +63,30 @@ def latex_table(table: TextTable) -> str:
     lines = [r"\begin{table*}", r"\centering", rf"\caption{{{escape_latex(table.caption)}}}"]
     lines += [rf"\label{{tab:{table.label}}}", _NO_WIDER]
     lines += [rf"\begin{{tabular}}{{l{'r' * (len(table.heads) - 1)}}}", r"\toprule"]
-    lines += [latex_row(list(map(escape_latex, table.heads))), r"\midrule"]
-    lines += [latex_row(list(map(escape_latex, row))) for row in table.rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table*}", ""])
+    lines += [_latex_row(table.heads), r"\midrule", *map(_latex_row, table.rows)]
+    lines += [r"\bottomrule", r"\end{tabular}}"]
+    lines += [rf"\par\smallskip {escape_latex(table.note)}"] if table.note else []
+    return "\n".join([*lines, r"\end{table*}", ""])
 
 
-def markdown_row(cells: Sequence[str]) -> str:
-    """Return a row of cells that are escaped already."""
-    return f"| {' | '.join(cells)} |"
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escape_markdown, cells))} |"
 
 
-def latex_row(cells: Sequence[str]) -> str:
-    """Return a row of cells that are escaped already. A bracket at its start is kept from the row before."""
-    first = f"{{}}{cells[0]}" if cells[0].startswith("[") else cells[0]
-    return " & ".join([first, *cells[1:]]) + r" \\"
+def _latex_row(cells: Sequence[str]) -> str:
+    row = " & ".join(map(escape_latex, cells)) + r" \\"
+    # An optional argument of the row before would begin with a bracket.
+    return f"{{}}{row}" if row.startswith("[") else row
 
 
 def escape_markdown(text: str) -> str:
     """Return a text as plain Markdown on one line."""
-    return _MARKDOWN_SIGNS.sub(r"\\\1", one_line(text))
+    return _MARKDOWN_SIGNS.sub(r"\\\1", _one_line(text))
 
 
 def escape_latex(text: str) -> str:
     """Return a text as plain LaTeX on one line: signs with a meaning are escaped, our own symbols are commands."""
-    escaped = _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], one_line(text))
+    escaped = _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], _one_line(text))
     return "".join(_SYMBOLS.get(sign, sign) for sign in escaped)
 
 
@@ -96,7 +95,7 @@ def safe_cell(text: str) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return a text on one line, without control characters: LaTeX stops at them."""
     line = _WHITE_SPACE.sub(" ", text)
     return "".join(sign for sign in line if unicodedata.category(sign) not in ("Cc", "Cs", "Co", "Cn"))

@@ -8,7 +8,6 @@ from pathlib import Path
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Counts, Run
-from steelyard.io.atomic import write_text
 from steelyard.io.cases import read_case_files
 from steelyard.io.data_files import case_roles, find_case_files
 from steelyard.io.progress import track
@@ -16,7 +15,6 @@ from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import Argument, CaseFile, Option, SettingOption, Verb
 from steelyard.prompts.description import CountTokens, DescribeSummary, describe_cases
 from steelyard.ranking.pairs import PairChoice
-from steelyard.report.data_statistics import as_latex, as_markdown
 
 
 class Config(BaseConfig, frozen=True):
@@ -36,7 +34,7 @@ VERB = Verb(
     25,
     (
         Argument("cases", "Case files, folders or quoted patterns.", metavar="CASES"),
-        Option("out", "The folder for table.md, table.tex and run.json. Default: the terminal alone."),
+        Option("out", "The folder for run.json, which a report reads. Default: the terminal alone."),
         SettingOption("tokenizer"),
         SettingOption("pairs"),
     ),
@@ -50,8 +48,8 @@ def describe(
     """Describe a data set: prompts, responses, comparisons, and mean lengths, by category, language, source and author.
 
     These are the numbers of Table 1 of CHEEMS. Comparisons are ordered pairs, so ties are none; the mean lengths of
-    chosen and rejected responses are over comparisons. Characters are Unicode code points. With ``out`` the folder has
-    the table as Markdown and LaTeX, and the report of the run shows it. Nothing is changed.
+    chosen and rejected responses are over comparisons. Characters are Unicode code points. The report of the run shows
+    them, as tables for a paper too. Nothing is changed.
 
     Raises EvidenceError for files without a case, and ModelError for a tokenizer that does not load.
 
@@ -70,8 +68,6 @@ def describe(
         number = summary.overall.num_prompts
         if number == 0:
             raise EvidenceError("there is no case to describe", where=str(files[0]), do="name a file with cases")
-        write_text(result.path("table.md"), as_markdown(summary))
-        write_text(result.path("table.tex"), as_latex(summary))
         noted = {"judged, without a ranking": summary.num_unranked} if summary.num_unranked else {}
         result.counts = Counts(num_in=number, num_used=number, noted=noted)
         result.summary = summary

@@ -36,12 +36,15 @@ def result_sentences(run: Run[Any], folder: Path, language: str = "en") -> Itera
 def result_tables(run: Run[Any], folder: Path, language: str = "en", *, name: str = "") -> Iterator[TextTable]:
     """Yield the tables that the report shows of a finished run, with an interval in the cell of its value.
 
+    The last table of a panel has its note; that of a figure describes the figure.
+
     ``name`` tells the labels of several runs apart; by default it is that of the folder.
     """
     if (view := view_of(run.stage)) is None:
         return
     strings, label = page_strings(), text_key(name or folder.name) or run.stage
     for number, panel in enumerate(view.panels(_stage_run(view, run, folder), NO_SOURCES), start=1):
+        note = strings.table[panel.note][language] if panel.note and panel.figure is None else ""
         for grouped in panel.tables:
             title = strings.translate(panel.title, language)
             by = strings.table.get(grouped.by, {}).get(language, grouped.by)
@@ -51,6 +54,7 @@ def result_tables(run: Run[Any], folder: Path, language: str = "en", *, name: st
                 caption=title + (_BRACKETS[language].format(by) if by else ""),
                 heads=tuple(strings.translate(head, language) for head in heads),
                 rows=tuple(tuple(strings.translate(cell, language) for cell in row) for row in rows),
+                note=note if grouped is panel.tables[-1] else "",
             )
 
 

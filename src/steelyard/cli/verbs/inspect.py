@@ -36,7 +36,7 @@ def _inspect(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="model.KEY=VALUE: model.chat_template=plain; repeat.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Without --id: the folder for the statistics as tables.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Without --id: the folder for the record of the statistics.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace another run's statistics in --out.")] = False,
     tokenizer: Annotated[str | None, typer.Option(help="Without --id: count the tokens of this model, too.")] = None,
     verbose: Verbose = False,
@@ -46,7 +46,7 @@ def _inspect(
 
     Without `--id` it describes a case file by the numbers of Table 1 of CHEEMS (prompts, responses, comparisons
     without ties, mean lengths; `--verbose`: by category, language, source and author) and lists the items. With `--out`
-    the statistics are written as tables and for the report; nothing else is written. Of a run it looks in the case
+    the record of the statistics is written for the report; nothing else is written. Of a run it looks in the case
     files that the run wrote, then in those that it read, and it says where it found what.
 
     Example: `steelyard inspect resolved/cases.jsonl --out described`
