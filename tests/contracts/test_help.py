@@ -142,6 +142,15 @@ def test_a_help_has_at_most_sixty_lines(words):
     assert max(map(len, lines)) <= 80
 
 
+def test_the_readme_shows_every_command_of_the_help():
+    shown = {command.split()[1] for command in in_page("README.md")}
+    assert shown == set(VERBS), "the README lists the commands of `steelyard --help`, each once or more"
+
+
+def test_the_readme_has_at_most_a_thousand_words():
+    assert len((example_folder.ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1000
+
+
 def test_a_wrong_example_is_seen():
     with pytest.raises(Exception, match="No such option"):
         parsed("steelyard resolve cases.jsonl --out resolved --onyl kind=human")
