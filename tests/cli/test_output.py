@@ -13,7 +13,6 @@ from steelyard.cli.output import (
     counts_line,
     echo_lines,
     echo_record,
-    interval_text,
     next_line,
     page_width,
     print_lines,
@@ -21,7 +20,6 @@ from steelyard.cli.output import (
 )
 from steelyard.core.types import Counts, Run
 from steelyard.io.terminal_text import EMPTY, Span
-from steelyard.statistics.intervals import Estimate
 
 RUN = Run(
     stage="s",
@@ -205,9 +203,3 @@ def test_control_characters_are_escaped(capsys):
 def test_columns_align_wide_characters():
     # a Chinese character takes two cells
     assert list(columns([("标注", "a"), ("b", "c"), ("", "d")])) == ["标注  a", "b     c", "      d"]
-
-
-def test_interval_text_with_and_without_interval():
-    assert interval_text(Estimate(0.25, 0.125, 0.5, 9), "+") == "+0.250 [+0.125, +0.500]"
-    assert interval_text(Estimate(0.5, None, None, 3)) == "0.500"
-    assert interval_text(Estimate(None, None, None, 0)) == "none"

@@ -1,7 +1,6 @@
 import pytest
 
 from evaluation_summaries import estimate
-from steelyard.cli.output import points_text
 from steelyard.evaluation.leaderboard import Number
 from steelyard.evaluation.tables import (
     count,
@@ -43,7 +42,6 @@ def test_no_zero_is_negative():
     assert points_spread(tiny) == "0.0 … 0.0"
     assert decimal_interval(tiny) == "0.000 … 0.000"
     assert (percent(-1e-6), decimal(-1e-6)) == ("0.0%", "0.000")
-    assert points_text(tiny) == "+0.0 points [0.0, 0.0]"
     number = Number(group="headline", name="accuracy", value=-1e-6, low=-1e-6, high=1e-6, n=3)
     assert value_with_interval(number) == "0.000 [0.000, 0.000]"
 

@@ -70,11 +70,11 @@ def test_test_holds_people_s_judgments_alone(done):
 
 def test_output_leads_with_the_result_and_its_limits(done):
     lines = done[2].strip().splitlines()
-    assert lines[0].startswith("REAL data: on ")
-    assert "character n-grams in " in lines[0]
+    assert lines[0].startswith("result     model scores the better answer higher in ")
+    assert "The best baseline" in lines[0]
     assert len(lines) <= 12
     assert any("no claim about other questions" in line for line in lines)
-    assert any(line.endswith(("helped", "did harm", "no measurable difference")) for line in lines)
+    assert any(line.startswith("model      ") and "human_model" in line for line in lines)
 
 
 def test_commands_that_it_names_run_when_pasted(done):
@@ -89,7 +89,7 @@ def test_finished_stages_are_skipped_and_the_report_is_not_simulated(done):
     folder, base, _ = done
     again = real_demo(folder / "out", SMALL, model=str(base))
     assert again.page.is_file()
-    assert "SIMULATED" not in again.page.read_text("utf-8").split("<script")[0]
+    assert "Simulated data." not in again.page.read_text("utf-8").split("<script")[0]
     assert {run.stage for run in again.runs.values()} >= {"halluqa", "supervise", "debias", "train", "evaluate"}
     assert "backbone" not in again.runs
 

@@ -178,30 +178,11 @@ def step_line(step: "NextStep") -> str:
     return next_line(verb, *arguments, *options, effect=step.effect)
 
 
-def interval_text(estimate: "Estimate", sign: str = "") -> str:
-    """Return ``0.650 [0.607, 0.687]``, without an interval ``0.650 [why]``, without a value ``none``."""
-    if estimate.value is None:
-        return "none"
-    value = f"{estimate.value:{sign}.3f}"
-    if estimate.low is None or estimate.high is None:
-        return f"{value} [{estimate.why}]" if estimate.why else value
-    return f"{value} [{estimate.low:{sign}.3f}, {estimate.high:{sign}.3f}]"
-
-
 def percent_text(share: "Estimate") -> str:
     """Return ``25.0% [15.0%, 35.0%]``."""
     if share.value is None:
         return "none"
     return f"{share.value:.1%}" + ("" if share.low is None else f" [{share.low:.1%}, {share.high:.1%}]")
-
-
-def points_text(difference: "Estimate") -> str:
-    """Return ``+11.7 points [6.8, 16.4]`` of a difference of shares."""
-    if difference.value is None:
-        return "none"
-    ends = difference.low, difference.high
-    shown = "" if None in ends else f" [{', '.join(f'{100 * (end or 0):z.1f}' for end in ends)}]"
-    return f"{100 * difference.value:+z.1f} points{shown}"
 
 
 def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:

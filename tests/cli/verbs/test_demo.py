@@ -6,8 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
-from steelyard.cli.verbs.demo import llm_gain, next_lines, verdict_on
-from steelyard.statistics.intervals import Estimate
+from steelyard.cli.verbs.demo import next_lines
+from steelyard.io.run_folder import read_run
+from steelyard.views.text import result_sentences
 
 TINY = [
     "simulated.num_prompts=48",
@@ -42,7 +43,7 @@ def shown(tmp_path_factory):
 def test_output_leads_with_what_happened_and_is_short(shown):
     out, text = shown
     lines = text.strip().splitlines()
-    assert lines[0].startswith("SIMULATED")
+    assert lines[0].startswith("Simulated data.")
     assert len(lines) <= 12
     assert any(line.split(maxsplit=1) == ["Open", str(out / "report" / "report.html")] for line in lines)
 
@@ -64,10 +65,16 @@ def test_figures_are_those_of_the_runs(shown):
     assert trained["num_steps"] == -(-trained["num_prompts"] // 4), (
         "one epoch, as set, of the demo's four prompts a step"
     )
-    assert f"{summary['by_kind']['accuracy']['value']:.1%}" in text.splitlines()[0]
-    assert f"{summary['human']['conflicts']['overall']['ratio']:.1%} of the verdicts conflict" in text
+    assert f"{summary['by_kind']['accuracy']['value']:.1%} of pairs" in text.splitlines()[1]
+    assert f"{summary['human']['conflicts']['overall']['ratio']:.1%} of judgments contradict others" in text
     kept = summary["supervised"]["num_strict_kept"], summary["supervised"]["num_strict"]
     assert "keeps {:,} of {:,} strict judgments".format(*kept) in text
+
+
+def test_its_sentences_are_those_of_each_stage(shown):
+    out, text = shown
+    for stage in ("simulated", "human", "supervised", "debiased", "compared", "evaluated"):
+        assert next(result_sentences(read_run(out / stage), out / stage)) in text
 
 
 def test_verbose_adds_every_baseline_and_kind(shown):
@@ -75,31 +82,8 @@ def test_verbose_adds_every_baseline_and_kind(shown):
     more = call("--out", out, "--verbose").stdout
     assert set(text.splitlines()) <= set(more.splitlines())
     assert "code_switched (unseen)" in more
-    assert all(f"model minus {name} " in more for name in ("longer", "shorter", "random", "first", "ngram"))
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "shown"),
-    [
-        (0.02, 0.1, "+6.0 points [2.0, 10.0]"),
-        (-0.02, 0.1, "+6.0 points [-2.0, 10.0], which may be chance"),
-        (None, None, "+6.0 points, which may be chance"),
-    ],
-)
-def test_a_difference_whose_interval_holds_zero_may_be_chance(low, high, shown):
-    assert verdict_on(Estimate(0.06, low, high, 10)) == shown
-
-
-class Comparison:
-    """As `ComparisonSummary`, of two models."""
-
-    def __init__(self, first, estimate):
-        self.comparisons = (type("Pair", (), {"first": first, "accuracy": estimate}),)
-
-
-def test_gain_of_the_final_model_has_its_sign_whichever_is_better():
-    assert llm_gain(Comparison("model", Estimate(0.1, 0.0, 0.3, 5))) == Estimate(0.1, 0.0, 0.3, 5)
-    assert llm_gain(Comparison("human_model", Estimate(0.1, 0.0, 0.3, 5))) == Estimate(-0.1, -0.3, 0.0, 5)
+    names = ("longer answer wins", "shorter answer wins", "random", "first answer wins", "character n-grams")
+    assert all(f"\n{name}" in more for name in names)
 
 
 def test_next_lines_name_the_page_and_the_commands(tmp_path):

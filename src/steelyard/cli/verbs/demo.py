@@ -2,23 +2,19 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from steelyard.cli.options import AsJson, RedoFrom, StageSettings, Verbose
-from steelyard.cli.output import echo_record, interval_text, percent_text, points_text, print_lines, run_answer
+from steelyard.cli.output import TerminalTable, echo_record, print_lines, run_answer
 from steelyard.cli.verb import FunctionVerb
-from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
 
 if TYPE_CHECKING:
-    from steelyard.curation.debiasing import Balance
-    from steelyard.evaluation.comparison import ComparisonSummary
-    from steelyard.evaluation.summary import EvaluationSummary
     from steelyard.recipes.demo import Demo, RealDemo
-    from steelyard.statistics.intervals import Estimate
 
 
 def _demo(
@@ -74,13 +70,11 @@ def _demo(
     if as_json:
         echo_record(_record(done))
     elif isinstance(done, Demo):
-        print_lines(_lines(done))
-        print_lines(_detail_lines(done) if verbose else ())
+        print_lines([*_lines(done), *(_detail_lines(done) if verbose else ())])
         print_lines(next_lines(done.page, _commands(folder)))
         print_lines(["Real data  steelyard demo --real  # Chinese questions and people's answers, in minutes"])
     else:
-        print_lines(_real_lines(done))
-        print_lines(_accuracy_lines(done.runs["evaluated"].summary) if verbose else ())
+        print_lines([*_real_lines(done), *(_detail_lines(done) if verbose else ())])
         print_lines(next_lines(done.page, _real_commands(folder)))
 
 
@@ -111,119 +105,50 @@ def _record(done: "Demo | RealDemo") -> JsonObject:
 
 
 def _lines(done: "Demo") -> Iterator[str]:
-    simulated, human, by_kind = (done.runs[name].summary for name in ("simulated", "human", "by_kind"))
+    """Yield the results in the words of the report, and what the answer key says of them."""
+    from steelyard.report.page import page_strings
+
+    right = done.right_by_key
     # First of all, since the numbers look like results: nobody judged anything here.
-    yield f"SIMULATED data, real methods: {_lead(by_kind)}"
-    yield "The worse answers are made by code and all verdicts by a noise model: no evidence about people or models."
-    right, sizes, conflicts = done.right_by_key, simulated.num_prompts, human.conflicts.overall
+    yield f"{page_strings().table['simulated_banner']['en']} {_sentences(done, 'simulated')}"
+    yield f"result     {_sentences(done, 'by_kind', 2)}"
     yield (
-        f"people     {sizes['human']} prompts; {conflicts.ratio:.1%} of the verdicts conflict; resolved into"
-        f" {right.ranked.total:,} ordered pairs, {right.ranked.share:.1%} as in the answer key"
+        f"people     {_sentences(done, 'human')} Of {right.ranked.total:,} ordered pairs {right.ranked.share:.1%}"
+        " are as in the answer key."
     )
-    supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
     yield (
-        f"LLM        {sizes['llm']} other prompts; supervise keeps {supervised.num_strict_kept:,} of"
-        f" {number_of(supervised.num_strict, 'strict judgment')}: {right.llm.share:.1%} right before, "
-        f"{right.supervised.share:.1%} after"
+        f"LLM        {_sentences(done, 'supervised')} By the answer key {right.llm.share:.1%} are right before,"
+        f" {right.supervised.share:.1%} after."
     )
-    before, after = _share_longer(sides.before), _share_longer(sides.after)
-    yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"
-    gain = points_text(llm_gain(done.runs["compared"].summary))
-    yield f"model      trained on both, tested on {sizes['test']} prompts; gain over people's verdicts alone: {gain}"
-    evaluated = done.runs["evaluated"].summary
-    ngram = evaluated.baselines.get("ngram")
-    lead = f"; lead over n-grams: {points_text(ngram.difference)}" if ngram else ""
-    yield f"           pairs of two worse answers included: {percent_text(evaluated.accuracy)}{lead}"
-
-
-def _lead(by_kind: "EvaluationSummary") -> str:
-    text = f"the reward model scores the good answer above a worse one in {percent_text(by_kind.accuracy)} of pairs"
-    ngram = by_kind.baselines.get("ngram")
-    if ngram is None or ngram.accuracy.value is None:
-        return f"{text}."
-    return f"{text}, character n-grams in {ngram.accuracy.value:.1%}: {verdict_on(ngram.difference)}."
-
-
-def verdict_on(difference: "Estimate") -> str:
-    """Return the difference in points, and whether its interval excludes zero."""
-    is_clear = difference.low is not None and difference.high is not None and difference.low * difference.high > 0
-    return points_text(difference) + ("" if is_clear else ", which may be chance")
-
-
-def llm_gain(compared: "ComparisonSummary") -> "Estimate":
-    """Return the accuracy of the final model minus that of the model trained on people's verdicts alone."""
-    from msgspec.structs import replace
-
-    (pair,) = compared.comparisons
-    if pair.first == "model":
-        return pair.accuracy
-    ends = pair.accuracy.value, pair.accuracy.high, pair.accuracy.low
-    value, low, high = (None if end is None else -end for end in ends)
-    return replace(pair.accuracy, value=value, low=low, high=high)
-
-
-def _share_longer(balance: "Balance") -> str:
-    return "no pair" if balance.share_more is None else f"{balance.share_more:.1%}"
-
-
-def _detail_lines(done: "Demo") -> Iterator[str]:
-    """Yield accuracy over all pairs of the ranking with every baseline, and the share right by kind of worse answer."""
-    llm, evaluated, by_kind = (done.runs[name].summary for name in ("llm", "evaluated", "by_kind"))
-    yield f"conflict ratio of the LLM's verdicts: {llm.conflicts.overall.ratio:.1%}"
-    yield "all pairs of a good answer and one worse answer of each kind:"
-    yield from _accuracy_lines(evaluated)
-    ngram = by_kind.baselines.get("ngram")
-    yield "the good answer above a worse one that is" + (" (in brackets: by the ngram baseline)" if ngram else "")
-    for kind, category in by_kind.by_category.items():
-        baseline = f" ({ngram.by_category[kind].accuracy.value:.3f})" if ngram else ""
-        yield f"  {kind:31}{interval_text(category.accuracy)}{baseline}"
-
-
-def _accuracy_lines(evaluated: "EvaluationSummary") -> Iterator[str]:
-    """Yield accuracy, exact match, and every baseline."""
-    exact_match = "" if evaluated.exact_match is None else f"; exact match {interval_text(evaluated.exact_match)}"
-    yield f"accuracy              {interval_text(evaluated.accuracy)}{exact_match}"
-    for name, baseline in evaluated.baselines.items():
-        difference = interval_text(baseline.difference, "+")
-        yield f"  {name:20}{interval_text(baseline.accuracy)}; model minus {name} {difference}"
+    yield f"           {_sentences(done, 'debiased')}"
+    yield f"model      {_sentences(done, 'compared')}"
+    yield f"           With pairs of two worse answers: {_sentences(done, 'evaluated', 3)}"
 
 
 def _real_lines(done: "RealDemo") -> Iterator[str]:
-    halluqa, parts, people, evaluated, alone = (
-        done.runs[name].summary for name in ("halluqa", "parts", "human_model", "evaluated", "human_evaluated")
-    )
-    longer, ngram = (evaluated.baselines[name] for name in ("longer", "ngram"))
-    accuracy, of_ngram = percent_text(evaluated.accuracy), percent_text(ngram.accuracy)
-    yield (
-        f"REAL data: on {parts.parts['test']} unseen questions the reward model scores people's right answer above the"
-        f" wrong one in {accuracy} of pairs, character n-grams in {of_ngram}:"
-        f" {verdict_on(ngram.difference)}; the longer answer is the right one in {percent_text(longer.accuracy)}."
-    )
-    sizes = parts.parts
-    yield (
-        f"people     {sizes['people']} of HalluQA's {halluqa.num_questions} questions, "
-        f"{number_of(people.num_pairs, 'pair')}"
-    )
-    supervised, sides = done.runs["supervised"].summary, done.runs["debiased"].summary.overall
-    yield (
-        f"GPT-4      labels of models' answers to {parts.parts['gpt4']} other questions; supervise keeps"
-        f" {supervised.num_strict_kept:,} of {supervised.num_strict:,} strict judgments"
-    )
-    before, after = _share_longer(sides.before), _share_longer(sides.after)
-    yield f"           debias: the better answer is the longer one in {before} of the pairs before, {after} after"
-    gain = llm_gain(done.runs["compared"].summary)
-    yield f"model      trained on both; gain over people's answers alone: {points_text(gain)}: {_effect(gain)}"
-    if baseline := alone.baselines.get("ngram"):
-        difference = verdict_on(baseline.difference)
-        yield f"           people's answers alone: {percent_text(alone.accuracy)}; lead over n-grams: {difference}"
+    """Yield the results in the words of the report, and their limits."""
+    yield f"result     {_sentences(done, 'evaluated', 3)}"
+    yield f"people     {_sentences(done, 'parts')} {_sentences(done, 'human_model')}"
+    yield f"GPT-4      {_sentences(done, 'supervised')}"
+    yield f"           {_sentences(done, 'debiased')}"
+    yield f"model      {_sentences(done, 'compared')}"
+    yield f"           {_sentences(done, 'human_evaluated', 3)}"
     yield "One split, and questions of one pattern are on both sides of it: no claim about other questions."
 
 
-def _effect(gain: "Estimate") -> str:
-    """Say in words what the LLM's judgments did."""
-    if gain.low is None or gain.high is None or gain.low * gain.high <= 0:
-        return "GPT-4's labels made no measurable difference"
-    return "GPT-4's labels helped" if gain.low > 0 else "GPT-4's labels did harm"
+def _sentences(done: "Demo | RealDemo", stage: str, most: int = 1) -> str:
+    """Return the first sentences of a stage's result; of an evaluation three have the accuracy and best baseline."""
+    from steelyard.views.text import result_sentences
+
+    return " ".join(islice(result_sentences(done.runs[stage], done.page.parent.parent / stage), most))
+
+
+def _detail_lines(done: "Demo | RealDemo") -> Iterator[str | TerminalTable]:
+    """Yield the whole results of the evaluations."""
+    for stage in ("evaluated", "by_kind"):
+        if stage in done.runs:
+            yield from ["", f"{stage}:"]
+            yield from run_answer(done.runs[stage], done.page.parent.parent / stage, is_verbose=True)
 
 
 def _real_commands(out: Path) -> dict[str, str]:
