@@ -31,7 +31,7 @@ FEWEST_ANSWERS = 20
 """Answers below which nothing is said of a person."""
 FEWEST_OTHERS = 4
 """Other people below which nobody is compared with them."""
-_FIRST_LOOK = 2 * FEWEST_VALUES
+_FIRST_ANALYSIS = 2 * FEWEST_VALUES
 Question = Literal["fast", "ties", "one score", "first shown"]
 Sums = Mapping[str, float]
 
@@ -85,25 +85,25 @@ def behaviour_flags(people: Mapping[int, Sums]) -> dict[int, tuple[BehaviourFlag
     return {person: tuple(of_person) for person, of_person in flags.items()}
 
 
-def look_at_gold(num_answers: int) -> InterimAnalysis | None:
-    """Return the latest look at somebody who has this number of gold answers; None where they are too few."""
-    return latest_interim_analysis(num_answers, first=_FIRST_LOOK)
+def gold_analysis(num_answers: int) -> InterimAnalysis | None:
+    """Return the latest interim analysis of a person with this number of gold answers; None where they are too few."""
+    return latest_interim_analysis(num_answers, first=_FIRST_ANALYSIS)
 
 
 def drifts(answers: Mapping[int, AgreementOverTime]) -> dict[int, Drift]:
     """Return the most likely change of each person's gold accuracy.
 
-    Only answers up to the latest look count (`look_at_gold`). However often the page is read, the chance that anybody
+    Only answers up to the latest interim analysis count (`gold_analysis`). However often the page is read, the chance that anybody
     of a team whose accuracy never changes is ever marked is at most `FALSE_ALARMS`. People with too few answers have
     none.
     """
     changes: dict[int, tuple[ChangePoint, int, float]] = {}
     for person, (shares, num_before) in answers.items():
-        look = look_at_gold(num_before + len(shares))
-        seen = np.array(shares[: max(look.size - num_before, 0)] if look else (), np.float64)
+        analysis = gold_analysis(num_before + len(shares))
+        seen = np.array(shares[: max(analysis.size - num_before, 0)] if analysis else (), np.float64)
         change = change_point(seen, np.arange(len(seen)))
-        if look is not None and change is not None:
-            changes[person] = change, num_before, min(1.0, look.factor * change.p)
+        if analysis is not None and change is not None:
+            changes[person] = change, num_before, min(1.0, analysis.factor * change.p)
     corrected = holm([p for _, _, p in changes.values()])
     return {
         person: Drift(

@@ -15,7 +15,7 @@ from steelyard.annotation.annotator_metrics import (
     Drift,
     behaviour_flags,
     drifts,
-    look_at_gold,
+    gold_analysis,
 )
 from steelyard.annotation.rater_reliability import reliability_of
 from steelyard.core.text import natural_order
@@ -170,19 +170,19 @@ def _gold_missing(session: Session, project: StoredProject) -> dict[int, int]:
 
 
 def _agreement_over_time(session: Session, project: int, numbers: Mapping[int, int]) -> dict[int, AgreementOverTime]:
-    """Return the latest gold answers of each person that a look takes in; ``numbers``: how many each person has."""
+    """Return the latest gold answers of each person of the latest interim analysis; ``numbers``: how many each person has."""
     gold, over_time = StoredGoldResult, {}
     for person, number in numbers.items():
-        look = look_at_gold(number)
-        if look is None:
+        analysis = gold_analysis(number)
+        if analysis is None:
             continue
         latest = (
             select(gold.num_same, gold.num_judged)
             .where(gold.project_id == project, gold.person_id == person, gold.is_void.is_(False), gold.num_judged > 0)
             .order_by(gold.at.desc(), gold.id.desc())
-            .offset(number - look.size)
+            .offset(number - analysis.size)
             .limit(_MOST_GOLD)
         )
         shares = [same / judged for same, judged in reversed(session.execute(latest).all())]
-        over_time[person] = AgreementOverTime(shares, look.size - len(shares))
+        over_time[person] = AgreementOverTime(shares, analysis.size - len(shares))
     return over_time

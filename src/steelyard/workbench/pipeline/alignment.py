@@ -21,7 +21,7 @@ from steelyard.workbench.pipeline.item_states import lock_item, move
 from steelyard.workbench.pipeline.projects import case_of, settings_of
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.submissions import check_answer, check_discards, filed_guideline
-from steelyard.workbench.storage.audit_log import AuditEvent, record, seal
+from steelyard.workbench.storage.audit_log import AuditEvent, answer_detail, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -206,7 +206,7 @@ def propose(
     _check(session, locked, evidence, answer)
     evidence.proposals[person] = answer
     stored = _store(session, evidence, answer, stage="proposal", person=person, at=at, seconds=seconds)
-    record(session, AuditEvent("proposed", "task", task, person, seal(stored)), at=at)
+    record(session, AuditEvent("proposed", "task", task, person, answer_detail(stored)), at=at)
     if evidence.proposals.keys() < evidence.answers.keys():
         return False
     if not are_alike(evidence.task, list(evidence.proposals.values())):
@@ -302,7 +302,9 @@ def _store_settled(
 ) -> None:
     stored = _store(session, evidence, answer, stage=stage, person=person, at=at, seconds=seconds)
     record(
-        session, AuditEvent("task settled", "task", evidence.task.id, person, {"stage": stage, **seal(stored)}), at=at
+        session,
+        AuditEvent("task settled", "task", evidence.task.id, person, {"stage": stage, **answer_detail(stored)}),
+        at=at,
     )
     settings = settings_of(session.get_one(StoredProject, item.project_id))
     remove_discarded(session, item, settings, person=person, at=at)

@@ -24,7 +24,7 @@ from steelyard.workbench.pipeline.offboarding import pass_on_abandoned
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import responses_shown, take_again
-from steelyard.workbench.storage.audit_log import AuditEvent, record, seal
+from steelyard.workbench.storage.audit_log import AuditEvent, answer_detail, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
@@ -201,7 +201,7 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
     task.num_answered += 1
     session.flush()
     count_stored_answer(session, stored, list(shown), task, item)
-    detail = {"seconds": assignment.seconds, **seal(stored)}
+    detail = {"seconds": assignment.seconds, **answer_detail(stored)}
     record(session, AuditEvent("answered", "task", task.id, assignment.person_id, detail), at=at)
     if not task.is_gold:
         # A response leaves by the last of the answers that discard it.

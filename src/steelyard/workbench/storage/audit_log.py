@@ -100,8 +100,8 @@ def record(session: Session, event: AuditEvent, *, at: float) -> None:
     session.info.setdefault("events", []).append((event, at))
 
 
-def seal(answer: StoredAnswer) -> JsonObject:
-    """Return what the event of a stored answer says of it: its number and the hash of its content."""
+def answer_detail(answer: StoredAnswer) -> JsonObject:
+    """Return the detail of the event of a stored answer: its number and the hash of its content."""
     return {"answer": answer.id, "sha256": _content_hash(answer.content)}
 
 
@@ -139,7 +139,7 @@ def check_log(session: Session, since: CheckedEvent = BEGINNING) -> LogCheck:
     that a former version wrote have no hash of their answers. Reads one state of the database (`Database.reading`).
     """
     last, through = since.hash, since.event
-    sealed: dict[int, str] = {}
+    hashes: dict[int, str] = {}
     if since.event and session.scalar(_HASH, {"event": since.event}) != since.hash:
         return LogCheck(since.event, since, since)
     while rows := session.execute(_AFTER, {"event": through}).all():
@@ -148,22 +148,22 @@ def check_log(session: Session, since: CheckedEvent = BEGINNING) -> LogCheck:
                 return LogCheck(number, since, CheckedEvent(through, last))
             last, through = stored, number
             if "answer" in detail:
-                sealed[detail["answer"]] = detail["sha256"]
-    changed = _changed_answer(session, sealed, is_whole=since == BEGINNING)
+                hashes[detail["answer"]] = detail["sha256"]
+    changed = _changed_answer(session, hashes, is_whole=since == BEGINNING)
     return LogCheck(None, since, CheckedEvent(through, last), changed)
 
 
-def _changed_answer(session: Session, sealed: dict[int, str], *, is_whole: bool) -> int | None:
-    """Return the first answer that is not as it was ``sealed``, or is gone; of the whole log, or that has no seal."""
-    if not sealed:
+def _changed_answer(session: Session, hashes: dict[int, str], *, is_whole: bool) -> int | None:
+    """Return the first answer whose content has not its hash, or that is gone; of the whole log, or without a hash."""
+    if not hashes:
         return None
-    last = min(sealed) - 1
+    last = min(hashes) - 1
     while rows := session.execute(_ANSWERS, {"answer": last}).all():
         for last, content in rows:
-            expected = sealed.pop(last, None)
+            expected = hashes.pop(last, None)
             if (expected is None and is_whole) or (expected is not None and expected != _content_hash(content)):
                 return last
-    return min(sealed, default=None)
+    return min(hashes, default=None)
 
 
 def last_checked_event(session: Session) -> CheckedEvent:
