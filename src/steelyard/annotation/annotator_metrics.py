@@ -93,9 +93,9 @@ def gold_analysis(num_answers: int) -> InterimAnalysis | None:
 def drifts(answers: Mapping[int, AgreementOverTime]) -> dict[int, Drift]:
     """Return the most likely change of each person's gold accuracy.
 
-    Only answers up to the latest interim analysis count (`gold_analysis`). However often the page is read, the chance that anybody
-    of a team whose accuracy never changes is ever marked is at most `FALSE_ALARMS`. People with too few answers have
-    none.
+    Only answers up to the latest interim analysis count (`gold_analysis`). However often the page is read, the chance
+    that anybody of a team whose accuracy never changes is ever marked is at most `FALSE_ALARMS`. People with too few
+    answers have none.
     """
     changes: dict[int, tuple[ChangePoint, int, float]] = {}
     for person, (shares, num_before) in answers.items():

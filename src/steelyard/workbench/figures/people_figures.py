@@ -170,7 +170,7 @@ def _gold_missing(session: Session, project: StoredProject) -> dict[int, int]:
 
 
 def _agreement_over_time(session: Session, project: int, numbers: Mapping[int, int]) -> dict[int, AgreementOverTime]:
-    """Return the latest gold answers of each person of the latest interim analysis; ``numbers``: how many each person has."""
+    """Return the gold answers in the latest interim analysis of each person; ``numbers``: how many each person has."""
     gold, over_time = StoredGoldResult, {}
     for person, number in numbers.items():
         analysis = gold_analysis(number)
