@@ -93,7 +93,7 @@ def open_backbone(reading: FeatureSettings) -> StateReader:
 
     Raises ModelError for a folder without a decoder, ConfigError for layers that it lacks.
     """
-    from transformers import AutoModel
+    from transformers.models.auto import AutoModel
 
     try:
         with quiet():

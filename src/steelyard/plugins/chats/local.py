@@ -150,7 +150,7 @@ class Local:
     def _written(self, rows: Sequence[list[int]], longest: int) -> list[list[int]]:
         """Return the tokens that the model generates after each row, up to its first EOS token."""
         import torch
-        from transformers import GenerationConfig
+        from transformers.generation.configuration_utils import GenerationConfig
 
         ids, attended = self._padded(rows)
         # Greedy decoding overrides the folder's own settings: a judge's verdicts must be reproducible.
@@ -213,7 +213,7 @@ def _template(config: Config, tokenizer: Any) -> str:
 
 def _loaded(config: Config) -> tuple[Any, Any]:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.models.auto import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
     from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products

@@ -247,7 +247,7 @@ def _check_probabilities(values: Sequence[float]) -> None:
 def _loaded_tokenizer(folder: str) -> Any:
     """Return the tokenizer of a folder. Raises ModelError without one or without a chat template."""
     try:
-        from transformers import AutoTokenizer
+        from transformers.models.auto import AutoTokenizer
     except ModuleNotFoundError as error:
         problem = f"tokenizers need a package that is not installed ({error.name})"
         raise MissingPartError(problem, do="pip install 'steelyard[train]'") from error

@@ -53,7 +53,7 @@ def internlm2_reward(config: DecoderConfig) -> HeadedModel:
 
 def fast_tokenizer(folder: Path) -> Any:
     """Return the tokenizer of ``tokenizer.json``. Raises ModelError where there is none."""
-    from transformers import PreTrainedTokenizerFast
+    from transformers.tokenization_utils_tokenizers import PreTrainedTokenizerFast
 
     if not (folder / "tokenizer.json").is_file():
         problem = "its tokenizer is code that comes with the model, and such code is not run"
@@ -67,7 +67,7 @@ def llama_from_internlm2(
 ) -> nn.Module:
     """Return the decoder as Llama's. Raises ModelError for weights that are missing or left over."""
     import torch
-    from transformers import LlamaConfig, LlamaModel
+    from transformers.models.llama import LlamaConfig, LlamaModel
 
     if settings.get("bias"):
         raise ModelError("has biases in its attention", where=str(where), allowed="the published InternLM2 rewards")
