@@ -50,7 +50,7 @@ VERBS = {
     "qualification": "import reference.jsonl --project open --qualification",
     "answers": f"answers export.json --tasks given --project open {PEOPLE}",
     "erase": "erase person3 --yes",
-    "release": "export --project done --what release --name 1.0",
+    "release": "export --project done --what release --name 1.0 --freeze",
     "release again": "export --project done --what release --name 0.9 --out {}",
     "export": "export --project done --out {}.jsonl",
     "answers of a project": "export --project done --what answers --out {}.jsonl",
@@ -89,7 +89,7 @@ def place(tmp_path_factory):
     write_cases(folder / "open.jsonl", cases(NUM_CASES))
     write_cases(folder / "reference.jsonl", cases_with_reference(40))
     at = f"--database sqlite:///{folder}/start.db"
-    let_through(f"export --project done --what release --name 0.9 {at}", folder)
+    let_through(f"export --project done --what release --name 0.9 --freeze {at}", folder)
     let_through(f"tasks --project open --format label_studio --out given {at}", folder)
     let_through("tasks open.jsonl --format label_studio --out given-cases", folder)
     write_export(folder, "given", "export.json")

@@ -179,16 +179,17 @@ def test_the_command_line_makes_lists_and_writes_releases(sqlite_template, tmp_p
         place = ("export", "--project", "P", "--what", "release", "--database", f"sqlite:///{path}")
         return CliRunner().invoke(build_app(), ["workbench", *map(str, (*place, *words))])
 
-    assert isinstance(run("--name", "1.0").exception, ConfigError)
+    assert "no release '1.0'" in str(run("--name", "1.0").exception)
+    assert isinstance(run("--name", "1.0", "--freeze").exception, ConfigError)
     assert run().output == "P has no release.\n"
     finish(database, "q0", "q1")
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("a week of work\n")
-    assert "a date of its own" in str(run("--name", "1.0", "--out", out).exception)
+    assert "a date of its own" in str(run("--name", "1.0", "--freeze", "--out", out).exception)
     assert run().output == "P has no release.\n"
     (out / "mine.txt").unlink()
-    made = run("--name", "1.0", "--out", out)
+    made = run("--name", "1.0", "--freeze", "--out", out)
     assert made.output.splitlines() == [
         "Release 1.0 of P: 2 items with 12 judgments.",
         f"  SHA-256 of its manifest: {hashlib.sha256((out / 'manifest.json').read_bytes()).hexdigest()}",
@@ -204,9 +205,14 @@ def test_the_command_line_makes_lists_and_writes_releases(sqlite_template, tmp_p
     assert isinstance(run(*words).exception, OutputError)
     assert (out / "cases.jsonl").read_text() == "a week of work\n"
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".part"] == []
-    assert "has a release '1.0'" in str(run("--name", "1.0").exception)
+    assert "has a release '1.0'" in str(run("--name", "1.0", "--freeze").exception)
+    assert "write it: --out FOLDER" in str(run("--name", "1.0").exception)
     assert "has the evidence aligned" in str(run(*words, "--evidence", "both").exception)
-    assert run("--name", "1.1", "--evidence", "both").exit_code == 0
+    assert run("--name", "1.1", "--freeze", "--evidence", "both").exit_code == 0
+    mistyped = run("--name", "1.O", "--out", tmp_path / "mistyped").exception
+    assert isinstance(mistyped, ConfigError)
+    assert (mistyped.where, mistyped.allowed) == ("--name", "1.1, 1.0")
+    assert not (tmp_path / "mistyped").exists()
     listed = json.loads(run("--json").output)
     assert [(each["release"], each["evidence"]) for each in listed] == [("1.1", "both"), ("1.0", "aligned")]
     assert json.loads(run("--name", "1.0", "--out", tmp_path / "again", "--json").output) == listed[1]

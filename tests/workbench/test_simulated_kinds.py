@@ -29,5 +29,5 @@ def test_a_kind_is_rehearsed_from_cases_to_its_release(kind, tmp_path):
     run(*words, "paper", "--out", tmp_path / "paper")
     paragraph = (tmp_path / "paper" / "paper.en.md").read_text(encoding="utf-8")
     assert "simulated" in paragraph.lower()
-    run(*words, "release", "--name", "1.0", "--out", tmp_path / "release")
+    run(*words, "release", "--name", "1.0", "--freeze", "--out", tmp_path / "release")
     assert list(read_cases(tmp_path / "release" / "cases.jsonl"))

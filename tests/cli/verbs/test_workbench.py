@@ -251,9 +251,9 @@ EXPORTED = {
     "gold": {"--out", "--force"},
     "native": {"--out", "--force", "--json"},
     "paper": {"--out"},
-    "release": {"--out", "--name", "--evidence", "--json"},
+    "release": {"--out", "--name", "--freeze", "--evidence", "--json"},
 }
-VALUES = {"--name": ["1.0"], "--evidence": ["both"], "--force": [], "--json": []}
+VALUES = {"--name": ["1.0"], "--evidence": ["both"], "--freeze": [], "--force": [], "--json": []}
 
 
 @pytest.mark.parametrize("what", EXPORTED)
@@ -281,6 +281,7 @@ def test_an_option_of_another_export_is_refused_by_its_name(run, tmp_path, what)
         (["--what", "native", "--force"], "--force", "name it: --out FILE"),
         (["--what", "release", "--out", "r"], "--out", "name the release: --name NAME"),
         (["--what", "release", "--evidence", "both"], "--evidence", "name the release: --name NAME"),
+        (["--what", "release", "--freeze"], "--freeze", "name the release: --name NAME"),
     ],
 )
 def test_an_export_that_cannot_be_written_is_refused_before_anything_is_opened(run, tmp_path, words, where, do):

@@ -37,6 +37,7 @@ _SUFFIXES = {"answers": ".jsonl", "gold": ".jsonl", "native": ".json"}
 _BELONGS_TO = {
     "--evidence": ("cases", "release"),
     "--name": ("release",),
+    "--freeze": ("release",),
     "--force": ("cases", "answers", "gold", "native"),
     "--json": ("native", "release"),
 }
@@ -51,6 +52,7 @@ def export_project(
         Path | None, typer.Option("--out", help="The file to write; of a paper and a release, the folder.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="The release, such as 1.0. Default: list all.")] = None,
+    freeze: Annotated[bool, typer.Option("--freeze", help="Make a release of this new --name.")] = False,
     evidence: Annotated[
         _Evidence | None,
         typer.Option(
@@ -75,7 +77,7 @@ def export_project(
 
     Example: `steelyard workbench export --project bench --what paper --out paper`
 
-    Example: `steelyard workbench export --project bench --what release --name 1.0 --out bench-1.0`
+    Example: `steelyard workbench export --project bench --what release --name 1.0 --freeze --out bench-1.0`
 
     Example: `steelyard workbench export --project bench --what release`
 
@@ -93,10 +95,10 @@ def export_project(
     paper: how the project was annotated, as paragraph and tables, in Markdown and LaTeX, English and Chinese;
     figures.json has every number.
 
-    release: a new `--name` freezes the finished items, with a manifest of hashes, a card and tables: they stay,
-    whatever is annotated, rejected or erased later. `--out` writes a release, new or old: always the same bytes.
+    release: `--freeze` keeps the finished items under a new `--name`, with a manifest of hashes, a card and tables:
+    they stay, whatever is annotated, rejected or erased later. `--out` writes a release: always the same bytes.
     """
-    options = {"--evidence": evidence, "--name": name, "--force": force, "--json": as_json}
+    options = {"--evidence": evidence, "--name": name, "--freeze": freeze, "--force": force, "--json": as_json}
     _check_options(what, out, options)
     opened = open_workbench(database)
     if what == "native":
@@ -105,7 +107,15 @@ def export_project(
         _list_releases(opened, project, as_json=as_json)
     elif what == "release":
         assert name is not None, "listed above"
-        _export_release(opened, project, name, out, evidence=evidence, as_json=as_json)
+        lines: list[str] = []
+        if freeze:
+            release, lines = _make_release(opened, project, name, out, evidence or "aligned")
+        else:
+            release = _existing_release(opened, project, name, out, evidence)
+        if out is not None:
+            is_new = _write_release(opened, release, out)
+            lines.append(f"{out} has release {name} of {project}.{'' if is_new else _SAME}")
+        echo_record(release.manifest | {"sha256": release.sha256}) if as_json else print_lines(lines)
     else:
         assert out is not None, "checked above"
         if what == "cases":
@@ -127,8 +137,8 @@ def _check_options(what: _What, out: Path | None, options: Mapping[str, str | bo
                 do=f"omit {option}, or change --what",
             )
     if what == "release" and options["--name"] is None:
-        for option, value in (("--out", out), ("--evidence", options["--evidence"])):
-            if value is not None:
+        for option, value in (("--out", out), ("--evidence", options["--evidence"]), ("--freeze", options["--freeze"])):
+            if value:
                 raise ConfigError(
                     "releases are listed where none is named", where=option, do="name the release: --name NAME"
                 )
@@ -287,45 +297,59 @@ def _list_releases(opened: "Database", project: str, *, as_json: bool) -> None:
     print_lines([TerminalTable(f"Releases of {project}", heads, rows) if rows else f"{project} has no release."])
 
 
-def _export_release(
-    opened: "Database", project: str, name: str, out: Path | None, *, evidence: _Evidence | None, as_json: bool
-) -> None:
-    """Freeze the finished items under a new name, and write the release of that name into a folder."""
+def _make_release(
+    opened: "Database", project: str, name: str, out: Path | None, evidence: _Evidence
+) -> tuple["StoredRelease", list[str]]:
+    """Freeze the finished items under a new name. Returns the release, and lines about it."""
     from steelyard.workbench.results.releases import make_release, releases_of
 
     with opened.reading() as session:
         number = existing_project(session, project).id
-        release = next((each for each in releases_of(session, number) if each.name == name), None)
-    lines: list[str] = []
-    if release is None:
-        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise OutputError(
-                "is there already, and a new release has a date of its own",
-                where=str(out),
-                do="name a new folder: --out FOLDER",
-            )
-        release = make_release(opened, number, name, evidence=evidence or "aligned", by=None, at=time.time())
-        items, judgments = release.manifest["items"], release.manifest["judgments"]
-        lines = [
-            f"Release {name} of {project}: {number_of(items, 'item')} with {number_of(judgments, 'judgment')}.",
-            f"  SHA-256 of its manifest: {release.sha256}",
-        ]
-    elif out is None:
+        names = {each.name for each in releases_of(session, number)}
+    if name in names:
         raise ConfigError(
             f"the project {project!r} has a release {name!r}",
             where="--name",
-            do="write it: --out FOLDER; or give a new release another name",
+            do="omit --freeze to write it; or give a new release another name",
         )
-    elif evidence not in (None, release.manifest["evidence"]):
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise OutputError(
+            "is there already, and a new release has a date of its own",
+            where=str(out),
+            do="name a new folder: --out FOLDER",
+        )
+    release = make_release(opened, number, name, evidence=evidence, by=None, at=time.time())
+    about = (
+        f"{number_of(release.manifest['items'], 'item')} with {number_of(release.manifest['judgments'], 'judgment')}"
+    )
+    return release, [f"Release {name} of {project}: {about}.", f"  SHA-256 of its manifest: {release.sha256}"]
+
+
+def _existing_release(
+    opened: "Database", project: str, name: str, out: Path | None, evidence: _Evidence | None
+) -> "StoredRelease":
+    """Return the release of this name: a misspelt one makes no release."""
+    from steelyard.workbench.results.releases import releases_of
+
+    with opened.reading() as session:
+        releases = {each.name: each for each in releases_of(session, existing_project(session, project).id)}
+    if name not in releases:
+        raise ConfigError(
+            f"the project {project!r} has no release {name!r}",
+            where="--name",
+            allowed=", ".join(releases) or "none: it has no release",
+            do="name one of these, or make it: --freeze",
+        )
+    release = releases[name]
+    if out is None:
+        raise ConfigError("this release exists already", where="--name", do="write it: --out FOLDER")
+    if evidence not in (None, release.manifest["evidence"]):
         raise ConfigError(
             f"the release {name!r} has the evidence {release.manifest['evidence']}",
             where="--evidence",
             do="omit --evidence, or make a release of another name",
         )
-    if out is not None:
-        is_new = _write_release(opened, release, out)
-        lines.append(f"{out} has release {name} of {project}.{'' if is_new else _SAME}")
-    echo_record(release.manifest | {"sha256": release.sha256}) if as_json else print_lines(lines)
+    return release
 
 
 def _write_release(opened: "Database", release: "StoredRelease", out: Path) -> bool:
