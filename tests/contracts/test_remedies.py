@@ -326,6 +326,21 @@ def test_every_remedy_of_a_function_is_one_of_its_keywords(root):
             signature.bind_partial(*call.args, **{one.arg: one.value for one in call.keywords})
 
 
+def test_errors_name_a_function_of_python_by_a_command_and_not_by_text():
+    functions = [verb for verb in verbs_by_name() if verb.replace("-", "_") in sy.__all__]
+    as_text = re.compile(rf"steelyard ({'|'.join(functions)})\b")
+    assert as_text.search("rank the cases first: steelyard resolve")
+    wrong = [
+        f"{source.module}:{node.lineno} {node.value!r}"
+        for source in sources()
+        if source.parts[:1] not in (("cli",), ("workbench",))
+        for statement in source.nodes if isinstance(statement, ast.Raise)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and as_text.search(node.value)
+    ]  # fmt: skip
+    assert wrong == [], "Python would name a command of the terminal"
+
+
 def test_every_group_that_a_remedy_installs_is_one_of_the_package():
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     named = {

@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 import msgspec
 
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError, listed, repeated
+from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Case, JsonObject, Message, Response, Scores
 
 _canonical = msgspec.json.Encoder(order="deterministic")
@@ -246,7 +247,7 @@ def _refuse_other_texts(case: Case, line: Scores, by: str) -> None:
         what = "the prompt" if is_prompt else f"response {listed(list(map(repr, others)))}"
         raise EvidenceError(
             f"{by} scores other texts of prompt {case.prompt.id!r}: {what} has changed since",
-            do="score these cases again: steelyard score",
+            do=Advice("score these cases again: ", Command("score")),
         )
 
 

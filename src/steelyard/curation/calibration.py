@@ -27,7 +27,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import CASES, Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Record
 from steelyard.curation.supervised import ScoredBatch, compare_with_people
@@ -184,7 +184,7 @@ def check_labelled(held_out: MarginSurvey, *, where: str) -> None:
         raise EvidenceError(
             "no pair is judged strictly both by people and by the supervised judges",
             where=where,
-            do="bring both into one file: steelyard merge HUMAN LLM, on the same held-out prompts",
+            do=Advice("bring both into one file, on the same held-out prompts: ", Command("merge", (CASES, CASES))),
         )
 
 

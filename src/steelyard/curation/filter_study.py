@@ -14,7 +14,7 @@ from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.protocols import TrainableModel
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import CASES, Advice, Command, Remedy
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Meta, Pair, Record
 from steelyard.curation.calibration import is_kept
@@ -92,7 +92,7 @@ def read_study(cases: Sequence[Case], config: Config, *, where: str) -> Study:
         raise EvidenceError(
             f"people prefer no answer in any of {len(cases)} cases: there is nothing to learn from or to test on",
             where=where,
-            do="bring people's judgments into the file: steelyard merge HUMAN LLM",
+            do=Advice("bring people's judgments into the file: ", Command("merge", (CASES, CASES))),
         )
     verdicts = _verdicts_of(cases, config, where)
     judged = PairColumns(verdicts.graph, verdicts.better, verdicts.worse)

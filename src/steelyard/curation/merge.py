@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds
 from steelyard.core.errors import RecordError
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.types import Case, JsonObject, Judgment, Kind, Meta, Pair, Prompt, Ranking, Rating, Record, Response
 from steelyard.ranking.judgment_table import Edges
 from steelyard.ranking.pairs import listed_pairs, pairs_of
@@ -358,7 +358,7 @@ def _stored_ratings(entry: JsonObject, case: Case) -> tuple[Rating, ...]:
         return msgspec.convert(entry["ratings"], tuple[Rating, ...])
     except msgspec.ValidationError as error:
         problem = f"meta.{ROWS} of prompt {case.prompt.id!r} has invalid ratings ({error})"
-        raise RecordError(problem, allowed="what `steelyard convert` wrote there") from error
+        raise RecordError(problem, allowed=Advice("what `", Command("convert"), "` wrote there")) from error
 
 
 def _entries(case: Case) -> list[JsonObject] | None:

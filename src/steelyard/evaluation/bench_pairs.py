@@ -11,6 +11,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Booleans, Floats, Integers
+from steelyard.core.remedies import Advice, Command
 from steelyard.core.text import number_of, verb_for
 from steelyard.evaluation.columns import UNRANKED, BenchColumns
 from steelyard.statistics.bootstrap import Items
@@ -63,7 +64,7 @@ def check_comparable(*, num_pairs: int, num_cases: int, num_unwinnable: int = 0)
         raise EvidenceError(
             f"none of {number_of(num_cases, 'case')} has a comparable pair",
             allowed="cases with a ranking of at least two tiers, or with pairs",
-            do="make rankings from judgments with `steelyard resolve`",
+            do=Advice("make rankings from judgments: ", Command("resolve")),
         )
 
 

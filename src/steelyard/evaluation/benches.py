@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.core.errors import EvidenceError, FileError, KindError, Place, RecordError
 from steelyard.core.plugins import build
-from steelyard.core.remedies import Advice, Placeholder, Remedy
+from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
@@ -119,7 +119,8 @@ def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
             do=Advice(
                 "name the kind of benchmark (",
                 Remedy("bench", Placeholder("cheemsbench=FILE")),
-                "), or make a case file with `steelyard convert`",
+                "), or make a case file: ",
+                Command("convert", (str(path), "cases.jsonl")),
             ),
         )
     return build("formats", bench.source_format).read(read_rows(path), warnings)
@@ -164,7 +165,9 @@ def refuse_overlap(
             f"{problem}; results on memorised prompts do not generalise",
             where=where,
             do=Advice(
-                "remove them (`steelyard split` separates prompts), or permit them: ",
+                "remove them (",
+                Command("split"),
+                " separates prompts), or permit them: ",
                 Remedy("allow_overlap", value=True),
             ),
         )

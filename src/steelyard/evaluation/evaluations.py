@@ -117,7 +117,7 @@ def read_evaluation(folder: Path) -> Run[EvaluationSummary]:
         raise FileError(
             f"the folder holds a run of {stage}",
             where=str(folder),
-            allowed="the folder of a run of `steelyard evaluate`",
+            allowed=Advice("the folder of a run of `", Command("evaluate"), "`"),
         )
     return read_run(folder, Run[EvaluationSummary])
 

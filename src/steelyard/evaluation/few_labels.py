@@ -119,7 +119,9 @@ def separate_labels(
     by_people.check_used()
     if not num_pairs:
         problem = "the judge has no label of its own: no ranking follows from judgments of models"
-        raise EvidenceError(problem, where=str(path), do="let a judge label the same prompts: steelyard judge")
+        raise EvidenceError(
+            problem, where=str(path), do=Advice("let a judge label the same prompts: ", Command("judge"))
+        )
     if num_shared and not num_contradicted:
         by_judge = Command(
             "resolve", (str(path),), (Remedy("only", ("kind=llm", "kind=model")), Remedy("out", "by_judge"))

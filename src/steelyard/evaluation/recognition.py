@@ -135,7 +135,7 @@ def known_cases(path: Path) -> Iterator[Case]:
     try:
         kind = recognise(path)
     except KindError as error:
-        do = "make a case file of it, and name that: steelyard convert IN OUT"
+        do = Advice("make a case file of it, and name that: ", Command("convert", (str(path), "cases.jsonl")))
         raise KindError(error.problem, where=error.where, allowed=error.allowed, do=do) from error
     reader: Format = build("formats", kind, table_columns([path], {}) if kind == TABLE_KIND else {})
     return reader.read(read_rows(path), Counter())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.languages import language_key
-from steelyard.core.remedies import FILE, Advice, Remedy
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Meta, Record
 from steelyard.curation.calibration import ThresholdPoint, ThresholdRow
@@ -65,7 +65,7 @@ def supervisor_of_scores(scores: Path, calibration_scores: Path | None, train_ca
             "the cases and the calibration cases were scored under different protocols, so their margins are not "
             f"comparable ({protocol} and {other.summary.get('protocol')})",
             where=str(calibration_scores),
-            do="score both files with the same model and settings of `steelyard score`",
+            do=Advice("score both files with the same model and settings of `", Command("score"), "`"),
         )
     folder = Path(run.inputs["model.path"].path) if run and "model.path" in run.inputs else None
     path = _training_prompts(folder, train_cases) if folder is not None and folder.is_dir() else train_cases
@@ -135,7 +135,7 @@ def _refuse_seen(supervisor: Supervisor, cases: Path, seen: list[Case], training
         f"the supervisor {supervisor.name} was trained on {len(seen)} of {number_of(num_cases, 'prompt')} ({how}), "
         f"the first: {seen[0].prompt.id!r}; its scores of memorised prompts are no evidence",
         where=str(cases),
-        do=Advice("remove them, or train on other prompts (`steelyard split` separates prompts)", *hint),
+        do=Advice("remove them, or train on other prompts (", Command("split"), " separates prompts)", *hint),
     )
 
 

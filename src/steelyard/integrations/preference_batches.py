@@ -139,7 +139,7 @@ class PreferenceLoss:
                 "gradients of several batches are added up, and the loss is not a mean over unweighted pairs",
                 where="gradient_accumulation_steps",
                 allowed="1 (and one device)",
-                do="enlarge per_device_train_batch_size, or train with `steelyard train`, which is exact",
+                do="enlarge per_device_train_batch_size, or train with `sy.train`, which is exact",
             )
         total = int(num_items) / _COLUMNS
         return StepWeights(total, total, float(inputs.num_responses))

@@ -69,7 +69,9 @@ def read_placed_cases(path: Path | str) -> Iterator[tuple[Place, Case]]:
         if case.key in places:
             name = f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}"
             problem = f"{name}, is already used at {places[case.key]}"
-            raise RecordError(problem, where=place, do="give each case its own id, or use `steelyard merge`")
+            raise RecordError(
+                problem, where=place, do=Advice("give each case its own id, or use `", Command("merge"), "`")
+            )
         places[case.key] = place
         yield place, case
 
@@ -94,7 +96,7 @@ def read_case_files(files: Sequence[Path]) -> Iterator[Case]:
         for case in read_cases(path):
             if case.key in origins:
                 problem = f"prompt id {case.prompt.id!r}, language {case.prompt.language!r}, is also in"
-                do = "give each case its own id, or use `steelyard merge`"
+                do = Advice("give each case its own id, or use `", Command("merge"), "`")
                 raise RecordError(f"{problem} {origins[case.key]}", where=str(path), do=do)
             origins[case.key] = path
             yield case

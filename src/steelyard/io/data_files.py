@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.core.errors import ConfigError, FileError, listed
+from steelyard.core.remedies import Advice, Command
 from steelyard.io.cases import CASE_SUFFIXES
 from steelyard.io.compression import data_suffix
 from steelyard.io.progress import log
@@ -78,7 +79,7 @@ def expand_inputs(paths: Sequence[Path], suffixes: Sequence[str], *, what: str, 
 
 def find_case_files(*paths: Path) -> tuple[Path, ...]:
     """Return the case files that files, folders and patterns stand for (`expand_inputs`)."""
-    do = "check the path; `steelyard convert` makes case files of other formats"
+    do = Advice("check the path; `", Command("convert"), "` makes case files of other formats")
     return expand_inputs(paths, CASE_SUFFIXES, what="case file", do=do)
 
 

@@ -8,7 +8,7 @@ import msgspec
 import torch
 
 from steelyard.core.protocols import SelfTest
-from steelyard.core.remedies import FILE, Advice, Remedy
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.core.types import Case, Response
 from steelyard.networks.answer_tokens import PROBE_ANSWERS, num_shared
 from steelyard.networks.conversation import Rendering, encode
@@ -94,7 +94,12 @@ def trained_head(weights: Iterable[torch.Tensor], *, fresh_deviation: float | No
     """
     flat = torch.cat([weight.detach().float().flatten().cpu() for weight in weights])
     figures: dict[str, float] = {"num_weights": len(flat)}
-    do = "check the download and the family (steelyard list models); an untrained model is trained by steelyard train"
+    do = Advice(
+        "check the download and the family (",
+        Command("list", ("models",)),
+        "); train an untrained model: ",
+        Command("train"),
+    )
     if not bool(torch.isfinite(flat).all()):
         number = int((~torch.isfinite(flat)).sum())
         remark = f"{number} of the head's {len(flat)} weights are NaN or infinite"

@@ -21,7 +21,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import FileError, ModelError
 from steelyard.core.plugins import kinds, load
 from steelyard.core.protocols import JudgeModel, RewardModel
-from steelyard.core.remedies import FOLDER, Advice, Placeholder, Remedy
+from steelyard.core.remedies import FOLDER, Advice, Command, Placeholder, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.atomic import atomic_write
@@ -307,7 +307,9 @@ def _how_to_score(known: PublishedModel) -> Advice:
     if known.kind == "generative":
         settings = (Remedy(f"model.{key}", value) for key, value in known.settings.items())
         chat = Remedy("model.chat.model", known.hub or known.name)
-        return Advice("ask it as a judge: ", Remedy("model", "llm_judge", (chat, *settings)), "; or `steelyard judge`")
+        return Advice(
+            "ask it as a judge: ", Remedy("model", "llm_judge", (chat, *settings)), "; or `", Command("judge"), "`"
+        )
     if known.adapter == FOLDER_KIND:
         return Advice(Remedy("model", FOLDER))
     folders = [Remedy(f"model.{key}", Placeholder(f"FOLDER_OF_{value}")) for key, value in known.settings.items()]

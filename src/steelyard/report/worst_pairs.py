@@ -53,7 +53,7 @@ def find_worst_pairs(target: Target, number: int, *, opened_by: Command) -> Wors
     if number < 1:
         raise ConfigError(Advice(Remedy("worst", number)), allowed="1 or more")
     if target.items is None:
-        do = "name the folder of a run of `steelyard evaluate`"
+        do = Advice("name the folder of a run of `", Command("evaluate"), "`")
         raise EvidenceError(Advice(Remedy("worst"), " needs an evaluation"), where=str(target.name), do=do)
     columns = pair_columns(enumerate(read_items(target.items.parent, ScoredItem)))
     errors = {error.position: error for error in most_confident_errors(columns, number)}

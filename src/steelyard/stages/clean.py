@@ -21,7 +21,7 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.iteration import batched
 from steelyard.core.languages import language_key
 from steelyard.core.plugins import build
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Run
 from steelyard.io.atomic import atomic_write
@@ -166,7 +166,9 @@ def _usual_lengths(path: Path, config: Config) -> dict[Group, LengthBounds]:
         for response in case.responses:
             lengths[group, length_bin(num_characters(response))] += 1
     if not lengths:
-        raise EvidenceError("no case has a response", where=str(path), do="sample some first: steelyard sample")
+        raise EvidenceError(
+            "no case has a response", where=str(path), do=Advice("sample some first: ", Command("sample"))
+        )
     fine = LengthBounds(config.always_fine_from, config.always_fine_to)
     return usual_lengths(lengths, spread=config.length_spread, fewest=config.fewest_lengths, always_fine=fine)
 

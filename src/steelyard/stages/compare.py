@@ -6,6 +6,7 @@ from pathlib import Path
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError
+from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.comparison import ComparisonSummary, compare_models
 from steelyard.evaluation.evaluations import read_evaluations
@@ -58,11 +59,13 @@ def compare(
     """
     runs = find_runs(runs, "evaluate")
     if len({folder.resolve() for folder in runs}) < len(runs):
-        raise EvidenceError("a folder is named twice", do="name each folder of `steelyard evaluate` once")
+        raise EvidenceError(
+            "a folder is named twice", do=Advice("name each folder of `", Command("evaluate"), "` once")
+        )
     if len(runs) < 2:
         raise EvidenceError(
             f"a comparison needs at least two evaluations, got {len(runs)}",
-            do="name two or more folders of `steelyard evaluate`",
+            do=Advice("name two or more folders of `", Command("evaluate"), "`"),
         )
     evaluations = read_evaluations(runs)
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}

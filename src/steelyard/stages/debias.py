@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import Booleans
-from steelyard.core.remedies import FILE, Advice, Remedy
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.core.text import num_characters, number_of, response_text, verb_for
 from steelyard.core.types import Case, Counts, Pair, Response, Run
 from steelyard.curation.debiasing import (
@@ -153,7 +153,7 @@ def length_of(tokenizer: str | None) -> Length:
 def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Booleans:
     """Return which pairs stay. Raises EvidenceError where there is nothing to balance, or no pair would stay."""
     if not len(survey.side):
-        raise EvidenceError("no case has a pair", where=where, do="rank the cases first: steelyard resolve")
+        raise EvidenceError("no case has a pair", where=where, do=Advice("rank the cases first: ", Command("resolve")))
     if config.by == "author" and not survey.side.any():
         raise EvidenceError("no pair has two different known authors", where=where, do="debias by another feature")
     stays = balance_sides(survey.side, survey.group, survey.priority)

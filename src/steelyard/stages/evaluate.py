@@ -15,7 +15,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import build, load
 from steelyard.core.protocols import JudgeModel
-from steelyard.core.remedies import FILE, Advice, Placeholder, Remedy
+from steelyard.core.remedies import FILE, Advice, Command, Placeholder, Remedy
 from steelyard.core.types import Counts, InputFinding, JsonObject, Meta, Run
 from steelyard.evaluation.batches import (
     BatchResult,
@@ -99,7 +99,7 @@ def read_bench_kind(inputs: JsonObject, settings: JsonObject) -> None:
     kinds = {kind for by_kind in files.values() for kind in by_kind}
     if len(kinds) > 1:
         problem = f"two kinds of bench at once: {', '.join(sorted(kinds))}"
-        raise ConfigError(problem, do="run `steelyard evaluate` for each kind")
+        raise ConfigError(problem, do=Advice("run `", Command("evaluate"), "` for each kind"))
     if kinds:
         (settings["bench_kind"],) = kinds
     for name, by_kind in files.items():

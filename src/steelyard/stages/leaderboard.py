@@ -9,6 +9,7 @@ from urllib.parse import quote
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import EvidenceError, FileError
+from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.evaluations import Differing, check_protocols, join_evaluations, model_names, read_evaluation
 from steelyard.evaluation.leaderboard import LeaderboardSummary, is_part, rank_models, what_lacks
@@ -69,7 +70,9 @@ def leaderboard(
     runs = find_runs(runs, "evaluate")
     records = [read_evaluation(folder) for folder in runs]
     if len({folder.resolve() for folder in runs}) < len(runs):
-        raise EvidenceError("a folder is named twice", do="name each folder of `steelyard evaluate` once")
+        raise EvidenceError(
+            "a folder is named twice", do=Advice("name each folder of `", Command("evaluate"), "` once")
+        )
     names = model_names(runs, records)
     partial = {name: why for name, run in zip(names, records, strict=True) if (why := what_lacks(run)) is not None}
     if all(map(is_part, records)):
@@ -81,7 +84,7 @@ def leaderboard(
         number = f"{len(ranked)} of {len(runs)}" + (f" ({reasons})" if reasons else "")
         raise EvidenceError(
             f"a leaderboard needs two evaluations with a headline, got {number}",
-            do="name two or more finished folders of `steelyard evaluate`",
+            do=Advice("name two or more finished folders of `", Command("evaluate"), "`"),
         )
     evaluations = join_evaluations([runs[index] for index in ranked], [records[index] for index in ranked])
     inputs = {f"run.{number}": folder / "run.json" for number, folder in enumerate(runs, 1)}

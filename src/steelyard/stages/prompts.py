@@ -19,7 +19,7 @@ from steelyard.core.config import Positive, resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, errors_at
 from steelyard.core.iteration import batched
 from steelyard.core.plugins import build
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, Meta, Prompt, Run
 from steelyard.curation.splits import root_text
@@ -356,7 +356,7 @@ def _read_references(against: Sequence[Path], trained: Sequence[Path], config: C
     for folder in trained:
         hashes = read_trained_on(folder)
         if hashes is None:
-            do = "name the folder of a model that `steelyard train` has written"
+            do = Advice("name the folder of a model that `", Command("train"), "` has written")
             raise EvidenceError(f"there is no {TRAINED_ON_FILE} in the folder", where=str(folder), do=do)
         known[str(folder)] = partial(_is_trained_on, hashes)
     return PromptReferences(benches, known)

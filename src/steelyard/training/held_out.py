@@ -12,7 +12,7 @@ import torch
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Booleans, Floats, Integers
-from steelyard.core.remedies import Advice, Remedy
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import common_spellings, conversation_form, name_form, number_of, verb_for
 from steelyard.core.types import Case, InputFinding
 from steelyard.curation.input_checks import is_far_below
@@ -103,7 +103,7 @@ def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: st
         raise EvidenceError(
             f"{len(shared)} of {len(held_out)} held-out prompts are in the training data, the first: {shared[0]!r}",
             where=where,
-            do=Advice("split by prompt (steelyard split), or say ", Remedy("allow_overlap", value=True)),
+            do=Advice("split by prompt (", Command("split"), "), or say ", Remedy("allow_overlap", value=True)),
         )
 
 
