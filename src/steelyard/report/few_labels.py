@@ -87,7 +87,7 @@ def _table(powered: PPISummary) -> Table:
     has_needs = any(estimate.needed is not None for _, estimate in powered.values())
     columns = ("few_value", "few_both", "interval", "few_alone", "interval", "few_correlation", "few_effective_labels")
     rows = [
-        (title, *_cells(estimate, form), *((_needed(estimate),) if has_needs else ()))
+        (title, *_cells(estimate, form), *((count(estimate.needed and estimate.needed.more),) if has_needs else ()))
         for title, estimate, form in _rows(powered)
         if estimate.human_only.value is not None
     ]
@@ -124,7 +124,3 @@ def _pair(estimate: Estimate, form: str) -> tuple[str, str]:
         return decimal(estimate.value), decimal_interval(estimate)
     value, interval = PERCENT.cells(estimate)
     return value, interval
-
-
-def _needed(estimate: PPIEstimate) -> str:
-    return DASH if estimate.needed is None else count(estimate.needed.more)

@@ -9,7 +9,6 @@ from steelyard.evaluation.tables import (
     Grouped,
     Panel,
     Sentence,
-    Table,
     category_word,
     count,
     decimal,
@@ -36,7 +35,9 @@ def card_panels(cards: JudgeCards) -> Iterator[Panel]:
         tuple(_tables(cards, _EFFECTIVE_LABELS)),
         "note_card_effective_labels",
     )
-    yield Panel(word("card_biases"), None, (Grouped("judge", _bias_table(cards)),), "note_card_biases")
+    biases = [row for card in cards.cards for row in _bias_rows(card)]
+    bias_table = table(("judge", "card_bias", "value", "interval", "n"), biases)
+    yield Panel(word("card_biases"), None, (Grouped("judge", bias_table),), "note_card_biases")
 
 
 def card_sentences(cards: JudgeCards) -> Iterator[Sentence]:
@@ -87,11 +88,6 @@ def _cells(part: PeopleAgreement, columns: _Columns) -> tuple[str, ...]:
         interval = DASH if estimate.low is None else decimal_interval(estimate)
         cells += PERCENT.cells(estimate) if is_share else (decimal(estimate.value, 2), interval)
     return tuple(cells)
-
-
-def _bias_table(cards: JudgeCards) -> Table:
-    rows = [row for card in cards.cards for row in _bias_rows(card)]
-    return table(("judge", "card_bias", "value", "interval", "n"), rows)
 
 
 def _bias_rows(card: JudgeCard) -> Iterator[tuple[str, ...]]:

@@ -145,7 +145,8 @@ def judge_panels(summary: ResolveSummary, cases: Mapping[str, Sequence[Case]]) -
     if summary.judges is not None:
         yield from _preferences(summary.judges)
         kinds = {kind_word(kind): quality for kind, quality in summary.judges.by_kind.items()}
-        judges_by_name = dict(_most_judgments(summary.judges.by_judge))
+        judges = sorted(summary.judges.by_judge.items(), key=lambda pair: (-pair[1].num_judgments, pair[0]))
+        judges_by_name = dict(sorted(judges[:MOST_ROWS]))
         tables = (Grouped("kind", judge_table(kinds)), Grouped("judge", judge_table(judges_by_name)))
         if judges_by_name:
             yield Panel(word("judges_table"), None, tables)
@@ -153,11 +154,6 @@ def judge_panels(summary: ResolveSummary, cases: Mapping[str, Sequence[Case]]) -
         yield Panel(word("agreement"), None, (Grouped("", agreement_table(summary.agreement, most=MOST_ROWS)),))
     if summary.authors and len(summary.authors.strengths) > 1:
         yield Panel(word("authors"), author_figure(summary.authors), (), "note_authors")
-
-
-def _most_judgments(judges: Mapping[str, JudgeQuality]) -> list[tuple[str, JudgeQuality]]:
-    most = sorted(judges.items(), key=lambda pair: (-pair[1].num_judgments, pair[0]))[:MOST_ROWS]
-    return sorted(most)
 
 
 def reliability_figure(judges: Sequence[JudgeReliability]) -> Figure:

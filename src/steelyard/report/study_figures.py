@@ -33,10 +33,6 @@ def _shares(title: str) -> JsonObject:
     return {"type": "quantitative", "scale": {"zero": False}, "axis": {"format": ".0%", "title": title}}
 
 
-def _arms(names: Sequence[str]) -> JsonObject:
-    return {"field": "arm", "type": "nominal", "sort": list(names), "title": None, "axis": {"labelLimit": 260}}
-
-
 def _intervals_across(axis: JsonObject) -> list[JsonObject]:
     """Return the interval and the value of each row, along the x axis."""
     return [
@@ -48,6 +44,7 @@ def _intervals_across(axis: JsonObject) -> list[JsonObject]:
 def ablation_figure(rows: Sequence[tuple[str, Estimate, Sequence[float]]]) -> JsonObject:
     """Return a Vega-Lite specification from the arms in order: name, accuracy over all seeds, accuracy of each seed."""
     names = [name for name, _, _ in rows]
+    arms = {"field": "arm", "type": "nominal", "sort": names, "title": None, "axis": {"labelLimit": 260}}
     x = _shares(_WITH_SEEDS)
     interval, value = _intervals_across(x)
     means = {"values": [{"arm": name, **msgspec.to_builtins(accuracy)} for name, accuracy, _ in rows]}
@@ -56,7 +53,7 @@ def ablation_figure(rows: Sequence[tuple[str, Estimate, Sequence[float]]]) -> Js
     return _specification(
         width=520,
         height=34 * len(rows),
-        encoding={"y": _arms(names)},
+        encoding={"y": arms},
         layer=[
             {"data": means, **interval},
             {"data": seeds, "mark": tick, "encoding": {"x": {"field": "value", **x}}},

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from steelyard.curation.filter_study import FilterPrecision, FilterStudySummary, PrecisionStudy
+from steelyard.curation.filter_study import FilterStudySummary, PrecisionStudy
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
@@ -33,7 +33,8 @@ _SLUG = re.compile(r"[^a-z]+")
 def _sentences(run: StageRun[FilterStudySummary]) -> Iterator[Sentence]:
     summary = run.summary
     names = {"run": run.name, "judge": summary.judge, "model": summary.model}
-    agrees = None if summary.precision is None else _row(summary.precision, "agrees")
+    rows = () if summary.precision is None else summary.precision.filters
+    agrees = next((row for row in rows if row.filter == "agrees"), None)
     if summary.precision is None or agrees is None:
         yield Sentence("say_no_filter_precision", names)
     else:
@@ -49,10 +50,6 @@ def _sentences(run: StageRun[FilterStudySummary]) -> Iterator[Sentence]:
                 "interval": points_spread(agrees.gain),
             },
         )
-
-
-def _row(study: PrecisionStudy, name: str) -> FilterPrecision | None:
-    return next((row for row in study.filters if row.filter == name), None)
 
 
 def _panels(run: StageRun[FilterStudySummary], sources: PageSources) -> Iterator[Panel]:

@@ -106,7 +106,8 @@ def _panels(run: StageRun[JudgingSummary], sources: PageSources) -> Iterator[Pan
         tables = (Grouped("judge", _outcome_table(rows, present)),)
         yield Panel(word("verdicts"), stacked_bars("verdicts", rows, marks), tables, "note_verdicts")
     if ratings := {name: judge.ratings for name, judge in summary.judges.items() if judge.ratings}:
-        yield Panel(word("ratings_given"), None, (Grouped("judge", _rating_table(ratings)),))
+        rows = [(name, number, count(times)) for name, numbers in ratings.items() for number, times in numbers.items()]
+        yield Panel(word("ratings_given"), None, (Grouped("judge", table(("judge", "rating", "n"), rows)),))
     yield from _bias_panels(summary)
     if summary.card is not None:
         yield from card_panels(summary.card)
@@ -132,11 +133,6 @@ def _outcome_table(rows: dict[str, dict[str, int]], present: Sequence[str]) -> T
     ]
     columns = ("judge", "n", *(f"outcome_{outcome.replace(' ', '_')}" for outcome in present))
     return table(columns, cells)
-
-
-def _rating_table(ratings: dict[str, dict[str, int]]) -> Table:
-    rows = [(name, number, count(times)) for name, numbers in ratings.items() for number, times in numbers.items()]
-    return table(("judge", "rating", "n"), rows)
 
 
 def _bias_panels(summary: JudgingSummary) -> Iterator[Panel]:

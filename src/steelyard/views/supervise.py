@@ -50,20 +50,13 @@ def _sentences(run: StageRun[SupervisionSummary]) -> Iterator[Sentence]:
         },
     )
     if precision := _precision_kept(summary):
-        yield Sentence("say_precision_kept", {"precision": PERCENT.cells(precision)[0], **_interval(precision)})
+        value, interval = PERCENT.cells(precision)
+        yield Sentence("say_precision_kept", {"precision": value, "interval": interval, "n": count(precision.n)})
     elif summary.policy == "agree" and summary.precision_from is None:
         yield Sentence("say_no_precision")
-    yield from _certificate_sentence(summary)
-
-
-def _certificate_sentence(summary: SupervisionSummary) -> Iterator[Sentence]:
     if (certificate := summary.calibration) is not None:
         values = {"precision": percent(certificate.precision), "confidence": percent(certificate.confidence)}
         yield Sentence("say_certified", values)
-
-
-def _interval(estimate: Estimate) -> dict[str, str]:
-    return {"interval": PERCENT.cells(estimate)[1], "n": count(estimate.n)}
 
 
 def _precision_kept(summary: SupervisionSummary) -> Estimate | None:

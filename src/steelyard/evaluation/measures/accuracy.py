@@ -144,7 +144,7 @@ def overview_table(model: Named) -> Table:
     """Return accuracy and exact match of the model and its baselines, and the model's lead with its interval."""
     headline = model.headline
     rows = [_overview_row(model.name, headline, "", "")]
-    for name, baseline in _sorted_baselines(headline):
+    for name, baseline in sorted(headline.baselines.items(), key=lambda pair: -(pair[1].accuracy.value or 0.0)):
         lead, interval = points(baseline.difference.value), points_spread(baseline.difference)
         rows.append(_overview_row(baseline_word(name), baseline, lead, interval))
     columns = ("scorer", "accuracy", "interval", "exact_match", "interval", "lead", "interval_of_lead")
@@ -255,10 +255,6 @@ def group_figure(compared: Sequence[Named], group: str) -> Figure:
 def groups_of(headline: HeadlineSummary, group: str) -> Mapping[str, GroupResult[Estimate]]:
     """Return the results by ``category`` or ``language``."""
     return headline.by_category if group == "category" else headline.by_language or {}
-
-
-def _sorted_baselines(headline: HeadlineSummary) -> list[tuple[str, Baseline]]:
-    return sorted(headline.baselines.items(), key=lambda pair: -(pair[1].accuracy.value or 0.0))
 
 
 def _shared_baselines(models: Sequence[Named]) -> list[tuple[str, Baseline]]:
