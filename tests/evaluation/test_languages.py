@@ -4,7 +4,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from steelyard.core.plugins import build
 from steelyard.evaluation.items import Item
-from steelyard.evaluation.languages import Kin, ParallelEvaluation, compare_languages
+from steelyard.evaluation.language_groups import Kin
+from steelyard.evaluation.languages import ParallelEvaluation, compare_languages
 from steelyard.plugins.benches.rewardbench import WEIGHT_SETS
 
 KIN = {"he": Kin("Afro-Asiatic", "Hebrew", "Mid", 3), "zh": Kin("Sino-Tibetan", "Han", "High", 4),

@@ -104,7 +104,7 @@ def test_languages_show_what_the_limit_cuts(tmp_path):
     write_cases(tmp_path / "bench.jsonl", cases)
     config = EvaluateConfig(num_resamples=20, baselines=())
     evaluate([tmp_path / "bench.jsonl"], tmp_path / "run", config, model="first")
-    run = languages(tmp_path / "run", tmp_path / "languages")
+    run = languages([tmp_path / "run"], out=tmp_path / "languages")
     record = msgspec.json.decode((tmp_path / "languages" / "run.json").read_bytes())
     assert run.summary.coverage is not None
     record["summary"]["coverage"] = {

@@ -87,9 +87,9 @@ def test_languages_are_compared_by_what_the_codes_name(tmp_path):
     (tmp_path / "scores.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     config = EvaluateConfig(num_resamples=20, baselines=())
     evaluate([tmp_path / "cases.jsonl"], tmp_path / "run", config, scores=tmp_path / "scores.jsonl")
-    summary = languages(tmp_path / "run", tmp_path / "out", LanguagesConfig(num_resamples=20)).summary
+    summary = languages([tmp_path / "run"], out=tmp_path / "out", config=LanguagesConfig(num_resamples=20)).summary
     assert summary.num_shared == 4
     assert sorted(summary.languages) == ["EN", "por_Latn"]
     assert summary.drop.absolute.value == pytest.approx(3 / 4)
     chosen = LanguagesConfig(num_resamples=20, languages=("eng_Latn", "pt-BR"), baseline_language="en-GB")
-    assert languages(tmp_path / "run", tmp_path / "chosen", chosen).summary.drop == summary.drop
+    assert languages([tmp_path / "run"], out=tmp_path / "chosen", config=chosen).summary.drop == summary.drop

@@ -39,7 +39,8 @@ def input_parameter(part: Argument | Option, declared: FunctionParameter) -> ins
     is_sequence = typing.get_origin(declared_type) is not None
     option_type: Any = list[Path] if is_sequence else declared_type
     if isinstance(part, Argument):
-        return _parameter(part.name, option_type, typer.Argument(help=part.help, metavar=part.metavar))
+        info = typer.Argument(help=part.help, metavar=part.metavar)
+        return _parameter(part.name, option_type, info, is_required=declared.default is REQUIRED)
     default = "" if declared.default in (REQUIRED, None, False, ()) else f" Default: {declared.default}."
     complete = _COMPLETIONS.get(part.complete or "")
     info = typer.Option(part.option, help=part.help + default, autocompletion=complete, rich_help_panel=part.panel)

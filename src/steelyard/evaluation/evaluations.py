@@ -80,6 +80,12 @@ def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
     evaluation without a headline.
     """
     runs = [_evaluation(folder) for folder in folders]
+    check_equal_settings(folders, runs)
+    return join_evaluations(folders, runs)
+
+
+def check_equal_settings(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> None:
+    """Raise EvidenceError for the first evaluation by another benchmark or rule than the first."""
     for index in range(1, len(folders)):
         first, other = runs[0].config, runs[index].config
         for key in BENCH_SETTINGS:
@@ -89,7 +95,6 @@ def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
                     where=str(folders[index]),
                     do="evaluate both models with equal settings: values of different protocols are not comparable",
                 )
-    return join_evaluations(folders, runs)
 
 
 def join_evaluations(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> EvaluationSet:

@@ -13,27 +13,12 @@ from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, has_equal_shares
 from steelyard.evaluation.items import Item
+from steelyard.evaluation.language_groups import GROUPED_BY, Kin, members_of_columns, members_of_groups
 from steelyard.statistics.aggregation import Breakdown, Drop, Formula, LanguageTotals, Part, by_language, drop, estimate
 from steelyard.statistics.agreement import FIRST, NUM_CELLS, SECOND, TIED, beyond_chance, kappa, linear_effect
 from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Label, layout_of
 from steelyard.statistics.intervals import Estimate
-
-
-class Kin(NamedTuple):
-    """The groups of a language: family, script, resource level, and class of Joshi et al. (2020); null if unknown.
-
-    Languages of the same ``column`` are averaged first (Chinese in two scripts; M-RewardBench, Table 9).
-    """
-
-    family: str | None = None
-    script: str | None = None
-    resource: str | None = None
-    resource_class: int | None = None
-    column: str | None = None
-
-
-_GROUPED_BY = ("family", "script", "resource", "resource_class")
 
 
 class LanguageDrop(Drop, frozen=True, kw_only=True):
@@ -136,7 +121,7 @@ def compare_languages(
     rows = [(item.num_pairs, item.num_correct, 1, bool(item.exact_match), *item.bench_columns) for item in items]
     layout = layout_of(labels)
     totals = resample(Items(layout, np.array(rows, dtype=np.int64), num_resamples), seed=seed)
-    confusions = resample(Items(layout, _confusions(items, baseline_language), num_resamples), seed=seed)
+    confusions = resample(Items(layout, confusion_cells(items, baseline_language), num_resamples), seed=seed)
     parts = {
         name: _LanguagePart(language, breakdown(language.totals)) for name, language in by_language(totals).items()
     }
@@ -161,7 +146,7 @@ def compare_languages(
     )
 
 
-def _confusions(items: Sequence[Item], baseline_language: str) -> Integers:
+def confusion_cells(items: Sequence[Item], baseline_language: str) -> Integers:
     """Return the cell of each item in the confusion matrix with the baseline: one-hot, shape (item, 9)."""
     outcomes = [_outcome(item) for item in items]
     in_baseline = {
@@ -230,11 +215,9 @@ def _mean_drop(
 
 def _columns(parts: Mapping[str, Part], kin: Mapping[str, Kin]) -> Formula:
     """Return the formula of the columns, each a language or the mean of its languages: shape (…, column)."""
-    members: dict[str, list[Formula]] = {}
-    for name, part in parts.items():
-        members.setdefault(kin.get(name, Kin()).column or name, []).append(part.formula)
+    columns = members_of_columns(parts, kin).values()
     return lambda sums: np.stack(
-        [np.mean([formula(sums) for formula in formulas], axis=0) for formulas in members.values()], axis=-1
+        [np.mean([parts[name].formula(sums) for name in names], axis=0) for names in columns], axis=-1
     )
 
 
@@ -271,14 +254,9 @@ def _by_kin(
 ) -> dict[str, dict[str, LanguageMean]]:
     """Return the means of each family, script, level and class. Class 0 is omitted, as in the paper."""
     by_field: dict[str, dict[str, LanguageMean]] = {}
-    for field in _GROUPED_BY:
-        members: dict[str, list[str]] = {}
-        for name in languages:
-            value = getattr(kin.get(name, Kin()), field)
-            if value is not None and value != 0:
-                members.setdefault(str(value), []).append(name)
+    for field in GROUPED_BY:
         by_field[field] = {}
-        for value, names in sorted(members.items()):
+        for value, names in members_of_groups(languages, kin, field).items():
             mean, deviation = _mean(totals, {name: languages[name] for name in names}, kin)
             by_field[field][value] = LanguageMean(languages=tuple(names), mean=mean, standard_deviation=deviation)
     return by_field

@@ -1,0 +1,134 @@
+"""The languages of parallel items: which are compared, with which baseline, and the groups that they belong to.
+
+Families, scripts and classes of languages are facts of ``data/languages.toml``.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence, Set
+from importlib.resources import files
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.errors import EvidenceError, choices
+from steelyard.core.languages import language_key
+from steelyard.core.remedies import CODE, Advice, Remedy
+from steelyard.core.text import number_of, verb_for
+
+
+class Kin(NamedTuple):
+    """The groups of a language: family, script, resource level, and class of Joshi et al. (2020); null if unknown.
+
+    Languages of the same ``column`` are averaged first (Chinese in two scripts; M-RewardBench, Table 9). ``subgroup``
+    is the branch of the family.
+    """
+
+    family: str | None = None
+    script: str | None = None
+    resource: str | None = None
+    resource_class: int | None = None
+    column: str | None = None
+    subgroup: str | None = None
+
+
+GROUPED_BY = ("family", "script", "resource", "resource_class")
+"""The groups of one model's languages."""
+GROUPED_BY_OF_MODELS = ("family", "subgroup", "script", "resource", "resource_class")
+"""The groups of the languages of several models: a branch of one language says little of one model."""
+
+
+class _Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    codes: tuple[str, ...]
+    script: str
+    family: str
+    subgroup: str | None = None
+    resource: str | None = None
+    resource_class: int | None = None
+    column: str | None = None
+
+
+class KnownLanguage(NamedTuple):
+    """A language of the table: its name, and its groups."""
+
+    name: str
+    kin: Kin
+
+
+def known_languages(codes: Iterable[str]) -> dict[str, KnownLanguage]:
+    """Return the codes that name a language of the table, with its name and groups."""
+    table = tomllib.loads(files("steelyard").joinpath("data/languages.toml").read_text("utf-8"))
+    listed: dict[str, KnownLanguage] = {}
+    by_identity: dict[str, KnownLanguage] = {}
+    for name, row in table.items():
+        language = msgspec.convert(row, _Language)
+        known = KnownLanguage(name, Kin(*(getattr(language, field) for field in Kin._fields)))
+        listed |= dict.fromkeys(language.codes, known)
+        by_identity.setdefault(language_key(language.codes[0]), known)
+    # A code of the table may say the script of a language, as its identity does not where the script is the usual one.
+    found = {code: listed.get(code) or by_identity.get(language_key(code)) for code in codes}
+    return {code: language for code, language in found.items() if language is not None}
+
+
+def kin_of(codes: Iterable[str]) -> dict[str, Kin]:
+    """Return the groups of the codes that name a language of the table."""
+    return {code: language.kin for code, language in known_languages(codes).items()}
+
+
+def compared_languages(present: Set[str], chosen: Sequence[str] | None, *, where: str) -> set[str]:
+    """Return the languages to compare. Raises EvidenceError for one that no item has, or fewer than two."""
+    compared = {*present} if chosen is None else {_find_language(name, present, where=where) for name in chosen}
+    if len(compared) < 2:
+        problem = f"the only language is {', '.join(compared)}" if compared else "no item has a language"
+        raise EvidenceError(problem, where=where, do="evaluate parallel items in several languages")
+    return compared
+
+
+def _find_language(name: str, present: Set[str], *, where: str) -> str:
+    """Return the language of that identity as the items spell it. Raises EvidenceError if none has it."""
+    language = next((each for each in present if language_key(each) == language_key(name)), None)
+    if language is None:
+        raise EvidenceError(f"no item is in {name!r}", where=where, allowed=choices(name, present))
+    return language
+
+
+def english_of(languages: Iterable[str]) -> list[str]:
+    """Return the codes among these that name English, sorted."""
+    return sorted(code for code, language in known_languages(languages).items() if language.name == "english")
+
+
+def baseline_of(compared: Set[str], chosen: str | None, *, where: str) -> str:
+    """Return the language that others are compared with. Raises EvidenceError if none is chosen and one is English."""
+    if chosen is not None:
+        return _find_language(chosen, compared, where=where)
+    english = english_of(compared)
+    if len(english) != 1:
+        problem = (
+            f"{number_of(len(english), 'language')} {verb_for(len(english), 'is', 'are')} English"
+            if english
+            else "none of the languages is English"
+        )
+        raise EvidenceError(
+            problem,
+            where=where,
+            allowed=", ".join(sorted(compared)),
+            do=Advice("name it: ", Remedy("baseline_language", CODE)),
+        )
+    return english[0]
+
+
+def members_of_columns(languages: Iterable[str], kin: Mapping[str, Kin]) -> dict[str, list[str]]:
+    """Return the languages of each column: most are a column alone, Chinese in two scripts is one."""
+    members: dict[str, list[str]] = {}
+    for name in languages:
+        members.setdefault(kin.get(name, Kin()).column or name, []).append(name)
+    return members
+
+
+def members_of_groups(languages: Iterable[str], kin: Mapping[str, Kin], field: str) -> dict[str, list[str]]:
+    """Return the languages of each group of one field, sorted by the group. Class 0 is omitted, as in the paper."""
+    members: dict[str, list[str]] = {}
+    for name in languages:
+        value = getattr(kin.get(name, Kin()), field)
+        if value is not None and value != 0:
+            members.setdefault(str(value), []).append(name)
+    return dict(sorted(members.items()))
