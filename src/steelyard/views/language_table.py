@@ -1,0 +1,437 @@
+"""Models by language: a row a model, agreement with English, means by kind and group, translations, and slips.
+
+The stage is that of `languages` with several runs, or with a published table, whose numbers are shown as printed.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from steelyard.core.types import JsonObject
+from steelyard.evaluation.language_table import LEVELS, LanguageTable, ModelRow, TranslationComparison
+from steelyard.evaluation.languages import LanguageMean
+from steelyard.evaluation.tables import (
+    DASH,
+    DECIMAL,
+    PERCENT,
+    Figure,
+    Form,
+    Grouped,
+    Mark,
+    Panel,
+    Sentence,
+    Table,
+    count,
+    decimal,
+    percent,
+    points,
+    points_spread,
+    spread,
+    table,
+    word,
+)
+from steelyard.evaluation.vega import ALERT, FAINT, MODEL_COLOURS, MUTED, Dot, interval_rows, share_axis
+from steelyard.report.bars import stacked_bars
+from steelyard.report.bench_texts import reason_words
+from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_mean, heat_map
+from steelyard.report.page import COMMA
+from steelyard.statistics.correlation import FEWEST_MODELS
+from steelyard.statistics.intervals import Estimate
+from steelyard.views.records import flat_row
+from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
+
+_POINTS = Form(points, points_spread)
+_MOST_NAMED = 6
+
+
+def _panels(run: StageRun[LanguageTable], sources: PageSources) -> Iterator[Panel]:
+    """Yield the models, their values, drops, agreement, kinds, languages and groups, and what is missing or wrong."""
+    summary = run.summary
+    yield from _model_panels(summary)
+    yield from _correlation_panels(summary)
+    yield from _kind_panels(summary)
+    yield from _column_panels(summary)
+    yield from _section_panels(summary)
+    yield from _kappa_panels(summary)
+    yield from _group_panels(summary)
+    if summary.translation is not None:
+        yield from _translation_panels(summary.translation)
+    yield from _missing_panels(summary)
+
+
+def _model_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield a row for each model, and its value in each column: those of a published table as printed."""
+    if summary.of != "sections":
+        yield Panel(
+            f"{word('language_models')} · {summary.bench}", None, (Grouped("", _model_table(summary)),),
+            "note_published_table" if summary.is_published else "note_language_table",
+        )  # fmt: skip
+    cells = [
+        HeatCell(row.model, name, estimate.value) for row in summary.models for name, estimate in row.values.items()
+    ]
+    is_change = summary.of == "sections"
+    form = "+.1%" if is_change else ".1%"
+    figure = heat_map("figure_values_by_language", cells, columns=_column_word(summary), form=form)
+    names = list(summary.columns)
+    edges = () if is_change else ("best_language", "worst_language") if summary.of == "languages" else ()
+    rows = [
+        (
+            row.model,
+            _kind_word(row.kind),
+            *((_text(row.best), _text(row.worst)) if edges else ()),
+            *(_value(row.values[name].value, summary) for name in names),
+        )
+        for row in summary.models
+    ]
+    title = word("changes_by_section") if is_change else word(f"values_by_{_column_word(summary)}")
+    numbers = Table((*map(word, ("scorer", "model_kind", *edges)), *names), tuple(rows))
+    note = "note_changes_by_section" if is_change else ""
+    yield Panel(title, figure, (Grouped("", numbers),), note)
+
+
+def _model_table(summary: LanguageTable) -> Table:
+    """Return English, mean, variance and drop of each model; columns without a value in any row are left out."""
+    has_english = any(row.english is not None for row in summary.models)
+    has_variance = any(row.variance is not None for row in summary.models)
+    rows = [
+        (
+            row.model,
+            *((DASH if row.english is None else _value(row.english.value, summary),) if has_english else ()),
+            DASH if row.mean is None else _value(row.mean.value, summary),
+            *(() if summary.is_published else (DASH if row.mean is None else spread(row.mean),)),
+            *((decimal(row.variance, 1),) if has_variance else ()),
+            *(_drop_cells(row, summary) if has_english else ()),
+        )
+        for row in summary.models
+    ]
+    columns = (
+        "scorer",
+        *(("english_value",) if has_english else ()),
+        _mean_word(summary),
+        *(() if summary.is_published else ("interval",)),
+        *(("variance_points",) if has_variance else ()),
+        *(("drop",) if has_english else ()),
+        *(("interval",) if has_english and not summary.is_published else ()),
+    )
+    return table(columns, rows)
+
+
+def _mean_word(summary: LanguageTable) -> str:
+    return "mean_over_languages" if summary.of == "languages" else "mean_over_subsets"
+
+
+def _drop_cells(row: ModelRow, summary: LanguageTable) -> tuple[str, ...]:
+    value, interval = _POINTS.cells(None if row.drop is None else row.drop.absolute)
+    return (value,) if summary.is_published else (value, interval)
+
+
+def _value(value: float | None, summary: LanguageTable) -> str:
+    """Format a value: of evaluations as a percentage, of a published table with its digits, changes with a sign."""
+    if value is None or not summary.is_published:
+        return percent(value)
+    return decimal(100 * value, summary.decimals)
+
+
+def _text(name: str | None) -> str:
+    return name or DASH
+
+
+def _kind_word(kind: str | None) -> str:
+    return DASH if kind is None else word(f"kind_of_model_{kind}", kind)
+
+
+def _column_word(summary: LanguageTable) -> str:
+    return {"languages": "language", "subsets": "subset_of_bench", "sections": "section_of_bench"}[summary.of]
+
+
+def _correlation_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield English against the mean over languages, with the correlation over models; nothing without English."""
+    if summary.pearson is None or summary.spearman is None:
+        return
+    dots = [
+        ModelPoint(row.model, _kind_word(row.kind), row.english, row.mean)
+        for row in summary.models
+        if row.english is not None and row.mean is not None
+    ]
+    rows = [
+        (word(name), *DECIMAL.cells(estimate), count(estimate.n))
+        for name, estimate in (("pearson", summary.pearson), ("spearman", summary.spearman))
+    ]
+    numbers = table(("coefficient", "ranked_value", "interval", "number_of_models"), rows)
+    figure = english_and_mean("figure_english_and_mean", dots)
+    yield Panel(word("english_and_languages"), figure, (Grouped("", numbers),), "note_english_and_languages")
+
+
+def _kind_panels(summary: LanguageTable) -> Iterator[Panel]:
+    if not summary.kinds:
+        return
+    has_english = any(means.english is not None for means in summary.kinds.values())
+    has_variance = any(means.variance is not None for means in summary.kinds.values())
+    has_kappa = any(means.kappa is not None for means in summary.kinds.values())
+    rows = [
+        (
+            _kind_word(kind),
+            count(len(means.models)),
+            *PERCENT.cells(means.mean),
+            *((decimal(means.variance, 1),) if has_variance else ()),
+            *((percent(None if means.english is None else means.english.value),) if has_english else ()),
+            *((*_POINTS.cells(means.drop), points(means.largest_drop)) if has_english else ()),
+            *((decimal(means.kappa),) if has_kappa else ()),
+        )
+        for kind, means in summary.kinds.items()
+    ]
+    english = ("english_value", "drop", "interval", "largest_drop") if has_english else ()
+    columns = (
+        "model_kind",
+        "number_of_models",
+        "mean_over_languages",
+        "interval",
+        "variance_points",
+        *english,
+        "kappa",
+    )
+    yield Panel(word("kinds_of_models"), None, (Grouped("", table(columns, rows)),), "note_kinds_of_models")
+
+
+def _column_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield the mean over models of each language, subset or section."""
+    if summary.of == "sections":
+        rows = [(name, _value(means.mean.value, summary)) for name, means in summary.columns.items()]
+        numbers = table((_column_word(summary), "mean_change"), rows)
+        yield Panel(word("means_over_models"), None, (Grouped("", numbers),))
+        return
+    has_drop = any(means.drop is not None for means in summary.columns.values())
+    has_kappa = any(means.kappa is not None for means in summary.columns.values())
+    ordered = sorted(summary.columns.items(), key=lambda item: -(item[1].mean.value or 0.0))
+    rows = [
+        (
+            name,
+            *PERCENT.cells(means.mean),
+            percent(means.standard_deviation),
+            *(_POINTS.cells(means.drop) if has_drop else ()),
+            *((decimal(means.kappa),) if has_kappa else ()),
+        )
+        for name, means in ordered
+    ]
+    drops, kappas = ("drop", "interval") if has_drop else (), ("kappa",) if has_kappa else ()
+    columns = (_column_word(summary), "mean_over_models", "interval", "deviation_over_models", *drops, *kappas)
+    figure = _means_figure("figure_means_of_languages", {name: means.mean for name, means in ordered})
+    yield Panel(word("means_over_models"), figure, (Grouped("", table(columns, rows)),), "note_means_over_models")
+
+
+def _means_figure(about: str, means: Mapping[str, Estimate]) -> Figure:
+    dots = [Dot(name, name, mean) for name, mean in means.items()]
+    channel = {"axis": share_axis("mean_over_models"), "scale": {"zero": False}}
+    return Figure(about, interval_rows(dots, channel, row="group", form=".1%", line=None))
+
+
+def _section_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield the drop of each model in each section (M-RewardBench, Table 3), relative drops, and means over models."""
+    if not summary.sections:
+        return
+    names = list(summary.sections)
+    drops = {row.model: row.drop for row in summary.models if row.drop is not None}
+    cells = [
+        HeatCell(model, name, drop.sections[name].absolute.value) for model, drop in drops.items() for name in names
+    ]
+    rows = [
+        (
+            model,
+            percent(drop.relative.value),
+            *(points(drop.sections[name].absolute.value) for name in names),
+        )
+        for model, drop in drops.items()
+    ]
+    numbers = Table((word("scorer"), word("relative_drop"), *names), tuple(rows))
+    figure = heat_map("figure_drops_by_section", cells, columns="section_of_bench", form="+.1%")
+    yield Panel(word("language_sections"), figure, (Grouped("", numbers),), "note_drops_by_section")
+    means = [(name, *_POINTS.cells(estimate)) for name, estimate in summary.sections.items()]
+    numbers = table(("section_of_bench", "drop", "interval"), means)
+    yield Panel(word("mean_drops_by_section"), None, (Grouped("", numbers),))
+
+
+def _kappa_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield the agreement of each model with itself in English, by language, and the levels of agreement."""
+    agreement = {row.model: row.kappa for row in summary.models if row.kappa is not None}
+    if not agreement:
+        return
+    cells = [
+        HeatCell(model, name, value) for model, kappa in agreement.items() for name, value in kappa.by_language.items()
+    ]
+    rows = [
+        (
+            model,
+            *DECIMAL.cells(kappa.mean),
+            decimal(kappa.spread),
+            percent(kappa.agreement),
+            percent(kappa.majority_share),
+        )
+        for model, kappa in agreement.items()
+    ]
+    columns = ("scorer", "kappa", "interval", "deviation_over_languages", "equal_labels", "majority_share")
+    figure = heat_map("figure_kappa_by_language", cells, columns="language", form=".3f")
+    yield Panel(word("kappa_of_models"), figure, (Grouped("", table(columns, rows)),), "note_kappa_of_models")
+    shades = (ALERT, *MODEL_COLOURS[1:], MODEL_COLOURS[0], MUTED)
+    marks = [Mark(word(f"level_{name}"), shade, "square") for name, shade in zip(LEVELS, shades, strict=True)]
+    undefined = Mark(word("kappa_undefined"), FAINT, "square")
+    numbers = {
+        model: {
+            **{mark.name: kappa.levels[name] for mark, name in zip(marks, LEVELS, strict=True)},
+            undefined.name: len(kappa.by_language) - sum(kappa.levels.values()),
+        }
+        for model, kappa in agreement.items()
+    }
+    heads = (word("scorer"), *(mark.name for mark in (*marks, undefined)))
+    levels = Table(heads, tuple((model, *map(count, own.values())) for model, own in numbers.items()))
+    figure = stacked_bars("figure_levels_of_agreement", numbers, [*marks, undefined])
+    yield Panel(word("levels_of_agreement"), figure, (Grouped("", levels),), "note_levels_of_agreement")
+
+
+def _group_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield the mean over models of each family, branch, script and class of languages (M-RewardBench, Figure 5)."""
+    groups: dict[str, LanguageMean] = {
+        f"{word(f'kin_{field}')}: {name}": mean for field, own in summary.kin.items() for name, mean in own.items()
+    }
+    if not groups:
+        return
+    rows = [(name, *PERCENT.cells(group.mean), ", ".join(group.languages)) for name, group in groups.items()]
+    numbers = table(("language_group", "mean_over_models", "interval", "members_of_group"), rows)
+    figure = _means_figure("figure_language_groups", {name: group.mean for name, group in groups.items()})
+    yield Panel(word("language_groups"), figure, (Grouped("", numbers),), "note_groups_of_models")
+
+
+def _translation_panels(translation: TranslationComparison) -> Iterator[Panel]:
+    """Yield the difference of two translations for each model, kind and language (M-RewardBench, Figure 4)."""
+    rows = [
+        (name, *PERCENT.cells(model.first), *PERCENT.cells(model.second), *_POINTS.cells(model.difference))
+        for name, model in translation.models.items()
+    ]
+    heads = (
+        word("scorer"), translation.first, word("interval"), translation.second, word("interval"),
+        word("difference_of_translations"), word("interval"),
+    )  # fmt: skip
+    dots = [Dot(name, name, model.difference) for name, model in translation.models.items()]
+    axis = {"axis": {"title": word("difference_of_translations"), "format": "+.1%", "tickCount": 6}}
+    figure = Figure("figure_translations", interval_rows(dots, axis, row="scorer", form="+.1%", line=0.0))
+    title = f"{word('two_translations')} · {translation.first} {DASH} {translation.second}"
+    yield Panel(title, figure, (Grouped("", Table(heads, tuple(rows))),), "note_translations")
+    groups = {_kind_word(kind): difference for kind, difference in translation.by_kind.items()}
+    means = [(name, *_POINTS.cells(each)) for name, each in (groups | translation.languages).items()]
+    numbers = table(("group", "difference_of_translations", "interval"), means)
+    yield Panel(word("translations_by_language"), None, (Grouped("", numbers),))
+
+
+def _missing_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield what models and the benchmark lack, and the printed numbers that do not follow from their row."""
+    if summary.lacking:
+        rows = [(name, ", ".join(own.languages) or DASH, count(own.num_items)) for name, own in summary.lacking.items()]
+        numbers = table(("scorer", "languages_lacking", "items_lacking"), rows)
+        yield Panel(word("lacking_models"), None, (Grouped("", numbers),))
+    if summary.missing:
+        missing = table(("part", "n"), [(name, reason_words(why)) for name, why in summary.missing.items()])
+        yield Panel(word("missing_of_bench"), None, (Grouped("", missing),))
+    if summary.slips:
+        rows = [
+            (slip.model, slip.column, decimal(slip.printed, 2), decimal(slip.computed, 2)) for slip in summary.slips
+        ]
+        numbers = table(("scorer", "printed_column", "printed", "computed"), rows)
+        yield Panel(word("printed_slips"), None, (Grouped("", numbers),), "note_printed_slips")
+
+
+def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
+    """Yield the best model, the drop from English, what correlates, and what is missing or does not add up."""
+    summary = run.summary
+    best = max(summary.models, key=lambda row: -1.0 if row.mean is None or row.mean.value is None else row.mean.value)
+    values = {
+        "models": count(len(summary.models)),
+        "columns": count(len(summary.columns)),
+        "items": count(summary.num_shared),
+        "bench": summary.bench,
+        "best": best.model,
+        "mean": percent(None if best.mean is None else best.mean.value),
+        "baseline": _baseline_word(summary),
+    }
+    if summary.is_published:
+        yield Sentence(f"say_published_{summary.of}", values)
+    else:
+        yield Sentence("say_language_table", values)
+    if summary.translation is not None:
+        yield _translation_sentence(summary.translation)
+    yield from _drop_sentences(summary)
+    if summary.lacking:
+        yield Sentence("say_lacking_models", {"models": _named(list(summary.lacking))})
+    if summary.is_published and (summary.of != "sections" or summary.slips):
+        slips = COMMA.join(f"{slip.model} ({slip.column})" for slip in summary.slips[:_MOST_NAMED])
+        yield Sentence("say_printed_slips" if slips else "say_no_slips", {"rows": slips})
+    if summary.not_read_alike:
+        yield Sentence("say_models_not_alike", {"models": _named(summary.not_read_alike)})
+
+
+def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
+    """Yield the mean drop of each kind, and the correlation of English with the other languages."""
+    kinds = [
+        f"{_kind_word(kind)} {points(means.drop.value)} [{points_spread(means.drop)}]"
+        for kind, means in summary.kinds.items()
+        if means.drop is not None
+    ]
+    if kinds:
+        yield Sentence("say_drop_by_kind", {"kinds": COMMA.join(kinds), "baseline": _baseline_word(summary)})
+    if summary.pearson is None or summary.spearman is None:
+        return
+    values = {
+        "pearson": decimal(summary.pearson.value, 2),
+        "spearman": decimal(summary.spearman.value, 2),
+        "models": count(summary.pearson.n),
+        "fewest": count(FEWEST_MODELS),
+    }
+    if summary.pearson.n < FEWEST_MODELS:
+        yield Sentence("say_few_models", values)
+    elif summary.pearson.low is not None and summary.pearson.high is not None:
+        ends = f"{decimal(summary.pearson.low, 2)} … {decimal(summary.pearson.high, 2)}"
+        yield Sentence("say_correlation", {**values, "spread": ends})
+
+
+def _translation_sentence(translation: TranslationComparison) -> Sentence:
+    values = {
+        "models": count(len(translation.models)),
+        "first": translation.first,
+        "second": translation.second,
+        "difference": points(translation.difference.value),
+        "spread": points_spread(translation.difference),
+    }
+    return Sentence("say_translations", values)
+
+
+def _named(names: "list[str] | tuple[str, ...]") -> str:
+    more = len(names) - _MOST_NAMED
+    return COMMA.join(names[:_MOST_NAMED]) + (f" … +{count(more)}" if more > 0 else "")
+
+
+def _baseline_word(summary: LanguageTable) -> str:
+    code = summary.baseline_language
+    return word("english") if code in {"en", "eng", "eng_Latn"} else code or DASH
+
+
+class _TopModel(msgspec.Struct):
+    model: str
+    mean: Estimate | None = None
+
+
+class _TableHeadline(msgspec.Struct):
+    models: tuple[_TopModel, ...]
+    bench: str = ""
+
+
+def _headline(run: _TableHeadline) -> RunHeadline:
+    return RunHeadline(count(len(run.models)), f"{word('view_models_best')} {run.models[0].model} · {run.bench}")
+
+
+def _records(summary: LanguageTable) -> Iterator[JsonObject]:
+    return (flat_row(row, skip=("sections", "by_language", "levels")) for row in summary.models)
+
+
+VIEW = View(
+    41, "language_table", LanguageTable, "language_table", _sentences, _panels,
+    records=_records, headline=HeadlineRule(_TableHeadline, _headline), lead=1,
+    next_step=report_step("shows languages, kinds and groups"),
+)  # fmt: skip
