@@ -49,7 +49,7 @@ BASES = {
     "evaluate": {"model": "longer", "bench": "cases.jsonl", **SMALL},
     "inspect": {"target": "cases.jsonl", "prompt": "p1"},
     "judge": {"cases": "cases.jsonl", "dry_run": True},
-    "languages": {"evaluation": "missing"},
+    "languages": {"runs": ["missing"]},
     "leaderboard": {"evaluations": ["missing", "missing-2"]},
     "load_model": {"model": "longer"},
     "merge": {"files": ("cases.jsonl",)},

@@ -185,7 +185,9 @@ def test_the_baseline_language_is_named(tmp_path):
     evaluate(
         [tmp_path / "bench.jsonl"], tmp_path / "run", EvaluateConfig(num_resamples=20, baselines=()), model="first"
     )
-    languages([tmp_path / "run"], out=tmp_path / "out", config=LanguagesConfig(baseline_language="zh", num_resamples=20))
+    languages(
+        [tmp_path / "run"], out=tmp_path / "out", config=LanguagesConfig(baseline_language="zh", num_resamples=20)
+    )
     made = page([tmp_path / "out"])
     assert made.sentences[0].values["baseline"] == "zh"
     strings = page_strings()

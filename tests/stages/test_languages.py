@@ -3,10 +3,10 @@ import json
 import pytest
 
 from steelyard.core.errors import EvidenceError, FileError
+from steelyard.evaluation.language_groups import known_languages
 from steelyard.io.cases import write_cases
 from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
-from steelyard.evaluation.language_groups import known_languages
 from steelyard.stages.languages import Config, languages
 from strategies import case
 

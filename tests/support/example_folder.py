@@ -128,6 +128,12 @@ def _as(case, **changes):
     return msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **changes))
 
 
+def _retranslated(case):
+    """Return the same item in other words, for `languages`."""
+    texts = [msgspec.structs.replace(each, text=f"{each.text}!") for each in case.responses]
+    return msgspec.structs.replace(case, responses=tuple(texts))
+
+
 def _results():
     done("resolve", "cases.jsonl", "--out", "resolved")
     done("merge", "human.jsonl", "llm.jsonl", "--out", "merged")
@@ -139,6 +145,9 @@ def _results():
     done("evaluate", "--bench", "test.jsonl", "--model", "model", "--out", "evaluated", *CHEAP)
     for name, model in (("evaluated-a", "longer"), ("evaluated-b", "shorter"), ("other", "shorter")):
         done("evaluate", "--bench", "test.jsonl", "--model", model, "--out", name, *CHEAP)
+    write_cases(Path("translated.jsonl"), map(_retranslated, read_cases(Path("test.jsonl"))))
+    for name, bench in (("google", "test.jsonl"), ("nllb", "translated.jsonl")):
+        done("evaluate", "--bench", bench, "--model", "longer", "--out", f"{name}/longer", *CHEAP)
 
 
 def _foreign_files(folder):

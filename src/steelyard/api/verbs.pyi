@@ -15,6 +15,7 @@ from steelyard.curation.filter_study import FilterStudySummary
 from steelyard.curation.merge import MergeSummary
 from steelyard.curation.splits import SplitSummary
 from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.evaluation.language_table import LanguageTable
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.supervisor import SupervisionSummary
@@ -353,15 +354,17 @@ def compare(
     seed: int = 0,
 ) -> Outcome[ComparisonSummary]: ...
 def languages(
-    evaluated: RunLike,
+    runs: Sequence[RunLike] = (),
     *,
+    other_translation: Sequence[RunLike] = (),
+    table: PathText | None = None,
     out: PathText | None = None,
     force: bool = False,
     baseline_language: str | None = None,
     languages: Sequence[str] | None = None,
     num_resamples: int = 1000,
     seed: int = 0,
-) -> Outcome[LanguagesSummary]: ...
+) -> Outcome[LanguagesSummary] | Outcome[LanguageTable]: ...
 def leaderboard(
     runs: Sequence[RunLike],
     *,

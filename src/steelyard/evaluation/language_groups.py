@@ -65,8 +65,8 @@ def known_languages(codes: Iterable[str]) -> dict[str, KnownLanguage]:
         listed |= dict.fromkeys(language.codes, known)
         by_identity.setdefault(language_key(language.codes[0]), known)
     # A code of the table may say the script of a language, as its identity does not where the script is the usual one.
-    found = {code: listed.get(code) or by_identity.get(language_key(code)) for code in codes}
-    return {code: language for code, language in found.items() if language is not None}
+    language_of = {code: listed.get(code) or by_identity.get(language_key(code)) for code in codes}
+    return {code: language for code, language in language_of.items() if language is not None}
 
 
 def kin_of(codes: Iterable[str]) -> dict[str, Kin]:

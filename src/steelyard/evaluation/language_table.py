@@ -66,7 +66,7 @@ class ModelRow(Record, frozen=True, kw_only=True):
 
 
 class KindMeans(Record, frozen=True, kw_only=True):
-    """The means over the models of one kind. ``largest_drop`` is that of one model, as is no other value."""
+    """The means over the models of one kind. ``largest_drop`` is that of one model, and no other value is."""
 
     models: tuple[str, ...]
     english: Estimate | None
@@ -172,7 +172,7 @@ class ModelDraws(NamedTuple):
     kappa: ModelKappa | None = None
 
 
-class Sample(NamedTuple):
+class TableSample(NamedTuple):
     """The languages of a table, their groups, and the items behind its values: none behind published ones."""
 
     languages: tuple[str, ...]
@@ -216,7 +216,7 @@ class Sample(NamedTuple):
         )
 
 
-def model_row(draws: ModelDraws, sample: Sample) -> ModelRow:
+def model_row(draws: ModelDraws, sample: TableSample) -> ModelRow:
     """Return the row of one model. Values of English are null where the table has none."""
     n, columns = sample.num_items, sample.column_values(draws.languages)
     mean, num_columns = columns.mean(axis=-1), columns.shape[-1]
@@ -248,7 +248,9 @@ def _variance(columns: Floats) -> float | None:
     return float(columns.var(ddof=1)) * SQUARED_POINTS if len(columns) > 1 else None
 
 
-def language_table(models: Sequence[ModelDraws], sample: Sample, *, bench: str, baseline: str | None) -> LanguageTable:
+def language_table(
+    models: Sequence[ModelDraws], sample: TableSample, *, bench: str, baseline: str | None
+) -> LanguageTable:
     """Return the table of these models, the highest mean first; the order in which they are given has no influence.
 
     What is missing, lacking or printed otherwise is not known here, and is left empty.
@@ -285,21 +287,21 @@ def language_table(models: Sequence[ModelDraws], sample: Sample, *, bench: str, 
 
 
 def _kind_means(
-    places: Sequence[int], rows: Sequence[ModelRow], means: Floats, english: Floats | None, sample: Sample
+    places: Sequence[int], rows: Sequence[ModelRow], means: Floats, english: Floats | None, sample: TableSample
 ) -> KindMeans:
     """Return the means over the models at these places; ``means`` and ``english`` have shape (1 + resample, model)."""
-    own, n = [rows[place] for place in places], sample.num_items
+    members, n = [rows[place] for place in places], sample.num_items
     mean = means[:, places].mean(axis=-1)
     baseline = None if english is None else english[:, places].mean(axis=-1)
-    drops = [row.drop.absolute.value for row in own if row.drop is not None and row.drop.absolute.value is not None]
+    drops = [row.drop.absolute.value for row in members if row.drop is not None and row.drop.absolute.value is not None]
     return KindMeans(
-        models=tuple(row.model for row in own),
+        models=tuple(row.model for row in members),
         english=None if baseline is None else sample.estimate(baseline, n),
         mean=sample.estimate(mean, n),
         drop=None if baseline is None else sample.estimate_difference(baseline - mean, n),
         largest_drop=max(drops, default=None),
-        variance=_mean([row.variance for row in own]),
-        kappa=_mean([None if row.kappa is None else row.kappa.mean.value for row in own]),
+        variance=_mean([row.variance for row in members]),
+        kappa=_mean([None if row.kappa is None else row.kappa.mean.value for row in members]),
     )
 
 
@@ -310,7 +312,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _column_means(
-    rows: Sequence[ModelRow], values: Floats, english: Floats | None, sample: Sample
+    rows: Sequence[ModelRow], values: Floats, english: Floats | None, sample: TableSample
 ) -> dict[str, ColumnMeans]:
     """Return the means over models of each language; ``values`` has shape (1 + resample, model, language)."""
     n, over_models = sample.num_items, values.mean(axis=1)
@@ -327,7 +329,7 @@ def _column_means(
     return means
 
 
-def _group_means(values: Floats, sample: Sample) -> dict[str, dict[str, LanguageMean]]:
+def _group_means(values: Floats, sample: TableSample) -> dict[str, dict[str, LanguageMean]]:
     """Return the mean of each group of languages over models; ``values`` has shape (1 + resample, language)."""
     place = {name: index for index, name in enumerate(sample.languages)}
     by_field: dict[str, dict[str, LanguageMean]] = {}
@@ -346,25 +348,25 @@ def _group_means(values: Floats, sample: Sample) -> dict[str, dict[str, Language
     return by_field
 
 
-def _mean_section_drop(models: Sequence[ModelDraws], section: str, sample: Sample) -> Floats:
+def _mean_section_drop(models: Sequence[ModelDraws], section: str, sample: TableSample) -> Floats:
     """Return the mean over models of the drop in one section: (1 + resample,)."""
     sections = [each.sections[section] for each in models]
     return np.mean([english - sample.column_values(others).mean(axis=-1) for english, others in sections], axis=0)
 
 
 def compare_translations(
-    first: Sequence[ModelDraws], second: Sequence[ModelDraws], sample: Sample, names: tuple[str, str]
+    first: Sequence[ModelDraws], second: Sequence[ModelDraws], sample: TableSample, names: tuple[str, str]
 ) -> TranslationComparison:
     """Return the differences of the models that both translations have; resamples are of the same items in both."""
-    pairs = [(one, other) for one in first for other in second if one.model == other.model]
+    pairs = [(former, latter) for former in first for latter in second if former.model == latter.model]
     pairs.sort(key=lambda pair: (-float(sample.column_values(pair[0].languages)[0].mean()), pair[0].model))
     n = sample.num_items
-    differences = np.stack([one.languages - other.languages for one, other in pairs], axis=1)
+    differences = np.stack([former.languages - latter.languages for former, latter in pairs], axis=1)
     over_languages = sample.column_values(differences).mean(axis=-1)
     models: dict[str, TranslatedModel] = {}
-    for place, (one, other) in enumerate(pairs):
-        means = [sample.column_values(each.languages).mean(axis=-1) for each in (one, other)]
-        models[one.model] = TranslatedModel(
+    for place, (former, latter) in enumerate(pairs):
+        means = [sample.column_values(each.languages).mean(axis=-1) for each in (former, latter)]
+        models[former.model] = TranslatedModel(
             first=sample.estimate(means[0], n),
             second=sample.estimate(means[1], n),
             difference=sample.estimate_difference(over_languages[:, place], n),
@@ -373,8 +375,8 @@ def compare_translations(
                 for index, name in enumerate(sample.languages)
             },
         )
-    kinds = sorted({one.kind for one, _ in pairs if one.kind is not None})
-    places = {kind: [place for place, (one, _) in enumerate(pairs) if one.kind == kind] for kind in kinds}
+    kinds = sorted({former.kind for former, _ in pairs if former.kind is not None})
+    places = {kind: [place for place, (former, _) in enumerate(pairs) if former.kind == kind] for kind in kinds}
     counts = Counter(each.model for each in (*first, *second))
     return TranslationComparison(
         first=names[0],
@@ -382,7 +384,8 @@ def compare_translations(
         models=models,
         difference=sample.estimate_difference(over_languages.mean(axis=-1), n),
         by_kind={
-            kind: sample.estimate_difference(over_languages[:, own].mean(axis=-1), n) for kind, own in places.items()
+            kind: sample.estimate_difference(over_languages[:, members].mean(axis=-1), n)
+            for kind, members in places.items()
         },
         languages={
             name: sample.estimate_difference(differences[:, :, index].mean(axis=-1), n)

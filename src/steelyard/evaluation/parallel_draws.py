@@ -19,7 +19,7 @@ from steelyard.evaluation.language_table import (
     LanguageTable,
     ModelDraws,
     ModelKappa,
-    Sample,
+    TableSample,
     compare_translations,
     language_table,
 )
@@ -50,7 +50,7 @@ class TableOfRuns(NamedTuple):
 
 
 def table_of_runs(
-    found: Sequence[FoundRuns],
+    sources: Sequence[FoundRuns],
     *,
     languages: Sequence[str] | None,
     baseline: str | None,
@@ -61,7 +61,7 @@ def table_of_runs(
 
     Raises EvidenceError for no common item or language, and where no model is in both sets.
     """
-    sets = read_sets(found)
+    sets = read_sets(sources)
     first = sets[0].runs[0]
     common = share_among_models(sets, languages, baseline, where=str(first.folder))
     draws = JointDraws(first, common, num_resamples=num_resamples, seed=seed)
@@ -122,23 +122,25 @@ class JointDraws:
         members = (self._layout.cell[:, None] == np.arange(len(self._layout.cells))).T @ (place > 0)
         self._of_kappa = self._frame.evidence((members > 0).astype(np.float64)[None])
 
-    def sample(self) -> Sample:
+    def sample(self) -> TableSample:
         """Return the languages, and the effective sample behind a value over all sections, and behind each section."""
         parts = by_language(self._frame)
         breakdowns = {name: self._breakdown(part.totals) for name, part in parts.items()}
 
         def evidence(choose: Callable[[Breakdown], Formula]) -> Evidence:
             formulas = [part.lift(choose(breakdowns[name])) for name, part in parts.items()]
-            found = evidence_of_formula(self._frame, lambda sums: np.mean([each(sums) for each in formulas], axis=0))
+            effective = evidence_of_formula(
+                self._frame, lambda sums: np.mean([each(sums) for each in formulas], axis=0)
+            )
             # The successes are those of one model, and the values those of another or a mean of many.
-            return found._replace(events=None)
+            return effective._replace(events=None)
 
-        return Sample(
+        return TableSample(
             self.common.languages,
             kin_of(self.common.languages),
             self.common.num_items,
-            evidence(lambda own: own.overall.formula),
-            {name: evidence(lambda own, name=name: own.sections[name].formula) for name in self._sections},
+            evidence(lambda parts: parts.overall.formula),
+            {name: evidence(lambda parts, name=name: parts.sections[name].formula) for name in self._sections},
         )
 
     def model(self, run: ParallelRun, *, has_baseline: bool = True) -> ModelDraws:
@@ -152,8 +154,8 @@ class JointDraws:
         breakdowns = {name: self._breakdown(part.totals) for name, part in parts.items()}
 
         def values(name: str, choose: Callable[[Breakdown], Formula]) -> Floats:
-            formula, own = choose(breakdowns[name]), parts[name].totals
-            return np.concatenate([np.atleast_1d(formula(own.point)), np.asarray(formula(own.resampled))])
+            formula, sums = choose(breakdowns[name]), parts[name].totals
+            return np.concatenate([np.atleast_1d(formula(sums.point)), np.asarray(formula(sums.resampled))])
 
         def table(choose: Callable[[Breakdown], Formula]) -> Floats:
             return np.stack([values(name, choose) for name in self.common.languages], axis=-1)
@@ -162,12 +164,12 @@ class JointDraws:
         return ModelDraws(
             run.name,
             run.kind,
-            table(lambda own: own.overall.formula),
-            values(baseline, lambda own: own.overall.formula) if has_baseline else None,
+            table(lambda parts: parts.overall.formula),
+            values(baseline, lambda parts: parts.overall.formula) if has_baseline else None,
             {
                 name: (
-                    values(baseline, lambda own, name=name: own.sections[name].formula),
-                    table(lambda own, name=name: own.sections[name].formula),
+                    values(baseline, lambda parts, name=name: parts.sections[name].formula),
+                    table(lambda parts, name=name: parts.sections[name].formula),
                 )
                 for name in (self._sections if has_baseline else ())
             },
@@ -179,9 +181,9 @@ class JointDraws:
 
         Without the baseline its items, which come first, are left out.
         """
-        found = run.items()
+        by_key = run.items()
         skipped = 0 if has_baseline else self.common.num_items
-        return [replace(found[key], language=self.common.identities[key[0]]) for key in self.common.keys[skipped:]]
+        return [replace(by_key[key], language=self.common.identities[key[0]]) for key in self.common.keys[skipped:]]
 
     def _kappa(self, items: Sequence[Item]) -> ModelKappa:
         cells = confusion_cells(items, self.common.baseline)
@@ -198,12 +200,14 @@ class JointDraws:
         counts = sums.point.sum(axis=-1)
         matrices = sums.point.reshape(len(names), NUM_LABELS, NUM_LABELS)
         labels = (matrices.sum(axis=1) + matrices.sum(axis=2)) / (2 * counts[:, None])
-        levels = Counter(_level_of(one) for one in known.tolist())
+        levels = Counter(_level_of(each) for each in known.tolist())
         return ModelKappa(
             mean=mean if mean.value is not None else mean.without_interval(_UNDEFINED),
             spread=float(known.std(ddof=1)) if len(known) > 1 else None,
             levels={name: levels[name] for name in LEVELS},
-            by_language={name: None if np.isnan(one) else float(one) for name, one in zip(names, by_name, strict=True)},
+            by_language={
+                name: None if np.isnan(each) else float(each) for name, each in zip(names, by_name, strict=True)
+            },
             agreement=float((num_same(sums.point) / counts).mean()),
             majority_share=float(labels.max(axis=-1).mean()),
         )

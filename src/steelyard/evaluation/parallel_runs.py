@@ -51,11 +51,11 @@ class ParallelRun(NamedTuple):
 
     def items(self) -> dict[_Key, ParallelItem]:
         """Return the counted items by the identity of their language and their prompt, the first of equal keys."""
-        found: dict[_Key, ParallelItem] = {}
+        by_key: dict[_Key, ParallelItem] = {}
         for item in read_items(self.folder, ParallelItem):
             if item.language is not None:
-                found.setdefault((language_key(item.language), item.prompt), item)
-        return {key: item for key, item in found.items() if item.exact_match is not None}
+                by_key.setdefault((language_key(item.language), item.prompt), item)
+        return {key: item for key, item in by_key.items() if item.exact_match is not None}
 
 
 class RunSet(NamedTuple):
@@ -79,19 +79,19 @@ class FoundRuns(NamedTuple):
     records: Sequence[Run[EvaluationSummary]]
 
 
-def read_sets(found: Sequence[FoundRuns]) -> tuple[RunSet, ...]:
+def read_sets(sources: Sequence[FoundRuns]) -> tuple[RunSet, ...]:
     """Read which items each evaluation of one translation or of two has.
 
     Raises EvidenceError where two have different items under one key; the texts of two translations may differ.
     """
-    sets = [_read_set(*each) for each in found]
+    sets = [_read_set(*each) for each in sources]
     if len(sets) == 1:
         return tuple(sets)
     first, second = sets
     for key, (folder, item) in second.known.items():
         if key in first.known:
             _check_same(first.known[key], item, folder, is_translation=True)
-    names = _names_of_sets([each.folders for each in found])
+    names = _names_of_sets([each.folders for each in sources])
     return tuple(each._replace(name=name) for each, name in zip(sets, names, strict=True))
 
 
@@ -112,12 +112,12 @@ def _read_set(folders: Sequence[Path], records: Sequence[Run[EvaluationSummary]]
     # By name, so that the order in which the runs are given has no influence.
     ordered = tuple(sorted(runs, key=lambda each: each.name))
     for run in ordered:
-        own: dict[str, set[str]] = {}
+        of_run: dict[str, set[str]] = {}
         for key, item in run.items().items():
             _check_same(known.setdefault(key, (run.folder, item)), item, run.folder, is_translation=False)
-            own.setdefault(key[0], set()).add(key[1])
+            of_run.setdefault(key[0], set()).add(key[1])
             spellings[str(item.language)] += 1
-        prompts.append(own)
+        prompts.append(of_run)
     return RunSet(ordered, tuple(prompts), spellings, known)
 
 
@@ -130,12 +130,12 @@ def _check_same(known: tuple[Path, ParallelItem], item: ParallelItem, folder: Pa
     }
     if not is_translation and other.lengths and item.lengths:
         facts["the lengths of the responses"] = (other.lengths, item.lengths)
-    differing = next((name for name, (one, another) in facts.items() if one != another), None)
+    differing = next((name for name, (there, here) in facts.items() if there != here), None)
     if differing is not None:
-        one, another = facts[differing]
+        there, here = facts[differing]
         raise EvidenceError(
             f"prompt {item.prompt!r} in {item.language} is another item than in {first}: "
-            f"{differing}: {another} here, {one} there",
+            f"{differing}: {here} here, {there} there",
             where=str(folder),
             do="evaluate all models on the same benchmark files",
         )
@@ -182,9 +182,9 @@ def share_among_models(
     reference = language_key(baseline_of(every, baseline, where=where))
     wanted = {language_key(code) for code in every}
     needs = [
-        _Need(run.name, own, wanted if place == 0 else wanted - {reference})
+        _Need(run.name, prompts, wanted if place == 0 else wanted - {reference})
         for place, each in enumerate(sets)
-        for run, own in zip(each.runs, each.prompts, strict=True)
+        for run, prompts in zip(each.runs, each.prompts, strict=True)
     ]
     compared = _compared_by_all(needs, wanted, reference, spelling, where=where)
     prompts = set[str].intersection(*(need.prompts[code] for need in needs for code in compared & need.languages))
@@ -228,10 +228,10 @@ def _compared_by_all(
 
 def _lacking(needs: Sequence[_Need], union: Mapping[str, set[str]], spelling: Mapping[str, str]) -> dict[str, Lacking]:
     """Return what each evaluation lacks of what others have; nothing for a complete one."""
-    found: dict[str, Lacking] = {}
+    lacking: dict[str, Lacking] = {}
     for need in needs:
         codes = tuple(sorted(spelling[code] for code in need.languages - need.prompts.keys()))
         num_items = sum(len(union[code] - need.prompts[code]) for code in union.keys() & need.languages)
         if codes or num_items:
-            found[need.name] = Lacking(languages=codes, num_items=num_items)
-    return found
+            lacking[need.name] = Lacking(languages=codes, num_items=num_items)
+    return lacking

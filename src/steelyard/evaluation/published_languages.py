@@ -24,8 +24,8 @@ from steelyard.evaluation.language_table import (
     LanguageTable,
     ModelDraws,
     ModelRow,
-    Sample,
     Slip,
+    TableSample,
     language_table,
 )
 from steelyard.io.rows import read_rows
@@ -88,18 +88,18 @@ def read_published(path: Path) -> LanguageTable:
     if len(others) < 2:
         problem = f"the only {header.of.removesuffix('s')} is {', '.join(others) or 'English'}"
         raise EvidenceError(problem, where=Place(str(path), 1), do="give a column for each of several")
-    sample = Sample(others, kin_of(others) if header.of == "languages" else {})
+    sample = TableSample(others, kin_of(others) if header.of == "languages" else {})
     draws = [_draws(row, others, english) for row in table.rows]
-    found = language_table(draws, sample, bench=path.name, baseline=next(iter(english), None))
-    by_name = {row.model: row for row in found.models}
+    computed = language_table(draws, sample, bench=path.name, baseline=next(iter(english), None))
+    by_name = {row.model: row for row in computed.models}
     rows = tuple(_as_printed(by_name[row.model], row, header) for row in table.rows)
     return replace(
-        found,
+        computed,
         of=header.of,
         is_published=True,
         decimals=max(table.digits[name] for name in header.values),
         models=rows,
-        kinds=_kinds(found, header),
+        kinds=_kinds(computed, header),
         slips=tuple(_slips(table, others)),
     )
 
@@ -131,18 +131,18 @@ def _as_printed(row: ModelRow, printed: _Printed, header: _Header) -> ModelRow:
     )
 
 
-def _kinds(found: LanguageTable, header: _Header) -> dict[str, KindMeans]:
+def _kinds(table: LanguageTable, header: _Header) -> dict[str, KindMeans]:
     """Return the means of each kind of model; a variance over subsets says nothing, nor does a mean of changes."""
     if header.of == "sections":
         return {}
-    kinds = found.kinds.items()
+    kinds = table.kinds.items()
     return {name: means if header.of == "languages" else replace(means, variance=None) for name, means in kinds}
 
 
 def _slips(table: _Table, others: Sequence[str]) -> Iterator[Slip]:
     """Yield the printed numbers that no unrounded values give which round to the printed ones."""
     header, kin = table.header, kin_of(others) if table.header.of == "languages" else {}
-    columns = Sample(tuple(others), kin).column_values
+    columns = TableSample(tuple(others), kin).column_values
     widest = max(others, key=lambda name: -table.digits[name])
     for row in table.rows:
         values = columns(np.array([row.numbers[name] for name in others]))
@@ -217,7 +217,7 @@ def _header(names: Sequence[str], place: Place) -> _Header:
         "subsets": [name for name in values if translation_subset(name) is not None],
         "sections": [name for name in values if name.casefold().replace("_", " ") in _SECTION_NAMES],
     }
-    known = {name for own in kinds.values() for name in own}
+    known = {name for names_of_kind in kinds.values() for name in names_of_kind}
     unknown = [name for name in values if name not in known]
     if unknown:
         allowed = (_MODEL, *_KIND, *_MEAN, *_VARIANCE, *TRANSLATION_SUBSETS, *_SECTION_NAMES)
@@ -226,7 +226,7 @@ def _header(names: Sequence[str], place: Place) -> _Header:
             where=place,
             allowed=f"codes of languages, or {choices(unknown[0], allowed)}",
         )
-    present: list[Columns] = [of for of, own in kinds.items() if own]
+    present: list[Columns] = [of for of, names_of_kind in kinds.items() if names_of_kind]
     if len(present) != 1:
         problem = f"columns of {' and '.join(present)} in one table" if present else "no column has values"
         raise RecordError(problem, where=place, allowed="values of languages, of subsets or of sections")

@@ -135,7 +135,7 @@ def _published(table: Path, runs: Sequence[Path], out: Path, config: Config, *, 
 def _many(
     folders: Sequence[Path], others: Sequence[Path], out: Path, config: Config, *, force: bool
 ) -> Run[LanguageTable]:
-    """Return the record of a table of several evaluations, of which ``others`` are those of another translation."""
+    """Return the record of a table of several evaluations; ``others`` are those of another translation."""
     every = [*folders, *others]
     runs = [read_evaluation(folder) for folder in every]
     _check_unequal(every, runs)
@@ -145,9 +145,9 @@ def _many(
 
     def write(result: Result) -> None:
         number = len(folders)
-        found = [FoundRuns(folders, runs[:number]), *([FoundRuns(others, runs[number:])] if others else [])]
+        sources = [FoundRuns(folders, runs[:number]), *([FoundRuns(others, runs[number:])] if others else [])]
         result.summary, num_left_out = table_of_runs(
-            found,
+            sources,
             languages=config.languages,
             baseline=config.baseline_language,
             num_resamples=config.num_resamples,
@@ -166,7 +166,8 @@ def _check_unequal(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary
     known: dict[tuple[str, str], Path] = {}
     for folder, run in zip(folders, runs, strict=True):
         key = run.summary.model, run.outputs.get("items.jsonl", str(folder.resolve()))
-        first = known.setdefault(key, folder)
-        if first is not folder:
+        if key in known:
+            first = known[key]
             problem = "a folder is named twice" if first.resolve() == folder.resolve() else f"the same run as {first}"
             raise EvidenceError(problem, where=str(folder), do="name each evaluation once")
+        known[key] = folder

@@ -46,7 +46,7 @@ def _ranks(values: Floats) -> Floats:
 def correlate(coefficient: Coefficient, first: Floats, second: Floats) -> Estimate:
     """Return a coefficient over models with its 95% interval; n counts models.
 
-    Both arrays have shape (1 + resample, model): the values, and those of resampled items, of which there may be none.
+    Both arrays have shape (1 + resample, model): the values, and those of resampled items, perhaps none.
     No interval with fewer than `FEWEST_MODELS` models. No value where one side is equal in all models.
     """
     values = coefficient(first, second)

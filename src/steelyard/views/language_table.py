@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from steelyard.core.types import JsonObject
-from steelyard.evaluation.language_table import LEVELS, LanguageTable, ModelRow, TranslationComparison
+from steelyard.evaluation.language_table import LEVELS, LanguageTable, TranslationComparison
 from steelyard.evaluation.languages import LanguageMean
 from steelyard.evaluation.tables import (
     DASH,
@@ -93,36 +93,29 @@ def _model_table(summary: LanguageTable) -> Table:
     """Return English, mean, variance and drop of each model; columns without a value in any row are left out."""
     has_english = any(row.english is not None for row in summary.models)
     has_variance = any(row.variance is not None for row in summary.models)
+    form = Form(lambda value: _value(value, summary), spread)
     rows = [
         (
             row.model,
-            *((DASH if row.english is None else _value(row.english.value, summary),) if has_english else ()),
-            DASH if row.mean is None else _value(row.mean.value, summary),
-            *(() if summary.is_published else (DASH if row.mean is None else spread(row.mean),)),
+            *(_cells(form, row.english, summary)[:1] if has_english else ()),
+            *_cells(form, row.mean, summary),
             *((decimal(row.variance, 1),) if has_variance else ()),
-            *(_drop_cells(row, summary) if has_english else ()),
+            *(_cells(_POINTS, None if row.drop is None else row.drop.absolute, summary) if has_english else ()),
         )
         for row in summary.models
     ]
     columns = (
         "scorer",
         *(("english_value",) if has_english else ()),
-        _mean_word(summary),
-        *(() if summary.is_published else ("interval",)),
+        *_heads(_mean_word(summary), summary),
         *(("variance_points",) if has_variance else ()),
-        *(("drop",) if has_english else ()),
-        *(("interval",) if has_english and not summary.is_published else ()),
+        *(_heads("drop", summary) if has_english else ()),
     )
     return table(columns, rows)
 
 
 def _mean_word(summary: LanguageTable) -> str:
     return "mean_over_languages" if summary.of == "languages" else "mean_over_subsets"
-
-
-def _drop_cells(row: ModelRow, summary: LanguageTable) -> tuple[str, ...]:
-    value, interval = _POINTS.cells(None if row.drop is None else row.drop.absolute)
-    return (value,) if summary.is_published else (value, interval)
 
 
 def _value(value: float | None, summary: LanguageTable) -> str:
@@ -163,34 +156,44 @@ def _correlation_panels(summary: LanguageTable) -> Iterator[Panel]:
 
 
 def _kind_panels(summary: LanguageTable) -> Iterator[Panel]:
+    """Yield the means over the models of each kind, without columns that no kind has."""
     if not summary.kinds:
         return
-    has_english = any(means.english is not None for means in summary.kinds.values())
-    has_variance = any(means.variance is not None for means in summary.kinds.values())
-    has_kappa = any(means.kappa is not None for means in summary.kinds.values())
+    kinds = summary.kinds.values()
+    has_english = any(means.english is not None for means in kinds)
+    has_variance, has_kappa = (
+        any(getattr(means, name) is not None for means in kinds) for name in ("variance", "kappa")
+    )
     rows = [
         (
             _kind_word(kind),
             count(len(means.models)),
-            *PERCENT.cells(means.mean),
+            *_cells(PERCENT, means.mean, summary),
             *((decimal(means.variance, 1),) if has_variance else ()),
             *((percent(None if means.english is None else means.english.value),) if has_english else ()),
-            *((*_POINTS.cells(means.drop), points(means.largest_drop)) if has_english else ()),
+            *((*_cells(_POINTS, means.drop, summary), points(means.largest_drop)) if has_english else ()),
             *((decimal(means.kappa),) if has_kappa else ()),
         )
         for kind, means in summary.kinds.items()
     ]
-    english = ("english_value", "drop", "interval", "largest_drop") if has_english else ()
     columns = (
-        "model_kind",
-        "number_of_models",
-        "mean_over_languages",
-        "interval",
-        "variance_points",
-        *english,
-        "kappa",
+        *("model_kind", "number_of_models"),
+        *_heads(_mean_word(summary), summary),
+        *(("variance_points",) if has_variance else ()),
+        *(("english_value", *_heads("drop", summary), "largest_drop") if has_english else ()),
+        *(("kappa",) if has_kappa else ()),
     )
     yield Panel(word("kinds_of_models"), None, (Grouped("", table(columns, rows)),), "note_kinds_of_models")
+
+
+def _cells(form: Form, estimate: Estimate | None, summary: LanguageTable) -> tuple[str, ...]:
+    """Return value and interval; of published numbers, which have none, the value alone."""
+    return form.cells(estimate)[: 1 if summary.is_published else 2]
+
+
+def _heads(name: str, summary: LanguageTable) -> tuple[str, ...]:
+    """Return the columns of a value and its interval; of published numbers the first alone."""
+    return (name,) if summary.is_published else (name, "interval")
 
 
 def _column_panels(summary: LanguageTable) -> Iterator[Panel]:
@@ -200,23 +203,30 @@ def _column_panels(summary: LanguageTable) -> Iterator[Panel]:
         numbers = table((_column_word(summary), "mean_change"), rows)
         yield Panel(word("means_over_models"), None, (Grouped("", numbers),))
         return
-    has_drop = any(means.drop is not None for means in summary.columns.values())
-    has_kappa = any(means.kappa is not None for means in summary.columns.values())
+    has_drop, has_kappa = (
+        any(getattr(means, name) is not None for means in summary.columns.values()) for name in ("drop", "kappa")
+    )
     ordered = sorted(summary.columns.items(), key=lambda item: -(item[1].mean.value or 0.0))
     rows = [
         (
             name,
-            *PERCENT.cells(means.mean),
+            *_cells(PERCENT, means.mean, summary),
             percent(means.standard_deviation),
-            *(_POINTS.cells(means.drop) if has_drop else ()),
+            *(_cells(_POINTS, means.drop, summary) if has_drop else ()),
             *((decimal(means.kappa),) if has_kappa else ()),
         )
         for name, means in ordered
     ]
-    drops, kappas = ("drop", "interval") if has_drop else (), ("kappa",) if has_kappa else ()
-    columns = (_column_word(summary), "mean_over_models", "interval", "deviation_over_models", *drops, *kappas)
+    columns = (
+        _column_word(summary),
+        *_heads("mean_over_models", summary),
+        "deviation_over_models",
+        *(_heads("drop", summary) if has_drop else ()),
+        *(("kappa",) if has_kappa else ()),
+    )
     figure = _means_figure("figure_means_of_languages", {name: means.mean for name, means in ordered})
-    yield Panel(word("means_over_models"), figure, (Grouped("", table(columns, rows)),), "note_means_over_models")
+    note = "" if summary.is_published else "note_means_over_models"
+    yield Panel(word("means_over_models"), figure, (Grouped("", table(columns, rows)),), note)
 
 
 def _means_figure(about: str, means: Mapping[str, Estimate]) -> Figure:
@@ -282,7 +292,7 @@ def _kappa_panels(summary: LanguageTable) -> Iterator[Panel]:
         for model, kappa in agreement.items()
     }
     heads = (word("scorer"), *(mark.name for mark in (*marks, undefined)))
-    levels = Table(heads, tuple((model, *map(count, own.values())) for model, own in numbers.items()))
+    levels = Table(heads, tuple((model, *map(count, by_level.values())) for model, by_level in numbers.items()))
     figure = stacked_bars("figure_levels_of_agreement", numbers, [*marks, undefined])
     yield Panel(word("levels_of_agreement"), figure, (Grouped("", levels),), "note_levels_of_agreement")
 
@@ -290,12 +300,14 @@ def _kappa_panels(summary: LanguageTable) -> Iterator[Panel]:
 def _group_panels(summary: LanguageTable) -> Iterator[Panel]:
     """Yield the mean over models of each family, branch, script and class of languages (M-RewardBench, Figure 5)."""
     groups: dict[str, LanguageMean] = {
-        f"{word(f'kin_{field}')}: {name}": mean for field, own in summary.kin.items() for name, mean in own.items()
+        f"{word(f'kin_{field}')}: {name}": mean
+        for field, of_field in summary.kin.items()
+        for name, mean in of_field.items()
     }
     if not groups:
         return
-    rows = [(name, *PERCENT.cells(group.mean), ", ".join(group.languages)) for name, group in groups.items()]
-    numbers = table(("language_group", "mean_over_models", "interval", "members_of_group"), rows)
+    rows = [(name, *_cells(PERCENT, group.mean, summary), ", ".join(group.languages)) for name, group in groups.items()]
+    numbers = table(("language_group", *_heads("mean_over_models", summary), "members_of_group"), rows)
     figure = _means_figure("figure_language_groups", {name: group.mean for name, group in groups.items()})
     yield Panel(word("language_groups"), figure, (Grouped("", numbers),), "note_groups_of_models")
 
@@ -324,7 +336,10 @@ def _translation_panels(translation: TranslationComparison) -> Iterator[Panel]:
 def _missing_panels(summary: LanguageTable) -> Iterator[Panel]:
     """Yield what models and the benchmark lack, and the printed numbers that do not follow from their row."""
     if summary.lacking:
-        rows = [(name, ", ".join(own.languages) or DASH, count(own.num_items)) for name, own in summary.lacking.items()]
+        rows = [
+            (name, ", ".join(lacking.languages) or DASH, count(lacking.num_items))
+            for name, lacking in summary.lacking.items()
+        ]
         numbers = table(("scorer", "languages_lacking", "items_lacking"), rows)
         yield Panel(word("lacking_models"), None, (Grouped("", numbers),))
     if summary.missing:
@@ -359,12 +374,12 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
         yield _translation_sentence(summary.translation)
     yield from _drop_sentences(summary)
     if summary.lacking:
-        yield Sentence("say_lacking_models", {"models": _named(list(summary.lacking))})
+        yield Sentence("say_lacking_models", {"models": _first_names(list(summary.lacking))})
     if summary.is_published and (summary.of != "sections" or summary.slips):
         slips = COMMA.join(f"{slip.model} ({slip.column})" for slip in summary.slips[:_MOST_NAMED])
         yield Sentence("say_printed_slips" if slips else "say_no_slips", {"rows": slips})
     if summary.not_read_alike:
-        yield Sentence("say_models_not_alike", {"models": _named(summary.not_read_alike)})
+        yield Sentence("say_models_not_alike", {"models": _first_names(summary.not_read_alike)})
 
 
 def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
@@ -402,7 +417,7 @@ def _translation_sentence(translation: TranslationComparison) -> Sentence:
     return Sentence("say_translations", values)
 
 
-def _named(names: "list[str] | tuple[str, ...]") -> str:
+def _first_names(names: "list[str] | tuple[str, ...]") -> str:
     more = len(names) - _MOST_NAMED
     return COMMA.join(names[:_MOST_NAMED]) + (f" … +{count(more)}" if more > 0 else "")
 
