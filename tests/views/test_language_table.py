@@ -11,7 +11,7 @@ from evaluated_languages import evaluated_languages
 from page_words import page_text
 from steelyard.core.types import Run
 from steelyard.evaluation.language_groups import kin_of
-from steelyard.evaluation.language_table import LanguageTable, ModelDraws, Sample, language_table
+from steelyard.evaluation.language_table import LanguageTable, ModelDraws, TableSample, language_table
 from steelyard.io.run_folder import read_run, run_stage
 from steelyard.plugins.benches.rewardbench import LANGUAGES, SECTIONS
 from steelyard.report.page import page_strings
@@ -46,7 +46,7 @@ def values_of(num_models, num_resamples=200):
 
 
 def many_models(num_models):
-    values, sample = values_of(num_models), Sample(LANGUAGES, kin_of(LANGUAGES), 2869, one_sample(2869))
+    values, sample = values_of(num_models), TableSample(LANGUAGES, kin_of(LANGUAGES), 2869, one_sample(2869))
     kinds = ("classifier", "generative", "implicit")
     models = [
         ModelDraws(

@@ -8,7 +8,9 @@ In reading order:
 - `measures/accuracy`, `tie_policies`, `coverage`, `summary`: the headline and the type of ``run.json``.
 - `measure`, `measures/`: every other measure, one per file.
 - `failures`, `disagreements`: wrong pairs with their confidence, groups of errors, and two models on the same pairs.
-- `evaluations`, `comparison`, `leaderboard`, `languages`: several evaluations, or languages, compared.
+- `evaluations`, `comparison`, `leaderboard`: several evaluations compared.
+- `language_groups`, `languages`, `parallel_items`: one evaluation of parallel items by language.
+- `language_table`, `parallel_runs`, `parallel_draws`, `published_languages`: several by language, or printed numbers.
 - `tables`, `vega`: tables and figures as values.
 
 Reading and writing of run folders is in `stages/evaluate`; pages are in `report`.

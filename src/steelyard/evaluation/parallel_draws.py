@@ -67,7 +67,6 @@ def table_of_runs(
     draws = JointDraws(first, common, num_resamples=num_resamples, seed=seed)
     models, sample = [draws.model(run) for run in sets[0].runs], draws.sample()
     table = language_table(models, sample, bench=first.run.summary.bench, baseline=common.baseline)
-    coverages = {run.name: run.run.summary.coverage for run in sets[0].runs}
     translation = None
     for other in sets[1:]:
         if not {run.name for run in sets[0].runs} & {run.name for run in other.runs}:
@@ -86,18 +85,19 @@ def table_of_runs(
             translation=translation,
             missing=draws.missing,
             lacking=common.lacking,
-            not_read_alike=tuple(
-                sorted(
-                    name
-                    for name, coverage in coverages.items()
-                    if coverage is not None
-                    and not has_equal_shares(
-                        coverage, [code for code in coverage.by_language if language_key(code) in common.identities]
-                    )
-                )
-            ),
+            not_read_alike=tuple(run.name for run in sets[0].runs if not _is_read_alike(run, common)),
         ),
         common.num_left_out,
+    )
+
+
+def _is_read_alike(run: ParallelRun, common: CommonItems) -> bool:
+    """Return whether the model read equal shares of the responses in all compared languages."""
+    coverage = run.run.summary.coverage
+    if coverage is None:
+        return True
+    return has_equal_shares(
+        coverage, [code for code in coverage.by_language if language_key(code) in common.identities]
     )
 
 
@@ -107,9 +107,9 @@ class JointDraws:
     def __init__(self, first: ParallelRun, common: CommonItems, *, num_resamples: int, seed: int) -> None:
         self.common = common
         items = self._items(first)
-        self._labels = [Label(item.unit or item.prompt, item.cell) for item in items]
-        self._layout = layout_of(self._labels)
-        names = [label.prompt for label in self._labels]
+        labels = [Label(item.unit or item.prompt, item.cell) for item in items]
+        self._layout = layout_of(labels)
+        names = [label.prompt for label in labels]
         self._blocks = draw_layout(self._layout, names, num_resamples=num_resamples, seed=seed)
         # The effective sample depends on the items and their pairs, which are those of all models.
         self._frame = resample(Items(self._layout, _statistics(items), num_resamples=0), seed=0)
@@ -117,7 +117,8 @@ class JointDraws:
         parts = {name: self._breakdown(part.totals) for name, part in by_language(self._frame).items()}
         self.missing = dict(parts[common.baseline].missing)
         self._sections = tuple(parts[common.baseline].sections)
-        place = np.array([list(common.identities.values()).index(str(item.language)) for item in items])
+        number_of = {code: number for number, code in enumerate(common.identities.values())}
+        place = np.array([number_of[str(item.language)] for item in items])
         self._language = place - 1
         members = (self._layout.cell[:, None] == np.arange(len(self._layout.cells))).T @ (place > 0)
         self._of_kappa = self._frame.evidence((members > 0).astype(np.float64)[None])

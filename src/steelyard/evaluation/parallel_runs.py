@@ -182,7 +182,10 @@ def share_among_models(
     reference = language_key(baseline_of(every, baseline, where=where))
     wanted = {language_key(code) for code in every}
     needs = [
-        _Need(run.name, prompts, wanted if place == 0 else wanted - {reference})
+        # A model has one name in both translations.
+        _Need(run.name, prompts, wanted)
+        if place == 0
+        else _Need(f"{run.name} ({each.name})", prompts, wanted - {reference})
         for place, each in enumerate(sets)
         for run, prompts in zip(each.runs, each.prompts, strict=True)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard.evaluation.tables import Figure, Mark, word
-from steelyard.evaluation.vega import MODEL_COLOURS, MUTED, STRONG, Spec, framed, row_axis
+from steelyard.evaluation.vega import MODEL_COLOURS, MUTED, STRONG, Spec, framed, row_axis, share_axis
 from steelyard.statistics.intervals import Estimate
 
 _ROW, _SQUARE = 20, 420
@@ -86,8 +86,8 @@ def english_and_mean(about: str, points: Sequence[ModelPoint]) -> Figure:
     least = min([value[key] for value in values for key in ("english", "mean")], default=0.0)
     most = max([value[key] for value in values for key in ("english", "mean")], default=1.0)
     across = {"type": "quantitative", "scale": {"zero": False}}
-    x = {"field": "english", **across, "axis": {"format": ".0%", "title": word("english_value")}}
-    y = {"field": "mean", **across, "axis": {"format": ".0%", "title": word("mean_over_languages")}}
+    x = {"field": "english", **across, "axis": share_axis("english_value")}
+    y = {"field": "mean", **across, "axis": share_axis("mean_over_languages")}
     tips = [
         {"field": "model", "title": word("scorer")},
         {"field": "series", "title": word("model_kind")},
