@@ -1,6 +1,7 @@
 from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
+from steelyard.core.errors import RecordError
 from steelyard.io.cases import write_cases
 from strategies import case
 
@@ -40,3 +41,20 @@ def test_the_answer_says_how_far_the_mean_lies_below_the_baseline(tmp_path):
     assert "25.0%" in answer
     assert "75.0" in answer
     assert "zh" in answer
+
+
+def test_a_published_table_is_answered_in_a_table_and_a_broken_one_with_its_line(tmp_path):
+    (tmp_path / "table.csv").write_text(
+        "model,type,avg,de,fr\nmine,generative,60.0,55.0,65.0\nother,implicit,50.0,40.0,60.0\n"
+    )
+    words = ["languages", "--table", str(tmp_path / "table.csv"), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(build_app(), words)
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["mine", "60.0", "50.0"] in lines  # the mean, and the variance 5² + 5²
+    assert "Every printed mean and variance follows from the printed numbers, up to rounding." in result.stdout
+    (tmp_path / "broken.csv").write_text("model,de,fr\nmine,55.0,165.0\n")
+    broken = ["languages", "--table", str(tmp_path / "broken.csv"), "--out", str(tmp_path / "none")]
+    result = CliRunner().invoke(build_app(), broken)
+    assert isinstance(result.exception, RecordError)  # the program exits with 2
+    assert not (tmp_path / "none").exists()
