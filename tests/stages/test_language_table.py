@@ -6,6 +6,8 @@ import pytest
 
 from evaluated_languages import evaluated_languages
 from steelyard.core.errors import ConfigError, EvidenceError, FileError
+from steelyard.stages.evaluate import Config as EvaluateConfig
+from steelyard.stages.evaluate import evaluate
 from steelyard.stages.languages import Config, languages
 
 # Even items are of section a, odd ones of section b.
@@ -227,3 +229,23 @@ def test_a_table_and_runs_or_neither_are_refused(runs, tmp_path):
         languages(runs, out=tmp_path / "out", table=tmp_path / "table.csv")
     with pytest.raises(FileError):
         languages(out=tmp_path / "out", table=tmp_path / "missing.csv")
+
+
+def test_kinds_of_models_are_those_of_the_papers_or_what_the_run_says(tmp_path):
+    runs = [evaluated_languages(tmp_path, name, X) for name in ("GPT-4 Turbo", "Zephyr 7B Beta", "mine")]
+    bench = tmp_path / "mine-files" / "bench.jsonl"
+    for model in ("longer", "first"):
+        evaluate([bench], tmp_path / model, EvaluateConfig(num_resamples=5, baselines=()), model=model)
+        runs.append(tmp_path / model)
+    table = languages(runs, out=tmp_path / "out", config=FEW).summary
+    kinds = {row.model: row.kind for row in table.models}
+    assert kinds == {
+        "GPT-4 Turbo": "generative",
+        "Zephyr 7B Beta": "implicit",
+        "mine": None,
+        "longer": "baseline",
+        "first": "baseline",
+    }
+    assert table.kinds["generative"].models == ("GPT-4 Turbo",)
+    assert table.kinds["generative"].drop.value == pytest.approx(0.375)
+    assert table.kinds["implicit"].largest_drop == pytest.approx(0.375)
