@@ -122,6 +122,7 @@ _SCRIPT_OF_MODIFIER = {"latin": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva"
 _SPLIT = re.compile(r"[^\W_]+")
 _LANGUAGE = {name: code for entry in _CODES.split() for code, names in [entry.split(":")] for name in names.split(",")}
 _LANGUAGE |= {code: same for code, _, same in (entry.partition(":") for entry in _SAME.split())}
+_KNOWN = {code.partition(":")[0] for code in _CODES.split()} | set(_LANGUAGE.values())
 _SCRIPT = {code: script for script, codes in _WRITTEN_IN.items() for code in codes.split()}
 
 
@@ -192,3 +193,9 @@ def language_key(code: str) -> str:
 def language_part(code: str | None) -> str:
     """Return the identity of a code's language without its script; empty without a code."""
     return language_key(code or "").partition("-")[0]
+
+
+def script_code(code: str) -> str | None:
+    """Return the ISO 15924 code of a language's script, null if unknown: ``Hant`` for ``zh-TW``."""
+    language, _, script = language_key(code).partition("-")
+    return script or _SCRIPT.get(language) or ("Latn" if language in _KNOWN else None)

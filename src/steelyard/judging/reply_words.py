@@ -13,11 +13,10 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
+from steelyard.core.language_words import SIGNS, fold
 from steelyard.judging.verdict_words import (
-    SIGNS,
     announcement,
     break_pattern,
-    fold,
     matching,
     negation_patterns,
     reporting,

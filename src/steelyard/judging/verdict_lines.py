@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import count, islice
 
+from steelyard.core.language_words import SIGNS, any_of, language_words, whole_words
 from steelyard.judging.reply_words import (
     VERDICT,
     announces,
@@ -17,7 +18,7 @@ from steelyard.judging.reply_words import (
     reports_verdict,
     without_quotations,
 )
-from steelyard.judging.verdict_words import SIGNS, announcement, any_of, language_words, matching, whole_words
+from steelyard.judging.verdict_words import announcement, matching
 
 _LONGEST_LINE = 200
 """A line that is nothing but a verdict is short; a limit keeps nested repetitions of its pattern cheap."""

@@ -4,4 +4,9 @@
 - `inline_pieces`: what must not be translated within a paragraph, by the grammar of each kind.
 - `protection`: a text with marks in place of what must not be translated.
 - `marks`: the styles of marks, and the translated text with each piece in the place of its mark.
+- `items`: the texts of a case that are translated together.
+- `requests`: how an item is asked for, and again where a reply is damaged.
+- `passages`: a text of a case as the checks of damage see it, beside its translation.
+- `damage`: what a translation lost or changed, by the checks of `wording`, `bench_lengths`, `numbers`, `negation` and
+  `structure`.
 """

@@ -1,0 +1,249 @@
+"""How long the translations of a bench are, by pair of languages, and which texts are too short, too long or cut off.
+
+The logarithm of the ratio of lengths, in Latin letters, has a median and a spread for each pair of languages. The
+spread shrinks with the length: its square is ``spread ** 2 + short_spread ** 2 / length``. Both come from the median
+absolute deviation, so that damaged items change them little. Sentences are aligned by their lengths as Gale and Church
+(1993) do it, with this spread in place of their constants.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from math import exp, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.types import Case, Record
+from steelyard.responses.unfinished import open_blocks
+from steelyard.translation.damage_kinds import DamageFinding, finding
+from steelyard.translation.passages import Passage, PassagePair, letter_size, passages
+
+_FEWEST, _FEWEST_IN_BIN, _MOST_BINS = 20, 30, 6
+_FALLBACK_SPREAD, _FALLBACK_SHORT = 0.2, 2.2
+_LEAST_SPREAD = 0.05
+_MAD = 1.4826
+_FEWEST_LETTERS = 4.0
+_MOST_OFF, _LEAST_RATIO = 4.0, log(1.6)
+_ENDS_ALWAYS = 0.97
+"""Share of texts with a final mark from which a missing one is a finding."""
+_FINAL = ".!?。！？…؟۔।॥։።။"
+_AFTER_FINAL = "\"'”’“‘」』）)】]》»«›‹*_~` \n\t"
+
+
+class TranslationLengths(Record, frozen=True, kw_only=True):
+    """The usual lengths of translations from one language into another.
+
+    ``log_ratio`` is the median of log(target / source); ``ends`` the share of texts with a final mark among those whose
+    source has one, null if unknown.
+    """
+
+    num_texts: int = 0
+    log_ratio: float = 0.0
+    spread: float = _FALLBACK_SPREAD
+    short_spread: float = _FALLBACK_SHORT
+    ends: float | None = None
+
+    def deviation(self, source_size: float, target_size: float) -> float:
+        """Return how many spreads a translation is longer than usual; negative where it is shorter."""
+        return (log(target_size / source_size) - self.log_ratio) / self.spread_at(source_size)
+
+    def spread_at(self, size: float) -> float:
+        """Return the spread of the log ratio of texts of this length."""
+        return sqrt(self.spread**2 + self.short_spread**2 / max(size, 1.0))
+
+
+class LengthLimits(Record, frozen=True, kw_only=True):
+    """The usual lengths of a bench by pair of languages: ``en>de``. Pairs that are absent have those of no bench."""
+
+    pairs: dict[str, TranslationLengths]
+
+    def between(self, pair: PassagePair) -> TranslationLengths:
+        """Return the usual lengths of translations between the languages of two texts."""
+        return self.pairs.get(_name(pair.source, pair.target), _UNKNOWN)
+
+
+_UNKNOWN = TranslationLengths()
+
+
+def length_limits(pairs: Iterable[tuple[Case, Case]]) -> LengthLimits:
+    """Return the usual lengths of a bench's translations, from all its items (source, target)."""
+    sizes = defaultdict[str, list[tuple[float, float]]](list)
+    ends = defaultdict[str, list[bool]](list)
+    for cases in pairs:
+        for source, target in zip(*map(passages, cases), strict=False):
+            name = _name(source, target)
+            # A text that is the same in both languages, such as a program, says nothing of translations.
+            if min(source.size, target.size) >= _FEWEST_LETTERS and source.prose != target.prose:
+                sizes[name].append((source.size, target.size))
+                if ends_with_mark(source.text):
+                    ends[name].append(ends_with_mark(target.text))
+    return LengthLimits(
+        pairs={
+            name: _fit(np.array(rows), float(np.mean(ends[name])) if len(ends[name]) >= _FEWEST else None)
+            for name, rows in sorted(sizes.items())
+            if len(rows) >= _FEWEST
+        }
+    )
+
+
+def _name(source: Passage, target: Passage) -> str:
+    return f"{source.language}>{target.language}"
+
+
+def _fit(sizes: np.ndarray, ends: float | None) -> TranslationLengths:
+    """Fit the spreads to the median absolute deviations of texts of about one length."""
+    lengths, ratios = sizes[:, 0], np.log(sizes[:, 1] / sizes[:, 0])
+    middle = float(np.median(ratios))
+    order = np.argsort(lengths, kind="stable")
+    num_bins = int(np.clip(len(order) // _FEWEST_IN_BIN, 1, _MOST_BINS))
+    bins = np.array_split(order, num_bins)
+    square = np.array([(_MAD * np.median(np.abs(ratios[rows] - middle))) ** 2 for rows in bins])
+    inverse = np.array([1 / np.median(lengths[rows]) for rows in bins])
+    if num_bins >= 3 and inverse.max() > 2 * inverse.min():
+        slope, constant = np.polyfit(inverse, square, 1)
+        spread, short = sqrt(max(constant, 0.0)), sqrt(max(slope, 0.0))
+    else:
+        usual = _FALLBACK_SPREAD**2 + _FALLBACK_SHORT**2 * float(np.median(inverse))
+        factor = sqrt(float(np.median(square)) / usual)
+        spread, short = factor * _FALLBACK_SPREAD, factor * _FALLBACK_SHORT
+    return TranslationLengths(
+        num_texts=len(sizes),
+        log_ratio=round(middle, 4),
+        spread=round(max(spread, _LEAST_SPREAD), 4),
+        short_spread=round(max(short, _FALLBACK_SHORT / 4), 4),
+        ends=None if ends is None else round(ends, 4),
+    )
+
+
+def ends_with_mark(text: str) -> bool:
+    """Return whether a text ends with a final mark, before closing quotation marks and brackets."""
+    return text[-40:].rstrip(_AFTER_FINAL).endswith(tuple(_FINAL))
+
+
+def check_length(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
+    """Find a translation that is far shorter or longer than the bench's are."""
+    source, target = pair.source.size, pair.target.size
+    if min(source, target) < _FEWEST_LETTERS:
+        return
+    ratio = log(target / source) - usual.log_ratio
+    if abs(ratio) > _LEAST_RATIO and abs(usual.deviation(source, target)) > _MOST_OFF:
+        times = f"{exp(ratio):.2g}x"
+        yield finding("length", pair, pair.source.prose, f"{times} {pair.target.prose}")
+
+
+# --- Sentences -------------------------------------------------------------------------------------------------------
+
+_DELETED = 4.0
+"""Cost of a sentence without a translation, in half squared spreads; joined and divided sentences cost less."""
+_BEADS = (
+    (1, 1, 0.0),
+    (1, 2, 1.0),
+    (2, 1, 1.0),
+    (1, 3, 3.0),
+    (3, 1, 3.0),
+    (2, 2, 2.0),
+    (1, 0, _DELETED),
+    (0, 1, _DELETED),
+)
+_BAND = 6
+_MOST_SENTENCES = 300
+_SHORTEST_SENTENCE = 8.0
+_LEAST_DEVIATION = 0.3
+
+
+class Bead(NamedTuple):
+    """Sentences that are translations of each other: ranges of places in both texts, one of them empty if alone."""
+
+    source: range
+    target: range
+
+
+def check_sentences(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
+    """Find sentences of the source without a translation, and added ones, by the best alignment of lengths."""
+    source, target = pair
+    if not (source.is_segmented and target.is_segmented):
+        return
+    if len(source.sentences) == len(target.sentences) or not source.sentences or not target.sentences:
+        return
+    deviation = usual.deviation(max(source.size, 1.0), max(target.size, 1.0))
+    # Sentences are joined and divided at equal length; missing ones make the whole shorter.
+    is_missing = len(target.sentences) < len(source.sentences)
+    if (deviation > -_LEAST_DEVIATION) if is_missing else (deviation < _LEAST_DEVIATION):
+        return
+    for bead in align_sentences(pair, usual):
+        before, after = (_joined(each.sentences, places) for each, places in zip(pair, bead, strict=True))
+        alone = before if is_missing and not after else after if not is_missing and not before else ""
+        if letter_size(alone) >= _SHORTEST_SENTENCE:
+            yield finding("sentences", pair, before, after)
+            return
+
+
+def _joined(sentences: Sequence[str], places: range) -> str:
+    return " ".join(sentences[place] for place in places)
+
+
+def align_sentences(pair: PassagePair, usual: TranslationLengths) -> list[Bead]:
+    """Return the alignment of sentences of least cost by their lengths, of the first 300 of each text."""
+    before = [letter_size(each) + 1 for each in pair.source.sentences[:_MOST_SENTENCES]]
+    after = [(letter_size(each) + 1) / exp(usual.log_ratio) for each in pair.target.sentences[:_MOST_SENTENCES]]
+    rows, columns = len(before), len(after)
+    width = _BAND + abs(rows - columns)
+    costs: dict[tuple[int, int], tuple[float, int, int]] = {(0, 0): (0.0, 0, 0)}
+    for row in range(rows + 1):
+        center = row * columns // max(rows, 1)
+        for column in range(max(0, center - width), min(columns, center + width) + 1):
+            best = costs.get((row, column))
+            for down, right, extra in _BEADS:
+                previous = costs.get((row - down, column - right))
+                if previous is None:
+                    continue
+                cost = previous[0] + extra + _misfit(before[row - down : row], after[column - right : column], usual)
+                if best is None or cost < best[0]:
+                    best = (cost, down, right)
+            if best is not None:
+                costs[row, column] = best
+    return _trace(costs, rows, columns)
+
+
+def _trace(costs: dict[tuple[int, int], tuple[float, int, int]], row: int, column: int) -> list[Bead]:
+    """Return the beads of the cheapest path to a cell, in order."""
+    beads: list[Bead] = []
+    while (row or column) and (row, column) in costs:
+        _, down, right = costs[row, column]
+        beads.append(Bead(range(row - down, row), range(column - right, column)))
+        row, column = row - down, column - right
+    return beads[::-1]
+
+
+def _misfit(before: list[float], after: list[float], usual: TranslationLengths) -> float:
+    """Return half the squared deviation of the length of some sentences from that of others; 0 for none."""
+    if not before or not after:
+        return 0.0
+    size = sum(before)
+    return (log(sum(after) / size) / usual.spread_at(size)) ** 2 / 2
+
+
+# --- Ends ------------------------------------------------------------------------------------------------------------
+
+_BRACKETS = ("()", "[]", "{}", "（）", "【】", "「」", "『』", "《》")
+
+
+def check_end(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
+    """Find a translation that stops where the source goes on: no final mark, an open bracket or block of code."""
+    source, target = pair
+    if not target.text.strip() or not source.text.strip():
+        return
+    tail = target.text.rstrip()[-40:]
+    if open_blocks(target.subject) > open_blocks(source.subject) or _open_at_end(target) > max(0, _open_at_end(source)):
+        yield finding("truncated", pair, source.text.rstrip()[-40:], tail)
+    elif usual.ends is not None and usual.ends < _ENDS_ALWAYS:
+        return
+    elif target.is_segmented and ends_with_mark(source.text) and not ends_with_mark(target.text):
+        yield finding("truncated", pair, source.text.rstrip()[-40:], tail)
+
+
+def _open_at_end(passage: Passage) -> int:
+    """Return how many brackets the prose opens and does not close; a closing one of another width counts."""
+    prose = passage.prose
+    number = sum(prose.count(opening) - prose.count(closing) for opening, closing in _BRACKETS)
+    return max(0, number)

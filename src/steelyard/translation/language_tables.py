@@ -1,0 +1,110 @@
+"""What the checks of translations know of languages: ``data/translation_damage.toml`` as tables and patterns."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.language_words import any_of, fold, whole_words
+
+WITHOUT_SPACES = {"zh", "ja", "ko", "th"}
+"""Languages whose words are looked for within the text: without spaces, or with endings."""
+_PREFIX = 2
+
+
+class _Multipliers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    words: str
+    inside: str
+    months: str
+
+
+class _Translator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    openings: tuple[str, ...]
+    refusals: tuple[str, ...]
+
+
+class DamageTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tables of ``translation_damage.toml``, whose comments explain them."""
+
+    number_words: dict[str, str]
+    multipliers: _Multipliers
+    translator: _Translator
+    negative: dict[str, str]
+    negation: dict[str, str]
+    idioms: dict[str, str]
+
+
+@cache
+def damage_table() -> DamageTable:
+    """Return the tables, read once in a process."""
+    text = (files("steelyard") / "data/translation_damage.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), DamageTable)
+
+
+class NumberWords(NamedTuple):
+    """The words of numbers in a language: whole words, beginnings of words by first letters, parts of the text."""
+
+    whole: dict[str, str]
+    beginnings: dict[str, tuple[tuple[str, str], ...]]
+    inside: tuple[tuple[str, str], ...]
+
+
+@cache
+def number_words(language: str) -> NumberWords | None:
+    """Return the words of numbers in a language, with each number as digits; null where the table has none."""
+    entry = damage_table().number_words.get(language)
+    if entry is None:
+        return None
+    parts = (part.partition(":") for part in entry.split())
+    words = [(fold(word), number) for number, _, names in parts for word in names.split(",")]
+    if language in WITHOUT_SPACES:
+        return NumberWords({}, {}, tuple(words))
+    beginnings: dict[str, list[tuple[str, str]]] = {}
+    for word, number in words:
+        if word.endswith("*"):
+            beginnings.setdefault(word[:_PREFIX], []).append((word[:-1], number))
+    whole = {word: number for word, number in words if not word.endswith("*")}
+    return NumberWords(whole, {key: tuple(each) for key, each in beginnings.items()}, ())
+
+
+def numbers_in_words(words: list[str], text: str, language: str) -> set[str] | None:
+    """Return the numbers that words of a folded text may stand for; null for a language without a table."""
+    table = number_words(language)
+    if table is None:
+        return None
+    numbers = {number for word, number in table.inside if word in text}
+    for word in words:
+        number = table.whole.get(word)
+        if number is not None:
+            numbers.add(number)
+        for beginning, value in table.beginnings.get(word[:_PREFIX], ()):
+            if word.startswith(beginning):
+                numbers.add(value)
+    return numbers
+
+
+@cache
+def translator_phrases() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a translator's openings and of its refusals, matched at the beginning of a text."""
+    translator = damage_table().translator
+    lead = r"[\s*_#>\"'“«(\[]{0,8}"
+    openings, refusals = (
+        re.compile(f"{lead}(?:{'|'.join(each)})", re.IGNORECASE) for each in (translator.openings, translator.refusals)
+    )
+    return openings, refusals
+
+
+@cache
+def multiplier_pattern() -> re.Pattern[str]:
+    """Return the pattern of a word or sign that multiplies the number before it."""
+    table = damage_table().multipliers
+    return re.compile(rf"\s{{0,2}}(?:[{table.inside}]|{any_of(map(fold, table.words.split()))}(?!\w))", re.IGNORECASE)
+
+
+@cache
+def month_pattern() -> re.Pattern[str]:
+    """Return the pattern of names of months in English and German."""
+    return re.compile(whole_words(damage_table().multipliers.months.split()))

@@ -1,0 +1,189 @@
+"""Check of numbers: each number of a text in its translation, and each number of the translation in the text.
+
+Numbers are compared as values: digits of every script, decimal comma or point, separators of thousands. A number may
+be a word on either side, have a multiplier ("10 million", "1000万"), be a year without its century, a time of day in
+twelve hours, or a month. Small numbers of a language without a table of words count only where another number is
+in their place.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from steelyard.core.language_words import fold
+from steelyard.translation.damage_kinds import DamageFinding, finding
+from steelyard.translation.language_tables import month_pattern, multiplier_pattern, numbers_in_words
+from steelyard.translation.passages import Passage, PassagePair
+
+_NUMBER = re.compile(r"\d+(?:[.,٫٬'’·:/\u00a0\u202f]\d+)*(?:[ \u00a0\u202f]\d{3}(?![\d.,]))*")
+_THOUSANDS = re.compile(r"\d{1,3}(?:([.,٬'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:[.,٫·](?P<part>\d+))?")
+_INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
+_DECIMAL = re.compile(r"(\d+)[.,٫·](\d{1,12})")
+_PIECE = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|ika-\d+")
+_HAN_NUMERALS = re.compile(r"[〇零一二两兩三四五六七八九十百千]+")
+_HAN_DIGIT_FORMS = ("〇零", "一", "二两兩", "三", "四", "五", "六", "七", "八", "九")
+_HAN_DIGITS = {sign: value for value, signs in enumerate(_HAN_DIGIT_FORMS) for sign in signs}
+_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+_ROMAN = re.compile(r"\b[IVXLC]{1,7}\b")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_TENS = re.compile(r"\b(twen|thir|for|fif|six|seven|eigh|nine)ty[- ](one|two|three|four|five|six|seven|eight|nine)\b")
+_TENS_VALUES = {"twen": 20, "thir": 30, "for": 40, "fif": 50, "six": 60, "seven": 70, "eigh": 80, "nine": 90}
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_MONTH_SIGNS = re.compile(r"\d\s?(?:月|월)|tháng\s?\d")
+_ITEM = re.compile(r"^[ \t]*\(?\d{1,3}[.)、]", re.MULTILINE)
+_TIME = re.compile(r"\s?(?:[ap]\.?m\b|uhr\b)", re.IGNORECASE)
+_NAMED = re.compile(r"[^\W\d_]-")
+_SMALL = 12.0
+_LONGEST = 24
+_MOST_PAIRED = 400
+"""Values of both texts up to which each is compared with each: lists of more numbers are data."""
+
+
+class _Numbers(NamedTuple):
+    """The values of a text, with a multiplier beside them, in words, and in names."""
+
+    values: set[str]
+    multiplied: set[str]
+    words: set[str]
+    in_names: set[str]
+    """Numbers that are parts of names: COVID-19."""
+    has_words: bool
+
+
+class _Digits(dict[int, int]):
+    """The ASCII digit of each decimal digit, cached."""
+
+    def __missing__(self, code: int) -> int:
+        value = unicodedata.decimal(chr(code), None)
+        form = self[code] = code if value is None else ord("0") + value
+        return form
+
+
+_DIGITS = _Digits()
+
+
+def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find a number that the translation lost, added or changed."""
+    source, target = _numbers(pair.source), _numbers(pair.target)
+    missing = _explained(source, target)
+    added = _explained(target, source)
+    if _has_month(pair):
+        missing, added = (
+            {value for value in values if float(value) > _SMALL or "." in value} for values in (missing, added)
+        )
+    if len(source.values) + len(target.values) <= _MOST_PAIRED:
+        missing, added = _without_equal(missing, added, source, target)
+    certain_missing = {value for value in missing if added or _is_certain(value, source, target)}
+    certain_added = {value for value in added if missing or _is_certain(value, target, source)}
+    if certain_missing or certain_added:
+        before, after = (", ".join(sorted(values, key=float)) for values in (certain_missing, certain_added))
+        yield finding("number", pair, before, after)
+
+
+def _explained(ours: _Numbers, theirs: _Numbers) -> set[str]:
+    """Return the values of a text that neither the digits nor the words of the other one have."""
+    rest = ours.values - theirs.values - theirs.words
+    return {value for value in rest if not (len(value) == 4 and value[-2:] in theirs.words)}
+
+
+def _is_certain(value: str, ours: _Numbers, other: _Numbers) -> bool:
+    """Return whether a value without any in its place is lost: small ones are often words, or left to grammar."""
+    if value in ours.in_names:
+        return False
+    return float(value) > _SMALL or (other.has_words and float(value) > 2)
+
+
+def _is_same(value: str, other: str, source: _Numbers, target: _Numbers) -> bool:
+    """Return whether two values differ in their multipliers, in the century of a year, or in half a day."""
+    if value in source.multiplied or other in target.multiplied:
+        return value.replace(".", "").strip("0") == other.replace(".", "").strip("0")
+    if (len(value) == 4 and len(other) == 2) or (len(value) == 2 and len(other) == 4):
+        return value[-2:] == other[-2:]
+    if value.isdigit() and other.isdigit() and min(len(value), len(other)) <= 2:
+        return abs(int(value) - int(other)) == 12 and max(int(value), int(other)) <= 24
+    return False
+
+
+def _without_equal(missing: set[str], added: set[str], source: _Numbers, target: _Numbers) -> tuple[set[str], set[str]]:
+    """Return the values of each side that no value of the other side stands for in another form."""
+    return (
+        {value for value in missing if not any(_is_same(value, other, source, target) for other in target.values)},
+        {value for value in added if not any(_is_same(other, value, source, target) for other in source.values)},
+    )
+
+
+def _has_month(pair: PassagePair) -> bool:
+    texts = pair.source.prose, pair.target.prose
+    return any(_MONTH_SIGNS.search(text) or month_pattern().search(text.casefold()) for text in texts)
+
+
+def _numbers(passage: Passage) -> _Numbers:
+    text = passage.prose
+    if not text.isascii():
+        text = text.translate(_DIGITS)
+    text = _ITEM.sub(" ", text)
+    values, multiplied, in_names = set[str](), set[str](), set[str]()
+    for match in _NUMBER.finditer(text):
+        is_time = _TIME.match(text, match.end()) is not None
+        numbers = [_canonical(each) for each in (_PIECE.findall(match[0]) if is_time else _values(match[0]))]
+        if match.start() >= 2 and _NAMED.match(text, match.start() - 2):
+            in_names.update(numbers)
+        values.update(numbers)
+        if multiplier_pattern().match(text, match.end()):
+            multiplied.update(numbers)
+    folded = fold(text)
+    language = passage.code
+    words = numbers_in_words(_WORD.findall(folded), folded, language)
+    has_words = words is not None
+    words = words or set()
+    if language in ("zh", "ja"):
+        words |= {value for match in _HAN_NUMERALS.finditer(text) for value in _han_values(match[0])}
+    if language == "en":
+        words |= {str(_TENS_VALUES[match[1]] + _ONES.index(match[2])) for match in _TENS.finditer(folded)}
+    words |= {str(_roman(match[0])) for match in _ROMAN.finditer(text)}
+    return _Numbers(values, multiplied, words, in_names, has_words)
+
+
+def _values(number: str) -> list[str]:
+    """Return the numbers of a run of digits and separators: one with its separators read, or its parts."""
+    if number.isdecimal():
+        return [number]
+    match = _THOUSANDS.fullmatch(number)
+    if match is not None:
+        part = match["part"]
+        whole = number if part is None else number[: match.start("part")]
+        digits = "".join(_PIECE.findall(whole))
+        return [digits if part is None else f"{digits}.{part}"]
+    if _INDIAN.fullmatch(number):
+        return [number.replace(",", "")]
+    match = _DECIMAL.fullmatch(number)
+    return [f"{match[1]}.{match[2]}"] if match is not None else _PIECE.findall(number)
+
+
+def _canonical(number: str) -> str:
+    """Return a number without zeros that say nothing; of a very long one the beginning."""
+    whole, _, part = number.partition(".")
+    whole, part = whole.lstrip("0")[:_LONGEST] or "0", part.rstrip("0")
+    return f"{whole}.{part}" if part else whole
+
+
+def _han_values(numeral: str) -> set[str]:
+    """Return the value of a numeral in Chinese characters, and the value of its digits as they stand."""
+    total = current = 0
+    for sign in numeral[:_LONGEST]:
+        if sign in _HAN_UNITS:
+            total += (current or 1) * _HAN_UNITS[sign]
+            current = 0
+        else:
+            current = _HAN_DIGITS[sign]
+    digits = "".join(str(_HAN_DIGITS[sign]) for sign in numeral[:_LONGEST] if sign in _HAN_DIGITS)
+    return {str(total + current), digits.lstrip("0") or "0"}
+
+
+def _roman(numeral: str) -> int:
+    values = [_ROMAN_VALUES[sign] for sign in numeral]
+    return sum(
+        -value if value < following else value for value, following in zip(values, [*values[1:], 0], strict=True)
+    )

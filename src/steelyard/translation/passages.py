@@ -1,0 +1,211 @@
+"""One text of a case as the checks of a translation see it: its code, its prose, its lines and its sentences.
+
+Prose is the text without code, formulas, internet addresses and markup: what a translator translates. Every part takes
+time linear in the length of the text.
+"""
+
+import re
+from collections import Counter
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.languages import language_key, language_part
+from steelyard.core.scripts import SCRIPTS, script_codes
+from steelyard.core.text import prompt_text, response_text
+from steelyard.core.types import Case, Response
+from steelyard.responses.subject import LETTER_WEIGHTS, Subject
+
+PROMPT = "prompt"
+"""The place of the whole conversation that the responses answer."""
+_UNTRANSLATED_SIGNS = ("$", "\\", "://", "www.", "@", "<")
+_FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*(?:\n.*?)??(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`[^`\n]+`")
+_UNTRANSLATED = re.compile(
+    r"\$\$[^$]+\$\$|\$(?=[^\s$\d])[^$\n]{1,200}\$|\\\[(?:[^\\]|\\(?![\[\]]))*+\\\]|\\\((?:[^\\]|\\(?![()]))*+\\\)"
+    r"|https?://[^\s<>，。；）】」]+|www\.[^\s<>，。；）】」]+|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}"
+    r"|</?[A-Za-z][^<>\n]{0,200}>"
+)
+_KEYWORDS = "(?!(?:in|for|not|and|or|is|if|else|while|return) )"
+_NO_PROSE = rf"(?!.*\b{_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}} {_KEYWORDS}[a-z]{{2,}})"
+_CODE_LINE = re.compile(
+    r"\s*(?:>>>|\.\.\. |(?:async )?def \w+\s*\(|class \w+\s*[(:]|import [\w.]+(?: as \w+)?\s*$|from [\w.]+ import "
+    r"|(?:if|elif|for|while|with|except)\b(?=.*[\[\](){}=<>_]).*:\s*"
+    r"(?:(?:continue|break|pass|return\b.*|[\w.]+ ?[-+*/]?= .*)?|#.*)$|(?:else|try|finally)\s*:\s*(?:#.*)?$"
+    rf"|return(?:\s{_NO_PROSE}(?=.*[\[\](){{}}=+*/%_\d'\"]).*|;|\s*$)|[}})\];,]+\s*$|['\"][^'\"]{{0,80}}['\"]\s*:\s*.*,\s*$"
+    r"|@\w+\s*(?:\(.*)?$|#include|(?:public|private|static|const|let|var|func|fn|function)\s(?=.*[({;=]).*"
+    r"|[\w.]+\(.*\)\s*(?:[;{]?|(?:#|//|[=!<>]=|=>|->|\u279e|=).*)$"
+    rf"|{_NO_PROSE}(?=[\x20-\x7e\t]*$)"
+    r"(?:[\w.\[\]'\"]+(?:, ?[\w.\[\]'\"]+)*\s*[-+*/|&%]?=[^=].*|(?=.*[=(){}\[\]]).*[;{]\s*$))"
+)
+"""A line of a program, where it stands outside a block of code."""
+_INDENTED_CODE_LINE = re.compile(
+    r"(?:\s{4,}|\t\s*)(?:#|//).*$|\s+(?=[\x20-\x7e]*$)(?:for \w+(?:, ?\w+)* in .*:"
+    r"|(?:if|elif|while)(?: [\w.]+){1,7}\s*:|return(?: not)? \w+|with .*:"
+    r"|break|continue|pass|raise .*|yield .*|['\"][^'\"]{0,80}['\"],?)\s*$"
+)
+"""Lines that are those of a program where they are indented: ``for x in y:``, ``return x``."""
+_LONGEST_CODE_LINE = 500
+_STRING_ENDS = ('"""', "'''")
+_SENTENCE_END = re.compile(
+    r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
+)
+_NO_END = re.compile(
+    r"(?:\b[^\W\d_]|\d|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp))"
+    r"\.$"
+)
+_SHORT_WORD = re.compile(r"\b[^\W\d_]{1,3}\.$")
+"""A word such as No. or Nr., which no sentence ends with where a digit follows."""
+_WIDE_ENDS = "。！？।॥"
+_UNSEGMENTED = {"th", "lo", "km", "my", "bo"}
+"""Languages that are written without marks between sentences, or usually so."""
+
+
+class Passage:
+    """One text of a case in one language: the whole prompt or one response. Parts are computed when first needed."""
+
+    def __init__(self, place: str, text: str, language: str | None) -> None:
+        self.place = place
+        self.text = text
+        self.language = language_key(language or "")
+
+    @property
+    def code(self) -> str:
+        """The language without its script: ``zh`` for Traditional Chinese."""
+        return language_part(self.language)
+
+    @cached_property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks of code between fences, with them."""
+        if "```" not in self.text and "~~~" not in self.text:
+            return ()
+        return tuple(match[0].strip() for match in _FENCE.finditer(self.text))
+
+    @cached_property
+    def outside_blocks(self) -> str:
+        """The text outside blocks of code."""
+        return _FENCE.sub("\n", self.text) if self.blocks else self.text
+
+    @cached_property
+    def inline(self) -> tuple[str, ...]:
+        """The code within lines, between single marks."""
+        return tuple(_INLINE.findall(self.outside_blocks)) if "`" in self.text else ()
+
+    @cached_property
+    def _split(self) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+        """The lines of prose, those of unfenced programs, and the number of paragraphs of prose."""
+        lines: list[str] = []
+        code: list[str] = []
+        num_paragraphs, is_inside, is_session = 0, False, False
+        for line in self.outside_blocks.split("\n"):
+            body = line.strip()
+            # The lines after a call in a Python session are its result.
+            is_session = body.startswith(">>>") or (is_session and bool(body) and body not in _STRING_ENDS)
+            is_prose = bool(body) and not is_session and not is_code_line(line)
+            if is_prose:
+                lines.append(line)
+            elif body:
+                code.append(line)
+            num_paragraphs += is_prose and not is_inside and any(map(str.isalnum, body))
+            is_inside = is_prose
+        return tuple(lines), tuple(code), num_paragraphs
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines outside code that hold anything."""
+        return self._split[0]
+
+    @property
+    def code_lines(self) -> tuple[str, ...]:
+        """The lines of programs that stand outside blocks of code, and the results of calls in sessions."""
+        return self._split[1]
+
+    @property
+    def num_paragraphs(self) -> int:
+        """The number of runs of lines of prose between blank lines and code."""
+        return self._split[2]
+
+    @cached_property
+    def prose(self) -> str:
+        """The text without code, formulas, addresses and markup."""
+        text = "\n".join(self.lines)
+        if "`" in text:
+            text = _INLINE.sub(" ` ", text)
+        return _UNTRANSLATED.sub(" ", text) if any(sign in text for sign in _UNTRANSLATED_SIGNS) else text
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences of the prose; lines end a sentence as final marks do. One for a script without marks."""
+        if self.code in _UNSEGMENTED:
+            return (self.prose,) if self.prose.strip() else ()
+        sentences: list[str] = []
+        start = 0
+        for match in _SENTENCE_END.finditer(self.prose):
+            end = match.end()
+            mark = match[0].strip()
+            is_wrapped = self.prose[end : end + 1].islower() and not (mark and mark[0] in _WIDE_ENDS)
+            last = self.prose[max(start, match.start() - 10) : match.start() + 1]
+            is_number = self.prose[end : end + 1].isdigit() and _SHORT_WORD.search(last) is not None
+            is_short = mark == "." and (is_number or _NO_END.search(last) is not None)
+            # A line that goes on in small letters is wrapped.
+            if end < len(self.prose) and (is_wrapped or ("\n" not in match[0] and is_short)):
+                continue
+            piece = self.prose[start:end]
+            start = end
+            if any(map(str.isalnum, piece)):
+                sentences.append(piece.strip())
+        return tuple(sentences)
+
+    @property
+    def is_segmented(self) -> bool:
+        """Whether the language has marks between sentences."""
+        return self.code not in _UNSEGMENTED
+
+    @cached_property
+    def scripts(self) -> Counter[str]:
+        """The number of letters of each script in the prose."""
+        counts = np.bincount(script_codes(self.prose), minlength=len(SCRIPTS))
+        return Counter({name: int(counts[code]) for code, name in enumerate(SCRIPTS) if code and counts[code]})
+
+    @cached_property
+    def size(self) -> float:
+        """The length of the prose in Latin letters: a Han character counts as three."""
+        return letter_size(self.prose)
+
+    @cached_property
+    def subject(self) -> Subject:
+        """The text as the rules of cleaning see it."""
+        return Subject(Response(id=self.place, text=self.text), prompt="", language=self.language, task="text")
+
+
+class PassagePair(NamedTuple):
+    """A text of the source and its translation."""
+
+    source: Passage
+    target: Passage
+
+
+def passages(case: Case) -> tuple[Passage, ...]:
+    """Return the texts of a case: the whole prompt, then the responses in order."""
+    language = case.prompt.language
+    prompt = Passage(PROMPT, prompt_text(case), language)
+    return (prompt, *(Passage(f"response {each.id}", response_text(each), language) for each in case.responses))
+
+
+def is_code_line(line: str) -> bool:
+    """Return whether a line is one of a program; longer lines than programs have are not."""
+    if len(line) > _LONGEST_CODE_LINE:
+        return False
+    return _CODE_LINE.match(line) is not None or _INDENTED_CODE_LINE.match(line) is not None
+
+
+def letter_size(text: str) -> float:
+    """Return the length of a text in Latin letters: a Han character counts as three, signs as nothing."""
+    return float(LETTER_WEIGHTS[script_codes(text)].sum())
+
+
+def excerpt(text: str, most: int = 80) -> str:
+    """Return a text on one line, and its beginning where it is long."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}\u2026"

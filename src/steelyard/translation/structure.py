@@ -1,0 +1,235 @@
+"""Checks of the form of a translation: code, lists, lines and tables, letters of options, and the order of responses.
+
+Code is compared without its comments, without the content of string literals and without blanks at the ends of lines,
+since translators translate comments and messages. All else in it, indentation included, has to be equal.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import log
+
+from steelyard.core.text import normal_form
+from steelyard.translation.bench_lengths import TranslationLengths
+from steelyard.translation.damage_kinds import DamageFinding, finding
+from steelyard.translation.passages import Passage, PassagePair
+
+_LITERAL = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\''
+    r'|[“«„](?:[^”»“\n]){0,300}[”»“]|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\''
+    r"|/\*(?:[^*/]|\*(?!/)|/(?!\*))*+\*/|(?:(?<=\s)|^)(?:#(?!\w+!|include|define)|//|--\s)[^\n]*|<!--(?:[^-<]|-(?!->)|<(?!!--))*+-->",
+    re.MULTILINE | re.DOTALL,
+)
+_MASK = "''"
+_LINE_ENDS = " \t.\u3002"
+"""A line of a program within prose may end the sentence."""
+_INLINE_LITERAL = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'')
+
+
+def check_code(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find code that differs: blocks in order, code within lines as a set, and lines of unfenced programs."""
+    source, target = pair
+    if source.blocks or target.blocks:
+        before, after = (tuple(map(_masked, each.blocks)) for each in pair)
+        if before != after:
+            differing = (row for row, (left, right) in enumerate(zip(before, after, strict=False)) if left != right)
+            place = next(differing, min(len(before), len(after)))
+            left, right = (_first_difference(before, after, place, side) for side in (0, 1))
+            yield finding("code", pair, left, right)
+            return
+    differing = _set_difference(map(_inline_form, source.inline), map(_inline_form, target.inline))
+    if differing is None and (source.code_lines or target.code_lines):
+        differing = _set_difference(_program(source), _program(target))
+    if differing is not None:
+        yield finding("code", pair, *differing)
+
+
+def _masked(code: str) -> str:
+    masked = _LITERAL.sub(lambda match: _MASK if match[0][0] in "\"'“«„" else "", code)
+    return "\n".join(line.rstrip() for line in masked.split("\n") if line.strip())
+
+
+def _first_difference(before: Sequence[str], after: Sequence[str], place: int, side: int) -> str:
+    """Return the first line of a block that differs from the other side's, or the whole block."""
+    blocks = before, after
+    if place >= min(len(before), len(after)):
+        return blocks[side][place] if place < len(blocks[side]) else ""
+    lines = [block[place].split("\n") for block in blocks]
+    for left, right in zip(*lines, strict=False):
+        if left != right:
+            return (left, right)[side]
+    shorter = min(map(len, lines))
+    return lines[side][shorter] if shorter < len(lines[side]) else ""
+
+
+def _inline_form(code: str) -> str:
+    return "".join(_INLINE_LITERAL.sub(_MASK, code).split())
+
+
+def _program(passage: Passage) -> list[str]:
+    """Return the lines of unfenced programs without comments and the content of literals."""
+    lines = _masked("\n".join(passage.code_lines)).split("\n")
+    return [line.rstrip(_LINE_ENDS) for line in lines if line.strip(" '\t")]
+
+
+def _set_difference(before: Iterator[str] | list[str], after: Iterator[str] | list[str]) -> tuple[str, str] | None:
+    """Return the first elements that only one side has; null where both have the same ones equally often."""
+    left, right = Counter(before), Counter(after)
+    lost, added = left - right, right - left
+    return None if not lost and not added else (next(iter(lost), ""), next(iter(added), ""))
+
+
+# --- Lists, lines, tables --------------------------------------------------------------------------------------------
+
+_ITEM = re.compile(r"\s*(?:[-*+•·‣]\s+\S|\(?(?:\d{1,3}|[٠-٩०-९০-৯]{1,3}|[〇一二三四五六七八九十]{1,3})[.)、）．]\s*\S)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s*\S")
+_ROW = re.compile(r"\s*\|.*\|\s*$")
+_QUOTE = re.compile(r"\s{0,3}>")
+_LINES = {"headings": _HEADING, "list items": _ITEM, "table rows": _ROW, "quoted lines": _QUOTE}
+_FEWEST_LINES = 3
+_MOST_LINES_OFF = 0.3
+
+
+def check_structure(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find lists, headings, tables, quotations, paragraphs or lines that differ in number."""
+    for name, before, after in _counts(pair):
+        if before != after:
+            yield finding("structure", pair, f"{before} {name}", f"{after} {name}")
+            return
+
+
+def _counts(pair: PassagePair) -> Iterator[tuple[str, int, int]]:
+    """Return what is counted, with its number in both texts, the most telling first."""
+    for name, pattern in (
+        ("headings", _HEADING),
+        ("list items", _ITEM),
+        ("table rows", _ROW),
+        ("quoted lines", _QUOTE),
+    ):
+        before, after = (sum(pattern.match(line) is not None for line in each.lines) for each in pair)
+        # One such line may be a sentence that begins with a number or a dash.
+        if max(before, after) > 1 or name == "headings":
+            yield name, before, after
+    before, after = (sum(line.count("|") for line in each.lines if _ROW.match(line)) for each in pair)
+    yield "cells", before, after
+    yield "paragraphs", pair.source.num_paragraphs, pair.target.num_paragraphs
+    lines = [len(each.lines) for each in pair]
+    # A text may be wrapped at another place, so that a line more or less proves nothing.
+    if max(lines) >= _FEWEST_LINES and abs(lines[0] - lines[1]) > max(1, _MOST_LINES_OFF * max(lines)):
+        yield "lines", lines[0], lines[1]
+
+
+# --- Options and verdicts --------------------------------------------------------------------------------------------
+
+_OPTION = re.compile(r"^[ \t]*[*_]{0,2}[(（]?([A-Ha-h])[)）.:：、][*_]{0,2}(?:[ \t]+|(?<=[）：、]))\S", re.MULTILINE)
+_ANY_OPTION = re.compile(r"^[ \t]*[*_]{0,2}[(（]?(\w)[)）.:：、][*_]{0,2}[ \t]*\S", re.MULTILINE)
+_VERDICT = re.compile(r"\[\[([^\[\]\n]{1,20})\]\]")
+_CHOICE = re.compile(
+    r"\b(?:[Aa]nswer|ANSWER|[Oo]ption|[Cc]hoice|[Rr]esponse|[Aa]ssistant)s?(?: is)?\s{0,2}:?\s{0,2}"
+    r"[*_(\[\"']{0,3}([A-E])\b(?!['’])"
+)
+_LONE_LETTER = re.compile(r"(?<![A-Za-z])([A-E])(?![A-Za-z])")
+_FEWEST_OPTIONS = 2
+
+
+def check_options(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find letters of options and verdicts that the translation changed: ``A)``, ``[[B]]``, ``Answer: C``."""
+    source, target = pair.source.prose, pair.target.prose
+    options = _OPTION.findall(source)
+    if len(options) >= _FEWEST_OPTIONS and options != _OPTION.findall(_plain(target)):
+        yield finding("option_letter", pair, " ".join(options), " ".join(_ANY_OPTION.findall(target)))
+        return
+    verdicts = Counter(_VERDICT.findall(source)), Counter(_VERDICT.findall(target))
+    if verdicts[0] - verdicts[1]:
+        yield finding("option_letter", pair, *(" ".join(f"[[{each}]]" for each in verdict) for verdict in verdicts))
+        return
+    lost = [letter for letter in _CHOICE.findall(source) if letter not in _LONE_LETTER.findall(_plain(target))]
+    if lost:
+        yield finding("option_letter", pair, lost[0], target)
+
+
+_FULL_WIDTH = str.maketrans({chr(0xFF21 + place): chr(0x41 + place) for place in range(26)})
+
+
+def _plain(text: str) -> str:
+    return text.translate(_FULL_WIDTH)
+
+
+# --- Responses -------------------------------------------------------------------------------------------------------
+
+_DECISIVE = 1.2
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{2,}")
+_DIGIT_RUN = re.compile(r"\d+")
+_MOST_RESPONSES = 12
+
+
+def check_equal(pairs: Sequence[PassagePair]) -> Iterator[DamageFinding]:
+    """Find responses that are equal in the translation and differ in the source."""
+    forms = [(normal_form(pair.source.text), normal_form(pair.target.text)) for pair in pairs]
+    first_by_form: dict[str, int] = {}
+    for place, (before, after) in enumerate(forms):
+        first = first_by_form.setdefault(after, place)
+        if after and first != place and forms[first][0] != before:
+            yield DamageFinding(
+                kind="equal_responses",
+                place="responses",
+                before=f"{pairs[first].target.place}, {pairs[place].target.place}",
+                after=finding("equal_responses", pairs[place], "", pairs[place].target.text).after,
+            )
+
+
+def check_swapped(pairs: Sequence[PassagePair], usual: TranslationLengths) -> Iterator[DamageFinding]:
+    """Find two responses whose translations fit better the other way round, where the difference is decisive."""
+    few = pairs[:_MOST_RESPONSES]
+    traits = [(_traits(pair.source), _traits(pair.target)) for pair in few]
+    for first in range(len(few)):
+        for second in range(first + 1, len(few)):
+            if few[first].source.text == few[second].source.text:
+                continue
+            straight = _misfit(traits, few, first, first, usual) + _misfit(traits, few, second, second, usual)
+            crossed = _misfit(traits, few, first, second, usual) + _misfit(traits, few, second, first, usual)
+            if straight - crossed > _DECISIVE or _is_code_exchanged(traits[first], traits[second]):
+                names = f"{few[first].target.place}, {few[second].target.place}"
+                yield DamageFinding(kind="swapped_responses", place="responses", before=names, after=names)
+
+
+def _is_code_exchanged(first: "_TraitPair", second: "_TraitPair") -> bool:
+    """Return whether the code of each source is that of the other one's translation, and differs."""
+    (left, left_target), (right, right_target) = ((before[2], after[2]) for before, after in (first, second))
+    return bool(left) and left != right and left == right_target and right == left_target
+
+
+_Traits = tuple[Counter[str], Counter[str], Counter[str], tuple[int, ...]]
+_TraitPair = tuple[_Traits, _Traits]
+
+
+def _traits(passage: Passage) -> _Traits:
+    """Return the numbers, the names in Latin letters, the code and the form of a text: what a translation keeps."""
+    code = Counter([*map(_masked, passage.blocks), *map(_inline_form, passage.inline), *_program(passage)])
+    form = tuple(sum(pattern.match(line) is not None for line in passage.lines) for pattern in (_ITEM, _HEADING, _ROW))
+    numbers = Counter(_DIGIT_RUN.findall(passage.prose))
+    return numbers, Counter(map(str.lower, _NAME.findall(passage.prose))), code, (*form, len(passage.lines))
+
+
+def _misfit(
+    traits: Sequence[tuple[_Traits, _Traits]],
+    pairs: Sequence[PassagePair],
+    source: int,
+    target: int,
+    usual: TranslationLengths,
+) -> float:
+    """Return how badly a translation fits a source: 0 to 1 for each trait, and half a squared deviation of length."""
+    before, after = traits[source][0], traits[target][1]
+    misfit = (
+        2 * _distance(before[0], after[0]) + 2 * _distance(before[1], after[1]) + 4 * _distance(before[2], after[2])
+    )
+    misfit += sum(abs(left - right) / max(left, right, 1) for left, right in zip(before[3], after[3], strict=True))
+    sizes = pairs[source].source.size + 1, pairs[target].target.size + 1
+    ratio = log(sizes[1] / sizes[0]) - usual.log_ratio
+    return misfit + min(4.0, (ratio / (usual.spread_at(sizes[0]) + 0.1)) ** 2 / 4)
+
+
+def _distance(before: Counter[str], after: Counter[str]) -> float:
+    """Return the share of elements that only one of two has: 0 for equal ones or none."""
+    union = (before | after).total()
+    return 1 - (before & after).total() / union if union else 0.0

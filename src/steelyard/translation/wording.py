@@ -1,0 +1,255 @@
+"""Checks of the words of a translation: its language and script, words left as they were, loops, and left-over marks.
+
+Scripts decide on the language where they can. Within a script the language that a model identified decides, where the
+caller has it (`target_languages`); without it a text in another language of the same script is not found.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.core.languages import script_code
+from steelyard.core.scripts import SCRIPTS, scripts_of
+from steelyard.core.text import normal_form
+from steelyard.core.types import Case
+from steelyard.prompts.languages import chinese_script, identify
+from steelyard.responses.faults import repeated_lines, template_leftovers, window_hashes
+from steelyard.responses.subject import LETTER_WEIGHTS
+from steelyard.translation.damage_kinds import DamageFinding, finding
+from steelyard.translation.language_tables import translator_phrases
+from steelyard.translation.passages import Passage, PassagePair, passages
+
+_WRITING_SYSTEMS = {
+    "Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic", "Hans": "Han", "Hant": "Han", "Jpan": "Japanese",
+    "Kore": "Hangul", "Deva": "Devanagari", "Grek": "Greek", "Hebr": "Hebrew", "Thai": "Thai", "Beng": "Bengali",
+    "Taml": "Tamil", "Telu": "Telugu", "Gujr": "Gujarati", "Guru": "Gurmukhi", "Knda": "Kannada", "Mlym": "Malayalam",
+    "Sinh": "Sinhala", "Geor": "Georgian", "Armn": "Armenian", "Ethi": "Ethiopic", "Khmr": "Khmer", "Laoo": "Lao",
+    "Mymr": "Myanmar", "Orya": "Oriya", "Tibt": "Tibetan",
+}  # fmt: skip
+_ALIKE = (
+    {"ms", "id", "jv", "su", "min", "ban", "mad"}, {"no", "nn", "nb", "da"}, {"sr", "hr", "bs", "sh", "sl"},
+    {"cs", "sk"}, {"gl", "pt"}, {"ca", "oc"}, {"af", "nl"}, {"bg", "mk"}, {"tl", "ceb", "ilo", "war", "pam"},
+    {"zh", "yue", "wuu"}, {"qu", "ay"}, {"hi", "mr", "ne", "bh", "mai", "sa"}, {"fa", "prs", "tg"}, {"az", "tr"},
+    {"ht", "fr"},
+)  # fmt: skip
+"""Languages that identification confuses: a text of one is never a finding in another."""
+_SURE, _LIKELY = 0.9, 0.5
+_LEAST_SHARE = 0.3
+_FEWEST_LETTERS, _FEWEST_SURE, _FEWEST_LIKELY = 12, 16, 22
+_FEWEST_KANA, _FEWEST_HAN = 40, 4
+_BEGINNING = 2000
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+
+
+class TargetLanguage(NamedTuple):
+    """The identified language of a text with its probability, and for Chinese its script: ``Hans`` or ``Hant``."""
+
+    language: str
+    probability: float
+    script: str | None
+
+
+def target_languages(targets: Iterable[Case]) -> list[tuple[TargetLanguage | None, ...]]:
+    """Return the language of each text of each case, the prompt first, with all texts identified in one batch.
+
+    Raises ModuleNotFoundError without the extra ``multilingual``.
+    """
+    cases = [passages(case) for case in targets]
+    prose = [each.prose for texts in cases for each in texts]
+    languages = iter(
+        None if name is None else TargetLanguage(*name, chinese_script(text) if name.language == "zh" else None)
+        for text, name in zip(prose, identify(prose), strict=True)
+    )
+    return [tuple(next(languages) for _ in texts) for texts in cases]
+
+
+def check_empty(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find a translation without letters and digits whose source has some."""
+    if any(map(str.isalnum, pair.source.text)) and not any(map(str.isalnum, pair.target.text)):
+        yield finding("empty", pair, pair.source.text, pair.target.text)
+
+
+def check_language(pair: PassagePair, identified: TargetLanguage | None) -> Iterator[DamageFinding]:
+    """Find a text in another language or script than that of its case."""
+    source, target = pair
+    expected = script_code(target.language) if target.language else None
+    system = _WRITING_SYSTEMS.get(expected or "")
+    if system is None or target.size < _FEWEST_LETTERS or not _is_prose(target):
+        return
+    share = sum(target.scripts[name] * LETTER_WEIGHTS[SCRIPTS.index(name)] for name in scripts_of(system)) / target.size
+    is_copied = source.code != target.code and normal_form(source.prose) == normal_form(target.prose)
+    is_same = identified is not None and identified.language == target.code
+    if is_copied or (share < _LEAST_SHARE and not (is_same and share > _LEAST_SHARE / 4)) or _has_no_kana(target):
+        kind = "wrong_script" if is_same and not is_copied else "wrong_language"
+        yield finding(kind, pair, target.language, target.prose)
+    elif identified is not None and is_same:
+        if identified.script is not None and identified.script != expected and target.scripts["Han"] >= _FEWEST_HAN:
+            yield finding("wrong_script", pair, target.language, target.prose)
+    elif identified is not None and _is_other(identified, pair):
+        yield finding("wrong_language", pair, target.language, f"{identified.language}: {target.prose}")
+
+
+def _is_prose(passage: Passage) -> bool:
+    """Return whether a text has words that are not names: two in small letters, or in letters without case."""
+    words = _WORD.findall(passage.prose[:_BEGINNING])
+    return sum(word[0].islower() or (not word.isupper() and not word.istitle()) for word in words) >= min(2, len(words))
+
+
+def _has_no_kana(target: Passage) -> bool:
+    is_han = target.code == "ja" and target.scripts["Han"] >= _FEWEST_KANA
+    return is_han and not target.scripts["Hiragana"] + target.scripts["Katakana"]
+
+
+def _is_other(identified: TargetLanguage, pair: PassagePair) -> bool:
+    """Return whether the identified language is surely another; longer texts need a lower probability."""
+    if any({identified.language, pair.target.code} <= group for group in _ALIKE):
+        return False
+    is_sure = identified.probability >= _SURE or identified.language == pair.source.code
+    fewest = _FEWEST_SURE if is_sure else _FEWEST_LIKELY
+    return identified.probability >= _LIKELY and pair.target.size >= fewest
+
+
+# --- Words of the source ---------------------------------------------------------------------------------------------
+
+_RUN = 3
+_FEWEST_WORDS, _FEWEST_SMALL, _FEWEST_RUN_LETTERS = 4, 3, 12
+_SIGNS, _FEWEST_SIGNS = 2, 8
+_JOINTS = re.compile("['’-]")
+_TOKEN = re.compile(r"\w+(?:['’-]\w+)*")
+_CALLS = ("(", "[", "_", "=")
+_QUOTED = re.compile(
+    r"(?<!\w)'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|「[^」\n]{1,200}」|„[^“”\n]{1,200}[“”]"
+)
+
+
+def check_untranslated(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find the longest run of source words that the translation kept, outside code, names and quotations.
+
+    A run has four words, three of them in small letters; three words suffice where the translation has another script.
+    Of a source in Chinese the kept words have eight signs.
+    """
+    source, target = pair
+    if source.code == target.code or not target.code:
+        return
+    run = _kept_signs(pair) if source.code in ("zh", "ja") else _kept_words(pair)
+    if run:
+        yield finding("untranslated", pair, run, run)
+
+
+def _kept_words(pair: PassagePair) -> str:
+    source, target = pair
+    folded = _TOKEN.findall(source.prose.casefold())
+    known = set(zip(folded, folded[1:], folded[2:], strict=False))
+    is_latin = target.scripts["Latin"] > sum(target.scripts.values()) / 2 and script_code(target.language) == "Latn"
+    fewest = _FEWEST_WORDS if is_latin else _RUN
+    text = _QUOTED.sub(" 0 ", target.prose)
+    matches = list(_TOKEN.finditer(text))
+    # Names of functions and variables are no words: they end a run.
+    are_words = (
+        _JOINTS.sub("", match[0]).isalpha() and text[match.end() : match.end() + 1] not in _CALLS for match in matches
+    )
+    words = [match[0].casefold() if is_word else "" for match, is_word in zip(matches, are_words, strict=True)]
+    best, start = "", None
+    for place in range(len(words) + 1):
+        if place + _RUN <= len(words) and tuple(words[place : place + _RUN]) in known:
+            start = place if start is None else start
+            continue
+        if start is None:
+            continue
+        run = [match[0] for match in matches[start : place + _RUN - 1]]
+        start = None
+        small = len({word for word in run if word[0].islower()})
+        words_of_run = " ".join(run)
+        if (
+            len(run) >= fewest
+            and small >= min(fewest, _FEWEST_SMALL)
+            and len(words_of_run) >= max(_FEWEST_RUN_LETTERS, len(best) + 1)
+        ):
+            best = words_of_run
+    return best
+
+
+def _kept_signs(pair: PassagePair) -> str:
+    """Return the Han characters that the translation kept, where they are more than a name."""
+    if pair.target.code in ("zh", "ja", "yue"):
+        return ""
+    text = pair.source.prose
+    known = {text[place : place + _SIGNS] for place in range(len(text) - _SIGNS + 1)}
+    runs = [
+        match[0]
+        for match in _HAN.finditer(_QUOTED.sub(" ", pair.target.prose))
+        if any(match[0][place : place + _SIGNS] in known for place in range(len(match[0]) - _SIGNS + 1))
+    ]
+    return " ".join(runs) if sum(map(len, runs)) >= _FEWEST_SIGNS else ""
+
+
+# --- Loops and left-overs --------------------------------------------------------------------------------------------
+
+_MORE_REPEATED = 0.25
+_WINDOW, _DENSE_WINDOW = 30, 8
+
+
+def check_repeated(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find a loop: much more of the translation occurred before in it than of the source in the source."""
+    source, target = pair
+    loop = _loop(target)
+    if loop and not _loop(source):
+        yield finding("repeated", pair, "", loop)
+        return
+    size = _DENSE_WINDOW if target.subject.is_dense else _WINDOW
+    before, after = (_repeated_share(each.subject.points, size) for each in pair)
+    lines_before, lines_after = (repeated_lines(each.subject) for each in pair)
+    if max(after - before, lines_after - lines_before) > _MORE_REPEATED:
+        yield finding("repeated", pair, "", target.text[-200:])
+
+
+def _repeated_share(points: NDArray[np.uint32], size: int) -> float:
+    """Return the share of runs of ``size`` characters that occurred before in the text."""
+    if len(points) < 2 * size:
+        return 0.0
+    hashes = np.sort(window_hashes(points, size))
+    return float(1 - (1 + np.count_nonzero(hashes[1:] != hashes[:-1])) / len(hashes))
+
+
+def _loop(passage: Passage) -> str:
+    """Return a sentence that stands three times in a row, or words that stand four times in a row."""
+    sentences: Sequence[str] = passage.sentences
+    for first, second, third in zip(sentences, sentences[1:], sentences[2:], strict=False):
+        if first == second == third:
+            return first
+    words = passage.prose.split()
+    for width in range(1, 9):
+        same = 0
+        for place in range(width, len(words)):
+            same = same + 1 if words[place] == words[place - width] else 0
+            if same >= 3 * width:
+                unit = " ".join(words[place - width + 1 : place + 1])
+                if any(map(str.isalpha, unit)):
+                    return unit
+    return ""
+
+
+def check_leftovers(pair: PassagePair) -> Iterator[DamageFinding]:
+    """Find marks of templates, and a translator's opening or refusal, which the source has not."""
+    source, target = pair
+    if template_leftovers(target.subject) > template_leftovers(source.subject):
+        yield finding("leftover", pair, "", _leftover_excerpt(source.text, target.text))
+        return
+    for pattern in translator_phrases():
+        match = pattern.match(target.text)
+        if match is not None and pattern.match(source.text) is None:
+            yield finding("leftover", pair, source.text, match[0])
+            return
+
+
+_MARK = re.compile(
+    r"<\|[^|\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|</?\w{1,20}>|\[/?[A-Za-z]{2,8}\]|<</?SYS>>|\{\{[^{}\n]{1,40}\}\}"
+)
+
+
+def _leftover_excerpt(source: str, target: str) -> str:
+    return next((match[0] for match in _MARK.finditer(target) if match[0] not in source), target)

@@ -1,0 +1,305 @@
+"""Damage of translations: each kind is found in small examples of several languages, and right translations pass."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from each_value import each
+from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.translation.bench_lengths import LengthLimits, TranslationLengths, length_limits
+from steelyard.translation.damage import find_damage
+from steelyard.translation.damage_kinds import DAMAGE_KINDS
+from steelyard.translation.wording import TargetLanguage
+
+NO_BENCH = LengthLimits(pairs={})
+SOURCE = "The river is 250 km long. It flows through three countries."
+RIGHT = {
+    "de": "Der Fluss ist 250 km lang. Er fließt durch drei Länder.",
+    "es": "El río mide 250 km de largo. Atraviesa tres países.",
+    "ru": "Длина реки составляет 250 км. Она протекает через три страны.",
+    "zh": "这条河长250公里。它流经三个国家。",
+    "ja": "この川の長さは250キロメートルです。三つの国を流れています。",
+    "ko": "이 강의 길이는 250km이다. 세 나라를 지나 흐른다.",
+    "ar": "يبلغ طول النهر ٢٥٠ كم. ويمر عبر ثلاث دول.",
+    "he": "אורך הנהר הוא 250 ק״מ. הוא זורם דרך שלוש מדינות.",
+    "hi": "नदी २५० किमी लंबी है। यह तीन देशों से होकर बहती है।",
+    "th": "แม่น้ำสายนี้ยาว 250 กิโลเมตร ไหลผ่านสามประเทศ",
+}
+
+
+def case(text: str, language: str, *answers: str) -> Case:
+    responses = tuple(Response(id=f"r{number}", text=answer) for number, answer in enumerate(answers, start=1))
+    return Case(
+        prompt=Prompt(id="p", messages=(Message(role="user", content=text),), language=language), responses=responses
+    )
+
+
+def kinds(source: str, target: str, language: str, *, source_language: str = "en", languages=None, limits=NO_BENCH):
+    """The kinds of damage of a prompt's translation."""
+    found = find_damage(case(source, source_language), case(target, language), limits=limits, languages=languages)
+    return {finding.kind for finding in found}
+
+
+@each(("language", "text"), list(RIGHT.items()))
+def test_a_right_translation_has_no_findings(language, text):
+    assert kinds(SOURCE, text, language) == set()
+
+
+@each(("language", "text"), list(RIGHT.items()))
+def test_a_blank_translation_is_empty(language, text):
+    assert kinds(SOURCE, " \n", language) == {"empty"}
+
+
+@each(("language", "text"), list(RIGHT.items()))
+def test_the_source_text_itself_is_in_the_wrong_language(language, text):
+    assert kinds(SOURCE, SOURCE, language) == {"wrong_language"}
+
+
+@each(("language", "text"), [(language, text) for language, text in RIGHT.items() if language not in ("de", "es")])
+def test_a_script_alone_shows_another_language(language, text):
+    assert kinds(SOURCE, text, "fr") >= {"wrong_language"}
+
+
+def test_the_identified_language_decides_within_a_script():
+    spanish = (TargetLanguage("es", 0.99, None),)
+    assert kinds(SOURCE, RIGHT["es"], "de", languages=spanish) == {"wrong_language"}
+    assert kinds(SOURCE, RIGHT["es"], "es", languages=spanish) == set()
+
+
+@each(("language", "identified"), [("ms", "id"), ("id", "ms"), ("no", "da"), ("hr", "sr"), ("tl", "ceb"), ("af", "nl")])
+def test_languages_that_are_hard_to_tell_apart_are_not_findings(language, identified):
+    text = "Sungai itu panjangnya 250 km dan mengalir melalui tiga negara."
+    assert "wrong_language" not in kinds(SOURCE, text, language, languages=(TargetLanguage(identified, 0.99, None),))
+
+
+def test_traditional_characters_in_a_simplified_case_are_the_wrong_script():
+    traditional = (TargetLanguage("zh", 0.99, "Hant"),)
+    assert kinds(SOURCE, "這條河長250公里。它流經三個國家。", "zh", languages=traditional) == {"wrong_script"}
+    assert kinds(SOURCE, "這條河長250公里。它流經三個國家。", "zh-TW", languages=traditional) == set()
+
+
+def test_japanese_without_kana_is_chinese():
+    text = (
+        "这条河长250公里。它流经三个国家，最后在北方的一座古老城市附近流入大海，沿岸有许多村庄和农田，居民以捕鱼为生。"
+    )
+    assert "wrong_language" in kinds(SOURCE, text, "ja")
+
+
+@each(
+    ("language", "text"),
+    [
+        ("de", "Der Fluss ist 250 km lang. It flows through three countries."),
+        ("zh", "这条河长250公里。It flows through three countries."),
+        ("ar", "يبلغ طول النهر ٢٥٠ كم. It flows through three countries."),
+        ("hi", "नदी २५० किमी लंबी है। It flows through three countries."),
+    ],
+)
+def test_a_sentence_of_the_source_is_untranslated(language, text):
+    assert kinds(SOURCE, text, language) == {"untranslated"}
+
+
+@each(
+    ("source", "text", "language"),
+    [
+        ("He quoted “to be or not to be that is it”.", "Er zitierte “to be or not to be that is it”.", "de"),
+        ("The Bank of New York Mellon grew.", "Die Bank of New York Mellon wuchs.", "de"),
+        ("Use `git log for all files` now.", "现在使用 `git log for all files`。", "zh"),
+        ("See https://example.org/this-is-the-way here.", "请看 https://example.org/this-is-the-way 。", "zh"),
+    ],
+)
+def test_names_quotations_and_code_may_stay_as_they_are(source, text, language):
+    assert "untranslated" not in kinds(source, text, language)
+
+
+def test_chinese_words_left_in_english_are_untranslated():
+    source = "这条河流经三个国家。它很长。"
+    english = "这条河流经三个国家. It is long, and in summer people come to swim."
+    assert "untranslated" in kinds(source, english, "en", source_language="zh")
+    assert "untranslated" not in kinds(source, "The river (河) crosses three countries. It is long.", "en")
+
+
+@each(
+    ("language", "text"),
+    [
+        ("de", "Der Fluss ist 250 km lang. Er fließt" + " durch drei Länder" * 8 + "."),
+        ("zh", "这条河长250公里。它流经" + "三个国家" * 20 + "。"),
+        ("ar", "يبلغ طول النهر ٢٥٠ كم. " + "ويمر عبر ثلاث دول. " * 5),
+        ("ko", "이 강의 길이는 250km이다. " + "세 나라를 지나 흐른다. " * 4),
+    ],
+)
+def test_a_loop_is_repeated(language, text):
+    assert "repeated" in kinds(SOURCE, text, language)
+
+
+def test_a_refrain_of_the_source_is_no_loop():
+    assert "repeated" not in kinds("No. No. No. I said no.", "Nein. Nein. Nein. Ich sagte nein.", "de")
+
+
+FIVE = (
+    "The old bridge was built by the Romans in the first century. Today it carries only pedestrians and cyclists. "
+    "Every summer a market is held beside it. Visitors come from many regions to buy cheese and wine. "
+    "In the evening musicians play on the bridge until midnight."
+)
+FIVE_GERMAN = (
+    "Die alte Brücke wurde im ersten Jahrhundert von den Römern gebaut. Heute trägt sie nur Fußgänger und Radfahrer. "
+    "Jeden Sommer findet neben ihr ein Markt statt. Besucher kommen aus vielen Regionen, um Käse und Wein zu kaufen. "
+    "Am Abend spielen Musiker auf der Brücke bis Mitternacht."
+)
+SURE_LENGTHS = LengthLimits(pairs={"en>de": TranslationLengths(num_texts=100, spread=0.05, short_spread=1.0, ends=1.0)})
+
+
+def test_a_missing_sentence_is_found_and_joined_ones_are_not():
+    missing = FIVE_GERMAN.replace("Heute trägt sie nur Fußgänger und Radfahrer. ", "")
+    joined = FIVE_GERMAN.replace("gebaut. Heute", "gebaut, und heute")
+    assert kinds(FIVE, missing, "de", limits=SURE_LENGTHS) == {"sentences"}
+    assert kinds(FIVE, FIVE_GERMAN, "de", limits=SURE_LENGTHS) == set()
+    assert kinds(FIVE, joined, "de", limits=SURE_LENGTHS) == set()
+
+
+def test_an_added_sentence_is_found():
+    added = FIVE_GERMAN + " Ich hoffe sehr, dass Ihnen diese Übersetzung gefällt und weiterhilft."
+    assert kinds(FIVE, added, "de", limits=SURE_LENGTHS) == {"sentences"}
+
+
+def test_a_fifth_of_the_text_is_too_short():
+    assert "length" in kinds(FIVE, "Die alte Brücke wurde gebaut.", "de", limits=SURE_LENGTHS)
+
+
+def test_the_limits_of_length_are_those_of_the_bench():
+    # Every translation has twice the letters of its source, so twice is usual and the same length is short.
+    words = ["bridge", "market", "evening", "summer", "visitor"]
+    pairs = [
+        (case(" ".join(words * size), "en"), case(" ".join(word * 2 for word in words * size), "de"))
+        for size in range(2, 42)
+    ]
+    limits = length_limits(pairs)
+    usual = limits.pairs["en>de"]
+    assert usual.num_texts == 40
+    assert usual.log_ratio == pytest.approx(0.6931, abs=1e-4), "the logarithm of 2"
+    assert usual.deviation(100, 200) == pytest.approx(0, abs=1e-3)
+    assert usual.deviation(100, 50) < -4
+
+
+def test_a_program_that_is_the_same_in_both_languages_sets_no_limit():
+    program = "total = sum(values) # adds them up"
+    assert length_limits([(case(program, "en"), case(program, "de"))] * 30).pairs == {}
+
+
+@each(
+    ("language", "text"),
+    [
+        ("de", "Der Fluss ist 250 km lang. Er fließt durch dr"),
+        ("es", "El río mide 250 km de largo. Atraviesa tre"),
+        ("ja", "この川の長さは250キロメートルです。三つの国を流"),
+        ("hi", "नदी २५० किमी लंबी है। यह तीन देशों से"),
+        ("ru", "Длина реки составляет 250 км. Она протекает (через три страны."),
+        ("he", "אורך הנהר הוא 250 ק״מ. הוא זורם דרך שלוש"),
+    ],
+)
+def test_an_end_without_a_mark_or_an_open_bracket_is_truncated(language, text):
+    assert "truncated" in kinds(SOURCE, text, language)
+
+
+def test_an_open_block_of_code_is_truncated():
+    assert "truncated" in kinds("Run:\n```\nls\n```", "Ausführen:\n```\nls", "de")
+
+
+def test_languages_without_final_marks_and_closing_quotation_marks_are_not_truncated():
+    assert "truncated" not in kinds("He left.", "เขาจากไป", "th")
+    assert "truncated" not in kinds('He said: "I left."', "Er sagte: „Ich ging.“", "de")
+
+
+@each(
+    ("source", "text", "language"),
+    [
+        (SOURCE, RIGHT["de"].replace("250", "260"), "de"),
+        (SOURCE, RIGHT["zh"].replace("250", "25"), "zh"),
+        (SOURCE, RIGHT["ar"].replace("٢٥٠", "٢٥١"), "ar"),
+        (SOURCE, RIGHT["hi"].replace("२५०", "२००"), "hi"),
+        ("It costs 3.5 euros.", "Es kostet 35 Euro.", "de"),
+        ("Born in 1984 here.", "Hier geboren.", "de"),
+        ("He has 7 cats.", "У него 9 кошек.", "ru"),
+    ],
+)
+def test_a_changed_or_lost_number_is_found(source, text, language):
+    assert "number" in kinds(source, text, language)
+
+
+@each(
+    ("source", "text", "language"),
+    [
+        ("It costs 1,234.50 dollars.", "Es kostet 1.234,5 Dollar.", "de"),
+        ("It costs 1,234,567 dollars.", "Cela coûte 1 234 567 dollars.", "fr"),
+        ("About 10 million people live here.", "这里约有1000万人。", "zh"),
+        ("They have 12 children.", "Sie haben zwölf Kinder.", "de"),
+        ("They have twelve children.", "У них 12 детей.", "ru"),
+        ("It has 20 rooms.", "它有二十个房间。", "zh"),
+        ("They met on March 5, 2021.", "他们于2021年3月5日见面。", "zh"),
+        ("It opens at 3 pm.", "Es öffnet um 15 Uhr.", "de"),
+        ("Wait 30 minutes.", "انتظر ٣٠ دقيقة.", "ar"),
+        ("It costs 1,00,000 rupees.", "इसकी कीमत १,००,००० रुपये है।", "hi"),
+        ("COVID came in 2020.", "COVID-19 kam 2020.", "de"),
+        ("One of them left.", "Einer von ihnen ging.", "de"),
+    ],
+)
+def test_numbers_in_other_forms_are_the_same(source, text, language):
+    assert "number" not in kinds(source, text, language)
+
+
+@each(
+    ("source", "text", "language"),
+    [
+        ("He does not like coffee.", "Er mag Kaffee.", "de"),
+        ("He does not like coffee.", "他喜欢咖啡。", "zh"),
+        ("He does not like coffee.", "彼はコーヒーが好きです。", "ja"),
+        ("He does not like coffee.", "Он любит кофе.", "ru"),
+        ("He does not like coffee.", "هو يحب القهوة.", "ar"),
+        ("He likes coffee.", "Er mag keinen Kaffee.", "de"),
+        ("He likes coffee.", "A él no le gusta el café.", "es"),
+        ("He likes coffee.", "他不喜欢咖啡。", "zh"),
+        ("He likes coffee.", "הוא לא אוהב קפה.", "he"),
+        ("He likes coffee.", "उसे कॉफी पसंद नहीं है।", "hi"),
+        ("He likes coffee.", "Kahve sevmiyor.", "tr"),
+    ],
+)
+def test_a_lost_or_added_negation_is_found(source, text, language):
+    assert kinds(source, text, language) == {"negation"}
+
+
+@each(
+    ("source", "text", "language"),
+    [
+        ("He does not like coffee.", "Er mag keinen Kaffee.", "de"),
+        ("It is impossible.", "这是不可能的。", "zh"),
+        ("He works without a break.", "Er arbeitet, ohne eine Pause zu machen, und nicht zu kurz.", "de"),
+        ("He refused to pay.", "他不愿付钱。", "zh"),
+        ("Not only cats but also dogs came.", "Auch Hunde und Katzen kamen.", "de"),
+        ("He accidentally broke it.", "他不小心弄坏了它。", "zh"),
+        ("I can't wait to see it.", "Ich freue mich darauf, es zu sehen.", "de"),
+        ("Return a non-empty list.", "Gib eine nicht leere Liste zurück.", "de"),
+        ("He does not like coffee.", "An hahaha xyz.", "eo"),
+    ],
+)
+def test_negation_by_other_means_is_none(source, text, language):
+    assert "negation" not in kinds(source, text, language)
+
+
+def test_every_kind_of_finding_is_explained():
+    found = find_damage(case(SOURCE, "en"), case("", "de"), limits=NO_BENCH, languages=None)
+    assert [each.kind for each in found] == ["empty"]
+    assert found[0].place == "prompt"
+    assert found[0].before == SOURCE
+    assert found[0].kind in DAMAGE_KINDS
+
+
+@given(st.text(max_size=300), st.text(max_size=300), st.sampled_from(["de", "zh", "th", "xx", ""]))
+def test_any_two_texts_can_be_compared(source, target, language):
+    found = find_damage(case(source, "en", target), case(target, language, source), limits=NO_BENCH, languages=None)
+    assert all(each.kind in DAMAGE_KINDS and len(each.before) <= 80 and len(each.after) <= 80 for each in found)
+
+
+@given(st.lists(st.sampled_from([SOURCE, FIVE, "1. One\n2. Two", "`x = 1`", "A) Yes\nB) No", ""]), max_size=6))
+def test_an_identity_translation_has_only_a_finding_of_its_language(parts):
+    text = "\n\n".join(parts)
+    assert kinds(text, text, "de") <= {"wrong_language"}
+    assert kinds(text, text, "en") == set()
