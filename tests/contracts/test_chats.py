@@ -7,13 +7,28 @@ import msgspec
 import pytest
 
 import tiny
-from chat_server import chatting, completion, record, request
+import tiny_translators
+from chat_server import chatting, completion, record
+from chat_server import request as asking
+from reward_server import serving
 from steelyard.core.plugins import build, kinds
 
 TEXTS = ["Which one?", "数学：√2 ≈ 1.414", "שלום مرحبا", "👩‍👩‍👧‍👦", "\\frac{a}{b}", " ", "<|im_end|></s>", "[[A]]"]
 
 
+def request(id="r", text="Which one?", **fields):
+    """A request of any kind: engines read its languages, and other chats do not."""
+    return asking(id, text, **{"languages": ("en", "de"), **fields})
+
+
 def settings_of(kind, folder, stack):
+    if kind == "seq2seq":
+        return {"path": tiny_translators.save_nllb(folder / "model"), "num_beams": 1}
+    if kind == "apertium":
+        return {"program": tiny_translators.save_program(folder / "apertium"), "workers": 2}
+    if kind == "google_translate":
+        server = stack.enter_context(serving(google))
+        return {"base_url": server.url, "num_tries": 1}
     if kind == "local":
         return {"path": tiny.save_base(folder / "model"), "dtype": "float32"}
     if kind == "recorded":
@@ -26,6 +41,12 @@ def settings_of(kind, folder, stack):
 def answered(question):
     text = question["messages"][-1]["content"]
     return (500, b"busy") if "fail" in text else completion(f"you said {text}")
+
+
+def google(path, question):
+    text = question["q"]
+    translations = [{"translatedText": f"{question['target']}: {text}"}]
+    return (500, b"busy") if "fail" in text else {"data": {"translations": translations}}
 
 
 @pytest.fixture(params=kinds("chats"))

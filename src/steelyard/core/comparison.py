@@ -24,7 +24,8 @@ class Question(Record, frozen=True, kw_only=True):
     """A question to a language model. ``max_tokens`` limits the reply; a reply that reaches it is cut off.
 
     ``alternatives``: the number of likely first tokens to return with their log-probabilities, among which ``labels``
-    are those of a verdict. ``seed`` is the sampling seed; null for the server's.
+    are those of a verdict. ``seed`` is the sampling seed; null for the server's. ``languages`` are the codes that a
+    translation goes from and to: translation engines read them, and no instructions.
     """
 
     messages: tuple[Message, ...]
@@ -32,6 +33,7 @@ class Question(Record, frozen=True, kw_only=True):
     alternatives: int = 0
     seed: int | None = None
     labels: tuple[str, ...] = ()
+    languages: tuple[str, str] | None = None
 
 
 class Request(Record, frozen=True, kw_only=True):

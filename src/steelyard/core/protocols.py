@@ -248,6 +248,15 @@ class SlotChat(Chat, Protocol):
         ...
 
 
+@runtime_checkable
+class TranslationEngine(Chat, Protocol):
+    """A chat that translates the last message of a question between its ``languages``, and reads no instructions."""
+
+    def check_languages(self, source: str, target: str) -> None:
+        """Raise ConfigError for a language, or a pair of them, that the engine does not translate."""
+        ...
+
+
 class Judge(Protocol):
     """A judging style. Pure: turns comparisons into questions for a language model and its replies into verdicts.
 

@@ -22,13 +22,14 @@ _SECRET_NAME = re.compile(r"(?i).*(key|token|secret|password|signature|auth|cred
 class Key:
     """The API key of a server, or none. Neither `str` nor `repr` shows it."""
 
-    def __init__(self, value: str | None = None) -> None:
-        self._value = value
+    def __init__(self, value: str | None = None, *, header: str = "Authorization") -> None:
+        self._value, self._header = value, header
         self._spellings = None if value is None else _spellings(value)
 
     def headers(self) -> dict[str, str]:
-        """Return the authorisation header; empty without a key."""
-        return {} if self._value is None else {"Authorization": f"Bearer {self._value}"}
+        """Return the header with the key; empty without a key. Only that of authorisation names its scheme."""
+        scheme = "Bearer " if self._header == "Authorization" else ""
+        return {} if self._value is None else {self._header: f"{scheme}{self._value}"}
 
     def redact(self, value: Any) -> Any:
         """Return a text, or JSON with texts in it, with the key replaced in each of its encodings."""
@@ -44,8 +45,8 @@ class Key:
         return f"Key({'' if self._value is None else HIDDEN})"
 
 
-def read_key(variable: str | None, *, where: str) -> Key:
-    """Return the key in an environment variable; null without a variable.
+def read_key(variable: str | None, *, where: str, header: str = "Authorization") -> Key:
+    """Return the key in an environment variable, sent in this header; null without a variable.
 
     Raises ConfigError for a variable that is not set or does not hold a key; its value is never shown.
     """
@@ -57,7 +58,7 @@ def read_key(variable: str | None, *, where: str) -> Key:
     if len(value) < _MIN_KEY_LENGTH or not value.isascii() or not value.isprintable() or " " in value:
         problem = f"the environment variable {variable!r} does not hold a key"
         raise ConfigError(problem, where=where, allowed=f"{_MIN_KEY_LENGTH} or more ASCII characters without spaces")
-    return Key(value)
+    return Key(value, header=header)
 
 
 def check_address(url: str, *, where: str) -> None:

@@ -214,28 +214,22 @@ def _template(config: Config, tokenizer: Any) -> str:
 def _loaded(config: Config) -> tuple[Any, Any]:
     import torch
     from transformers.models.auto import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
     from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
+    from steelyard.networks.loading import quiet
     from steelyard.networks.pretrained import load_pretrained
 
     if not Path(config.path).is_dir():
         raise ModelError("there is no such model folder", where=config.path, do="download the model first")
-    verbosity, has_progress_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        tokenizer = load_pretrained(AutoTokenizer, config.path)
-        loaded: Any = load_pretrained(
-            AutoModelForCausalLM, config.path, dtype=getattr(torch, config.dtype), output_loading_info=True
-        )
+        with quiet():
+            tokenizer = load_pretrained(AutoTokenizer, config.path)
+            loaded: Any = load_pretrained(
+                AutoModelForCausalLM, config.path, dtype=getattr(torch, config.dtype), output_loading_info=True
+            )
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         problem = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
         raise ModelError(problem, where=config.path) from error
-    finally:
-        logging.set_verbosity(verbosity)
-        if has_progress_bar:
-            logging.enable_progress_bar()
     model, loading = loaded
     if missing := sorted(loading["missing_keys"]):
         problem = f"lacks weights: {', '.join(missing[:3])}"

@@ -1,0 +1,197 @@
+"""A translation model with encoder and decoder in a folder, by transformers: NLLB, M2M-100, mBART, opus-mt.
+
+Which languages it has is read from its vocabulary: codes of FLORES (``deu_Latn``), of M2M-100 (``__de__``), of mBART
+(``de_DE``), and the targets of opus-mt (``>>deu<<``). A model of a single pair names it in its tokenizer. A text over
+the model's length fails instead of being cut.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from steelyard.core.comparison import TOO_LONG, Reply, Request
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
+from steelyard.core.errors import ConfigError, MissingPartError, ModelError, choices
+from steelyard.core.iteration import batched
+from steelyard.core.languages import language_key
+from steelyard.core.protocols import Chat
+from steelyard.core.types import JsonObject
+
+_FORCED = re.compile(r"(?:__(?P<m2m>[a-z]{2,3})__|(?P<flores>[a-z]{3}_[A-Z][a-z]{3})|(?P<mbart>[a-z]{2}_[A-Z]{2}))")
+_PREFIX = re.compile(r">>(?P<code>[A-Za-z_-]+)<<")
+_NO_LIMIT = 1_000_000
+"""From here on a tokenizer's length limit means that it has none."""
+
+
+class Config(BaseConfig, frozen=True):
+    """``path`` is the model's folder. Padding moves the last digits: with ``batch_size=1`` a reply depends on nothing
+    but its text.
+    """
+
+    path: str
+    """The model's folder."""
+    name: str | None = None
+    """The name in the translations. Default: the folder's name."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """The number type of the model."""
+    num_beams: Positive = 4
+    """The number of beams of the search; 1 is greedy."""
+    batch_size: Positive = 1
+    """The number of texts in a batch; with more than 1, padding can change a translation."""
+
+
+def build(config: Config) -> Chat:
+    """Return the engine, loaded. Raises ModelError for a folder without such a model."""
+    try:
+        return Seq2seq(config)
+    except ModuleNotFoundError as error:
+        problem = f"translation models need a package that is not installed ({error.name})"
+        raise MissingPartError(problem, do="pip install 'steelyard[train]'") from error
+
+
+class _Languages(NamedTuple):
+    """The languages of a model by identity: tokens that its decoder begins with, or prefixes of the text, or a pair."""
+
+    forced: dict[str, str]
+    prefixes: dict[str, str]
+    pair: tuple[str, str] | None
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> "_Languages":
+        vocabulary = sorted(tokenizer.get_vocab())
+        forced = {
+            language_key(match["m2m"] or match["flores"] or match["mbart"]): token
+            for token in vocabulary
+            if (match := _FORCED.fullmatch(token)) is not None
+        }
+        prefixes = {
+            language_key(match["code"]): token
+            for token in vocabulary
+            if (match := _PREFIX.fullmatch(token)) is not None
+        }
+        settings = tokenizer.init_kwargs
+        names = settings.get("source_lang"), settings.get("target_lang")
+        pair = (language_key(names[0]), language_key(names[1])) if names[0] and names[1] else None
+        return cls(forced if len(forced) > 1 else {}, prefixes, pair)
+
+    def has(self, source: str, target: str) -> bool:
+        """Return whether the model translates between two languages, by their identities."""
+        if self.forced:
+            return source in self.forced and target in self.forced
+        if self.prefixes:
+            return target in self.prefixes
+        return self.pair in (None, (source, target))
+
+
+class Seq2seq:
+    """A TranslationEngine. The detail of a failed request begins with its reason: ``too_long`` or ``languages``."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.name = config.name or Path(config.path).name
+        self._tokenizer, self._model = _loaded(config)
+        self._languages = _Languages.of(self._tokenizer)
+        limits = (self._tokenizer.model_max_length, getattr(self._model.config, "max_position_embeddings", None))
+        self._limit = min((limit for limit in limits if limit and limit < _NO_LIMIT), default=_NO_LIMIT)
+
+    def check_languages(self, source: str, target: str) -> None:
+        """Raise ConfigError for a language that the model's vocabulary does not have."""
+        keys = language_key(source), language_key(target)
+        if self._languages.has(*keys):
+            return
+        known = {*self._languages.forced, *self._languages.prefixes, *(self._languages.pair or ())}
+        missing = next((key for key in reversed(keys) if key not in known), keys[1])
+        allowed = choices(missing, sorted(known))
+        raise ConfigError(f"it does not translate from {source} to {target}", where=self.name, allowed=allowed)
+
+    def ask(self, requests: Iterable[Request]) -> Iterator[Reply]:
+        """Yield a reply for each request, in order of the batches."""
+        for window in batched(requests, self.config.batch_size):
+            pairs = list(dict.fromkeys(request.question.languages for request in window))
+            for pair in pairs:
+                yield from self._translated([request for request in window if request.question.languages == pair], pair)
+
+    def protocol(self) -> JsonObject:
+        """Return the model, its number type, and the search."""
+        return {
+            "chat": "seq2seq",
+            "model": Path(self.config.path).name,
+            "dtype": self.config.dtype,
+            "num_beams": self.config.num_beams,
+            "batch_size": self.config.batch_size,
+        }
+
+    def _translated(self, requests: Sequence[Request], pair: tuple[str, str] | None) -> Iterator[Reply]:
+        keys = None if pair is None else (language_key(pair[0]), language_key(pair[1]))
+        if keys is None or not self._languages.has(*keys):
+            yield from (
+                Reply(request=request.id, failure="failed", detail="languages: not those of the model")
+                for request in requests
+            )
+            return
+        prefix = f"{self._languages.prefixes[keys[1]]} " if self._languages.prefixes else ""
+        if self._languages.forced:
+            self._tokenizer.src_lang = self._languages.forced[keys[0]].strip("_")
+        readable: list[tuple[Request, list[int]]] = []
+        for request in requests:
+            ids = self._tokenizer(prefix + request.question.messages[-1].content, verbose=False).input_ids
+            if len(ids) > self._limit:
+                detail = f"{TOO_LONG}: {len(ids)} tokens; the model has {self._limit}"
+                yield Reply(request=request.id, failure="failed", detail=detail)
+            else:
+                readable.append((request, ids))
+        if readable:
+            yield from self._generated(readable, self._languages.forced.get(keys[1]))
+
+    def _generated(self, encoded: Sequence[tuple[Request, list[int]]], forced: str | None) -> Iterator[Reply]:
+        import torch
+
+        longest = min(max(request.question.max_tokens for request, _ in encoded), self._limit - 1)
+        settings = deepcopy(self._model.generation_config)
+        settings.update(max_length=None, max_new_tokens=longest, num_beams=self.config.num_beams, do_sample=False)
+        if forced is not None:
+            settings.forced_bos_token_id = self._tokenizer.convert_tokens_to_ids(forced)
+        padded = self._tokenizer.pad({"input_ids": [ids for _, ids in encoded]}, return_tensors="pt")
+        with torch.inference_mode():
+            rows = self._model.generate(**padded.to(self._model.device), generation_config=settings).tolist()
+        end = self._tokenizer.eos_token_id
+        for (request, ids), row in zip(encoded, rows, strict=True):
+            is_whole = end in row[1:]
+            yield Reply(
+                request=request.id,
+                text=self._tokenizer.decode(row, skip_special_tokens=True),
+                failure=None if is_whole else "cut off",
+                detail=None if is_whole else f"at {longest} tokens",
+                prompt_tokens=len(ids),
+                reply_tokens=row[1:].index(end) + 1 if is_whole else len(row) - 1,
+                model=self.name,
+            )
+
+
+def _loaded(config: Config) -> tuple[Any, Any]:
+    import torch
+    from transformers.models.auto import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    from steelyard.networks.devices import best_device
+    from steelyard.networks.loading import quiet
+    from steelyard.networks.pretrained import load_pretrained
+
+    if not Path(config.path).is_dir():
+        raise ModelError("there is no such model folder", where=config.path, do="download the model first")
+    try:
+        with quiet():
+            tokenizer = load_pretrained(AutoTokenizer, config.path)
+            loaded: Any = load_pretrained(
+                AutoModelForSeq2SeqLM, config.path, dtype=getattr(torch, config.dtype), output_loading_info=True
+            )
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        problem = f"cannot be loaded as a translation model ({str(error).splitlines()[0]})"
+        raise ModelError(problem, where=config.path) from error
+    model, loading = loaded
+    if missing := sorted(loading["missing_keys"]):
+        problem = f"lacks weights: {', '.join(missing[:3])}"
+        raise ModelError(problem, where=config.path, allowed="a whole translation model")
+    return tokenizer, model.to(best_device()).eval()

@@ -1,0 +1,187 @@
+"""Engines that read no instructions: what is sent, which languages they have, and what is no translation."""
+
+import pytest
+
+import tiny_translators
+from chat_server import request
+from reward_server import serving
+from steelyard.core.errors import ConfigError, ModelError
+from steelyard.core.plugins import build
+from steelyard.core.protocols import TranslationEngine
+
+TEXT = "The price is <b>5 & more</b>.\n“Really?” 他说"
+
+
+def google(translated):
+    return {"data": {"translations": [{"translatedText": translated}]}}
+
+
+def ask_google(answer, *requests, **settings):
+    with serving(lambda path, question: answer) as server:
+        chat = build("chats", "google_translate", {"base_url": server.url, "num_tries": 1, **settings})
+        return list(chat.ask(requests or [request(text=TEXT, languages=("en", "de"))])), server
+
+
+def test_google_gets_the_text_as_it_is_and_the_codes_that_it_knows(monkeypatch):
+    monkeypatch.setenv("GOOGLE_KEY", "key-of-nobody")
+    pairs = [("en", "zh-Hans"), ("eng_Latn", "zho_Hant"), ("en", "zh-TW"), ("zh", "arb_Arab"), ("en", "pt-BR")]
+    requests = [request(f"r{number}", TEXT, languages=pair) for number, pair in enumerate(pairs)]
+    replies, server = ask_google(google("übersetzt"), *requests, secret="GOOGLE_KEY", workers=1)
+    assert {(reply.text, reply.failure) for reply in replies} == {("übersetzt", None)}
+    assert server.paths == ["/language/translate/v2"] * 5
+    assert {question["q"] for question in server.questions} == {TEXT}
+    assert {question["format"] for question in server.questions} == {"text"}, "html would bring entities back"
+    assert [(question["source"], question["target"]) for question in server.questions] == [
+        ("en", "zh-CN"), ("en", "zh-TW"), ("en", "zh-TW"), ("zh-CN", "ar"), ("en", "pt"),
+    ]  # fmt: skip
+    headers = server.headers[0]
+    assert headers["X-Goog-Api-Key"] == "key-of-nobody"
+    assert "Authorization" not in headers
+    assert "key-of-nobody" not in str(server.paths)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        "text",
+        {"data": None},
+        {"data": {"translations": []}},
+        {"data": {"translations": [{"translatedText": "a"}, {"translatedText": "b"}]}},
+        {"data": {"translations": [{"translatedText": 5}]}},
+        {"data": {"translations": ["a"]}},
+        {"data": {"translations": [{"text": "a"}]}},
+    ],
+)
+def test_a_body_of_another_shape_is_a_failure_and_no_translation(body):
+    ((reply,), _) = ask_google(body)
+    assert (reply.text, reply.failure) == (None, "failed")
+    assert reply.detail.startswith("malformed")
+
+
+def test_an_empty_translation_is_returned_as_it_is():
+    ((reply,), _) = ask_google(google(""))
+    assert (reply.text, reply.failure) == ("", None)
+
+
+def test_a_text_that_is_too_long_for_the_service_is_named_so():
+    ((reply,), _) = ask_google((400, b'{"error": {"message": "Text too long"}}'))
+    assert (reply.failure, reply.detail.partition(":")[0]) == ("failed", "too_long")
+
+
+def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(monkeypatch):
+    monkeypatch.setenv("GOOGLE_KEY", "key-of-nobody")
+    with pytest.raises(ModelError) as caught:
+        ask_google((403, b'{"error": "key-of-nobody is not valid"}'), secret="GOOGLE_KEY")
+    assert "403" in str(caught.value)
+    assert "key-of-nobody" not in str(caught.value)
+
+
+def test_a_language_that_is_none_is_refused_before_anything_is_sent():
+    chat = build("chats", "google_translate", {"base_url": "http://127.0.0.1:9"})
+    chat.check_languages("en", "zho_Hans")
+    with pytest.raises(ConfigError, match="no known language"):
+        chat.check_languages("en", "klingon")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_translators.save_nllb(tmp_path_factory.mktemp("nllb"))
+
+
+@pytest.fixture(scope="module")
+def engine(folder):
+    return build("chats", "seq2seq", {"path": folder, "num_beams": 2})
+
+
+def test_a_model_says_by_its_vocabulary_which_languages_it_has(engine):
+    assert isinstance(engine, TranslationEngine)
+    for target in ("de", "deu_Latn", "zh", "zh-Hans", "zh-TW", "ar"):
+        engine.check_languages("en", target)
+    for source, target in (("en", "fr"), ("fr", "de")):
+        with pytest.raises(ConfigError) as caught:
+            engine.check_languages(source, target)
+        assert "zh-Hant" in caught.value.allowed
+
+
+def test_the_target_language_decides_the_first_token_of_the_translation(engine):
+    import torch
+
+    seen = []
+    generate = engine._model.generate
+
+    def generated(**values):
+        rows = generate(**values)
+        seen.append((values["input_ids"][0, 0].item(), rows[0, 1].item()))
+        return rows
+
+    engine._model.generate = generated
+    try:
+        for target in ("de", "zh-Hant", "ar"):
+            list(engine.ask([request(text="Where is it?", languages=("en", target))]))
+    finally:
+        engine._model.generate = generate
+    token = engine._tokenizer.convert_tokens_to_ids
+    assert seen == [(token("eng_Latn"), token(code)) for code in ("deu_Latn", "zho_Hant", "arb_Arab")]
+    assert torch.is_inference_mode_enabled() is False
+
+
+def test_a_text_over_the_length_of_the_model_fails_instead_of_being_cut(engine):
+    long, short = request("long", "so long a text " * 20, languages=("en", "de")), request(languages=("en", "de"))
+    replies = {reply.request: reply for reply in engine.ask([long, short])}
+    assert (replies["long"].text, replies["long"].failure) == (None, "failed")
+    assert replies["long"].detail.startswith("too_long")
+    assert replies["r"].text is not None
+
+
+def test_a_batch_of_several_languages_is_answered_in_each(folder):
+    together = build("chats", "seq2seq", {"path": folder, "num_beams": 1, "batch_size": 4})
+    asked = [request(f"r{place}", "Who?", languages=("en", code)) for place, code in enumerate(["de", "ar", "de"])]
+    assert {reply.request for reply in together.ask(asked)} == {"r0", "r1", "r2"}
+
+
+def test_a_model_without_all_its_weights_is_refused(folder, tmp_path):
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folder, tmp_path / "broken")
+    weights = load_file(tmp_path / "broken" / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if "decoder.layers" not in name}
+    save_file(kept, tmp_path / "broken" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="lacks weights"):
+        build("chats", "seq2seq", {"path": str(tmp_path / "broken")})
+
+
+@pytest.fixture
+def program(tmp_path):
+    return tiny_translators.save_program(tmp_path / "apertium")
+
+
+def test_apertium_knows_the_pairs_that_are_installed(program):
+    chat = build("chats", "apertium", {"program": program})
+    chat.check_languages("en", "deu_Latn")
+    with pytest.raises(ConfigError) as caught:
+        chat.check_languages("en", "fr")
+    assert "en to de" in caught.value.allowed
+    (reply,) = chat.ask([request(text="früher", languages=("en", "de"))])
+    assert reply.text == "eng-deu FRÜHER", "the plain pair, and not a variant of a country"
+
+
+def test_a_text_that_the_program_fails_on_leaves_the_others_alone(program):
+    chat = build("chats", "apertium", {"program": program, "workers": 2})
+    asked = [request("a", "fail", languages=("en", "de")), request("b", "x", languages=("en", "de"))]
+    replies = {reply.request: reply for reply in chat.ask(asked)}
+    assert replies["a"].failure == "failed"
+    assert replies["b"].text == "eng-deu X"
+
+
+@pytest.mark.parametrize("content", [None, "#!/bin/sh\nexit 3\n"])
+def test_a_program_that_is_absent_or_fails_is_an_error_of_the_user(tmp_path, content):
+    path = tmp_path / "program"
+    if content is not None:
+        path.write_text(content)
+        path.chmod(0o755)
+    with pytest.raises(ModelError):
+        build("chats", "apertium", {"program": str(path)})

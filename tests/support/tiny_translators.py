@@ -1,0 +1,65 @@
+"""Tiny translators with the interface of real ones: a model with random weights, and a program in capital letters."""
+
+import sys
+
+import torch
+from transformers import M2M100Config, M2M100ForConditionalGeneration, NllbTokenizer
+
+from steelyard.networks.loading import quiet
+
+SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+LANGUAGES = ("eng_Latn", "deu_Latn", "zho_Hans", "zho_Hant", "arb_Arab")
+
+
+def save_nllb(folder, *, positions=64, seed=0):
+    """Write a model with the tokenizer and the language codes of NLLB, of a vocabulary of single letters."""
+    letters = ["▁", *"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,?!'-"]
+    vocabulary = {token: place for place, token in enumerate((*SPECIAL[:4], *letters, *LANGUAGES, SPECIAL[4]))}
+    tokenizer = NllbTokenizer(
+        vocab=vocabulary,
+        merges=[],
+        src_lang="eng_Latn",
+        tgt_lang="deu_Latn",
+        additional_special_tokens=list(LANGUAGES),
+        model_max_length=positions,
+    )
+    torch.manual_seed(seed)
+    size = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    config = M2M100Config(
+        vocab_size=len(tokenizer),
+        max_position_embeddings=positions,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        **size,
+        bos_token_id=0,
+        pad_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        dropout=0.0,
+    )
+    with quiet():
+        M2M100ForConditionalGeneration(config).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+PROGRAM = """\
+#!{python}
+import sys
+if sys.argv[1] == "-l":
+    print("  eng-deu  eng-deu_AT  deu-eng  broken  spa-cat-eng")
+elif sys.argv[1] == "-V":
+    print("Apertium 0.0")
+else:
+    text = sys.stdin.buffer.read().decode()
+    if "fail" in text:
+        sys.exit("no such word")
+    sys.stdout.buffer.write(f"{sys.argv[2]} {text.upper()}".encode())
+"""
+
+
+def save_program(path):
+    """Write a program that answers as Apertium does, with the name of the pair and the text in capital letters."""
+    path.write_text(PROGRAM.replace("{python}", sys.executable), encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
