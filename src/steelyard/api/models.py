@@ -106,6 +106,7 @@ def evaluate(
     *,
     human: CasesLike | None = None,
     judged: CasesLike | None = None,
+    kept_prompts: PathText | None = None,
     out: PathText | None = None,
     scores: ScoresLike | None = None,
     train_cases: CasesLike | None = None,
@@ -120,6 +121,7 @@ def evaluate(
     only scores. ``scores`` made elsewhere take the place of a model, which is then None. ``train_cases`` are those that
     the baseline ``ngram`` learns from. Instead of ``bench``, ``human`` and ``judged`` have people's rankings of a
     random part of the prompts and a judge's of all: ``summary.prediction_powered`` has the values from both.
+    ``kept_prompts`` is the file of the prompts that count, in all languages alike, as ``translate`` writes it.
 
     Raises EvidenceError for responses without a score unless ``allow_unscored``, and for prompts that the model was
     trained on unless ``allow_overlap``.
@@ -152,6 +154,7 @@ def evaluate(
             scores=scoring.scores if scores is None else scores_file(call, scores),
             train_cases=call.optional_file(train_cases, "train_cases"),
             **labels,
+            kept_prompts=None if kept_prompts is None else Path(kept_prompts),
             workers=workers,
             builder=scoring.builder,
             force=force,

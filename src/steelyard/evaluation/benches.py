@@ -1,7 +1,7 @@
 """Benchmark files: cases of any format, each in its subset, and their overlap with a model's training prompts."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,21 @@ def find_bench_files(benches: Sequence[Path], bench: Any) -> tuple[Path, ...]:
     return expand_inputs(benches, ROW_SUFFIXES, what="benchmark file", do="check the path and the names")
 
 
+NOT_KEPT = "not among the kept prompts"
+"""The count of cases that a file of kept prompts leaves out."""
+
+
 class BenchCases:
     """The cases of a bench's files, normalised by the bench. Every iteration reads the files again.
 
-    ``warnings`` has the counts of the last reading of foreign rows. Raises RecordError for a key that occurs twice.
+    ``kept_prompts`` are the ids of the prompts that count, in all languages alike; null for all. ``warnings`` has the
+    counts of the last reading: of foreign rows, and of cases that are not kept. Raises RecordError for a key that
+    occurs twice.
     """
 
-    def __init__(self, files: Sequence[Path], bench: Any) -> None:
+    def __init__(self, files: Sequence[Path], bench: Any, kept_prompts: Set[str] | None = None) -> None:
         self.warnings: dict[str, int] = {}
+        self._kept = kept_prompts
         self._files = tuple(files)
         self._bench = bench
         self._size: int | None = None
@@ -59,6 +66,7 @@ class BenchCases:
         warnings: Counter[str] = Counter()
         # Digests of fixed size: a table of all keys would need more memory than the columns of the measures.
         seen: set[bytes] = set()
+        size = 0
         for path in self._files:
             for read in _cases_of(path, self._bench, warnings):
                 try:
@@ -71,9 +79,19 @@ class BenchCases:
                 if digest in seen:
                     raise self._repeated(case, path)
                 seen.add(digest)
+                if self._kept is not None and case.prompt.id not in self._kept:
+                    warnings[NOT_KEPT] += 1
+                    continue
+                size += 1
                 yield case
+        if not size and self._kept is not None:
+            raise EvidenceError(
+                f"none of {number_of(len(seen), 'case')} is among the {len(self._kept):,} prompts that are kept",
+                where=str(self._files[0]),
+                do="use the file of kept prompts that belongs to this bench: ids have to be equal",
+            )
         self.warnings = dict(warnings)
-        self._size = len(seen)
+        self._size = size
 
     def __len__(self) -> int:
         if self._size is None:
@@ -83,8 +101,10 @@ class BenchCases:
 
     @property
     def line_files(self) -> tuple[Path, ...] | None:
-        """The files if every line of each is one case; None if some hold foreign rows or Parquet."""
-        are_lines = all(not is_parquet(path) and _is_case_file(path) and not is_array(path) for path in self._files)
+        """The files if every line of each is a case that counts; None if some hold foreign rows or Parquet."""
+        are_lines = self._kept is None and all(
+            not is_parquet(path) and _is_case_file(path) and not is_array(path) for path in self._files
+        )
         return self._files if are_lines else None
 
     def _repeated(self, case: Case, path: Path) -> RecordError:

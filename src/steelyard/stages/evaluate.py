@@ -34,6 +34,7 @@ from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PPISummary
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, reversed_scores, summarise
 from steelyard.io.hashing import file_hash
+from steelyard.io.kept import read_kept
 from steelyard.io.ledger import LEDGER_FILE
 from steelyard.io.progress import bar, track
 from steelyard.io.run_folder import Result, run_beside, run_stage
@@ -69,6 +70,7 @@ VERB = Verb(
         Option("out", "The folder for run.json, items and scores."),
         MODEL,
         Option("scores", "Scores made elsewhere (docs/formats.md)."),
+        Option("kept_prompts", "A kept.json of `translate`: only its prompts count, in all languages.", "kept"),
         *in_panel(
             "Baselines",
             SettingOption("baselines", note="With commas; or none.", complete="baselines", has_commas=True),
@@ -117,6 +119,7 @@ def evaluate(
     train_cases: Path | None = None,
     human: Path | None = None,
     judged: Path | None = None,
+    kept_prompts: Path | None = None,
     workers: int | None = None,
     builder: Builder | None = None,
     force: bool = False,
@@ -161,16 +164,18 @@ def evaluate(
         _refuse_judge(choice)
     inputs = _inputs(files, bench, choice=choice, scores=scores, train_cases=train_cases)
     inputs |= {f"judged.{number}": path for number, path in enumerate(judged_files, 1)}
+    inputs |= {} if kept_prompts is None else {"kept": kept_prompts}
+    ids = None if kept_prompts is None else frozenset(read_kept(kept_prompts).prompts)
 
     def write(result: Result) -> None:
-        cases = BenchCases(judged_files or files, bench)
+        cases = BenchCases(judged_files or files, bench, ids)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         # Baselines that read files are built first, so that their errors appear before the model scores.
         built = {baseline.name: build_model(baseline) for baseline in baselines}
         source = Source(cases, bench, config, built)
         powered: PPISummary | None = None
         if judged_files:
-            people = source._replace(cases=BenchCases(files, bench))
+            people = source._replace(cases=BenchCases(files, bench, ids))
             evaluated, powered = _with_few_labels(
                 source, people, result, choice=choice, scores=scores, builder=builder or build_model
             )
