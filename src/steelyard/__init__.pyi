@@ -32,6 +32,7 @@ from steelyard.api.verbs import simulate as simulate
 from steelyard.api.verbs import split as split
 from steelyard.api.verbs import supervise as supervise
 from steelyard.api.verbs import train as train
+from steelyard.api.verbs import translate as translate
 from steelyard.core import errors as errors
 from steelyard.core.types import Case as Case
 from steelyard.core.types import Judgment as Judgment
@@ -84,6 +85,7 @@ __all__ = [
     "split",
     "supervise",
     "train",
+    "translate",
     "view",
     "write_cases",
 ]

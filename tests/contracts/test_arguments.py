@@ -61,6 +61,7 @@ BASES = {
     "score": {"model": "longer", "cases": "cases.jsonl"},
     "simulate": {"num_prompts": 1},
     "train": {"cases": "missing.jsonl", "model": "missing"},
+    "translate": {"cases": "cases.jsonl", "check_only": True},
     "view": {"folder": "missing"},
     "write_cases": {"path": "written.jsonl", "cases": parallel_cases()[:2]},
     **{name: {"cases": "cases.jsonl"} for name in ("clean", "describe", "resolve", "split")},

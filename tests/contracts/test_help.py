@@ -39,6 +39,8 @@ NOT_RUN = {
         " --min-precision 0.9": UNCERTAIN
         for names in ("my-rm --out calibrated", "model --out supervised")
     },
+    "steelyard translate bench.jsonl --to zh-Hans,de,ar --with openai_compatible --base-url http://localhost:8000/v1"
+    " --chat-model Qwen2.5-72B-Instruct --out translated": SERVER,
     "steelyard doctor": "its exit code is the machine's: tests/cli/verbs/test_installation.py runs it",
 }
 

@@ -39,6 +39,7 @@ def evaluate(
     *,
     human: CasesLike | None = None,
     judged: CasesLike | None = None,
+    kept_prompts: PathText | None = None,
     out: PathText | None = None,
     scores: ScoresLike | None = None,
     train_cases: CasesLike | None = None,

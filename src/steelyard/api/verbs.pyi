@@ -19,9 +19,11 @@ from steelyard.evaluation.language_table import LanguageTable
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
 from steelyard.evaluation.supervisor import SupervisionSummary
+from steelyard.judging.forecast import Forecast
 from steelyard.judging.prompt_questions import PromptsPreview
 from steelyard.judging.sampling_forecast import SamplingForecast
 from steelyard.judging.sampling_summary import SamplingSummary
+from steelyard.judging.translation_summary import TranslateSummary
 from steelyard.prompts.description import DescribeSummary
 from steelyard.prompts.screening import PromptsSummary
 from steelyard.ranking.resolution import ResolveSummary
@@ -209,6 +211,52 @@ def clean(
     always_fine_to: int = 3000,
     small_prompts: Literal["keep", "drop"] = "keep",
 ) -> CleanPreview: ...
+@overload
+def translate(
+    cases: CasesLike,
+    *,
+    batch: PathText | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
+    dry_run: Literal[False] = False,
+    out: PathText | None = None,
+    force: bool = False,
+    to: Sequence[str] = (),
+    source: str | None = None,
+    chat: Mapping[str, Any] = ...,
+    price: Mapping[str, Any] | Sequence[float] | None = None,
+    prompt_only: Sequence[str] = ...,
+    max_characters: int = 12000,
+    max_tokens: int = 16384,
+    max_truncated: float = 0.2,
+    allow_failed: int = 0,
+    check_only: bool = False,
+    num_review: int = 50,
+    seed: int = 0,
+) -> Outcome[TranslateSummary]: ...
+@overload
+def translate(
+    cases: CasesLike,
+    *,
+    batch: PathText | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
+    dry_run: Literal[True],
+    out: PathText | None = None,
+    force: bool = False,
+    to: Sequence[str] = (),
+    source: str | None = None,
+    chat: Mapping[str, Any] = ...,
+    price: Mapping[str, Any] | Sequence[float] | None = None,
+    prompt_only: Sequence[str] = ...,
+    max_characters: int = 12000,
+    max_tokens: int = 16384,
+    max_truncated: float = 0.2,
+    allow_failed: int = 0,
+    check_only: bool = False,
+    num_review: int = 50,
+    seed: int = 0,
+) -> Forecast: ...
 def resolve(
     cases: CasesLike,
     *,

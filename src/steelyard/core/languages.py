@@ -190,6 +190,26 @@ def language_key(code: str) -> str:
     return name if is_usual else f"{name}-{script}"
 
 
+_SCRIPT_NAMES = {
+    "Hans": "Simplified {}", "Hant": "Traditional {}", "Latn": "{} in Latin script", "Cyrl": "{} in Cyrillic script",
+    "Arab": "{} in Arabic script", "Deva": "{} in Devanagari",
+}  # fmt: skip
+
+
+def english_name(code: str) -> str | None:
+    """Return the English name of a code's language; null for an unknown one.
+
+    The script is named where it is not the usual one, and that of Chinese wherever the code tells it.
+    """
+    key = language_key(code)
+    language, _, script = key.partition("-")
+    name = LANGUAGE_NAMES.get(language)
+    subtags = _parts(code)[1:]
+    if language == "zh" and not script and any(part in ("hans", "cn", "sg", "my") for part in subtags):
+        script = "Hans"
+    return None if name is None else _SCRIPT_NAMES.get(script, "{}").format(name)
+
+
 def language_part(code: str | None) -> str:
     """Return the identity of a code's language without its script; empty without a code."""
     return language_key(code or "").partition("-")[0]

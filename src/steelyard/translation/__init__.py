@@ -5,7 +5,7 @@
 - `protection`: a text with marks in place of what must not be translated.
 - `marks`: the styles of marks, and the translated text with each piece in the place of its mark.
 - `items`: the texts of a case that are translated together.
-- `requests`: how an item is asked for, and again where a reply is damaged.
+- `requests`: the requests for an item, and those for what comes back damaged.
 - `passages`: a text of a case as the checks of damage see it, beside its translation.
 - `damage`: what a translation lost or changed, by the checks of `wording`, `bench_lengths`, `numbers`, `negation` and
   `structure`.

@@ -7,9 +7,17 @@ by them, and translates it as one; checks after the translation compare them. Fo
 
 import unicodedata
 
-from steelyard.translation.blocks import Closings, outline
+from steelyard.translation.blocks import Closings, blocks, outline
 from steelyard.translation.inline_pieces import PieceSpan, inline_pieces
-from steelyard.translation.marks import BRACKETS, MarkStyle, ProtectedPiece, ProtectedText, unused_style, without_marks
+from steelyard.translation.marks import (
+    BRACKETS,
+    MarkStyle,
+    ProtectedPiece,
+    ProtectedText,
+    restore,
+    unused_style,
+    without_marks,
+)
 
 
 def protect(text: str, *, style: MarkStyle = BRACKETS, first: int = 1, avoid: str = "") -> ProtectedText:
@@ -34,6 +42,24 @@ def protect(text: str, *, style: MarkStyle = BRACKETS, first: int = 1, avoid: st
 def has_prose(protected: ProtectedText) -> bool:
     """Return whether anything is left to translate: a letter outside the marks."""
     return any(character.isalpha() for character in without_marks(protected))
+
+
+def protected_blocks(protected: ProtectedText) -> list[ProtectedText]:
+    """Return the blocks of a protected text in order, each with its own pieces; joined they are the text."""
+    by_mark = {piece.mark: piece for piece in protected.pieces}
+
+    def part(text: str) -> ProtectedText:
+        marks = (match[0] for match in protected.style.reading.finditer(text))
+        return ProtectedText(text, tuple(by_mark[mark] for mark in marks if mark in by_mark), protected.style)
+
+    return [part(block.text) for block in blocks(protected.text)]
+
+
+def source_of(protected: ProtectedText) -> str:
+    """Return the text that was protected."""
+    restored = restore(protected, protected.text)
+    assert isinstance(restored, str), "a text has its own marks"
+    return restored
 
 
 def _letter(character: str) -> str:

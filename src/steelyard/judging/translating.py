@@ -1,0 +1,154 @@
+"""Translating items through the ledger, in rounds: what has no reply is sent, until every item is done or failed.
+
+A round asks the next questions of all items together, so that a server is busy. Most items take one round; damaged
+replies take others. A question that failed is not sent again in the same run, and its item is listed with the reason.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from steelyard.core.comparison import Question, Reply, Request
+from steelyard.core.remedies import NUMBER, Advice, Remedy
+from steelyard.core.types import Case
+from steelyard.io.ledger import Ledger
+from steelyard.judging.asking import as_request, ask_requests, token_use
+from steelyard.judging.early_abort import RequestCounts
+from steelyard.judging.forecast import Forecast, forecast_requests
+from steelyard.judging.prefix_order import PromptRequests
+from steelyard.judging.reply_words import without_thinking
+from steelyard.judging.token_use import TokenUse
+from steelyard.judging.translator import Translation
+from steelyard.translation.requests import TranslatedItem, advance
+
+_SHORTER = Advice(
+    *("say ", Remedy("max_tokens", NUMBER), " with more, or ", Remedy("max_characters", NUMBER), " with less")
+)
+_MOST_ROUNDS = 1000
+"""Far more than an item takes: a part of a long text takes at most six."""
+
+
+def forecast_translations(
+    translation: Translation, cases: Iterable[Case], known: Callable[[str], Reply | None]
+) -> Forecast:
+    """Forecast the first request of each item that has no reply; what comes back damaged takes further ones."""
+    chat = translation.model.chat
+
+    def prompts() -> Iterator[PromptRequests]:
+        for case in cases:
+            steps = [advance(texts, rules, lambda question: None) for _, texts, rules in translation.jobs(case)]
+            questions = [question for step in steps if not isinstance(step, TranslatedItem) for question in step]
+            requests = [as_request(question, chat) for question in questions]
+            opening = requests[0].question.messages[0].content if requests and not translation.is_engine else ""
+            yield PromptRequests(opening, requests, case.prompt)
+
+    return forecast_requests(translation.model.name, prompts(), known, price=translation.model.price)
+
+
+def ask_translations(
+    translation: Translation,
+    cases: Callable[[], Iterable[Case]],
+    ledger: Ledger,
+    *,
+    max_truncated: float,
+    ask: Callable[..., RequestCounts] | None = None,
+) -> None:
+    """Ask for all translations, in rounds. Raises as `ask_requests` does.
+
+    With ``ask``, the function of batch files, it is one round: what a batch file asks is answered later.
+    """
+    replies = _Replies(translation, ledger)
+    for _ in range(_MOST_ROUNDS):
+        number = sum(
+            1 for _ in ledger.distinct(request.id for request in _open_requests(translation, cases(), replies))
+        )
+        if not number:
+            return
+        is_new = ledger.new_ids()
+        requests = (request for request in _open_requests(translation, cases(), replies) if is_new(request.id))
+        (ask or ask_requests)(
+            translation.model,
+            replies.noted(requests),
+            ledger,
+            num_requests=number,
+            max_truncated=max_truncated,
+            remedy=_SHORTER,
+        )
+        if ask is not None:
+            return
+        replies.keep_failed()
+    raise AssertionError("rounds do not end")
+
+
+def read_translations(
+    translation: Translation, cases: Iterable[Case], ledger: Ledger
+) -> Iterator[tuple[Case, Mapping[str, TranslatedItem]]]:
+    """Yield each case with its translated items by language. Questions without a reply count as failed."""
+    replies = _Replies(translation, ledger)
+    for case in cases:
+        items: dict[str, TranslatedItem] = {}
+        for target, texts, rules in translation.jobs(case):
+            item = advance(texts, rules, replies.reply)
+            assert isinstance(item, TranslatedItem), "every question has a reply, if only a failed one"
+            items[target] = item
+        yield case, items
+
+
+def tokens_used(translation: Translation, cases: Iterable[Case], ledger: Ledger) -> TokenUse:
+    """Return the tokens that all translations of the cases took, in all rounds."""
+    replies = _Replies(translation, ledger)
+
+    def ids_of_requests() -> Iterator[str]:
+        for case in cases:
+            for _, texts, rules in translation.jobs(case):
+                ids: list[str] = []
+                advance(texts, rules, lambda question, ids=ids: replies.reply(question, ids))
+                yield from ids
+
+    return token_use(translation.model, ids_of_requests(), ledger)
+
+
+def _open_requests(translation: Translation, cases: Iterable[Case], replies: "_Replies") -> Iterator[Request]:
+    for case in cases:
+        for _, texts, rules in translation.jobs(case):
+            step = advance(texts, rules, replies.known)
+            if not isinstance(step, TranslatedItem):
+                yield from (as_request(question, translation.model.chat) for question in step)
+
+
+class _Replies:
+    """The replies of the ledger to questions, without thinking; what failed in this run counts as answered."""
+
+    def __init__(self, translation: Translation, ledger: Ledger) -> None:
+        self.chat, self.ledger, self.is_engine = translation.model.chat, ledger, translation.is_engine
+        self._sent: set[str] = set()
+
+    def noted(self, requests: Iterable[Request]) -> Iterator[Request]:
+        """Yield the requests, and note that they were sent."""
+        for request in requests:
+            self._sent.add(request.id)
+            yield request
+
+    def keep_failed(self) -> None:
+        """Forget the requests that were answered: the ledger knows them."""
+        self._sent = {request for request in self._sent if not self.ledger.has(request)}
+
+    def known(self, question: Question) -> Reply | None:
+        """Return the reply, also a failed one of this run; null where the question is open."""
+        request = as_request(question, self.chat).id
+        reply = self.ledger.known(request)
+        if reply is None:
+            return self.ledger.reply(request) if request in self._sent else None
+        return self._read(reply)
+
+    def reply(self, question: Question, ids: list[str] | None = None) -> Reply:
+        """Return the reply; a failed one without any. Its id is added to ``ids``."""
+        request = as_request(question, self.chat).id
+        if ids is not None:
+            ids.append(request)
+        return self._read(self.ledger.reply(request))
+
+    def _read(self, reply: Reply) -> Reply:
+        if self.is_engine or reply.text is None:
+            return reply
+        return replace(reply, text=without_thinking(reply.text))

@@ -1,0 +1,209 @@
+"""The verb `translate`: cases in other languages under the same prompt ids, and what the translations damaged.
+
+Requests go through a ledger, as those of `judge`: an interrupted run resumes, and asks nothing twice. Benches that
+others translated are examined in the same way (``check_only``).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
+from steelyard.core.types import Counts, Meta, Run
+from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
+from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import (
+    BATCH_OPTIONS,
+    CASES,
+    SERVER_SETTINGS,
+    BatchFolder,
+    CaseFile,
+    Option,
+    SettingOption,
+    Verb,
+    in_panel,
+)
+from steelyard.judging.batches import check_batch_options, open_batches, release_before_sending
+from steelyard.judging.forecast import Forecast
+from steelyard.judging.token_use import AnyPrice, Ceilings
+from steelyard.judging.translating import ask_translations, forecast_translations, read_translations, tokens_used
+from steelyard.judging.translation_run import (
+    BenchFile,
+    CheckedPair,
+    ReviewRule,
+    made_pairs,
+    present_pairs,
+    write_examined,
+)
+from steelyard.judging.translation_summary import TranslateSummary
+from steelyard.judging.translator import Translation, TranslatorChoice
+
+
+class Config(BaseConfig, frozen=True):
+    """How a bench is translated. With ``check_only`` the translations in the file are examined, and none is made."""
+
+    to: tuple[str, ...] = ()
+    """The languages to translate into, by their codes (BCP 47 or FLORES): zh-Hans, de, arb_Arab."""
+    source: str | None = None
+    """The language to translate from. Default: English."""
+    chat: Meta = msgspec.field(default_factory=dict)
+    """The translator: its kind and the settings of the kind (docs/settings.md, under chats)."""
+    price: AnyPrice | None = None
+    """Prices of a million tokens in any currency, [input, output], or with cached_input and cache_write by name."""
+    prompt_only: tuple[str, ...] = ("hep-*", "humanevalpack*")
+    """Subsets of which only the prompt is translated, since the responses are code; * stands for any text."""
+    max_characters: Positive = 12_000
+    """The most characters of an item in one request; longer items take several, which show the earlier parts."""
+    max_tokens: Positive = 16_384
+    """The longest reply in tokens; a request asks for no more than its text can need."""
+    max_truncated: float = 0.2
+    """The largest share of replies that may be cut off."""
+    allow_failed: int = 0
+    """The largest number of items that may fail; with more there is no result, and what came is kept."""
+    check_only: bool = False
+    """Examine the translations that the file has, and make none."""
+    num_review: int = 50
+    """The number of undamaged items of each language that people review besides all damaged ones."""
+    seed: int = 0
+    """The seed of the items that people review."""
+
+
+_DEFAULT = Config()
+_UNDECIDING = ("max_truncated", "allow_failed", "price")
+"""Settings that end a run and decide no translation: an interrupted run goes on with others."""
+
+VERB = Verb(
+    "Prompts and responses",
+    33,
+    (
+        CASES,
+        Option("out", "The folder for cases.jsonl, the findings, and run.json."),
+        SettingOption("to", note="With commas.", has_commas=True),
+        SettingOption("source", word="from"),
+        SettingOption("chat.kind", "with", help="The kind of translator: see `steelyard list chats`."),
+        *SERVER_SETTINGS,
+        SettingOption("check_only"),
+        SettingOption("allow_failed"),
+        Option("dry_run", "Forecast requests, tokens and money; send and write nothing."),
+        *in_panel("Batch files", *BATCH_OPTIONS),
+    ),
+    instead=(("dry_run", "forecast"),),
+)
+
+
+def translate(
+    cases: CaseFile,
+    out: Path,
+    config: Config = _DEFAULT,
+    *,
+    batch: BatchFolder | None = None,
+    release_batch: str | None = None,
+    any_batch_model: bool = False,
+    force: bool = False,
+) -> Run[TranslateSummary]:
+    """Translate a bench into other languages, and examine every translation for damage.
+
+    Code, formulas and addresses come back exactly or not at all. An item is one request with all its responses; one
+    that comes back damaged is sent again, then block by block, else listed in OUT/failed.jsonl. OUT/cases.jsonl has
+    the cases of all languages, OUT/findings.jsonl what is damaged and where, OUT/kept.json the items that are undamaged
+    in every language, for `evaluate`. OUT/translation_quality.jsonl and OUT/native_check.jsonl are for people.
+
+    Example: `steelyard translate bench.jsonl --to zh-Hans,de,ar --with openai_compatible
+    --base-url http://localhost:8000/v1 --chat-model Qwen2.5-72B-Instruct --out translated`
+
+    Example: `steelyard translate test.jsonl --check-only --out checked`
+
+    Engines that read no instructions are ``apertium``, ``google_translate`` and ``seq2seq`` (docs/howto/translate.md).
+
+    Raises ConfigError for an unknown or a repeated language, EvidenceError for a file without items of the source
+    language, WaitingError while requests of batch files wait, ModelError where more than ``allow_failed`` items failed.
+
+    >>> examined = sy.translate(cases, check_only=True)
+    >>> examined.summary.languages["zh"].num_items
+    20
+    """
+    choice = None
+    settings = {key: value for key, value in msgspec.to_builtins(config).items() if key not in _UNDECIDING}
+    inputs = {"cases": cases}
+    if not config.check_only:
+        choice = TranslatorChoice.of(config.chat, config.price, config.source, config.to)
+        settings["chat"] = choice.settings()
+        inputs |= choice.inputs()
+    batches = check_batch_options(
+        batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=False
+    )
+
+    def write(result: Result) -> None:
+        bench = BenchFile.read(cases, config.source)
+        if choice is None:
+            _record(result, bench, config, lambda: present_pairs(bench))
+            return
+        with open_ledger(result.path(LEDGER_FILE)) as ledger:
+            translation = _translation(choice, bench, config)
+            if batches is None:
+                release_before_sending(release_batch, ledger)
+            with nullcontext() if batches is None else open_batches(batches, ledger) as opened:
+                ask = None if opened is None else opened.ask
+                ask_translations(translation, bench.sources, ledger, max_truncated=config.max_truncated, ask=ask)
+
+            def pairs() -> Iterator[CheckedPair]:
+                translated = read_translations(translation, bench.sources(), ledger)
+                return chain(made_pairs(translated, translation.model.name), present_pairs(bench))
+
+            _record(result, bench, config, pairs, translation)
+            result.summary = msgspec.structs.replace(
+                result.summary,
+                tokens=tokens_used(translation, bench.sources(), ledger),
+                protocol=translation.model.chat.protocol(),
+            )
+
+    return run_stage(out, "translate", Run[TranslateSummary], write, config=settings, inputs=inputs, force=force)
+
+
+def forecast(cases: Path, out: Path, config: Config = _DEFAULT) -> Forecast:
+    """Return the requests of the first round. A reply that comes back damaged takes further ones."""
+    choice = TranslatorChoice.of(config.chat, config.price, config.source, config.to)
+    bench = BenchFile.read(cases, config.source)
+    with read_ledger(out / LEDGER_FILE) as ledger:
+        known = (lambda request: None) if ledger is None else ledger.known
+        return forecast_translations(_translation(choice, bench, config), bench.sources(), known)
+
+
+def _translation(choice: TranslatorChoice, bench: BenchFile, config: Config) -> Translation:
+    limits = config.max_tokens, config.max_characters
+    return choice.build(*limits, prompt_only=config.prompt_only, present=bench.ids)
+
+
+def _record(
+    result: Result,
+    bench: BenchFile,
+    config: Config,
+    pairs: Callable[[], Iterable[CheckedPair]],
+    translation: Translation | None = None,
+) -> None:
+    """Examine the pairs, write the files of the run, and count."""
+    rule = ReviewRule(config.num_review, config.seed)
+    is_made = translation is not None
+    counter, num_kept = write_examined(result, bench, pairs, rule, is_made=is_made, allow_failed=config.allow_failed)
+    languages = counter.languages()
+    num_sources = bench.num_items[bench.source_key]
+    result.summary = TranslateSummary(
+        source=bench.source or config.source or "en",
+        translator=None if translation is None else translation.model.name,
+        languages=languages,
+        num_sources=num_sources,
+        num_kept=num_kept,
+        examples={kind: tuple(shown) for kind, shown in counter.examples.items()},
+    )
+    num_items = sum(each.num_items for each in languages.values())
+    dropped = {"not translated": counter.num_failed, "responses made equal": counter.num_equal}
+    result.counts = Counts(
+        num_in=num_items,
+        num_used=num_items - sum(dropped.values()),
+        dropped={reason: number for reason, number in dropped.items() if number},
+        noted={"damaged": sum(each.num_damaged for each in languages.values())},
+    )

@@ -1,0 +1,186 @@
+"""Translations: how many items each language has, what is damaged in them with examples, and what it took."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.core.remedies import Command, Placeholder, Remedy
+from steelyard.core.types import JsonObject, Run
+from steelyard.evaluation.tables import (
+    Grouped,
+    Panel,
+    Sentence,
+    ShownItem,
+    Table,
+    count,
+    isolate,
+    language_word,
+    percent,
+    table,
+    word,
+)
+from steelyard.evaluation.vega import ALERT, STRONG
+from steelyard.judging.forecast import Forecast
+from steelyard.judging.translation_summary import DamageExample, LanguageTranslation, TranslateSummary
+from steelyard.report.bars import CountBar, count_bars
+from steelyard.report.token_tables import token_panel
+from steelyard.translation.damage_kinds import DAMAGE_KINDS
+from steelyard.views.forecasts import model_lines
+from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageRun, View
+
+
+def _sentences(run: StageRun[TranslateSummary]) -> Iterator[Sentence]:
+    summary = run.summary
+    languages = summary.languages.values()
+    number = {"run": run.name, "languages": count(len(summary.languages))}
+    items, failed = (
+        sum(numbers) for numbers in zip(*((each.num_items, _failed(each)) for each in languages), strict=True)
+    )
+    if summary.translator is None:
+        yield Sentence("say_examined", number | {"items": count(items)})
+    else:
+        translated = sum(each.num_translated for each in languages)
+        about = {"translated": count(translated), "failed": count(failed), "translator": isolate(summary.translator)}
+        yield Sentence("say_translated", number | about)
+    damaged = sum(each.num_damaged for each in languages)
+    examined = max(1, sum(each.num_translated + each.num_present for each in languages))
+    about = {"damaged": count(damaged), "share": percent(damaged / examined)}
+    about |= {"kept": count(summary.num_kept), "sources": count(summary.num_sources)}
+    yield Sentence("say_damaged", {"run": run.name, **about})
+    if num_equal := sum(each.num_equal for each in languages):
+        yield Sentence("say_made_equal", {"run": run.name, "equal": count(num_equal)})
+
+
+def _failed(counts: LanguageTranslation) -> int:
+    return sum(counts.failed.values())
+
+
+def _panels(run: StageRun[TranslateSummary], sources: PageSources) -> Iterator[Panel]:
+    summary = run.summary
+    by_language = Grouped("language", _language_table(summary))
+    yield Panel(word("translations_by_language"), None, (by_language,), "note_translations")
+    kinds = Counter[str](dict.fromkeys(DAMAGE_KINDS, 0))
+    for counts in summary.languages.values():
+        kinds.update(counts.damage)
+    kinds = +kinds
+    if kinds:
+        languages = summary.languages.values()
+        total = sum(each.num_translated + each.num_present for each in languages)
+        undamaged = total - sum(each.num_damaged for each in languages)
+        bars = [CountBar(word("undamaged"), undamaged, STRONG)]
+        bars += [CountBar(_kind(kind), number, ALERT) for kind, number in kinds.most_common()]
+        figure = count_bars("damage_by_kind", bars, total=total)
+        tables = (Grouped("language", _damage_table(summary, [kind for kind, _ in kinds.most_common()])),)
+        yield Panel(word("damage_by_kind"), figure, tables, "note_damage")
+    for kind, _ in kinds.most_common():
+        items = tuple(map(_example, summary.examples[kind]))
+        yield Panel(f"{word('examples')} · {_kind(kind)}", None, (), f"means_{_key(kind)}", items)
+    failed = Counter[str]()
+    for counts in summary.languages.values():
+        failed.update(counts.failed)
+    if failed:
+        rows = [(word(f"not_translated_{_key(name)}", name), count(number)) for name, number in failed.most_common()]
+        yield Panel(word("not_translated"), None, (Grouped("", table(("reason", "n"), rows)),), "note_not_translated")
+    if summary.tokens is not None and summary.translator is not None and summary.tokens.prompt:
+        yield token_panel({summary.translator: summary.tokens}, "translator")
+
+
+def _key(kind: str) -> str:
+    return kind.replace(" ", "_")
+
+
+def _kind(kind: str) -> str:
+    return word(f"damage_{_key(kind)}", kind)
+
+
+def _language_table(summary: TranslateSummary) -> Table:
+    rows = [
+        (
+            language_word(name),
+            count(each.num_items),
+            count(each.num_translated),
+            count(each.num_present),
+            count(_failed(each)),
+            count(each.num_damaged),
+            percent(each.num_damaged / max(1, each.num_translated + each.num_present)),
+            count(each.num_equal),
+        )
+        for name, each in summary.languages.items()
+    ]
+    columns = ("language", "items", "translated", "present_before", "not_translated", "damaged", "share", "made_equal")
+    return table(columns, rows)
+
+
+def _damage_table(summary: TranslateSummary, kinds: Iterable[str]) -> Table:
+    kinds = list(kinds)
+    rows = [
+        (language_word(name), *(count(each.damage.get(kind, 0)) for kind in kinds))
+        for name, each in summary.languages.items()
+    ]
+    numbers = table(("language", *kinds), rows)
+    return numbers._replace(columns=(numbers.columns[0], *map(_kind, kinds)))
+
+
+def _example(example: DamageExample) -> ShownItem:
+    finding = example.finding
+    about = Sentence("say_damage_place", {"place": isolate(finding.place)})
+    texts = ((word("damage_before"), finding.before), (word("damage_after"), finding.after))
+    return ShownItem(example.prompt, example.language, about, "", texts)
+
+
+def _rows(summary: TranslateSummary) -> Iterator[JsonObject]:
+    for name, each in summary.languages.items():
+        yield {
+            "language": name,
+            "items": each.num_items,
+            "translated": each.num_translated,
+            "present": each.num_present,
+            "failed": _failed(each),
+            "damaged": each.num_damaged,
+            "made_equal": each.num_equal,
+            "damage": dict(each.damage),
+        }
+
+
+class _Language(msgspec.Struct):
+    num_items: int
+    num_damaged: int = 0
+
+
+class _Translated(msgspec.Struct):
+    languages: dict[str, _Language]
+    num_sources: int
+    num_kept: int
+
+
+def _headline(run: _Translated) -> RunHeadline:
+    return RunHeadline(f"{count(run.num_kept)} / {count(run.num_sources)}", word("view_undamaged"))
+
+
+def _evaluating(run: Run[TranslateSummary], out: Path) -> NextStep:
+    cases = str(out / "cases.jsonl") if run.summary.translator is not None else next(iter(run.inputs.values())).path
+    undamaged = Remedy("kept_prompts", str(out / "kept.json"))
+    changes = (Remedy("bench", cases), Remedy("model", Placeholder("MODEL")), undamaged, Remedy("out", "evaluated"))
+    return NextStep(Command("evaluate", (), changes), "on the undamaged items, the same in all languages")
+
+
+def _forecast(forecast: Forecast, out: Path) -> Iterator[str]:
+    yield "each item is asked once; what comes back damaged is asked again, twice, and then block by block"
+    yield from model_lines(forecast)
+
+
+VIEW = View(
+    86,
+    "translate",
+    TranslateSummary,
+    "translations",
+    _sentences,
+    _panels,
+    _rows,
+    HeadlineRule(_Translated, _headline),
+    lead=1,
+    next_step=_evaluating,
+    unrecorded=_forecast,
+)

@@ -1,0 +1,273 @@
+import json
+import os
+import re
+import signal
+
+import msgspec
+import pytest
+
+import warm_process
+from chat_server import chatting
+from steelyard.core.errors import ConfigError, EvidenceError, ModelError, UserError
+from steelyard.core.types import Case, Judgment, Message, Prompt, Rating, Response
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.kept import read_kept
+from steelyard.judging.translation_run import FAILED_FILE, FINDINGS_FILE, KEPT_FILE, REVIEW_FILES
+from steelyard.stages.evaluate import Config as EvaluateConfig
+from steelyard.stages.evaluate import evaluate
+from steelyard.stages.translate import Config, translate
+from steelyard.stages.translate import forecast as forecast_translations
+
+ANSWERS = ("It is a small town at the river, and boats stop there every day.", "Nobody knows where this town lies.")
+QUESTION = "Where is the old town of number {}, please?"
+SENTENCES = {
+    "Russian": {
+        QUESTION: "Скажите, пожалуйста, где находится старый город под номером {}?",
+        ANSWERS[0]: "Это небольшой город у реки, и лодки останавливаются там каждый день.",
+        ANSWERS[1]: "Никто не знает, где находится этот город.",
+    },
+    "Ukrainian": {
+        QUESTION: "Скажіть, будь ласка, де знаходиться старе місто під номером {}?",
+        ANSWERS[0]: "Це невелике місто біля річки, і човни зупиняються там щодня.",
+        ANSWERS[1]: "Ніхто не знає, де знаходиться це місто.",
+    },
+}
+
+
+def translation_of(text, language="Russian"):
+    """The text with each of the sentences in another language, as a person translated them."""
+    for source, target in SENTENCES[language].items():
+        before, _, after = map(re.escape, source.partition("{}"))
+        pattern = f"{before}(\\d+){after}" if "{}" in source else before
+        text = re.sub(pattern, lambda match, target=target: target.format(*match.groups()), text)
+    return text
+
+
+RUSSIAN = [translation_of(text) for text in ANSWERS]
+
+
+def item(number, language="en", *, answers=ANSWERS, question=None, subset=None):
+    prompt = Prompt(
+        id=f"p{number}",
+        messages=(Message(role="user", content=question or QUESTION.format(number)),),
+        language=language,
+        subset=subset,
+    )
+    return Case(
+        prompt=prompt,
+        responses=tuple(Response(id=name, text=text) for name, text in zip("ab", answers, strict=True)),
+        judgments=(Judgment(left="a", right="b", verdict="left", judge="ann", kind="human"),),
+        ratings=(Rating(response="a", rater="ann", kind="human", dimension="help", value=1.0),),
+        ranking=(("a",), ("b",)),
+        meta={"row": number},
+    )
+
+
+def write(tmp_path, cases):
+    write_cases(tmp_path / "cases.jsonl", cases)
+    return tmp_path / "cases.jsonl"
+
+
+def as_asked(question):
+    language = next(name for name in SENTENCES if f"into {name}" in question["messages"][0]["content"])
+    return translation_of(question["messages"][-1]["content"], language)
+
+
+def config(server, *languages, **settings):
+    chat = {"base_url": server.url, "model": "m", "num_tries": 1, "workers": 3}
+    return Config(to=languages or ("ru",), chat=chat, **settings)
+
+
+def lines(folder, name):
+    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_each_item_is_in_every_language_under_its_id_with_its_labels(tmp_path):
+    cases = write(tmp_path, [item(1), item(2)])
+    with chatting(as_asked) as server:
+        run = translate(cases, tmp_path / "out", config(server, "ru", "ukr_Cyrl"))
+    found = list(read_cases(tmp_path / "out" / "cases.jsonl"))
+    assert [case.key for case in found] == [
+        ("p1", "en"), ("p1", "ru"), ("p1", "ukr_Cyrl"), ("p2", "en"), ("p2", "ru"), ("p2", "ukr_Cyrl"),
+    ]  # fmt: skip
+    source, target = found[0], found[1]
+    assert source == item(1)
+    assert target.prompt.messages[0].content == translation_of(source.prompt.messages[0].content)
+    assert [each.text for each in target.responses] == RUSSIAN
+    assert (target.ranking, target.pairs) == (source.ranking, source.pairs)
+    assert (target.judgments, target.ratings) == ((), ()), "evidence about the English texts"
+    assert target.meta["row"] == 1
+    assert target.meta["translation"] == {"from": "en", "by": "m", "ways": ["whole"]}
+    assert run.counts.num_in == 4
+    assert run.summary.translator == "m"
+    assert run.summary.tokens.num_replies == 4
+    assert {name: each.num_translated for name, each in run.summary.languages.items()} == {"ru": 2, "ukr_Cyrl": 2}
+
+
+def test_items_that_the_file_has_in_a_language_are_not_asked_for(tmp_path):
+    present = msgspec.structs.replace(item(1, "rus_Cyrl", answers=RUSSIAN))
+    cases = write(tmp_path, [item(1), present, item(2)])
+    with chatting(as_asked) as server:
+        run = translate(cases, tmp_path / "out", config(server))
+        assert len(server.questions) == 1
+    assert {name: each.num_present for name, each in run.summary.languages.items()} == {"ru": 0, "rus_Cyrl": 1}
+    assert len(list(read_cases(tmp_path / "out" / "cases.jsonl"))) == 4
+
+
+def test_code_subsets_keep_their_responses(tmp_path):
+    answers = ("def add(x, y):\n    return x + y\n", "def add(x, y):\n    return x - y\n")
+    cases = write(tmp_path, [item(1, answers=answers, subset="hep-python")])
+    with chatting(as_asked) as server:
+        translate(cases, tmp_path / "out", config(server))
+    _, target = read_cases(tmp_path / "out" / "cases.jsonl")
+    assert tuple(each.text for each in target.responses) == answers
+
+
+def test_damage_is_found_written_and_left_out_in_every_language(tmp_path):
+    cases = write(tmp_path, [item(number) for number in range(30)])
+
+    def damaged(question):
+        text = as_asked(question)
+        is_second = "Ukrainian" in question["messages"][0]["content"]
+        return text.replace("7", "8") if "номером 7?" in text and not is_second else text
+
+    with chatting(damaged) as server:
+        run = translate(cases, tmp_path / "out", config(server, "ru", "uk"))
+    found = lines(tmp_path / "out", FINDINGS_FILE)
+    assert {(row["prompt"], row["language"]) for row in found} == {("p7", "ru")}
+    assert {row["kind"] for row in found} == {"number"}
+    kept = read_kept(tmp_path / "out" / KEPT_FILE)
+    assert "p7" not in kept.prompts
+    assert len(kept.prompts) == run.summary.num_kept == 29
+    assert kept.left_out == {"p7": ("ru: number",)}
+    reviewed = [case.prompt.id for case in read_cases(tmp_path / "out" / REVIEW_FILES["native"])]
+    assert reviewed[0] == "p7"
+    quality = list(read_cases(tmp_path / "out" / REVIEW_FILES["quality"]))
+    assert quality[0].prompt.messages[0].content == "Where is the old town of number 7, please?"
+    assert "8" in quality[0].responses[0].text
+    evaluated = evaluate(
+        [tmp_path / "out" / "cases.jsonl"],
+        tmp_path / "evaluated",
+        EvaluateConfig(baselines=()),
+        model="longer",
+        kept_prompts=tmp_path / "out" / KEPT_FILE,
+    )
+    assert evaluated.counts.num_in == 3 * 29
+    assert evaluated.counts.noted["not among the kept prompts"] == 3
+
+
+def test_translations_made_elsewhere_are_examined_and_none_is_made(tmp_path):
+    cases = [item(number) for number in range(20)]
+    targets = [
+        item(number, "ru", answers=RUSSIAN, question=translation_of(each.prompt.messages[0].content))
+        for number, each in enumerate(cases)
+    ]
+    targets[3] = item(3, "ru", answers=(RUSSIAN[0], RUSSIAN[0]), question=targets[3].prompt.messages[0].content)
+    targets[4] = item(4, "ru", answers=ANSWERS, question=targets[4].prompt.messages[0].content)
+    path = write(tmp_path, [*cases, *targets])
+    run = translate(path, tmp_path / "out", Config(check_only=True))
+    assert run.summary.translator is None
+    assert not (tmp_path / "out" / "cases.jsonl").exists()
+    assert run.summary.languages["ru"].num_equal == 1
+    assert {"p3", "p4"} <= read_kept(tmp_path / "out" / KEPT_FILE).left_out.keys()
+    kinds = {row["kind"] for row in lines(tmp_path / "out", FINDINGS_FILE) if row["prompt"] == "p4"}
+    assert "wrong_language" in kinds
+
+
+def test_failed_items_are_listed_and_over_the_limit_end_the_run(tmp_path):
+    cases = write(tmp_path, [item(1), item(2)])
+
+    def refusing(question):
+        text = question["messages"][-1]["content"]
+        return "I cannot help with that." if "number 2" in text else as_asked(question)
+
+    with chatting(refusing) as server:
+        with pytest.raises(ModelError) as caught:
+            translate(cases, tmp_path / "out", config(server))
+        assert "1 of 2 translations failed" in caught.value.problem
+        assert not (tmp_path / "out" / "run.json").exists()
+        number = len(server.questions)
+        run = translate(cases, tmp_path / "out", config(server, allow_failed=1))
+        assert len(server.questions) == number, "what was answered is not asked again"
+    assert [row["prompt"] for row in lines(tmp_path / "out", FAILED_FILE)] == ["p2"]
+    assert run.counts.dropped == {"not translated": 1}
+    assert read_kept(tmp_path / "out" / KEPT_FILE).prompts == ("p1",)
+
+
+@pytest.mark.parametrize(
+    ("languages", "settings", "words"),
+    [
+        ((), {}, "no language to translate into"),
+        (("xx-klingon",), {}, "no known language"),
+        (("de", "deu_Latn"), {}, "are one language"),
+        (("zh", "zh_CN"), {}, "are one language"),
+        (("de", "de"), {}, "named twice"),
+        (("en",), {}, "named twice"),
+        (("eng_Latn",), {}, "are one language"),
+        (("de",), {"chat": {}}, "no translator"),
+        (("de",), {"source": "tlh"}, "no known language"),
+    ],
+)
+def test_languages_are_checked_before_anything_is_read(tmp_path, languages, settings, words):
+    chosen = {"to": languages, "chat": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}} | settings
+    with pytest.raises(ConfigError) as caught:
+        translate(tmp_path / "absent.jsonl", tmp_path / "out", Config(**chosen))
+    assert words in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("cases", "words"),
+    [
+        ([item(1, "de"), item(2, "fr")], "no item is in English"),
+        ([item(1, "en"), item(1, "en-US")], "two items in"),
+    ],
+)
+def test_a_file_without_sources_or_with_an_item_twice_is_refused(tmp_path, cases, words):
+    path = write(tmp_path, cases)
+    with chatting(as_asked) as server, pytest.raises(EvidenceError) as caught:
+        translate(path, tmp_path / "out", config(server, "ru"))
+    assert words in str(caught.value)
+    assert not server.questions
+
+
+def test_examining_a_file_of_one_language_says_what_is_missing(tmp_path):
+    with pytest.raises(UserError) as caught:
+        translate(write(tmp_path, [item(1)]), tmp_path / "out", Config(check_only=True))
+    assert "no item of another language" in str(caught.value)
+
+
+def test_a_forecast_counts_the_first_requests_and_sends_none(tmp_path):
+    cases = write(tmp_path, [item(1), item(2), item(3)])
+    with chatting(as_asked) as server:
+        forecast = forecast_translations(cases, tmp_path / "out", config(server, "ru", "uk"))
+        assert not server.questions
+    assert (forecast.num_requests, forecast.num_answered) == (6, 0)
+
+
+@pytest.mark.slow
+def test_after_twenty_kills_nothing_is_asked_twice_and_the_bytes_are_the_same(tmp_path):
+    cases = write(tmp_path, [item(number) for number in range(24)])
+    with chatting(as_asked) as server:
+        chat = {"base_url": server.url, "model": "m", "num_tries": 1, "workers": 1}
+        script = f"""
+from pathlib import Path
+from steelyard.stages.translate import Config, translate
+translate(Path({str(cases)!r}), Path({str(tmp_path / "killed")!r}), Config(to=("ru",), chat={chat!r}))
+"""
+        for number in range(20):
+            before = len(server.questions)
+            with server.silent(after=1):
+                running = warm_process.Process(["-c", script])
+                while len(server.questions) < before + 2:
+                    assert not running.ends_within(0.01), number
+                os.kill(running.pid, signal.SIGKILL)
+                running.wait()
+        killed = translate(cases, tmp_path / "killed", Config(to=("ru",), chat=chat))
+        asked = len(server.questions)
+        straight = translate(cases, tmp_path / "straight", Config(to=("ru",), chat=chat))
+    # Each kill leaves one request without its answer: that one alone is asked again.
+    assert asked == 24 + 20
+    assert killed.summary == straight.summary
+    for name in ("cases.jsonl", FINDINGS_FILE, FAILED_FILE, KEPT_FILE, *REVIEW_FILES.values()):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes(), name
