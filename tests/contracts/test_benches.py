@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from steelyard.core.plugins import build, kinds
+from example_benches import example_bench
+from steelyard.core.plugins import kinds
 from steelyard.core.types import Response, Scores
 from steelyard.statistics.bootstrap import Items, resample
 from steelyard.statistics.groups import Cell, Label, layout_of, units_of
@@ -22,6 +23,7 @@ SUBSETS = {
     "rewardbench2": "Focus",
     "rm_bench": "chat",
     "rmb": "BoN_set",
+    "subsets": "chat",
 }
 
 
@@ -45,7 +47,7 @@ def given(kind):
 
 
 def items(kind):
-    bench = build("benches", kind)
+    bench = example_bench(kind)
     cases = [
         msgspec.structs.replace(one, prompt=msgspec.structs.replace(one.prompt, id=f"p{index}"))
         for index, one in enumerate([given(kind)] * 20)
@@ -69,7 +71,7 @@ def test_every_bench_is_known_here(kind):
 
 
 def test_placing_keeps_all_but_the_subset(kind):
-    bench = build("benches", kind)
+    bench = example_bench(kind)
     one = given(kind)
     placed = bench.normalize(one, "open.jsonl")
     # A bench may add what it alone knows: the language in which an answer is expected.
@@ -81,14 +83,14 @@ def test_placing_keeps_all_but_the_subset(kind):
 
 
 def test_the_summary_is_plain_json_and_the_same_for_the_same_seed(kind):
-    bench = build("benches", kind)
+    bench = example_bench(kind)
     found = bench.summarise(resample(items(kind), seed=3))
     assert json.loads(json.dumps(found)) == found
     assert bench.summarise(resample(items(kind), seed=3)) == found
 
 
 def test_an_incomplete_bench_has_no_headline(kind):
-    bench, totals = build("benches", kind), resample(items(kind), seed=0)
+    bench, totals = example_bench(kind), resample(items(kind), seed=0)
     found, headline = bench.summarise(totals), bench.headline(totals)
     assert "overall" not in found
     if kind == "cases":
@@ -99,7 +101,7 @@ def test_an_incomplete_bench_has_no_headline(kind):
 
 
 def test_parallel_items_are_drawn_together(kind):
-    bench, one = build("benches", kind), given(kind)
+    bench, one = example_bench(kind), given(kind)
     texts = ("甲", "乙")
     messages = [(msgspec.structs.replace(one.prompt.messages[0], content=text),) for text in texts]
     parallel = [
@@ -110,14 +112,14 @@ def test_parallel_items_are_drawn_together(kind):
 
 
 def test_a_headline_says_what_it_is(kind):
-    headline = build("benches", kind).headline(resample(items(kind), seed=0))
+    headline = example_bench(kind).headline(resample(items(kind), seed=0))
     assert headline.name.isidentifier()
     assert headline.about[0].islower()
     assert not headline.about.endswith(".")
 
 
 def test_an_unscored_answer_is_counted_as_asked(kind):
-    bench, one = build("benches", kind), given(kind)
+    bench, one = example_bench(kind), given(kind)
     unscored = Scores(prompt="p", scores=dict.fromkeys("abcdef"), unscored=dict.fromkeys("abcdef", "over length"))
     wrong, right = (bench.columns([one], [unscored], unscored_is_right=is_right) for is_right in (False, True))
     assert wrong.shape == right.shape == (1, wrong.shape[1])

@@ -7,6 +7,7 @@ import pytest
 from each_value import each
 from evaluated_cases import select_pairs
 from evaluation_summaries import resampled_bench
+from example_benches import example_bench
 from steelyard.core.plugins import build, kinds
 from steelyard.core.types import Response, Scores
 from steelyard.evaluation.bench_pairs import count_pairs, items_of, values_of
@@ -31,6 +32,7 @@ SUBSETS = {
     "rewardbench2": ("Factuality", "Precise IF", "Math", "Safety", "Focus", "Ties"),
     "rm_bench": ("chat", "math", "code", "safety-refuse", "safety-response"),
     "rmb": ("Pairwise_set", "BoN_set"),
+    "subsets": ("chat", "math", "code"),
 }
 LANGUAGES = {"mrewardbench": ("zho_Hans", "deu_Latn")}
 
@@ -100,7 +102,7 @@ def check(tree):
 @each("sign", [1.0, -1.0])
 @each("num_each", [1, 4])
 def test_every_interval_of_every_bench_has_a_width(kind, sign, num_each):
-    bench = build("benches", kind)
+    bench = example_bench(kind)
     cases = [bench.normalize(one, "f") for one in cases_of(kind, num_each)]
     lines = scored(cases, sign)
     bench_pairs = select_pairs(cases, None, "strict", bench.resample_ids)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from browser import CHROMIUM, opened, tree
+from example_benches import example_bench
 from page_words import PRODUCTS, page_text, words
 from report_runs import CATEGORIES, made_cases
-from steelyard.core.plugins import build, kinds
+from steelyard.core.plugins import kinds
 from steelyard.curation.debiasing import Config as DebiasConfig
 from steelyard.evaluation.coverage import Coverage, LanguageCoverage
 from steelyard.evaluation.leaderboard import LeaderboardSummary, Unranked
@@ -139,5 +140,5 @@ def test_what_a_headline_is_the_mean_of_is_translated(kind):
         row=one, cell=one, columns=np.ones((1, 12), np.int64), stratum=one, number=one + 1, sizes=np.ones(1)
     )
     totals = Totals((Cell("a", None, "en"),), np.ones((1, 12)), np.ones((1, 1, 12)), units)
-    about = build("benches", kind).headline(totals).about
+    about = example_bench(kind).headline(totals).about
     assert re.search(r"[\u4e00-\u9fff]", page_strings().translate(headline_word(about), "zh")), about

@@ -222,7 +222,7 @@ def mean_accuracy(totals: Totals) -> Headline:
 def mean_of_sections(sections: Mapping[str, Part]) -> Formula:
     """Return the plain mean of sections."""
     formulas = [part.formula for part in sections.values()]
-    return lambda sums: np.mean([formula(sums) for formula in formulas], axis=0)
+    return lambda sums: np.stack([formula(sums) for formula in formulas], axis=-1).mean(axis=-1)
 
 
 def num_prompts(

@@ -39,7 +39,7 @@ def test_overall_is_the_mean_over_22_columns_without_english():
     assert found["overall"]["n"] == 23 * 2869
     assert found["variance"]["value"] == pytest.approx((21 * (0.25 - mean) ** 2 + (0.5 - mean) ** 2) / 21)
     assert (found["variance"]["low"], found["variance"]["n"]) == (None, 22)
-    drop = found["drop_from_english"]
+    drop = found["drop_from_baseline"]
     assert drop["absolute"]["value"] == pytest.approx(1 - mean)
     assert drop["relative"]["value"] == pytest.approx(1 - mean)
     assert drop["sections"]["Chat"]["absolute"]["value"] == 0.0
@@ -54,8 +54,8 @@ def test_english_with_all_prompts_of_rewardbench_has_no_drop_and_says_why():
     whole.statistics[english, 2] += 5
     found = BENCH.summarise(resample(whole, seed=0))
     assert found["headline"] == "overall"
-    assert found["drop_from_english"]["absolute"]["value"] is None
-    assert "English has 2,984 prompts" in found["drop_from_english"]["why"]  # 5 more in each of 23 subsets
+    assert found["drop_from_baseline"]["absolute"]["value"] is None
+    assert "eng_Latn has 2,984 prompts" in found["drop_from_baseline"]["why"]  # 5 more in each of 23 subsets
 
 
 def test_languages_that_are_absent_or_incomplete_leave_no_headline():

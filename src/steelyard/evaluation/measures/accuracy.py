@@ -82,14 +82,14 @@ class LanguageResult(Record, Generic[ValueT], frozen=True, kw_only=True):
 
 
 class SectionDrop(Record, Generic[ValueT], frozen=True, kw_only=True):
-    """The drop of a mean over languages from English, absolute and relative."""
+    """The drop of a mean over languages from a baseline language, absolute and relative."""
 
     absolute: ValueT
     relative: ValueT | None = None
 
 
-class EnglishDrop(SectionDrop[ValueT], Generic[ValueT], frozen=True, kw_only=True):
-    """The drop from English, overall and by section; ``why`` states the reason if it is undefined."""
+class BaselineDrop(SectionDrop[ValueT], Generic[ValueT], frozen=True, kw_only=True):
+    """The drop from the baseline language, overall and by section; ``why`` states the reason if it is undefined."""
 
     sections: dict[str, SectionDrop[ValueT]] | None = None
     why: str | None = None
@@ -110,7 +110,7 @@ class BenchAccuracy(Accuracy[ValueT], Generic[ValueT], frozen=True, kw_only=True
     sections: dict[str, ValueT] | None = None
     languages: dict[str, LanguageResult[ValueT]] | None = None
     variance: ValueT | None = None
-    drop_from_english: EnglishDrop[ValueT] | None = None
+    drop_from_baseline: BaselineDrop[ValueT] | None = None
     gaps: dict[str, ValueT] | None = None
 
 

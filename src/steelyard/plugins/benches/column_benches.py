@@ -17,7 +17,7 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.plugins import without_settings
 from steelyard.core.types import Case, JsonObject, Scores
-from steelyard.plugins.benches.subset_benches import Benchmark, check_subset, overall
+from steelyard.plugins.benches._benchmark import Benchmark, check_subset, overall
 from steelyard.statistics.aggregation import (
     NONE_LEFT_OUT,
     Breakdown,

@@ -1,41 +1,27 @@
 """RewardBench v1 and M-RewardBench: four sections of weighted subsets, in one language or in 23."""
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-import msgspec
-import numpy as np
-
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
 from steelyard.core.plugins import Plugin
-from steelyard.core.remedies import CODE, Advice, Remedy
 from steelyard.core.types import Case, JsonObject
-from steelyard.plugins.benches.subset_benches import Benchmark, check_subset, overall
+from steelyard.plugins.benches._benchmark import Benchmark, check_subset
+from steelyard.plugins.benches.subsets import Config, check_has_language, subset_benchmark
 from steelyard.statistics.aggregation import (
     ACCURACY,
     NONE_LEFT_OUT,
-    Breakdown,
     Formula,
     Groups,
-    Headline,
-    LanguageTotals,
     LeftOut,
-    Part,
-    by_language,
-    drop,
     estimate,
-    estimate_groups,
     group_cells,
-    mean_of_sections,
     missing_parts,
     num_prompts,
     shares,
     subset_of,
 )
 from steelyard.statistics.bootstrap import Totals
-from steelyard.statistics.intervals import Estimate
 
 
 class WeightedSubset(NamedTuple):
@@ -103,8 +89,7 @@ LANGUAGES = (
 )  # fmt: skip
 """The published languages: Chinese in two scripts counts as two. English comes from RewardBench itself."""
 CHINESE = ("zho_Hans", "zho_Hant")
-ENGLISH = ("eng_Latn", "en", "eng")
-_NUM_LISTED = 2
+ENGLISH = "eng_Latn"
 
 
 class RewardBenchConfig(BaseConfig, frozen=True):
@@ -121,90 +106,49 @@ class MRewardBenchConfig(BaseConfig, frozen=True):
     """The weights of the subsets: prompt counts of RewardBench, or of M-RewardBench after its filter."""
 
 
-class LanguagePart(NamedTuple):
-    """One language of the bench: its totals and how they sum."""
-
-    language: LanguageTotals
-    breakdown: Breakdown
-
-
-def _breakdown(subsets: Sequence[WeightedSubset]) -> Callable[..., Breakdown]:
-    """Return the breakdown of one language: its sections, each the weighted mean of its subsets, and their plain mean.
-
-    Sections and subsets without a prompt are left out.
-    """
-
-    def breakdown(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Breakdown:
-        # Differs from: the words of the M-RewardBench paper, which call this mean weighted; its code takes a plain one.
-        groups, counts = group_cells(totals.cells, subset_of), num_prompts(totals, subset_of, left_out)
-        by_section = {
-            name: [subset for subset in subsets if subset.section == name and subset.name in groups.names]
-            for name in SECTIONS
-        }
-        sections = {
-            name: Part(_section(groups, present), sum(counts[subset.name] for subset in present))
-            for name, present in by_section.items()
-            if present
-        }
-        mean = Part(mean_of_sections(sections), sum(part.n for part in sections.values()))
-        return Breakdown(sections, mean, missing_parts(counts, {subset.name: subset.num_prompts for subset in subsets}))
-
-    return breakdown
-
-
-def _section(groups: Groups, subsets: Sequence[WeightedSubset]) -> Formula:
-    members, weights = groups.select(*(subset.name for subset in subsets)), [subset.weight for subset in subsets]
-    return lambda sums: np.average(shares(sums, members, ACCURACY), axis=-1, weights=weights)
-
-
-def _section_records(totals: Totals, breakdown: Breakdown, subsets: Sequence[WeightedSubset]) -> dict[str, JsonObject]:
-    """Return each section with its interval; one with an incomplete subset has no value: it would be another mean."""
-    records = {}
-    for name in SECTIONS:
-        part = breakdown.sections.get(name)
-        if part is None or any(subset.name in breakdown.missing for subset in subsets if subset.section == name):
-            records[name] = Estimate(None, None, None, int(part.n) if part else 0).record()
-        else:
-            records[name] = estimate(totals, part.formula, part.n).record()
-    return records
+def _settings(weights: str, languages: tuple[str | tuple[str, ...], ...] = ()) -> Config:
+    """Return the sections, weights and counts of RewardBench, in one language or in several."""
+    # Differs from: the words of the M-RewardBench paper, which call the mean of sections weighted; its code does not.
+    subsets = WEIGHT_SETS[weights]
+    return Config(
+        subsets={subset.name: subset.num_prompts for subset in subsets},
+        sections={
+            section: {subset.name: subset.weight for subset in subsets if subset.section == section}
+            for section in SECTIONS
+        },
+        by_category=False,
+        halves=True,
+        languages=languages,
+        baseline_language=ENGLISH if languages else None,
+    )
 
 
 def _rewardbench(config: RewardBenchConfig) -> Benchmark:
     """Build RewardBench: the overall value is the plain mean of the four sections."""
-    subsets = WEIGHT_SETS[config.weights]
-    known = (*(subset.name for subset in subsets), *PRIOR_SETS)
-    breakdown = _breakdown(subsets)
-    headline = overall(breakdown, "the plain mean of Chat, Chat Hard, Safety and Reasoning")
+    settings = _settings(config.weights)
+    known = (*settings.subsets, *PRIOR_SETS)
+    bench = subset_benchmark(settings, "the plain mean of Chat, Chat Hard, Safety and Reasoning")
 
     def summarise(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonObject:
         """Return ``subsets``, ``sections``, and the headline.
 
         ``overall_with_prior_sets`` = (2 * each of the four + prior sets) / 9, only with all four prior sets complete.
         """
-        parts, mean = breakdown(totals, left_out), headline(totals, left_out)
-        groups = group_cells(totals.cells, subset_of)
-        summary: JsonObject = {
-            "weights": config.weights,
-            "subsets": estimate_groups(totals, groups),
-            "sections": _section_records(totals, parts, subsets),
-            **mean.record(totals),
-        }
-        counts = num_prompts(totals, subset_of, left_out)
+        mean, counts = bench.headline(totals, left_out), num_prompts(totals, subset_of, left_out)
+        summary: JsonObject = {"weights": config.weights, **bench.summarise(totals, left_out)}
         missing = missing_parts(counts, PRIOR_SETS)
         if missing and any(counts[name] for name in PRIOR_SETS):
             summary["prior_sets_missing"] = missing
         if not missing and not mean.missing:
+            groups = group_cells(totals.cells, subset_of)
             n = mean.n + sum(PRIOR_SETS.values())
             with_prior = estimate(totals, lambda sums: _with_prior_sets(sums, groups, mean.formula), n)
             summary["overall_with_prior_sets"] = with_prior.record()
         return summary
 
-    return Benchmark(
-        breakdown,
-        headline,
-        summarise,
+    return bench._replace(
+        summarise=summarise,
         source_format="rewardbench",
-        counts_halves=True,
         normalize=lambda case, file_name: check_subset(case, known, file_name, bench="the benchmark"),
     )
 
@@ -215,110 +159,23 @@ def _with_prior_sets(sums: Floats, groups: Groups, mean: Formula) -> Floats:
 
 
 def _mrewardbench(config: MRewardBenchConfig) -> Benchmark:
-    """Build M-RewardBench: each language sums as RewardBench does; English is kept out of the mean over languages."""
-    subsets = WEIGHT_SETS[config.weights]
-    breakdown = _breakdown(subsets)
-
-    def language_parts(totals: Totals, left_out: LeftOut) -> dict[str, LanguagePart]:
-        return {
-            name: LanguagePart(part, breakdown(part.totals, part.left_out))
-            for name, part in by_language(totals, left_out).items()
-        }
-
-    def headline(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Headline:
-        """Return the plain mean over 22 columns: each language's overall, the two Chinese ones averaged first."""
-        parts = language_parts(totals, left_out)
-        missing = {name: why for name in LANGUAGES if (why := _missing_subsets(parts.get(name))) is not None}
-        about = "the plain mean over 22 languages without English, simplified and traditional Chinese averaged into one"
-        return Headline("overall", about, *_mean_part(parts, lambda sections: sections.overall), missing)
-
-    def language_record(part: LanguagePart) -> JsonObject:
-        totals, sections = part.language.totals, part.breakdown
-        record: JsonObject = {"sections": _section_records(totals, sections, subsets)}
-        if sections.missing:
-            return record | {"missing": dict(sections.missing)}
-        return record | {"overall": estimate(totals, *sections.overall).record()}
-
-    def summarise(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonObject:
-        """Return ``languages`` (sections and overall of each) and the headline, the mean over the 22 columns.
-
-        ``variance``: the sample variance of the 22 columns (M-RewardBench, Table 9), without an interval: each resample
-        would add its own noise to it. ``drop_from_english``: the difference of that mean to English, in one draw of the
-        prompts, where English has the same prompts; else null, and ``why``.
-        """
-        parts, mean = language_parts(totals, left_out), headline(totals, left_out)
-        summary: JsonObject = {
-            "weights": config.weights,
-            "languages": {name: language_record(part) for name, part in parts.items()},
-            **mean.record(totals),
-        }
-        if mean.missing:
-            return summary
-        columns = _columns(parts, lambda sections: sections.overall.formula)(totals.point)
-        summary["variance"] = Estimate(float(columns.var(ddof=1)), None, None, columns.shape[-1]).record()
-        english = next((parts[name] for name in ENGLISH if name in parts), None)
-        if english is not None:
-            summary["drop_from_english"] = _drop(totals, english, parts)
-        return summary
+    """Build M-RewardBench: each language sums as RewardBench does; English is kept out of the mean over 22 columns."""
+    # The two Chinese ones are averaged into one column first, the last of Table 9.
+    singles = tuple(name for name in LANGUAGES if name not in CHINESE)
+    settings = _settings(config.weights, (*singles, CHINESE))
+    about = "the plain mean over 22 languages without English, simplified and traditional Chinese averaged into one"
+    bench = subset_benchmark(settings, about)
 
     def normalize(case: Case, file_name: str) -> Case:
         """Return the case itself. Raises EvidenceError for one without a language, or of an unknown subset."""
-        if case.prompt.language is None:
-            problem = f"prompt {case.prompt.id!r} has no language"
-            raise EvidenceError(
-                problem, where=file_name, do=Advice("convert each language with ", Remedy("language", CODE))
-            )
-        return check_subset(case, [subset.name for subset in subsets], file_name, bench="the benchmark")
+        check_has_language(case, file_name)
+        return check_subset(case, settings.subsets, file_name, bench="the benchmark")
 
-    return Benchmark(
-        breakdown, headline, summarise, source_format="rewardbench", counts_halves=True, normalize=normalize
+    return bench._replace(
+        summarise=lambda *totals: {"weights": config.weights, **bench.summarise(*totals)},
+        source_format="rewardbench",
+        normalize=normalize,
     )
-
-
-def _columns(parts: Mapping[str, LanguagePart], choose: Callable[[Breakdown], Formula]) -> Formula:
-    """Return a value for each of the 22 columns of Table 9: (…, cell, column) to (…, 22)."""
-    formulas = {name: part.language.lift(choose(part.breakdown)) for name, part in parts.items() if name in LANGUAGES}
-
-    def columns(sums: Floats) -> Floats:
-        values = {name: formula(sums) for name, formula in formulas.items()}
-        chinese = np.mean([values.pop(name) for name in CHINESE], axis=0)
-        return np.stack([*values.values(), chinese], axis=-1)
-
-    return columns
-
-
-def _mean_part(parts: Mapping[str, LanguagePart], choose: Callable[[Breakdown], Part]) -> Part:
-    """Return the plain mean of a part over the 22 columns."""
-    columns = _columns(parts, lambda sections: choose(sections).formula)
-    n = sum(choose(part.breakdown).n for name, part in parts.items() if name in LANGUAGES)
-    return Part(lambda sums: columns(sums).mean(axis=-1), n)
-
-
-def _drop(totals: Totals, english: LanguagePart, parts: Mapping[str, LanguagePart]) -> JsonObject:
-    """Return the difference of the mean over languages to English, overall and by section; above 0 is lower."""
-    if english.breakdown.missing:
-        n = int(english.breakdown.overall.n)
-        why = (
-            f"English has {n:,} prompts, other than those of the languages: `steelyard languages` compares shared ones"
-        )
-        return {"absolute": Estimate(None, None, None, n).record(), "why": why}
-
-    def below(choose: Callable[[Breakdown], Part]) -> JsonObject:
-        reference = choose(english.breakdown)
-        lifted = Part(english.language.lift(reference.formula), reference.n)
-        return msgspec.to_builtins(drop(totals, lifted, _mean_part(parts, choose)))
-
-    sections = {name: below(lambda parts, name=name: parts.sections[name]) for name in SECTIONS}
-    return below(lambda parts: parts.overall) | {"sections": sections}
-
-
-def _missing_subsets(part: LanguagePart | None) -> str | None:
-    """Return why a language is incomplete; null where it is not."""
-    if part is None:
-        return "no cases of it"
-    reasons = [f"{name}: {why}" for name, why in part.breakdown.missing.items()]
-    more = f", and {len(reasons) - _NUM_LISTED} more" if len(reasons) > _NUM_LISTED else ""
-    return f"{len(reasons)} subsets incomplete ({', '.join(reasons[:_NUM_LISTED])}{more})" if reasons else None
 
 
 KINDS = {

@@ -1,20 +1,19 @@
-"""A benchmark as a value, and those whose sections are accuracy or exact match of groups of prompts.
+"""Benchmarks whose sections are accuracy or exact match of groups of prompts.
 
 CheemsBench, RMB, M-RewardBench's translation task, and ``cases``: any case file with rankings or pairs. The headline of
 each is a plain mean of its sections.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.errors import ConfigError, EvidenceError, choices
-from steelyard.core.numerics import Integers
 from steelyard.core.plugins import without_settings
-from steelyard.core.types import Case, JsonObject, Scores
+from steelyard.core.types import Case, JsonObject
+from steelyard.plugins.benches._benchmark import Benchmark, overall
+from steelyard.plugins.benches.subsets import Config, subset_benchmark
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
@@ -22,13 +21,11 @@ from steelyard.statistics.aggregation import (
     Breakdown,
     Formula,
     Groups,
-    Headline,
     LeftOut,
     Part,
     Share,
     by_category,
     estimate_difference,
-    estimate_groups,
     estimate_macro,
     group_cells,
     macro,
@@ -39,12 +36,11 @@ from steelyard.statistics.aggregation import (
     subset_of,
 )
 from steelyard.statistics.bootstrap import Totals
-from steelyard.statistics.groups import Cell, prompt_names
+from steelyard.statistics.groups import Cell
 from steelyard.statistics.pair_counts import PAIRS
 
 CHEEMS_PUBLISHED = {"open_prompt": 1146, "human_instruction": 1346}
 """The subsets of CheemsBench and their numbers of prompts (CHEEMS, Table 1)."""
-_CHEEMS_MEASURES = {"accuracy": ACCURACY, "exact_match": EXACT_MATCH}
 _CHEEMS_FILES = {"open": "open_prompt", "human": "human_instruction"}
 
 RMB_GOALS = ("Helpfulness", "Harmlessness")
@@ -74,53 +70,6 @@ _CODES = {"de": "de", "deu": "de", "zh": "zh", "zho": "zh", "en": "en", "eng": "
 _DIRECTION = re.compile(r"(?<![a-z])(deu?|zho?|eng?)(?:_[a-z]{4})?(?:2|-to-|_to_|-|_|>)(deu?|zho?|eng?)(?![a-z])")
 
 
-def no_columns(cases: Sequence[Case], lines: Sequence[Scores], *, unscored_is_right: bool) -> Integers:
-    """Return a table without columns, shape (case, 0): accuracy and exact match are all that the headline needs."""
-    return np.zeros((len(cases), 0), dtype=np.int64)
-
-
-class Benchmark(NamedTuple):
-    """A benchmark, as the protocol of that name in `core.protocols` describes its fields.
-
-    ``breakdown``, ``headline`` and ``summarise`` take totals and, optionally, the counts of prompts left out.
-    ``resample_ids`` defaults to a prompt's id and text: parallel items and rows of equal text are drawn together.
-    """
-
-    breakdown: Callable[..., Breakdown]
-    headline: Callable[..., Headline]
-    summarise: Callable[..., JsonObject]
-    source_format: str | None = None
-    counts_halves: bool = False
-    counts_unwinnable: bool = True
-    subset_of: Callable[[str], str | None] = lambda file_name: None
-    normalize: Callable[[Case, str], Case] = lambda case, file_name: case
-    resample_ids: Callable[[Case], tuple[str, ...]] = prompt_names
-    columns: Callable[..., Integers] = no_columns
-    pair_columns: Callable[[Sequence[Case], Sequence[Mapping[tuple[str, str], bool]]], Any] | None = None
-
-
-def overall(breakdown: Callable[[Totals, LeftOut], Breakdown], about: str) -> Callable[..., Headline]:
-    """Return the headline ``overall``: the number over the sections of a breakdown, withheld while parts are missing.
-
-    ``about`` describes the mean.
-    """
-
-    def headline(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Headline:
-        parts = breakdown(totals, left_out)
-        return Headline("overall", about, *parts.overall, parts.missing)
-
-    return headline
-
-
-def check_subset(case: Case, known: Collection[str], file_name: str, *, bench: str, word: str = "subset") -> Case:
-    """Return the case itself. Raises EvidenceError for a subset that the benchmark does not have."""
-    subset = case.prompt.subset
-    if subset not in known:
-        problem = f"prompt {case.prompt.id!r} is of {word} {subset!r}, which {bench} does not have"
-        raise EvidenceError(problem, where=file_name, allowed=choices(subset or "", known))
-    return case
-
-
 def _share(groups: Groups, names: Sequence[str], share: Share) -> Formula:
     """Return the plain mean of a share over some of the groups."""
     return lambda sums: macro(sums, groups.select(*names), share)
@@ -148,44 +97,6 @@ _CASES = Benchmark(
 
 
 # CheemsBench
-
-
-def _cheems_groups(totals: Totals) -> dict[str, Groups]:
-    return {name: by_category(totals.cells, subset=name) for name in CHEEMS_PUBLISHED}
-
-
-def _cheems_breakdown(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Breakdown:
-    """Return the mean of accuracy and exact match of each subset, and their plain mean."""
-
-    def score(groups: Groups) -> Formula:
-        means = {name: Part(_share(groups, groups.names, share), 0) for name, share in _CHEEMS_MEASURES.items()}
-        return mean_of_sections(means)
-
-    counts = num_prompts(totals, subset_of, left_out)
-    sections = {
-        name: Part(score(groups), counts[name]) for name, groups in _cheems_groups(totals).items() if groups.names
-    }
-    n = sum(part.n for part in sections.values())
-    return Breakdown(sections, Part(mean_of_sections(sections), n), missing_parts(counts, CHEEMS_PUBLISHED))
-
-
-_cheems_headline = overall(
-    _cheems_breakdown, "the mean of accuracy and exact match over Open Prompt and Human Instruction"
-)
-
-
-def _cheems_summary(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonObject:
-    """Return ``subsets`` with accuracy and exact match, both means over first-tier categories, and the headline.
-
-    ``by_category`` of a subset has its own categories: the two subsets have different category systems.
-    """
-    subsets = {
-        name: {title: estimate_macro(totals, groups, share).record() for title, share in _CHEEMS_MEASURES.items()}
-        | {"by_category": estimate_groups(totals, groups)}
-        for name, groups in _cheems_groups(totals).items()
-        if groups.names
-    }
-    return {"subsets": subsets, **_cheems_headline(totals, left_out).record(totals)}
 
 
 def _cheems_file_subset(file_name: str) -> str | None:
@@ -257,29 +168,28 @@ def _rmb_case(case: Case, file_name: str) -> Case:
 # M-RewardBench's translation task
 
 
-def _translation_breakdown(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> Breakdown:
-    """Return the accuracy of each subset and their plain mean (M-RewardBench, Table 4)."""
-    groups, counts = group_cells(totals.cells, subset_of), num_prompts(totals, subset_of, left_out)
-    present = [name for name in TRANSLATION_SUBSETS if name in groups.names]
-    sections = {name: Part(_share(groups, [name], ACCURACY), counts[name]) for name in present}
-    mean = Part(_share(groups, present, ACCURACY), sum(part.n for part in sections.values()))
-    return Breakdown(sections, mean, missing_parts(counts, TRANSLATION_PUBLISHED))
-
-
-_translation_headline = overall(_translation_breakdown, "the plain mean of the eight subsets")
+_TRANSLATION = subset_benchmark(
+    Config(
+        subsets=TRANSLATION_PUBLISHED,
+        sections={name: {name: 1.0} for name in TRANSLATION_SUBSETS},
+        by_category=False,
+        halves=True,
+    ),
+    "the plain mean of the eight subsets",
+)
 
 
 def _translation_summary(totals: Totals, left_out: LeftOut = NONE_LEFT_OUT) -> JsonObject:
-    """Return ``sections``, the eight subsets, and the headline; with all of them `GAPS`."""
-    groups, headline = group_cells(totals.cells, subset_of), _translation_headline(totals, left_out)
-    present = [name for name in TRANSLATION_SUBSETS if name in groups.names]
-    sections = {name: estimate_macro(totals, groups.select(name), ACCURACY).record() for name in present}
+    """Return ``sections``, the eight subsets (M-RewardBench, Table 4), and the headline; with all of them `GAPS`."""
+    headline, parts = _TRANSLATION.headline(totals, left_out), _TRANSLATION.breakdown(totals, left_out)
+    groups = group_cells(totals.cells, subset_of)
+    sections = {name: estimate_macro(totals, groups.select(name), ACCURACY).record() for name in parts.sections}
     summary = {"sections": sections, **headline.record(totals)}
     if headline.missing:
         return summary
 
     def gap(first: Sequence[str], second: Sequence[str]) -> JsonObject:
-        higher, lower = (_share(groups, names, ACCURACY) for names in (first, second))
+        higher, lower = (mean_of_sections({name: parts.sections[name] for name in names}) for names in (first, second))
         return estimate_difference(totals, lambda sums: higher(sums) - lower(sums), headline.n).record()
 
     return summary | {"gaps": {name: gap(*ends) for name, ends in GAPS.items()}}
@@ -313,25 +223,14 @@ KINDS = {
         _CASES, "A plain benchmark: any case file with rankings or pairs; its headline is accuracy."
     ),
     "cheemsbench": without_settings(
-        Benchmark(
-            _cheems_breakdown,
-            _cheems_headline,
-            _cheems_summary,
-            source_format="cheems",
-            subset_of=_cheems_file_subset,
-            normalize=_cheems_case,
-        ),
+        subset_benchmark(
+            Config(subsets=CHEEMS_PUBLISHED, measures=("accuracy", "exact_match")),
+            "the mean of accuracy and exact match over Open Prompt and Human Instruction",
+        )._replace(source_format="cheems", subset_of=_cheems_file_subset, normalize=_cheems_case),
         "CheemsBench: Open Prompt and Human Instruction, and the mean of accuracy and exact match over both.",
     ),
     "mrewardbench_translation": without_settings(
-        Benchmark(
-            _translation_breakdown,
-            _translation_headline,
-            _translation_summary,
-            source_format="rewardbench",
-            counts_halves=True,
-            normalize=_translation_case,
-        ),
+        _TRANSLATION._replace(summarise=_translation_summary, source_format="rewardbench", normalize=_translation_case),
         "M-RewardBench's translation task: German and Chinese from and into English, easy and hard, and the gaps"
         " between.",
     ),
