@@ -1,18 +1,24 @@
-"""Benchmark files: cases of any format, each in its subset, and their overlap with a model's training prompts."""
+"""Benchmark files: cases of any format, each in its subset, and their overlap with a model's training prompts.
+
+A file ``bench.toml`` beside the cases has the settings of a benchmark of one's own (the kind ``subsets``).
+"""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from steelyard.core.errors import EvidenceError, FileError, KindError, Place, RecordError
-from steelyard.core.plugins import build
+from steelyard.core.config import resolve_config
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, Place, RecordError, listed
+from steelyard.core.plugins import build, load
 from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.text import number_of
-from steelyard.core.types import Case
+from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.data_files import expand_inputs
+from steelyard.io.hashing import file_hash
+from steelyard.io.lines import read_toml
 from steelyard.io.progress import log
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows
 from steelyard.io.run_folder import run_beside
@@ -20,7 +26,10 @@ from steelyard.io.tables import is_parquet
 from steelyard.io.trained_on import TrainedOn, read_trained_on
 from steelyard.plugins.reward_models import ModelChoice
 
-PLAIN_KIND = "cases"
+PLAIN_KIND, SUBSETS_KIND = "cases", "subsets"
+CASE_KINDS = (PLAIN_KIND, SUBSETS_KIND)
+"""The kinds of bench that read case files only, and have the names of their files or of their settings."""
+BENCH_FILE = "bench.toml"
 
 
 def split_kinds(texts: Iterable[str], *, is_path: Callable[[str], bool]) -> dict[str, list[str]]:
@@ -45,6 +54,53 @@ def find_bench_files(benches: Sequence[Path], bench: Any) -> tuple[Path, ...]:
 
 NOT_KEPT = "not among the kept prompts"
 """The count of cases that a file of kept prompts leaves out."""
+
+
+def read_bench_file(kind: str, settings: JsonObject, benches: Sequence[Path]) -> tuple[str, JsonObject]:
+    """Return the kind and the settings of a bench, with those of the ``bench.toml`` in its folder.
+
+    A folder with that file is of the kind ``subsets`` without saying so. ``settings`` come before those of the file: a
+    table adds to the file's, an empty one replaces it. Raises ConfigError for two such files and for invalid settings.
+    """
+    if kind not in CASE_KINDS:
+        return kind, settings
+    folders = [path if path.is_dir() else path.parent for path in benches if path.is_dir() or kind == SUBSETS_KIND]
+    tables = [folder / BENCH_FILE for folder in dict.fromkeys(folders) if (folder / BENCH_FILE).is_file()]
+    if not tables:
+        return kind, settings
+    if len(tables) > 1:
+        problem = f"two benchmarks at once: {listed(list(map(str, tables)))}"
+        raise ConfigError(problem, do="run `steelyard evaluate` for each of them")
+    (table,) = tables
+    content = read_toml(table)
+    resolve_config(load("benches", SUBSETS_KIND).Config, content, where=str(table))
+    merged: JsonObject = {"name": table.absolute().parent.name, **content}
+    for key, value in settings.items():
+        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) and value else value
+    try:
+        build("benches", SUBSETS_KIND, merged)
+    except ConfigError as error:
+        raise error.at(f"{table} at {error.where}") from error
+    return SUBSETS_KIND, merged
+
+
+def check_bench_files(files: Sequence[Path], settings: JsonObject) -> None:
+    """Raise EvidenceError for a file that is not one of those that the bench lists with their hashes."""
+    hashes: Mapping[str, str] = settings.get("files") or {}
+    for path in files if hashes else ():
+        if (sha256 := file_hash(path)) == hashes.get(path.name, "").lower():
+            continue
+        name = bench_name(SUBSETS_KIND, files, settings)
+        what = "has changed since" if path.name in hashes else "is not in"
+        raise EvidenceError(
+            f"this file {what} the list of files of the benchmark {name}: its SHA-256 begins with {sha256[:12]}",
+            where=str(path),
+            allowed=", ".join(f"{file} (SHA-256 {listed_hash[:12]}…)" for file, listed_hash in hashes.items()),
+            do=Advice(
+                f"restore the file; or, if it is a new version, write its hash and version into {BENCH_FILE}; ",
+                *("evaluate it beside the benchmark, with what differs: ", Remedy("bench.files", Placeholder("{}"))),
+            ),
+        )
 
 
 class BenchCases:
@@ -118,10 +174,15 @@ class BenchCases:
         )
 
 
-def bench_name(kind: str, files: Sequence[Path]) -> str:
-    """Return the name of a bench in results: its kind, or of case files their names, with folders if these repeat."""
-    if kind != "cases":
+def bench_name(kind: str, files: Sequence[Path], settings: Mapping[str, Any] | None = None) -> str:
+    """Return the name of a bench in results: its kind, the name and version of its settings, or those of case files.
+
+    Names of case files have their folders if they repeat.
+    """
+    if kind not in CASE_KINDS:
         return kind
+    if settings and settings.get("name"):
+        return " ".join(filter(None, (settings["name"], settings.get("version"))))
     stems = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in files]
     names = [
         f"{path.parent.name}/{stem}" if stems.count(stem) > 1 else stem for path, stem in zip(files, stems, strict=True)
@@ -134,7 +195,7 @@ def _cases_of(path: Path, bench: Any, warnings: Counter[str]) -> Iterator[Case]:
         return read_cases(path)
     if bench.source_format is None:
         raise KindError(
-            "the file is not a case file, and the kind of benchmark `cases` reads no other format",
+            "the file is not a case file, and this kind of benchmark reads no other format",
             where=str(path),
             do=Advice(
                 "name the kind of benchmark (",

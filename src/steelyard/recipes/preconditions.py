@@ -7,9 +7,11 @@ only existing files is made at once. Checks of files that a stage has yet to wri
 from functools import cache
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from steelyard.core.plugins import build
 from steelyard.evaluation.batches import Source
-from steelyard.evaluation.benches import BenchCases, find_bench_files, refuse_overlap
+from steelyard.evaluation.benches import BenchCases, find_bench_files, read_bench_file, refuse_overlap
 from steelyard.evaluation.config import check_settings as check_evaluation
 from steelyard.evaluation.config import choose_baselines
 from steelyard.evaluation.supervisor import Supervisor, check_may_judge
@@ -100,6 +102,8 @@ def _source(step: Step, config: evaluate.Config, sources: _Sources) -> Source | 
     if any(reference.stage is not None for reference in step.inputs["benches"]):
         return None
     files = [sources.recipe.locate(reference, sources.out) for reference in step.inputs["benches"]]
+    kind, settings = read_bench_file(config.bench_kind, config.bench, files)
+    config = replace(config, bench_kind=kind, bench=settings)
     bench = build("benches", config.bench_kind, config.bench)
     return Source(BenchCases(find_bench_files(files, bench), bench), bench, config, {})
 

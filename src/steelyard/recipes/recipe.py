@@ -22,7 +22,7 @@ from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, FileError, choices
 from steelyard.core.plugins import build
 from steelyard.core.types import JsonObject, Run
-from steelyard.evaluation.benches import PLAIN_KIND, split_kinds
+from steelyard.evaluation.benches import CASE_KINDS, PLAIN_KIND, split_kinds
 from steelyard.io.cases import CASE_SUFFIXES
 from steelyard.io.data_files import matching_files
 from steelyard.io.lines import check_readable, read_toml
@@ -111,7 +111,8 @@ class Step(NamedTuple):
         reads_rows = self.call.verb == "convert"
         if self.call.verb == "evaluate":
             config: Any = self.config
-            reads_rows = build("benches", config.bench_kind, config.bench).source_format is not None
+            is_foreign = config.bench_kind not in CASE_KINDS
+            reads_rows = is_foreign and build("benches", config.bench_kind, config.bench).source_format is not None
         return matching_files(path, ROW_SUFFIXES if reads_rows else CASE_SUFFIXES)
 
     def reference(self, key: str) -> Reference | None:

@@ -25,7 +25,15 @@ from steelyard.evaluation.batches import (
     evaluate_scored,
     join_parts,
 )
-from steelyard.evaluation.benches import BenchCases, bench_name, check_overlap, find_bench_files, split_kinds
+from steelyard.evaluation.benches import (
+    BenchCases,
+    bench_name,
+    check_bench_files,
+    check_overlap,
+    find_bench_files,
+    read_bench_file,
+    split_kinds,
+)
 from steelyard.evaluation.config import TRAINED_BASELINE, Config, check_settings, choose_baselines
 from steelyard.evaluation.external_scores import AlignmentError, side_by_side
 from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
@@ -138,6 +146,8 @@ def evaluate(
 
     Example: `steelyard evaluate --human few.jsonl --judged many.jsonl --width 0.1 --model my-model --out powered`
 
+    Example: `steelyard evaluate --bench my-bench --model my-model --out result`
+
     Example: `steelyard evaluate --bench rewardbench=filtered.parquet --scores scores.jsonl --out rewardbench`
 
     Raises ConfigError unless exactly one of ``model`` and ``scores`` is given, RecordError for scores that do not match
@@ -154,12 +164,16 @@ def evaluate(
         raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
     _check_labels(benches, human, judged, config)
     check_settings(config)
+    named = benches if human is None else [human, *([] if judged is None else [judged])]
+    kind, bench_settings = read_bench_file(config.bench_kind, config.bench, named)
+    config = replace(config, bench_kind=kind, bench=bench_settings)
     bench = build("benches", config.bench_kind, config.bench)
     choice = None if model is None else _chosen(model, config, train_cases)
     baselines = choose_baselines(config, train_cases)
     settings = _resolved_settings(config, choice)
     files = find_bench_files(benches if human is None else [human], bench)
     judged_files = () if judged is None else find_bench_files([judged], bench)
+    check_bench_files((*files, *judged_files), config.bench)
     if judged_files and choice is not None:
         _refuse_judge(choice)
     inputs = _inputs(files, bench, choice=choice, scores=scores, train_cases=train_cases)
@@ -189,7 +203,10 @@ def evaluate(
         names = evaluated.model._asdict()
         result.findings += reversed_scores(summary, evaluated.model.model)
         result.summary = replace(
-            summary, bench=bench_name(config.bench_kind, judged_files or files), prediction_powered=powered, **names
+            summary,
+            bench=bench_name(config.bench_kind, judged_files or files, config.bench),
+            prediction_powered=powered,
+            **names,
         )
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap | noted)
