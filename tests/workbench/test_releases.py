@@ -22,7 +22,7 @@ from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
 from workbench_people import NOON, answer_all, make_project
 
 FILES = {
-    "cases.jsonl", "README.md", "README.zh.md", "figures.json", "manifest.json",
+    "bench.toml", "cases.jsonl", "README.md", "README.zh.md", "figures.json", "manifest.json",
     "paper.en.md", "paper.en.tex", "paper.zh.md", "paper.zh.tex",
 }  # fmt: skip
 

@@ -164,7 +164,9 @@ def _invalid_item(setting: inspect.Type, value: Any) -> tuple[inspect.Type, Any,
 
 
 def _fits(kind: inspect.Type, value: Any) -> bool:
-    """Return whether a value is of a plain type; true for types that are not plain."""
+    """Return whether a value is of a plain type, or of one of several; true for types that are not plain."""
+    if isinstance(kind, inspect.UnionType):
+        return any(_fits(member, value) for member in kind.types)
     if isinstance(kind, inspect.LiteralType):
         return isinstance(value, str | int) and value in kind.values
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

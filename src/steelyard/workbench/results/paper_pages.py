@@ -39,10 +39,13 @@ def paper_pages(figures: PaperFigures) -> dict[str, str]:
     return pages
 
 
-def release_card(figures: PaperFigures, facts: Mapping[str, str], languages: Mapping[str, int], language: str) -> str:
+def release_card(
+    figures: PaperFigures, facts: Mapping[str, str], languages: Mapping[str, int], language: str, *, is_bench: bool
+) -> str:
     """Return the card of a release for its readers: contents, how to use it, and how it was annotated.
 
-    ``facts`` are the values of the card's sentences; ``languages`` the number of prompts by language.
+    ``facts`` are the values of the card's sentences; ``languages`` the number of prompts by language; ``is_bench``:
+    the release has the settings of a benchmark.
     """
     texts = _texts("card", language)
     values = {"project": figures.project, **facts}
@@ -50,6 +53,7 @@ def release_card(figures: PaperFigures, facts: Mapping[str, str], languages: Map
     parts = [f"# {escape_markdown(texts['head'].format(**values))}", texts["about"], f"## {texts['contents']}"]
     parts += [texts["counts"].format(**values), texts["languages"].format(counts=escape_markdown(counts))]
     parts += [texts["files"].format(**values), texts["missing"], f"## {texts['use']}", texts["commands"]]
+    parts += [texts["bench"], texts["evaluate"]] if is_bench else []
     parts += [f"## {texts['annotation']}", escape_markdown(methods_paragraph(figures, language))]
     parts += [markdown_table(table).rstrip("\n") for table in paper_tables(figures, language)]
     return "\n\n".join(parts) + "\n"

@@ -1,5 +1,7 @@
 """Releases: a frozen export under a name, with a manifest, a card for readers, and the figures of the paper.
 
+The cases are ranked by what people decided, and ``bench.toml`` beside them makes the folder a benchmark.
+
 The manifest has the SHA-256 of every file, the versions of the guidelines, the settings, and who exported what when.
 """
 
@@ -18,10 +20,12 @@ from sqlalchemy.orm import Session
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, JsonObject, Record
+from steelyard.evaluation.benches import BENCH_FILE
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.results.paper_figures import PaperFigures, paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages, release_card
+from steelyard.workbench.results.release_bench import BenchCounts, rank_cases
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
@@ -104,7 +108,9 @@ def make_release(
         person = None if by is None else session.get_one(StoredPerson, by).pseudonym
         counts: Counter[tuple[str, str]] = Counter()
         judges: set[str] = set()
-        content = _content(_counted(export_cases(session, row, evidence=evidence), counts, judges), figures)
+        bench = BenchCounts()
+        cases = rank_cases(export_cases(session, row, evidence=evidence))
+        content = _content(_counted(cases, counts, judges, bench), figures)
     if not counts["all", "items"]:
         problem = f"no item of the project {figures.project!r} is finished"
         raise RefusedError(problem, words="nothing finished", where="project", do="release it later")
@@ -127,6 +133,10 @@ def make_release(
         judges=len(judges),
         files={},
     )
+    listed = {CASES: content.files[CASES].sha256}
+    table = bench.bench_file(name=figures.project, version=name, files=listed)
+    if table is not None:
+        _add_file(content, BENCH_FILE, [table.encode()])
     content = _with_cards(content, manifest, figures)
     manifest = msgspec.structs.replace(manifest, files=content.files)
     return database.write(lambda session: _store(session, project, content, manifest, by=by, at=at))
@@ -169,9 +179,12 @@ def _check_free(session: Session, project: StoredProject, name: str) -> None:
         raise RefusedError(problem, words="taken", values={"name": name}, where="name", do=do)
 
 
-def _counted(cases: Iterable[Case], counts: Counter[tuple[str, str]], judges: set[str]) -> Iterator[bytes]:
+def _counted(
+    cases: Iterable[Case], counts: Counter[tuple[str, str]], judges: set[str], bench: BenchCounts
+) -> Iterator[bytes]:
     """Yield the lines of cases while they are counted."""
     for case in cases:
+        bench.add(case)
         counts["all", "items"] += 1
         counts["all", "judgments"] += len(case.judgments)
         counts["all", "ratings"] += len(case.ratings)
@@ -207,7 +220,15 @@ def _with_cards(content: _Content, manifest: ReleaseManifest, figures: PaperFigu
         "sha256": content.files[CASES].sha256,
     }
     for path, language in (("README.md", "en"), ("README.zh.md", "zh")):
-        _add_file(content, path, [release_card(figures, facts, manifest.items_by_language, language).encode()])
+        _add_file(
+            content,
+            path,
+            [
+                release_card(
+                    figures, facts, manifest.items_by_language, language, is_bench=BENCH_FILE in content.files
+                ).encode()
+            ],
+        )
     return content
 
 

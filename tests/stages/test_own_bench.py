@@ -1,0 +1,146 @@
+"""A folder with bench.toml is a benchmark: a headline, a rank on the leaderboard, and a name for what is missing."""
+
+import hashlib
+
+import msgspec
+import pytest
+
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.types import Response
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.run_folder import read_run
+from steelyard.stages.evaluate import Config, evaluate, read_bench_kind
+from steelyard.stages.leaderboard import leaderboard
+from strategies import case
+
+COUNTS = {"chat": 6, "数学": 4}
+BENCH = 'version = "1.0"\nmeasures = ["accuracy", "exact_match"]\n[subsets]\nchat = 6\n"数学" = 4\n'
+
+
+def made_case(subset, number):
+    """The better answer is the longer one in chat, and in every second case of 数学."""
+    better = "long" * 9 if subset == "chat" or number % 2 else "a"
+    responses = (Response(id="a", text=better), Response(id="b", text="short"))
+    one = case(f"{subset}{number}", "ab", subset=subset, ranking=(("a",), ("b",)))
+    return msgspec.structs.replace(one, responses=responses)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "mine"
+    made.mkdir()
+    cases = [made_case(subset, number) for subset, total in COUNTS.items() for number in range(total)]
+    write_cases(made / "cases.jsonl", cases)
+    (made / "bench.toml").write_text(BENCH, encoding="utf-8")
+    return made
+
+
+def add_hash(folder):
+    sha256 = hashlib.sha256((folder / "cases.jsonl").read_bytes()).hexdigest()
+    with (folder / "bench.toml").open("a", encoding="utf-8") as file:
+        file.write(f'[files]\n"cases.jsonl" = "{sha256}"\n')
+
+
+def evaluated(folder, out, model="longer", **settings):
+    config = Config(**{"num_resamples": 50, "baselines": (), **settings})
+    return evaluate([folder], out, config, model=model)
+
+
+def test_a_folder_with_the_file_has_a_headline_and_a_rank(folder, tmp_path):
+    add_hash(folder)
+    summary = evaluated(folder, tmp_path / "longer").summary
+    # chat is all right, 数学 is half right; pairs and prompts are the same here.
+    assert (summary.bench, summary.headline, summary.overall.value) == ("mine 1.0", "overall", 0.75)
+    assert summary.overall.low < 0.75 < summary.overall.high
+    evaluated(folder, tmp_path / "shorter", "shorter")
+    board = leaderboard([tmp_path / "shorter", tmp_path / "longer"], tmp_path / "board").summary
+    assert (board.bench, board.ranked_by) == ("mine 1.0", "overall")
+    assert [(row.name, row.value) for row in board.rows] == [("longer", 0.75), ("shorter", 0.25)]
+    assert board.missing == {}
+
+
+def test_an_incomplete_bench_is_named_and_ranked_by_accuracy(folder, tmp_path):
+    write_cases(folder / "cases.jsonl", list(read_cases(folder / "cases.jsonl"))[1:])
+    for model in ("longer", "shorter"):
+        assert evaluated(folder, tmp_path / model, model).summary.headline is None
+    board = leaderboard([tmp_path / "longer", tmp_path / "shorter"], tmp_path / "board").summary
+    assert board.missing == {"chat": "5 prompts, published with 6"}
+    assert board.ranked_by == "accuracy"
+
+
+def test_a_file_that_has_changed_is_refused_with_its_name(folder, tmp_path):
+    add_hash(folder)
+    write_cases(folder / "cases.jsonl", list(read_cases(folder / "cases.jsonl"))[1:])
+    with pytest.raises(EvidenceError, match=r"cases\.jsonl: this file has changed since.* mine 1\.0"):
+        evaluated(folder, tmp_path / "out")
+    permitted = evaluated(folder, tmp_path / "out", bench={"files": {}}).summary
+    assert permitted.missing == {"chat": "5 prompts, published with 6"}
+
+
+def test_a_file_beside_the_listed_ones_is_refused(folder, tmp_path):
+    add_hash(folder)
+    write_cases(folder / "more.jsonl", [made_case("chat", 9)])
+    with pytest.raises(EvidenceError, match=r"more\.jsonl: this file is not in the list"):
+        evaluated(folder, tmp_path / "out")
+
+
+def test_settings_of_the_call_come_before_those_of_the_file(folder, tmp_path):
+    bench = {"measures": ["accuracy"], "subsets": {"chat": 7}}
+    run = evaluated(folder, tmp_path / "out", bench=bench)
+    assert read_run(tmp_path / "out").config["bench"]["subsets"] == {"chat": 7, "数学": 4}
+    assert run.config["bench"]["measures"] == ["accuracy"]
+    assert run.summary.missing == {"chat": "6 prompts, published with 7"}
+
+
+def test_files_of_subsets_are_read_beside_the_table(folder, tmp_path):
+    for subset in COUNTS:
+        chosen = [one for one in read_cases(folder / "cases.jsonl") if one.prompt.subset == subset]
+        write_cases(folder / f"{subset}.jsonl", chosen)
+    inputs = {"benches": [f"subsets={folder / subset}.jsonl" for subset in COUNTS]}
+    settings = {}
+    read_bench_kind(inputs, settings)
+    config = Config(num_resamples=50, baselines=(), **settings)
+    summary = evaluate(inputs["benches"], tmp_path / "out", config, model="longer").summary
+    assert summary.overall.value == 0.75
+    # A case file by itself is a plain benchmark, whatever lies beside it.
+    plain = evaluate(
+        [folder / "cases.jsonl"], tmp_path / "plain", Config(num_resamples=50, baselines=()), model="longer"
+    )
+    assert plain.summary.headline == "accuracy"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[subsets]\nchat = 6\n[subsets]\n", "bench.toml: not valid TOML"),
+        ("[subset]\nchat = 6\n", "bench.toml: unknown setting 'subset'"),
+        ("[subsets]\nchat = -1\n", "bench.toml: subsets.chat is -1"),
+        (
+            "[sections.A]\nchat = 1\n[sections.B]\nchat = 1\n",
+            "bench.toml at sections: the subset 'chat' is in 2 sections",
+        ),
+        ("[subsets]\nlaw = 1\n", "is of subset 'chat', which mine does not have"),
+    ],
+)
+def test_a_wrong_table_is_named_with_its_file(folder, tmp_path, text, message):
+    (folder / "bench.toml").write_text(text, encoding="utf-8")
+    with pytest.raises((ConfigError, EvidenceError)) as refused:
+        evaluated(folder, tmp_path / "out")
+    assert message in str(refused.value)
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_two_benches_at_once_are_refused(folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "bench.toml").write_text(BENCH, encoding="utf-8")
+    write_cases(other / "cases.jsonl", [made_case("chat", 9)])
+    with pytest.raises(ConfigError, match="two benchmarks at once"):
+        evaluate([folder, other], tmp_path / "out", Config(), model="longer")
+
+
+def test_the_kind_without_a_table_says_what_to_write(folder, tmp_path):
+    (folder / "bench.toml").unlink()
+    with pytest.raises(ConfigError, match="has no subset") as refused:
+        evaluated(folder, tmp_path / "out", bench_kind="subsets")
+    assert "bench.toml" in refused.value.do
