@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import tomllib
 
 import msgspec
 import pytest
@@ -10,15 +11,22 @@ from typer.testing import CliRunner
 
 from steelyard.cli.main import build_app
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
+from steelyard.core.types import Pair
 from steelyard.io.cases import read_cases
+from steelyard.ranking.judgment_table import Only
+from steelyard.stages.evaluate import Config, evaluate
+from steelyard.stages.resolve import Config as ResolveConfig
+from steelyard.stages.resolve import resolve
 from steelyard.workbench.accounts.people import erase_person
 from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.results.release_bench import BenchCounts, rank_cases
 from steelyard.workbench.results.releases import files_of, make_release, release_file, releases_of
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.release_tables import StoredRelease, StoredReleasePart
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
+from strategies import case, judgment
 from workbench_people import NOON, answer_all, make_project
 
 FILES = {
@@ -217,3 +225,67 @@ def test_the_command_line_makes_lists_and_writes_releases(sqlite_template, tmp_p
     assert [(each["release"], each["evidence"]) for each in listed] == [("1.1", "both"), ("1.0", "aligned")]
     assert json.loads(run("--name", "1.0", "--out", tmp_path / "again", "--json").output) == listed[1]
     database.close()
+
+
+def written(database, name, folder):
+    folder.mkdir()
+    for path, content in contents(database, name).items():
+        (folder / path).write_bytes(content)
+    return folder
+
+
+def evaluated(folder, out, **bench):
+    return evaluate([folder], out, Config(num_resamples=50, bench=bench), model="longer").summary
+
+
+def test_a_release_is_a_bench_with_a_headline(worked, tmp_path):
+    database, project, _ = worked
+    for evidence in ("aligned", "both"):
+        release(database, project, evidence, evidence=evidence)
+        folder = written(database, evidence, tmp_path / evidence)
+        summary = evaluated(folder, tmp_path / f"{evidence}-evaluated")
+        assert (summary.bench, summary.headline) == (f"P {evidence}", "overall")
+        assert summary.overall.n == 2
+        # Equal to the ranking that `resolve` makes of what stands.
+        only = Only(kind=("human",), evidence=("aligned",))
+        resolve(folder / "cases.jsonl", tmp_path / f"{evidence}-resolved", ResolveConfig(only=only))
+        expected = [case.ranking for case in read_cases(tmp_path / f"{evidence}-resolved" / "cases.jsonl")]
+        assert [case.ranking for case in read_cases(folder / "cases.jsonl")] == expected
+
+
+def test_a_release_that_is_cut_is_refused_and_named_as_incomplete(worked, tmp_path):
+    database, project, _ = worked
+    release(database, project, "1.0")
+    folder = written(database, "1.0", tmp_path / "release")
+    lines = (folder / "cases.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "cases.jsonl").write_bytes(lines[0])
+    with pytest.raises(EvidenceError, match=r"this file has changed since the list of files of the benchmark P 1\.0"):
+        evaluated(folder, tmp_path / "out")
+    assert evaluated(folder, tmp_path / "out", files={}).missing == {"all": "1 prompt, published with 2"}
+
+
+@pytest.mark.parametrize("subset", ["open", 'a "quoted" \\ name', "数学\n\x7f"])
+def test_the_subsets_of_a_release_are_those_of_its_cases(subset):
+    counts = BenchCounts()
+    for name in (subset, None, None, "other"):
+        counts.add(case(subset=name, ranking=(("a",), ("b",))))
+    text = counts.bench_file(name="P", version="1", files={"cases.jsonl": "0a"})
+    assert tomllib.loads(text) == {
+        "name": "P", "version": "1", "measures": ["accuracy", "exact_match"], "default_subset": "other 2",
+        "subsets": {subset: 1, "other": 1, "other 2": 2}, "files": {"cases.jsonl": "0a"},
+    }  # fmt: skip
+
+
+def test_cases_that_order_nothing_are_no_bench():
+    counts = BenchCounts()
+    counts.add(case(ranking=(("a", "b"),)))
+    assert counts.bench_file(name="P", version="1", files={}) is None
+
+
+def test_what_people_decided_comes_before_the_imported_order():
+    older = (Pair(better="b", worse="a"),)
+    answered = case("x", "ab", ["a>b"], ranking=(("b",), ("a",)), pairs=older)
+    by_a_model = case("y", "ab", [judgment("a>b", kind="llm")], ranking=(("b",), ("a",)), pairs=older)
+    first, second = rank_cases([answered, by_a_model])
+    assert (first.ranking, first.pairs) == ((("a",), ("b",)), None)
+    assert second == by_a_model

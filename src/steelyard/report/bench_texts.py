@@ -18,6 +18,9 @@ _PHRASES: dict[str, Callable[[re.Match[str]], str]] = {
     r"([\d,]+) prompts, published with ([\d,]+)": lambda found: (
         f"{found[1]}{word('lacks_prompts', ' prompts, published with ')}{found[2]}"
     ),
+    r"\b1 prompt, published with ([\d,]+)": lambda found: (
+        f"{word('lacks_one_prompt', '1 prompt, published with ')}{found[1]}"
+    ),
     r"([\d,]+) subsets incomplete": lambda found: f"{found[1]}{word('lacks_subsets', ' subsets incomplete')}",
     r",? and ([\d,]+) more": lambda found: f"{word('lacks_and', ' and ')}{found[1]}{word('lacks_more', ' more')}",
     "no cases of it|most pairs have no score or verdict|evaluated by an earlier version; evaluate it again": (
