@@ -34,7 +34,7 @@ from steelyard.networks.loading import load_tokenizer
 
 BY_NAME = ("evaluate", "score", "supervise", "judge", "train", "convert", "resolve")
 """Verbs that build plug-ins by name."""
-TABLES = {"model": "models", "judge": "judges", "chat": "chats"}
+TABLES = {"model": "models", "judge": "judges", "chat": "chats", "bench": "benches"}
 """By table of settings the package whose kinds it may have."""
 PLAIN = {
     "inspect": ("steelyard.stages.inspect", "Config"),

@@ -97,8 +97,9 @@ def check_bench_files(files: Sequence[Path], settings: JsonObject) -> None:
             where=str(path),
             allowed=", ".join(f"{file} (SHA-256 {listed_hash[:12]}…)" for file, listed_hash in hashes.items()),
             do=Advice(
-                f"restore the file; or, if it is a new version, write its hash and version into {BENCH_FILE}; ",
-                *("evaluate it beside the benchmark, with what differs: ", Remedy("bench.files", Placeholder("{}"))),
+                f"restore the file; for a new version write its hash and version into {BENCH_FILE}; or evaluate it "
+                "without this check: ",
+                Remedy("bench.files", Placeholder("{}")),
             ),
         )
 
@@ -174,7 +175,7 @@ class BenchCases:
         )
 
 
-def bench_name(kind: str, files: Sequence[Path], settings: Mapping[str, Any] | None = None) -> str:
+def bench_name(kind: str, files: Sequence[Path], settings: JsonObject | None = None) -> str:
     """Return the name of a bench in results: its kind, the name and version of its settings, or those of case files.
 
     Names of case files have their folders if they repeat.

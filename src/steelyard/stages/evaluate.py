@@ -164,8 +164,8 @@ def evaluate(
         raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
     _check_labels(benches, human, judged, config)
     check_settings(config)
-    named = benches if human is None else [human, *([] if judged is None else [judged])]
-    kind, bench_settings = read_bench_file(config.bench_kind, config.bench, named)
+    bench_paths = [*benches, *(path for path in (human, judged) if path is not None)]
+    kind, bench_settings = read_bench_file(config.bench_kind, config.bench, bench_paths)
     config = replace(config, bench_kind=kind, bench=bench_settings)
     bench = build("benches", config.bench_kind, config.bench)
     choice = None if model is None else _chosen(model, config, train_cases)

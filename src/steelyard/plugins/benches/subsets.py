@@ -22,7 +22,7 @@ from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats
 from steelyard.core.remedies import CODE, Advice, Placeholder, Remedy
 from steelyard.core.types import Case, JsonObject
-from steelyard.plugins.benches._benchmark import Benchmark, check_subset, overall
+from steelyard.plugins.benches._benchmark import Benchmark, overall
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
@@ -108,13 +108,19 @@ def build(config: Config) -> Benchmark:
     def normalize(case: Case, file_name: str) -> Case:
         """Return the case with its subset. Raises EvidenceError for an unknown or absent subset or language."""
         name = case.prompt.subset or subset_of_file(file_name, known) or config.default_subset
-        if name is None:
-            problem = f"prompt {case.prompt.id!r} has no subset"
-            do = Advice("add prompt.subset, name the file after its subset, or set ", Remedy("bench.default_subset"))
-            raise EvidenceError(problem, where=file_name, allowed=choices("", known), do=do)
+        if name is None or name not in known:
+            has = "has no subset" if name is None else f"is of subset {name!r}, which {title} does not have"
+            raise EvidenceError(
+                f"prompt {case.prompt.id!r} {has}",
+                where=file_name,
+                allowed=choices(name or "", known),
+                do=Advice(
+                    "correct prompt.subset, or name the subset in bench.toml; cases without one: ",
+                    Remedy("bench.default_subset", Placeholder("NAME")),
+                ),
+            )
         if name != case.prompt.subset:
             case = replace(case, prompt=replace(case.prompt, subset=name))
-        check_subset(case, known, file_name, bench=title)
         return _check_language(case, file_name, config) if config.languages else case
 
     return subset_benchmark(config)._replace(
@@ -362,7 +368,10 @@ def _check_language(case: Case, file_name: str, config: Config) -> Case:
 def _check_subsets(config: Config) -> None:
     """Raise ConfigError for subsets, sections, weights or measures that contradict each other."""
     if not config.weights:
-        do = Advice("add a table `subsets` to bench.toml beside the cases, or ", Remedy("bench.subsets.NAME", "any"))
+        do = Advice(
+            "add a table `subsets` to bench.toml beside the cases, or ",
+            Remedy("bench.subsets", Placeholder("{NAME=N}")),
+        )
         raise ConfigError("the benchmark has no subset", where="subsets", allowed="a number for each name", do=do)
     sections = Counter(chain.from_iterable(config.sections.values()))
     if twice := [name for name, number in sections.items() if number > 1]:

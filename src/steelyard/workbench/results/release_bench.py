@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from steelyard.core.iteration import batched
-from steelyard.core.types import Case
+from steelyard.core.types import Case, JsonObject
 from steelyard.ranking.judgment_table import Only, edges_of, judgment_table
 from steelyard.ranking.tiers import ranking_of, tiers_of
 
@@ -57,7 +57,7 @@ class BenchCounts:
             return None
         rest = self._name_of_rest() if None in self._by_subset else None
         subsets = {rest if subset is None else subset: n for subset, n in self._by_subset.items()}
-        settings: dict[str, Any] = {"name": name, "version": version, "measures": list(_MEASURES)}
+        settings: JsonObject = {"name": name, "version": version, "measures": list(_MEASURES)}
         settings |= {} if rest is None else {"default_subset": rest}
         lines = [
             "# The benchmark of these cases: steelyard evaluate --bench FOLDER --model MODEL --out evaluated",
