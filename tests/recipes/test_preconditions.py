@@ -49,6 +49,17 @@ def test_invalid_settings_and_models_are_refused_before_running(folder, changes,
         check(folder, **changes)
 
 
+def test_a_folder_with_settings_of_a_bench_is_checked_before_running(folder):
+    (folder / "mine").mkdir()
+    prompts(folder, "mine/cases.jsonl", "t1", "t2", ranking=(("a",), ("b",)), subset="chat")
+    for bench in ("mine", "subsets=mine"):
+        (folder / "mine" / "bench.toml").write_text("[subsets]\nchat = 2\n", encoding="utf-8")
+        check(folder, benches=(bench,))
+        (folder / "mine" / "bench.toml").write_text("[subsets]\nchatt = 2\n", encoding="utf-8")
+        with pytest.raises(EvidenceError, match="is of subset 'chat', which mine does not have"):
+            check(folder, benches=(bench,))
+
+
 def test_bench_overlap_with_training_is_refused_unless_allowed(folder):
     prompts(folder, "test.jsonl", "t1", "h2", ranking=(("a",), ("b",)))
     with pytest.raises(EvidenceError, match=r"stage human\.0\.evaluated: the model was trained on 1 of 2 prompts"):

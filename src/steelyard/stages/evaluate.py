@@ -69,7 +69,8 @@ VERB = Verb(
     (
         Option(
             "benches",
-            "[KIND=]FILE, folder or quoted pattern; repeat. Without KIND, case files. Kinds: steelyard list benches.",
+            "[KIND=]FILE, folder or quoted pattern; repeat. Without KIND, case files, or a folder with bench.toml. Kinds:"
+            " steelyard list benches.",
             "bench",
             complete="benches",
             is_text=True,
