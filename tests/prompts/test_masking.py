@@ -3,6 +3,7 @@
 from steelyard.core.types import Case, Judgment, Message, Prompt, Rating, Response
 from steelyard.prompts.masking import masked_case, num_changed
 from steelyard.prompts.screening import ScreeningConfig, screen_prompts
+from steelyard.translation.screening import find_language_bound
 
 MAIL, PHONE = "li.wei@corp.cn", "+44 20 7946 0958"
 TEXT = f"Write to {MAIL} or call {PHONE} now."
@@ -31,7 +32,7 @@ def made():
 
 def mask(case, **actions):
     config = ScreeningConfig(private_data=actions)
-    (screened,) = screen_prompts(config, [case.prompt])
+    (screened,) = screen_prompts(config, find_language_bound, [case.prompt])
     return masked_case(case, screened, config)
 
 

@@ -25,6 +25,7 @@ from steelyard.prompts.harmful import harm_question, read_harm_reply
 from steelyard.prompts.selection import Selection
 from steelyard.prompts.taxonomy import Taxonomy, Tiers
 from steelyard.statistics.groups import prompt_names
+from steelyard.translation.screening import language_bound_question, read_language_bound_reply
 
 
 class PromptModels(NamedTuple):
@@ -64,12 +65,16 @@ class Categories(NamedTuple):
 
 
 class ModelQuestions(NamedTuple):
-    """The questions to the models about the prompts that ``read`` yields; ``which`` of them get a category."""
+    """The questions to the models about the prompts that ``read`` yields; ``which`` of them get a category.
+
+    With ``asks_language`` the model that screens for harm is also asked what of English a prompt depends on.
+    """
 
     read: Callable[[], Iterator[Case]]
     models: PromptModels
     categories: Categories
     which: ClassifiedPrompts
+    asks_language: bool
 
     def harm(self, ledger: Ledger, *, allow_failed: bool) -> dict[int, str | None]:
         """Ask which prompts are harmful, and return the answers by place; none without a model."""
@@ -78,6 +83,14 @@ class ModelQuestions(NamedTuple):
         chat = self._chat(self.models.harm)
         replies = ask_about_prompts(chat, self._harm_questions, ledger, allow_failed=allow_failed)
         return dict(enumerate(map(read_harm_reply, replies)))
+
+    def language_bound(self, ledger: Ledger, *, allow_failed: bool) -> dict[int, str | None]:
+        """Ask what of English the prompts depend on, and return the answers by place; none without a model."""
+        if self.models.harm is None or not self.asks_language:
+            return {}
+        chat = self._chat(self.models.harm)
+        replies = ask_about_prompts(chat, self._language_questions, ledger, allow_failed=allow_failed)
+        return dict(enumerate(map(read_language_bound_reply, replies)))
 
     def classify(
         self, selection: Selection, ledger: Ledger, *, allow_failed: bool, seed: int
@@ -109,6 +122,8 @@ class ModelQuestions(NamedTuple):
         """Yield what each model would be asked, the one for harm first."""
         if self.models.harm is not None:
             yield forecast_questions(self._chat(self.models.harm), self._harm_questions, ledger)
+            if self.asks_language:
+                yield forecast_questions(self._chat(self.models.harm), self._language_questions, ledger)
         if self.models.classify is not None:
             questions = partial(self._category_questions, frozenset(self._asked_places(selection)))
             yield forecast_questions(self._chat(self.models.classify), questions, ledger)
@@ -118,8 +133,11 @@ class ModelQuestions(NamedTuple):
 
     def _harm_questions(self) -> Iterator[Question]:
         for case in self.read():
-            turns = [message.content for message in case.prompt.messages if message.role == "user"]
-            yield harm_question(turns, max_tokens=self.models.max_tokens)
+            yield harm_question(_user_turns(case), max_tokens=self.models.max_tokens)
+
+    def _language_questions(self) -> Iterator[Question]:
+        for case in self.read():
+            yield language_bound_question(_user_turns(case), max_tokens=self.models.max_tokens)
 
     def _category_questions(self, places: Container[int]) -> Iterator[Question]:
         """Yield the questions about the prompts of people's sample, then about those at the places."""
@@ -135,3 +153,7 @@ class ModelQuestions(NamedTuple):
             for place, case in enumerate(self.read())
             if place not in selection.dropped and is_asked(case.prompt, self.categories.tree, self.which)
         ]
+
+
+def _user_turns(case: Case) -> list[str]:
+    return [message.content for message in case.prompt.messages if message.role == "user"]

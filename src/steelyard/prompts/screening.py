@@ -5,7 +5,7 @@ balance) follows in the stage.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
@@ -42,6 +42,20 @@ class ScreeningConfig(BaseConfig, frozen=True):
     """What happens to private data: drop (the prompt), mask, count or off. Kinds and rules without a setting drop."""
     harmful: Literal["drop", "count", "off"] = "count"
     """Prompts that ask for harm: drop, count or off. The rules find them, and the chat where there is one."""
+    language_bound: Literal["drop", "count", "off"] = "off"
+    """Prompts that cannot be translated, as they depend on English: drop, count or off. They are about letters, words,
+    grammar, or the notation of a program. Rules find them, and the chat where there is one."""
+
+
+class LanguageBound(NamedTuple):
+    """What of English a prompt depends on, and an excerpt that shows it."""
+
+    reason: str
+    excerpt: str
+
+
+LanguageBoundFinder = Callable[[str, str | None], LanguageBound | None]
+"""Finds whether a text in a language, null where unknown, depends on English. Processes share it."""
 
 
 class ScreenedPrompt(NamedTuple):
@@ -59,6 +73,7 @@ class ScreenedPrompt(NamedTuple):
     private: tuple[tuple[PrivateDatum, ...], ...]
     harm: str | None
     harm_sentence: str | None
+    language_bound: LanguageBound | None
     whole: Fingerprint
     root: Fingerprint | None
 
@@ -129,9 +144,11 @@ def private_action(datum: PrivateDatum, actions: Mapping[str, ScreeningAction]) 
     return actions.get(datum.rule, actions.get(datum.kind, "drop"))
 
 
-def screen_prompts(config: ScreeningConfig, prompts: Sequence[Prompt]) -> list[ScreenedPrompt]:
+def screen_prompts(
+    config: ScreeningConfig, find_language_bound: LanguageBoundFinder, prompts: Sequence[Prompt]
+) -> list[ScreenedPrompt]:
     """Screen a batch of prompts: the work of a worker."""
-    return [_screened(prompt, config) for prompt in prompts]
+    return [_screened(prompt, config, find_language_bound) for prompt in prompts]
 
 
 def without_private_data(prompt: Prompt, screened: ScreenedPrompt) -> str:
@@ -179,7 +196,7 @@ def screening_row(
     )
 
 
-def _screened(prompt: Prompt, config: ScreeningConfig) -> ScreenedPrompt:
+def _screened(prompt: Prompt, config: ScreeningConfig, find_language_bound: LanguageBoundFinder) -> ScreenedPrompt:
     turns = [message.content for message in prompt.messages]
     question = "\n".join(message.content for message in prompt.messages if message.role == "user") or "\n".join(turns)
     language_found = None
@@ -200,6 +217,7 @@ def _screened(prompt: Prompt, config: ScreeningConfig) -> ScreenedPrompt:
         ),
         harm=harm.category if harm else None,
         harm_sentence=harm.sentence if harm else None,
+        language_bound=None if config.language_bound == "off" else find_language_bound(question, language),
         whole=fingerprint("\n".join(turns)),
         root=None if len(turns) == 1 else fingerprint(root),
     )

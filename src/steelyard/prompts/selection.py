@@ -30,6 +30,8 @@ from steelyard.prompts.screening import (
 )
 from steelyard.prompts.taxonomy import Tiers
 
+TRANSLATABLE = "translatable"
+"""The answer of a language model that a prompt depends on no language."""
 _EXAMPLES = 3
 
 
@@ -91,8 +93,12 @@ class Selection:
         self._similarities: dict[str, list[float]] = {name: [] for name in (*references.benches, *references.trained)}
         self._group_sizes: list[int] = []
 
-    def add(self, prompt: Prompt, screened: ScreenedPrompt, *, answer: str | None = None) -> None:
-        """Apply the rules of one prompt; ``answer`` is the language model's, null if it cannot be read.
+    def add(
+        self, prompt: Prompt, screened: ScreenedPrompt, *, answer: str | None = None, language_answer: str | None = None
+    ) -> None:
+        """Apply the rules of one prompt; the answers are the language model's, null if one cannot be read.
+
+        ``answer`` is about harm, ``language_answer`` about what of English the prompt depends on.
 
         Raises RecordError where the identified language gives two prompts one key.
         """
@@ -107,13 +113,15 @@ class Selection:
         light = msgspec.structs.replace(prompt, messages=(), language=screened.language, reference=None, meta=None)
         self._prompts.append(light)
         self._screened.append(screened)
-        self._num_unparsed += self._has_language_model and answer is None
+        answers = (answer,) if self._config.language_bound == "off" else (answer, language_answer)
+        self._num_unparsed += self._has_language_model and None in answers
         self._add_rows(
             place,
             [
                 *self._language_rows(prompt, screened),
                 *private_rows(prompt, screened, self._config),
                 *self._harm_rows(prompt, screened, answer),
+                *self._language_bound_rows(prompt, screened, language_answer),
                 *self._overlap_rows(prompt, screened),
             ],
         )
@@ -162,6 +170,11 @@ class Selection:
         """The places of the prompts that stay."""
         return [place for place in range(len(self._prompts)) if place not in self.dropped]
 
+    def reasons(self, place: int) -> list[str]:
+        """Return every rule that dropped a prompt, the first one first."""
+        rules = [row.rule for row in self.rows.get(place, ()) if row.action == "drop"]
+        return list(dict.fromkeys(rules))
+
     def counts(self) -> Counts:
         """Return how many prompts stay and how many each rule dropped."""
         dropped = Counter(self.dropped.values())
@@ -205,6 +218,20 @@ class Selection:
             )
         if answer not in (None, "harmless"):
             yield screening_row(prompt, screened, f"harmful by model: {answer}", self._config.harmful, figure=(1, 0))
+
+    def _language_bound_rows(
+        self, prompt: Prompt, screened: ScreenedPrompt, answer: str | None
+    ) -> Iterable[ScreeningRow]:
+        action = self._config.language_bound
+        if action == "off":
+            return
+        if screened.language_bound is not None:
+            reason, excerpt = screened.language_bound
+            shown = None if any(screened.private) else excerpt
+            rule = f"language_bound: {reason}"
+            yield screening_row(prompt, screened, rule, action, figure=(1, 0), excerpt=shown)
+        if answer not in (None, TRANSLATABLE) and language_part(screened.language) in ("", "en"):
+            yield screening_row(prompt, screened, f"language_bound by model: {answer}", action, figure=(1, 0))
 
     def _overlap_rows(self, prompt: Prompt, screened: ScreenedPrompt) -> Iterable[ScreeningRow]:
         for name, texts in self._references.benches.items():

@@ -10,8 +10,8 @@ from steelyard.report.page import COLON, COMMA, Protocol, Section, section_texts
 from steelyard.report.sources import FinishedRun
 
 _PART = re.compile(r"(.*?)(?:(, |: )(.*))?", re.DOTALL)
-_FINDINGS = {"harmful", "harmful by model", "private data"}
-"""The rules whose parts are kinds of private data or harm, which have words."""
+_FINDINGS = {"harmful", "harmful by model", "language bound", "language bound by model", "private data"}
+"""The rules whose parts are kinds of private data, harm, or English, which have words."""
 _SLUG = re.compile(r"[^a-z0-9]+")
 _STATUS = re.compile(r"http_(\d{3})")
 _DETAILS = {

@@ -26,12 +26,13 @@ from steelyard.curation.splits import root_text
 from steelyard.evaluation.recognition import known_cases
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case, read_cases, read_placed_cases
+from steelyard.io.kept import write_kept
 from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
 from steelyard.io.lines import check_readable, read_toml
 from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.trained_on import TRAINED_ON_FILE, TrainedOn, read_trained_on
-from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb
+from steelyard.io.verbs import CASES, CaseFile, Option, SettingOption, Verb, settings
 from steelyard.judging.prompt_models import Categories, ModelQuestions, PromptModels
 from steelyard.judging.prompt_questions import PromptsPreview
 from steelyard.prompts.balance import WantedShares, check_shares
@@ -49,8 +50,10 @@ from steelyard.prompts.near_duplicates import ReferenceTexts
 from steelyard.prompts.screening import PromptsSummary, ScreenedPrompt, screen_prompts
 from steelyard.prompts.selection import PromptReferences, Selection, SelectionConfig, check_selection
 from steelyard.prompts.taxonomy import Tiers, parse_taxonomy, taxonomy
+from steelyard.translation.screening import find_language_bound
 
 MANIFEST_FILE = "manifest.jsonl"
+KEPT_FILE = "kept.json"
 _PROMPTS_A_BATCH = 256
 _WORTH_PROCESSES_BYTES = 4_000_000
 """The bytes of a file from which worker processes save more than their start costs."""
@@ -60,7 +63,8 @@ class Config(SelectionConfig, frozen=True):
     """Settings of the screening, of the selection, and of the language models that help."""
 
     chat: Meta = msgspec.field(default_factory=dict)
-    """A language model that screens for harm: its kind and settings (docs/settings.md, under chats). Default: none."""
+    """A language model that screens for harm, and for English that cannot be translated where language_bound is on: its
+    kind and settings (docs/settings.md, under chats). Default: none."""
     classify: Meta = msgspec.field(default_factory=dict)
     """The chat that gives categories. Its kind and settings are as those of chat."""
     classified: ClassifiedPrompts = "missing"
@@ -89,11 +93,11 @@ class _Work(NamedTuple):
     config: Config
     categories: Categories
 
-    def added(self, selection: Selection, harm: Mapping[int, str | None]) -> Selection:
-        """Return the selection with all prompts added, and duplicates dropped."""
+    def added(self, selection: Selection, harm: Mapping[int, str | None], bound: Mapping[int, str | None]) -> Selection:
+        """Return the selection with all prompts added, and duplicates dropped; the answers are by place."""
         together = zip(self.read(), self.screened, strict=True)
         for place, (case, prompt) in enumerate(track(together, "prompts: comparing")):
-            selection.add(case.prompt, prompt, answer=harm.get(place))
+            selection.add(case.prompt, prompt, answer=harm.get(place), language_answer=bound.get(place))
         selection.drop_duplicates()
         return selection
 
@@ -124,7 +128,7 @@ VERB = Verb(
         SettingOption("only_languages", "only_language", note="Repeat."),
         SettingOption("near_duplicates"),
         SettingOption("private_data", note="As KIND=ACTION; repeat."),
-        SettingOption("harmful"),
+        *settings("harmful", "language_bound"),
         SettingOption("seed"),
     ),
     instead=(("dry_run", "preview"),),
@@ -149,10 +153,9 @@ def prompts(
 
     Prompts without a language get the identified one. Duplicates, near-duplicates in one language, prompts with private
     data and those that overlap with ``against`` or ``trained`` are dropped; prompts that ask for harm are counted.
-    OUT/manifest.jsonl has every rule that a prompt broke. Translations of a prompt are other prompts.
-
-    Kinds of private data: address, bank_card, e_mail, iban, national_id, passport, phone, tax_number. The rules for
-    harm miss most; the setting `chat.model` asks a language model too.
+    OUT/manifest.jsonl has every rule that a prompt broke, OUT/kept.json the ids that stay. Translations of a prompt are
+    other prompts. Kinds of private data: address, bank_card, e_mail, iban, national_id, passport, phone, tax_number.
+    The rules for harm miss most; the setting `chat.model` asks a language model too.
 
     ``classify`` asks a language model for categories, of the built-in taxonomy or of ``taxonomy``; ``human``
     compares them with people's. An interrupted run resumes. With ``dry_run`` no model answers and nothing is written.
@@ -165,6 +168,8 @@ def prompts(
 
     Example: `steelyard prompts raw.jsonl --classify base_url=http://localhost:8000/v1 --classify model=NAME
     --dry-run --out prepared`
+
+    Example: `steelyard prompts bench.jsonl --language-bound drop --out kept`
 
     Raises ConfigError for settings that cannot be met, EvidenceError where no prompt stays, RecordError for a category
     by people that the taxonomy lacks, ModelError where requests failed unless ``allow_failed``, MissingPartError
@@ -233,7 +238,7 @@ def preview(
     )
     with read_ledger(out / LEDGER_FILE) as ledger:
         work = plan.work()
-        selection = work.added(Selection(plan.config, plan.references, has_language_model=False), {})
+        selection = work.added(Selection(plan.config, plan.references, has_language_model=False), {}, {})
         forecasts = tuple(plan.questions(work).forecasts(selection, ledger))
         summary = msgspec.structs.replace(selection.finish(), mapping=work.mapping())
         return PromptsPreview(summary, selection.counts(), selection.examples(), forecasts)
@@ -253,13 +258,14 @@ class _Plan(NamedTuple):
         """Screen the prompts in worker processes."""
         batches = batched((case.prompt for case in read_cases(self.cases)), _PROMPTS_A_BATCH)
         engine = build("engines", "local", {"workers": self.workers})
-        parts = engine.map(partial(screen_prompts, self.config), batches)
+        parts = engine.map(partial(screen_prompts, self.config, find_language_bound), batches)
         screened = [prompt for part in track(parts, "prompts: screening (batches of prompts)") for prompt in part]
         return _Work(_reader(self.cases, self.categories), screened, self.config, self.categories)
 
     def questions(self, work: _Work) -> ModelQuestions:
         """Return the questions to the language models."""
-        return ModelQuestions(work.read, self.models, self.categories, self.config.classified)
+        asks_language = self.config.language_bound != "off"
+        return ModelQuestions(work.read, self.models, self.categories, self.config.classified, asks_language)
 
 
 def _planned(
@@ -313,8 +319,9 @@ def _run(result: Result, plan: _Plan, ledger: Ledger | None, *, allow_failed: bo
     work = plan.work()
     questions, config = plan.questions(work), plan.config
     harm = {} if ledger is None else questions.harm(ledger, allow_failed=allow_failed)
+    bound = {} if ledger is None else questions.language_bound(ledger, allow_failed=allow_failed)
     has_model = plan.models.harm is not None
-    selection = work.added(Selection(config, plan.references, has_language_model=has_model), harm)
+    selection = work.added(Selection(config, plan.references, has_language_model=has_model), harm, bound)
     categories: dict[int, Tiers] = {}
     classification: Classification | None = None
     if ledger is not None:
@@ -367,8 +374,11 @@ def _is_trained_on(hashes: TrainedOn, prompt: Prompt) -> bool:
 
 
 def _write(result: Result, work: _Work, selection: Selection, finished: Callable[[int, Case], Case]) -> int:
-    """Write the prompts that stay, masked, and the manifest, in the order of the file; return how many responses."""
-    num_masked = 0
+    """Write the prompts that stay, masked, and the manifest, in the order of the file; return how many responses.
+
+    An id with a dropped prompt in one language is left out of ``kept.json`` in all.
+    """
+    num_masked, reasons = 0, dict[str, list[str]]()
     with (
         atomic_write(result.path("cases.jsonl")) as case_file,
         atomic_write(result.path(MANIFEST_FILE)) as manifest,
@@ -376,8 +386,12 @@ def _write(result: Result, work: _Work, selection: Selection, finished: Callable
         for place, (case, prompt) in enumerate(zip(work.read(), work.screened, strict=True)):
             for row in selection.rows.get(place, ()):
                 manifest.write(msgspec.json.encode(row) + b"\n")
+            reasons.setdefault(case.prompt.id, []).extend(selection.reasons(place))
             if place not in selection.dropped:
                 masked = masked_case(finished(place, case), prompt, work.config)
                 case_file.write(encode_case(masked))
                 num_masked += num_changed(case, masked)
+    staying = [name for name, dropped in reasons.items() if not dropped]
+    left_out = {name: tuple(dict.fromkeys(dropped)) for name, dropped in reasons.items() if dropped}
+    write_kept(result.path(KEPT_FILE), staying, left_out)
     return num_masked
