@@ -4,6 +4,7 @@
     python docs/howto/wmt_mqm.py means zhen.jsonl zhen_means.jsonl
     python docs/howto/wmt_mqm.py compare zhen.jsonl
     python docs/howto/wmt_mqm.py tiers FOLDER...
+    python docs/howto/wmt_mqm.py levels zhen.jsonl zh-en
 
 The case file is what `steelyard convert` makes of the published table: a rating for each rater of each translation.
 """
@@ -35,6 +36,8 @@ from steelyard.io.cases import read_cases, write_cases
 from steelyard.ranking.dawid_skene import Pairs, Votes
 from steelyard.ranking.judgment_table import TIE, Verdicts
 from steelyard.statistics.agreement import FIRST, SECOND, TIED
+from steelyard.statistics.unit_bootstrap import selection_shares
+from steelyard.translation.grading import LEVELS, GradingConfig, graded_pairs
 
 APP = typer.Typer(help=__doc__, add_completion=False)
 
@@ -229,6 +232,44 @@ def tiers(folders: list[Path]) -> None:
         alpha = summary["agreement"]["alpha"]["all"]
         print(f"  kappa {min(kappas):.3f} to {max(kappas):.3f}, median {np.median(kappas):.3f}, {len(kappas)} pairs")
         print(f"  alpha {alpha['value']:.3f} [{alpha['low']:.3f}, {alpha['high']:.3f}]")
+
+
+@APP.command()
+def levels(path: Path, direction: str) -> None:
+    """Print how often a rater agrees with EASY and HARD pairs made from the other raters of the source alone."""
+    cases = list(read_cases(path))
+    raters = [sorted({rating.rater for rating in case.ratings}) for case in cases]
+    number = {case.prompt.id: unit for unit, case in enumerate(cases)}
+    rows: list[tuple[int, str, float]] = []
+    for place in range(max(map(len, raters))):
+        held_out = {case.prompt.id: own[place % len(own)] for case, own in zip(cases, raters, strict=True)}
+        others = (without(case, held_out[case.prompt.id]) for case in cases)
+        pairs, _ = graded_pairs(others, direction, GradingConfig(num_pairs="all"))
+        for pair in pairs:
+            unit = number[(pair.prompt.meta or {})["translation_source"]]
+            better, worse = (name for tier in pair.ranking or () for name in tier)
+            rater = held_out[cases[unit].prompt.id]
+            values = {one.response: one.value for one in cases[unit].ratings if one.rater == rater}
+            if better in values and worse in values:
+                level = (pair.prompt.subset or "").partition("_")[0]
+                rows.append((unit, level, round(values[better] - values[worse], DIGITS)))
+    unit, level, gain = (np.array(column) for column in zip(*rows, strict=True))
+    selected = np.stack([level == name for name in LEVELS], axis=1)
+    right, tied = gain > 0, gain == 0
+    for title, chosen, outcome in (
+        ("agrees", selected, right),
+        ("sees no difference", selected, tied),
+        ("agrees where it sees one", selected & ~tied[:, None], right),
+    ):
+        shares = selection_shares(unit, chosen.astype(float), outcome.astype(float), seed=0)
+        values = [*(shares.of(level) for level in range(2)), shares.minus(0, 1)]
+        texts = [f"{own.value:.3f} [{own.low:.3f}, {own.high:.3f}] of {own.n:.0f}" for own in values]
+        print(f"{title:26} easy {texts[0]}  hard {texts[1]}  difference {texts[2].partition(' of')[0]}")
+
+
+def without(case: Case, rater: str) -> Case:
+    """The case without the ratings of one rater."""
+    return msgspec.structs.replace(case, ratings=tuple(own for own in case.ratings if own.rater != rater))
 
 
 @APP.command("judge")

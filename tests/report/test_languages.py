@@ -15,6 +15,7 @@ from steelyard.prompts.private_data import RULES
 from steelyard.report.page import page_strings
 from steelyard.report.run_records import rule_word
 from steelyard.report.sources import read_sources
+from steelyard.translation.screening import LANGUAGE_BOUND_CLASSES
 from steelyard.views.page import read_data
 
 
@@ -84,9 +85,11 @@ def counted_names():
         *(f"private_data: {name}" for name in sorted({rule.name for rule in RULES})),
         *(f"harmful: {name}" for name in (*HARM_CATEGORIES, "other")),
         *(f"harmful by model: {name}" for name in HARM_CATEGORIES),
+        *(f"language_bound: {name}" for name in LANGUAGE_BOUND_CLASSES),
+        *(f"language_bound by model: {name}" for name in LANGUAGE_BOUND_CLASSES),
     ],
 )
-def test_every_kind_of_private_data_and_harm_is_translated(rule):
+def test_every_kind_of_private_data_harm_and_english_is_translated(rule):
     shown = page_strings().translate(rule_word(rule), "zh")
     assert not re.search(r"[A-Za-z]", shown)
     title, found = shown.split("：")

@@ -178,7 +178,19 @@ def _foreign_files(folder):
         ("scores.csv", "prompt,text,score\n杆秤怎么用？,先挂物。,5\n杆秤怎么用？,不知道。,1\n"),
     ):
         (folder / name).write_text(lines, encoding="utf-8")
+    _rated_translations(folder)
     _rewardbench(folder)
+
+
+def _rated_translations(folder):
+    """Write a hundred sources with five translations each: as many as the pairs of a level."""
+    rows = (
+        {"source": f"Satz {n}", "translation": f"{name} {n}", "system": name, "score": mean}
+        | {f"score_annotator_{rater}": mean for rater in "ab"}
+        for n in range(100)
+        for name, mean in (("best", 6), ("good", 4.5), ("fair", 4), ("poor", 3.5), ("worst", 1))
+    )
+    (folder / "maple.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
 
 def _rewardbench(folder):

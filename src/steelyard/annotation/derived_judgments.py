@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.core.types import Case, Judgment, Kind, Meta, Verdict
+from steelyard.core.types import Case, Judgment, Kind, Meta, Rating, Verdict
 
 _BETTER = "better"
 LOWER_IS_BETTER: Meta = {_BETTER: "lower"}
@@ -24,6 +24,12 @@ class RaterScale(NamedTuple):
     better: str
 
 
+def rating_scale(rating: Rating) -> RaterScale:
+    """Return the scale of a rating."""
+    better = str((rating.meta or {}).get(_BETTER, "higher"))
+    return RaterScale(rating.rater, rating.kind, rating.dimension, rating.range, better)
+
+
 def judgments_from_ratings(case: Case) -> tuple[Judgment, ...]:
     """Return a judgment for every two responses that one rater rated differently on one scale.
 
@@ -35,9 +41,7 @@ def judgments_from_ratings(case: Case) -> tuple[Judgment, ...]:
     # Sets of values, so that a repeated equal rating is one and contradicting ones are found.
     scales: dict[RaterScale, dict[str, set[float]]] = {}
     for rating in case.ratings:
-        better = str((rating.meta or {}).get(_BETTER, "higher"))
-        scale = RaterScale(rating.rater, rating.kind, rating.dimension, rating.range, better)
-        scales.setdefault(scale, {}).setdefault(rating.response, set()).add(rating.value)
+        scales.setdefault(rating_scale(rating), {}).setdefault(rating.response, set()).add(rating.value)
     return tuple(
         judgment
         for scale, values in scales.items()

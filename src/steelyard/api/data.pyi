@@ -30,6 +30,8 @@ def convert(
     dataset_name: str | None = None,
     evidence: Literal["human", "llm", "model"] | None = None,
     ratings_to_judgments: bool = False,
+    translation_pairs: str | None = None,
+    grading: Mapping[str, Any] = ...,
     quotes: Literal["cells", "literal"] | None = None,
     encoding: str | None = None,
     rows: Literal["joined", "apart"] | None = None,

@@ -54,7 +54,9 @@ class Converted:
         counts = self.counts
         lost = "".join(f", lost {number:,} {name}" for name, number in counts.lost.items())
         kinds = f"{counts.from_kind} to {counts.to_kind}"
-        return f"Converted({kinds}: {number_of(counts.num_rows, 'row')}, {number_of(counts.num_cases, 'case')}{lost})"
+        pairs = "" if counts.translations is None else f", {number_of(counts.num_written, 'pair')} of translations"
+        numbers = f"{number_of(counts.num_rows, 'row')}, {number_of(counts.num_cases, 'case')}"
+        return f"Converted({kinds}: {numbers}{pairs}{lost})"
 
 
 def convert_source(

@@ -9,6 +9,7 @@ import msgspec
 from steelyard.core.protocols import Row
 from steelyard.core.text import is_blank, response_text
 from steelyard.core.types import Case, JsonObject, Record
+from steelyard.translation.grading import GradedPairs
 
 OTHERS = "(others)"
 """The group of the values beyond the first thousand of a counter: memory is bounded."""
@@ -63,7 +64,8 @@ class ColumnUse(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Conversion(NamedTuple):
     """The counts of one conversion. ``num_rows`` is the number of rows before those of one prompt were joined.
 
-    ``columns`` are the columns of a table that were guessed, by their settings.
+    ``columns`` are the columns of a table that were guessed, by their settings. ``translations`` has the counts where
+    pairs of rated translations were made: ``num_cases`` are then their sources.
     """
 
     from_kind: str
@@ -74,6 +76,7 @@ class Conversion(NamedTuple):
     noted: dict[str, int]
     lost: dict[str, int]
     columns: JsonObject
+    translations: GradedPairs | None = None
 
 
 class ConversionSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -81,7 +84,8 @@ class ConversionSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     ``columns`` is empty where a case file was read. ``licences`` counts rows, or the cases of a case file. ``lost``
     counts what the format that was written cannot hold. ``guessed`` are the columns of a table that no setting
-    named.
+    named. ``translations`` counts the pairs of rated translations, null where none were made; ``num_cases`` are then
+    their sources.
     """
 
     from_kind: str
@@ -102,6 +106,7 @@ class ConversionSummary(Record, frozen=True, kw_only=True, omit_defaults=False):
     licences: dict[str, int] = msgspec.field(default_factory=dict)
     lost: dict[str, int] = msgspec.field(default_factory=dict)
     guessed: JsonObject = msgspec.field(default_factory=dict)
+    translations: GradedPairs | None = None
 
 
 class ConversionTally:

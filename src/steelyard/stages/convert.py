@@ -41,6 +41,7 @@ from steelyard.io.run_folder import Result, installed_versions, read_run, run_st
 from steelyard.io.tables import is_parquet
 from steelyard.io.tempfiles import LineStore, open_line_store
 from steelyard.io.verbs import Argument, SettingOption, Verb, settings
+from steelyard.translation.grading import GradingConfig, graded_pairs
 
 OWN_KIND = "cases"
 # Those that `Format.is_written`, without loading all others.
@@ -73,6 +74,11 @@ class Config(BaseConfig, frozen=True):
     """Keep one kind of evidence: human, llm or model. Judgments and ratings of the others are left out."""
     ratings_to_judgments: bool = False
     """Derive judgments from ratings. Equal ratings give no judgment."""
+    translation_pairs: str | None = None
+    """Pair rated translations, EASY and HARD: zh-en. The value is the direction. Of each source EASY is the best and
+    the worst translation, HARD two of the others, as answers to a request to translate (M-RewardBench's task)."""
+    grading: GradingConfig = GradingConfig()
+    """The number and the gaps of these pairs."""
     quotes: Quotes | None = None
     """Quotation marks of a TSV file: around cells (cells), or text (literal). Default: by its header and its cells."""
     encoding: str | None = None
@@ -112,7 +118,8 @@ VERB = Verb(
         Argument("out", "The file: .jsonl, .parquet; .json for other formats."),
         SettingOption("from_kind", "from", complete="formats"),
         SettingOption("to_kind", "to", complete="formats"),
-        *settings("language", "subset", "source", "dataset_name", "evidence", "ratings_to_judgments", "rows"),
+        *settings("language", "subset", "source", "dataset_name", "evidence", "ratings_to_judgments"),
+        *settings("translation_pairs", "rows"),
         *settings(
             *COLUMNS,
             table="settings.",
@@ -149,7 +156,8 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     """Convert preference data into a case file, or a case file into another format.
 
     Rows of pairs that share a prompt become one case, and rows again on the way back. Fields that a format cannot
-    represent are counted and printed. `steelyard list formats` lists the formats; some of them are written too.
+    represent are counted. `steelyard list formats` lists the formats. Name the columns of a table of your own: of
+    pairs, labelled pairs, ratings, or prompts alone. A text file has a prompt a line.
 
     Example: `steelyard convert oasst.json cases.jsonl --language zh`
 
@@ -159,16 +167,13 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
 
     Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
 
-    Name the columns of a table of your own: of pairs, labelled pairs, ratings, or prompts alone. A text file has a
-    prompt in each line.
+    Example: `steelyard convert maple.jsonl pairs.jsonl --translation-pairs de-en`
 
     Example: `steelyard convert own.csv cases.jsonl --prompt-column question --chosen-column good --rejected-column bad`
 
     Example: `steelyard convert scores.csv cases.jsonl --response-column text --rating-column score`
 
     Example: `steelyard convert questions.txt prompts.jsonl --language zh`
-
-    Example: `steelyard convert questions.csv prompts.jsonl --prompt-column question`
 
     Raises KindError when the format is not recognised, OutputError when ``out`` holds anything but equal content,
     RecordError for a broken row.
@@ -252,6 +257,7 @@ def _recorded(files: Sequence[Path], out: Path, config: Config) -> Conversion | 
         noted=dict(run.counts.noted),
         lost=summary.lost,
         columns=summary.guessed,
+        translations=summary.translations,
     )
 
 
@@ -288,6 +294,7 @@ def _summary(files: Sequence[Path], config: Config, done: Conversion, tally: Con
         num_written=done.num_written,
         lost=done.lost,
         guessed=done.columns,
+        translations=done.translations,
     )
     return tally.complete(summary, reader.keys)
 
@@ -331,6 +338,9 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
         elif reader.has_evidence_rows:
             read = with_unique_ids(read, warnings)
         read = _counted(_with_defaults(_with_evidence(read, config, warnings), config), taken, "cases")
+        translations = None
+        if config.translation_pairs is not None:
+            read, translations = graded_pairs(read, config.translation_pairs, config.grading)
         shown = track(tally.cases(read), f"converting {name}")
         if is_read_in:
             num_written = write_cases(out, shown)
@@ -338,7 +348,7 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
             rows = chain.from_iterable(map(split_rows, shown)) if has_pair_rows(writer.supports) else shown
             num_written = _write_foreign(out, writer.write(rows, dropped))
     counts = (taken["rows"], taken["cases"], num_written)
-    return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns)
+    return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns, translations)
 
 
 @contextmanager
@@ -422,6 +432,7 @@ def _target(from_kind: str, files: Sequence[Path], out: Path, config: Config, fo
     is_other = len(files) > 1 or files[0].suffix != out.suffix or _is_array(files[0], form)
     changes_file = is_other and out.suffix in CASE_SUFFIXES
     changes_evidence = config.ratings_to_judgments or config.evidence is not None or config.rows == "joined"
+    changes_evidence |= config.translation_pairs is not None
     if from_kind == OWN_KIND and not changes_file and not changes_evidence and config.encoding is None:
         problem, do = "no format to write is named for a case file", Advice("say ", Remedy("to_kind", KIND))
         raise KindError(problem, where=str(out), allowed=_WRITTEN, do=do)

@@ -9,4 +9,6 @@
 - `passages`: a text of a case as the checks of damage see it, beside its translation.
 - `damage`: what a translation lost or changed, by the checks of `wording`, `bench_lengths`, `numbers`, `negation` and
   `structure`.
+- `screening`: prompts that depend on English, and cannot be translated.
+- `grading`: EASY and HARD pairs of translations that people rated.
 """

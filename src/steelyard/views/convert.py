@@ -8,7 +8,7 @@ import msgspec
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.curation.conversion import OTHERS, Conversion, ConversionSummary
-from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, table, word
+from steelyard.evaluation.tables import Grouped, Panel, Sentence, count, isolate, table, word
 from steelyard.report.judgment_sections import kind_word
 from steelyard.report.page import COLON, COMMA
 from steelyard.report.run_records import last_part, rule_word
@@ -30,12 +30,16 @@ def _sentences(run: StageRun[ConversionSummary]) -> Iterator[Sentence]:
             "from": _format_word(summary.from_kind),
             "to": _format_word(summary.to_kind),
             "rows": count(summary.num_rows),
-            "cases": count(summary.num_cases),
+            "cases": count(_num_cases(summary)),
             "responses": count(summary.num_responses),
             "judgments": count(sum(summary.judgments.values())),
             "ratings": count(sum(summary.ratings.values())),
         },
     )
+    if (pairs := summary.translations) is not None:
+        numbers = {level: count(number) for level, number in pairs.pairs.items()}
+        values = {"direction": isolate(pairs.direction), "sources": count(pairs.num_sources), **numbers}
+        yield Sentence("say_translation_pairs", {"run": run.name, **values})
     if summary.lost:
         yield Sentence("say_converted_lost", {"run": run.name, "to": _format_word(summary.to_kind)})
 
@@ -46,6 +50,7 @@ def _panels(run: StageRun[ConversionSummary], sources: PageSources) -> Iterator[
         "convert_columns": (_columns(run.summary), "note_convert_columns"),
         "convert_contents": (_cases(run.summary), ""),
         "convert_groups": (_groups(run.summary), ""),
+        "convert_translations": (_translations(run.summary), "note_convert_translations"),
         "convert_changes": (_changes(run), "note_convert_changes"),
     }
     for title, (grouped, note) in tables.items():
@@ -81,7 +86,7 @@ def _columns(summary: ConversionSummary) -> Grouped:
 def _cases(summary: ConversionSummary) -> Grouped:
     """Return what the cases contain, in numbers."""
     rows = [
-        (word("convert_num_cases"), summary.num_cases),
+        (word("convert_num_cases"), _num_cases(summary)),
         (word("responses"), summary.num_responses),
         *((f"{word('convert_judgments')}{COLON}{kind_word(kind)}", n) for kind, n in summary.judgments.items()),
         *((f"{word('convert_ratings')}{COLON}{kind_word(kind)}", n) for kind, n in summary.ratings.items()),
@@ -89,6 +94,25 @@ def _cases(summary: ConversionSummary) -> Grouped:
         (word("convert_pairs"), summary.num_pairs),
     ]
     return Grouped("", table(("setting", "n"), [(title, count(number)) for title, number in rows if number]))
+
+
+def _num_cases(summary: ConversionSummary) -> int:
+    """Return the number of cases with the counted contents: of pairs of translations, or of everything read."""
+    return summary.num_cases if summary.translations is None else summary.num_written
+
+
+def _translations(summary: ConversionSummary) -> Grouped:
+    """Return the pairs of each level, the sources without one by reason, and what was noted."""
+    if (pairs := summary.translations) is None:
+        return Grouped("", table((), ()))
+    rows: list[tuple[str, str, str]] = []
+    for level, dropped in pairs.dropped.items():
+        title = word(f"level_{level}")
+        rows += [(title, word("convert_pairs_taken"), count(pairs.pairs[level]))]
+        rows += [(title, word("convert_pairs_available"), count(pairs.available[level]))]
+        rows += [(title, rule_word(reason), count(number)) for reason, number in dropped.items()]
+    rows += [(word("noted"), rule_word(rule), count(number)) for rule, number in pairs.noted.items()]
+    return Grouped("", table(("convert_level", "setting", "n"), rows))
 
 
 def _groups(summary: ConversionSummary) -> Grouped:
@@ -149,6 +173,10 @@ def _converted_file(conversion: Conversion, out: Path) -> Iterator[str]:
         else f"{number_of(num_written, 'row')} of {number_of(num_cases, 'case')}"
     )
     yield f"{out} has {written} ({conversion.from_kind} to {conversion.to_kind})."
+    if (pairs := conversion.translations) is not None:
+        for level, dropped in pairs.dropped.items():
+            reasons = "".join(f"; {reason} {number:,}" for reason, number in dropped.items())
+            yield f"  {level}: {pairs.pairs[level]:,} of {number_of(pairs.available[level], 'pair')}{reasons}"
     if conversion.columns:
         parts = [
             f"{key.removesuffix('_column').replace('_', ' ')}: {value if isinstance(value, str) else ' + '.join(value)}"
@@ -159,7 +187,8 @@ def _converted_file(conversion: Conversion, out: Path) -> Iterator[str]:
     if num_rows > num_cases:
         line = f"  {number_of(num_rows, 'row')} {verb_for(num_rows, 'is', 'are')} {number_of(num_cases, 'prompt')}; "
         yield Advice(line, Remedy("rows", "apart"), " keeps each row a case")
-    for title, counts in (("noted", conversion.noted), ("lost", conversion.lost)):
+    noted = conversion.noted | ({} if pairs is None else pairs.noted)
+    for title, counts in (("noted", noted), ("lost", conversion.lost)):
         for name, number in sorted(counts.items()):
             yield f"  {title}: {name} {number:,}"
 
