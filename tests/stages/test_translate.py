@@ -1,6 +1,5 @@
 import json
 import os
-import re
 import signal
 
 import msgspec
@@ -17,31 +16,7 @@ from steelyard.stages.evaluate import Config as EvaluateConfig
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.translate import Config, translate
 from steelyard.stages.translate import forecast as forecast_translations
-
-ANSWERS = ("It is a small town at the river, and boats stop there every day.", "Nobody knows where this town lies.")
-QUESTION = "Where is the old town of number {}, please?"
-SENTENCES = {
-    "Russian": {
-        QUESTION: "Скажите, пожалуйста, где находится старый город под номером {}?",
-        ANSWERS[0]: "Это небольшой город у реки, и лодки останавливаются там каждый день.",
-        ANSWERS[1]: "Никто не знает, где находится этот город.",
-    },
-    "Ukrainian": {
-        QUESTION: "Скажіть, будь ласка, де знаходиться старе місто під номером {}?",
-        ANSWERS[0]: "Це невелике місто біля річки, і човни зупиняються там щодня.",
-        ANSWERS[1]: "Ніхто не знає, де знаходиться це місто.",
-    },
-}
-
-
-def translation_of(text, language="Russian"):
-    """The text with each of the sentences in another language, as a person translated them."""
-    for source, target in SENTENCES[language].items():
-        before, _, after = map(re.escape, source.partition("{}"))
-        pattern = f"{before}(\\d+){after}" if "{}" in source else before
-        text = re.sub(pattern, lambda match, target=target: target.format(*match.groups()), text)
-    return text
-
+from translators import ANSWERS, QUESTION, as_asked, translation_of
 
 RUSSIAN = [translation_of(text) for text in ANSWERS]
 
@@ -66,11 +41,6 @@ def item(number, language="en", *, answers=ANSWERS, question=None, subset=None):
 def write(tmp_path, cases):
     write_cases(tmp_path / "cases.jsonl", cases)
     return tmp_path / "cases.jsonl"
-
-
-def as_asked(question):
-    language = next(name for name in SENTENCES if f"into {name}" in question["messages"][0]["content"])
-    return translation_of(question["messages"][-1]["content"], language)
 
 
 def config(server, *languages, **settings):

@@ -49,3 +49,34 @@ class Engine(Translator):
 
     def check_languages(self, source, target):
         """Every pair is known."""
+
+
+ANSWERS = ("It is a small town at the river, and boats stop there every day.", "Nobody knows where this town lies.")
+QUESTION = "Where is the old town of number {}, please?"
+SENTENCES = {
+    "Russian": {
+        QUESTION: "Скажите, пожалуйста, где находится старый город под номером {}?",
+        ANSWERS[0]: "Это небольшой город у реки, и лодки останавливаются там каждый день.",
+        ANSWERS[1]: "Никто не знает, где находится этот город.",
+    },
+    "Ukrainian": {
+        QUESTION: "Скажіть, будь ласка, де знаходиться старе місто під номером {}?",
+        ANSWERS[0]: "Це невелике місто біля річки, і човни зупиняються там щодня.",
+        ANSWERS[1]: "Ніхто не знає, де знаходиться це місто.",
+    },
+}
+
+
+def translation_of(text, language="Russian"):
+    """The text with each of the sentences in another language, as a person translated them."""
+    for source, target in SENTENCES[language].items():
+        before, _, after = map(re.escape, source.partition("{}"))
+        pattern = f"{before}(\\d+){after}" if "{}" in source else before
+        text = re.sub(pattern, lambda match, target=target: target.format(*match.groups()), text)
+    return text
+
+
+def as_asked(question):
+    """The body of a request to a server, answered as a person translates it."""
+    language = next(name for name in SENTENCES if f"into {name}" in question["messages"][0]["content"])
+    return translation_of(question["messages"][-1]["content"], language)
