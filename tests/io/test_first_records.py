@@ -50,6 +50,7 @@ UNPREPARED = {
     "integrations/inspect_scorer.py": "reads with a lock held",
     "io/hashing.py": "hashes bytes, reads no record",
     "networks/pretrained.py": "opens a socket, reads no record",
+    "plugins/chats/apertium.py": "runs a program, reads no record",
     "plugins/engines/local.py": "waits for the parent process, reads no record",
     "workbench/figures/fit_keeper.py": "is started by the application, which has described them",
     "workbench/routes/fast_routes.py": "belongs to the application, which has described them",

@@ -188,6 +188,7 @@ def test_stage_inputs_follow_from_the_signature():
         "train_cases": StageInput("train_cases", "file", is_required=False),
         "human": StageInput("human", "file", is_required=False),
         "judged": StageInput("judged", "file", is_required=False),
+        "kept_prompts": StageInput("kept_prompts", "file", is_required=False),
     }
     assert stage_call("train", where="f").inputs["model"] == StageInput("model", "name", is_required=True)
 

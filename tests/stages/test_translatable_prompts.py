@@ -58,7 +58,7 @@ def test_kept_prompts_are_those_that_stay_in_all_languages(tmp_path):
     prompts(raw, tmp_path / "out", Config(language_bound="drop", near_duplicates=0.7))
     assert [case.key for case in read_cases(tmp_path / "out" / "cases.jsonl")] == [("a", "en"), ("b", "zh")]
     kept = read_kept(tmp_path / "out" / KEPT_FILE)
-    assert kept.kept == ("a",)
+    assert kept.prompts == ("a",)
     assert kept.left_out == {"b": ("language_bound: lexemes",), "c": ("near_duplicate",)}
 
 
@@ -94,4 +94,4 @@ def test_a_language_model_is_asked_too_and_its_answer_counts_for_english_only(tm
         assert len(server.questions) == 8
     assert run.counts.dropped == {"language_bound by model: lexemes": 1}
     assert run.summary.num_unparsed_replies == 1
-    assert read_kept(tmp_path / "out" / KEPT_FILE).kept == ("a", "c", "d")
+    assert read_kept(tmp_path / "out" / KEPT_FILE).prompts == ("a", "c", "d")

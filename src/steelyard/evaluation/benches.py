@@ -70,7 +70,7 @@ def read_bench_file(kind: str, settings: JsonObject, benches: Sequence[Path]) ->
         return kind, settings
     if len(tables) > 1:
         problem = f"two benchmarks at once: {listed(list(map(str, tables)))}"
-        raise ConfigError(problem, do="run `steelyard evaluate` for each of them")
+        raise ConfigError(problem, do=Advice("run ", Command("evaluate"), " for each of them"))
     (table,) = tables
     content = read_toml(table)
     resolve_config(load("benches", SUBSETS_KIND).Config, content, where=str(table))

@@ -69,8 +69,8 @@ VERB = Verb(
     (
         Option(
             "benches",
-            "[KIND=]FILE, folder or quoted pattern; repeat. Without KIND, case files, or a folder with bench.toml. Kinds:"
-            " steelyard list benches.",
+            "[KIND=]FILE, folder or quoted pattern; repeat. Without KIND, case files, or a folder with bench.toml."
+            " Kinds: steelyard list benches.",
             "bench",
             complete="benches",
             is_text=True,
@@ -79,7 +79,7 @@ VERB = Verb(
         Option("out", "The folder for run.json, items and scores."),
         MODEL,
         Option("scores", "Scores made elsewhere (docs/formats.md)."),
-        Option("kept_prompts", "A kept.json of `translate`: only its prompts count, in all languages.", "kept"),
+        Option("kept_prompts", "A kept.json: only its prompts count.", "kept"),
         *in_panel(
             "Baselines",
             SettingOption("baselines", note="With commas; or none.", complete="baselines", has_commas=True),

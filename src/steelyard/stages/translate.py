@@ -31,16 +31,11 @@ from steelyard.judging.batches import check_batch_options, open_batches, release
 from steelyard.judging.forecast import Forecast
 from steelyard.judging.token_use import AnyPrice, Ceilings
 from steelyard.judging.translating import ask_translations, forecast_translations, read_translations, tokens_used
-from steelyard.judging.translation_run import (
-    BenchFile,
-    CheckedPair,
-    ReviewRule,
-    made_pairs,
-    present_pairs,
-    write_examined,
-)
+from steelyard.judging.translation_pairs import BenchFile, CheckedPair, made_pairs, present_pairs
+from steelyard.judging.translation_run import write_examined
 from steelyard.judging.translation_summary import TranslateSummary
 from steelyard.judging.translator import Translation, TranslatorChoice
+from steelyard.translation.review import ReviewRule
 
 
 class Config(BaseConfig, frozen=True):

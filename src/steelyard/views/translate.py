@@ -60,7 +60,7 @@ def _failed(counts: LanguageTranslation) -> int:
 def _panels(run: StageRun[TranslateSummary], sources: PageSources) -> Iterator[Panel]:
     summary = run.summary
     by_language = Grouped("language", _language_table(summary))
-    yield Panel(word("translations_by_language"), None, (by_language,), "note_translations")
+    yield Panel(word("translated_items"), None, (by_language,), "note_translated_items")
     kinds = Counter[str](dict.fromkeys(DAMAGE_KINDS, 0))
     for counts in summary.languages.values():
         kinds.update(counts.damage)

@@ -1,0 +1,110 @@
+"""The items of a bench in several languages: which are sources, and pairs of a source with its translation."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.core.errors import EvidenceError
+from steelyard.core.languages import english_name, language_key
+from steelyard.core.remedies import CODE, Advice, Remedy
+from steelyard.core.types import Case
+from steelyard.io.cases import read_cases
+from steelyard.translation.items import translated_case
+from steelyard.translation.requests import TranslatedItem
+
+_ENGLISH = "en"
+
+
+class BenchFile(NamedTuple):
+    """A file of items in one or more languages: which are sources, and which languages the others are in.
+
+    ``source`` is the code of the source language as the file spells it, null where its items name none. ``num_items``
+    counts by language, sources too; the ids of prompts are unique in each.
+    """
+
+    path: Path
+    source: str | None
+    source_key: str
+    num_items: Counter[str]
+    ids: frozenset[tuple[str, str]]
+
+    @classmethod
+    def read(cls, path: Path, source: str | None) -> "BenchFile":
+        """Read which items there are. Raises EvidenceError for a file without items in the source language."""
+        key = language_key(source or _ENGLISH)
+        spelt: dict[str, str] = {}
+        places: Counter[tuple[str, str]] = Counter()
+        num_items: Counter[str] = Counter()
+        for case in read_cases(path):
+            language = language_key(case.prompt.language or "")
+            spelt.setdefault(language, case.prompt.language or "")
+            places[case.prompt.id, language] += 1
+            num_items[language] += 1
+        if repeated := next((place for place, number in places.items() if number > 1), None):
+            problem = f"prompt {repeated[0]!r} has two items in {spelt[repeated[1]] or 'no language'!r}"
+            raise EvidenceError(problem, where=str(path), do="give each item of a language an id of its own")
+        source_key = key if key in num_items else "" if {*num_items} == {""} else None
+        if source_key is None:
+            known = ", ".join(sorted(spelt[name] or "none" for name in num_items)) or "none"
+            problem = f"no item is in {english_name(key) or key}"
+            do = Advice("name the language of the sources: ", Remedy("source", CODE))
+            raise EvidenceError(problem, where=str(path), allowed=f"languages of the items: {known}", do=do)
+        return cls(path, spelt[source_key] or None, source_key, num_items, frozenset(places))
+
+    def sources(self) -> Iterator[Case]:
+        """Yield the items in the source language."""
+        return (case for case in read_cases(self.path) if language_key(case.prompt.language or "") == self.source_key)
+
+    def present(self) -> Iterator[Case]:
+        """Yield the items in all other languages."""
+        return (case for case in read_cases(self.path) if language_key(case.prompt.language or "") != self.source_key)
+
+    def with_translations(self, written: Iterator["CheckedPair"]) -> Iterator[Case]:
+        """Yield the cases of the file in their order, each source followed by its new translations."""
+        made = groupby((pair for pair in written if pair.item is not None), key=lambda pair: pair.source.prompt.id)
+        waiting: tuple[str, list[Case]] | None = None
+        for case in read_cases(self.path):
+            yield case
+            if language_key(case.prompt.language or "") != self.source_key:
+                continue
+            if waiting is None:
+                waiting = next(((name, [pair.target for pair in group if pair.target]) for name, group in made), None)
+            if waiting is not None and waiting[0] == case.prompt.id:
+                yield from waiting[1]
+                waiting = None
+        for _ in written:  # the pairs that the file had, examined after those that were made
+            pass
+
+
+class CheckedPair(NamedTuple):
+    """A source, and its translation; null where that failed. ``item`` is null for a pair that the file had."""
+
+    source: Case
+    target: Case | None
+    language: str
+    item: TranslatedItem | None = None
+
+
+def present_pairs(bench: BenchFile) -> Iterator[CheckedPair]:
+    """Yield the pairs that the file has already. Items without a source are left out."""
+    sources = {case.prompt.id: case for case in bench.sources()}
+    for case in bench.present():
+        if (source := sources.get(case.prompt.id)) is not None:
+            yield CheckedPair(source, case, case.prompt.language or "")
+
+
+def made_pairs(
+    translated: Iterable[tuple[Case, Mapping[str, TranslatedItem]]], translator: str
+) -> Iterator[CheckedPair]:
+    """Yield the pairs of translated items, with where they come from in the meta of the case."""
+    for source, items in translated:
+        for language, item in items.items():
+            texts = {name: text.text for name, text in item.texts.items() if text.text is not None}
+            target = None
+            if len(texts) == len(item.texts):
+                ways = sorted({text.way for text in item.texts.values()} - {"copied"})
+                meta = {"from": source.prompt.language, "by": translator, "ways": ways}
+                target = translated_case(source, language, texts, meta)
+            yield CheckedPair(source, target, language, item)

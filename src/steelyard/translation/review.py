@@ -1,0 +1,52 @@
+"""Items that people review: all damaged translations and some others, as cases of two kinds of tasks.
+
+Translators get each text of the source with its translation (``translation_quality``); native speakers get the
+translated item with its two responses (``native_check``).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.core.checks import content_id
+from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.translation.damage_kinds import DamageFinding
+from steelyard.translation.items import item_texts
+
+
+class ReviewRule(NamedTuple):
+    """How many undamaged items of each language people review besides the damaged ones, drawn by the seed."""
+
+    number: int
+    seed: int
+
+    def rank(self, case: Case) -> str:
+        """Return the order in which items are drawn: the same items in all languages."""
+        return content_id(f"{self.seed} review {case.prompt.id}")
+
+
+def native_case(target: Case) -> Case | None:
+    """Return the case for native speakers: a translated item of two responses with a label; null for any other."""
+    has_label = target.ranking is not None or target.pairs is not None
+    return target if len(target.responses) == 2 and has_label else None
+
+
+def quality_cases(source: Case, target: Case, findings: Sequence[DamageFinding], language: str) -> list[Case]:
+    """Return a case for translators of each text with a finding; of an undamaged item, of every text."""
+    places = {finding.place for finding in findings}
+    is_whole = not places or "responses" in places
+    return [
+        Case(
+            prompt=Prompt(
+                id=f"{source.prompt.id} {language} {before.name}",
+                messages=(Message(role="user", content=before.text),),
+                language=source.prompt.language,
+                meta={"answer_language": target.prompt.language},
+            ),
+            responses=(Response(id="translation", text=after.text),),
+            meta={"findings": [msgspec.to_builtins(finding) for finding in findings]} if findings else {},
+        )
+        for before, after in zip(item_texts(source), item_texts(target), strict=True)
+        if is_whole or before.place in places
+    ]
