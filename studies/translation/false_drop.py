@@ -2,9 +2,10 @@
 
 Run: python studies/translation/false_drop.py DATA
 
-The translations are real (XCOPA, by people), the damage is planted, and the **reward model is simulated**: it is right on 85% of the English items, agrees with its English
-verdict on 92% of the items of every language, guesses where a text that it compares was damaged, follows the texts of
-swapped responses, and ties equal ones. So the true drop is known, and the same in all languages.
+The translations are real (XCOPA, by people), the damage is planted, and the **reward model is simulated**: it is right
+on 85% of the English items, agrees with its English verdict on 92% of the items of every language, guesses where a text
+that it compares was damaged, follows the texts of swapped responses, and ties equal ones. So the true drop is known,
+and the same in all languages.
 """
 
 from collections.abc import Iterator, Sequence

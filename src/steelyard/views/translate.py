@@ -161,7 +161,7 @@ def _headline(run: _Translated) -> RunHeadline:
 
 def _evaluating(run: Run[TranslateSummary], out: Path) -> NextStep:
     cases = str(out / "cases.jsonl") if run.summary.translator is not None else next(iter(run.inputs.values())).path
-    undamaged = Remedy("kept_prompts", str(out / "kept.json"))
+    undamaged = Remedy("kept", str(out / "kept.json"))
     changes = (Remedy("bench", cases), Remedy("model", Placeholder("MODEL")), undamaged, Remedy("out", "evaluated"))
     return NextStep(Command("evaluate", (), changes), "on the undamaged items, the same in all languages")
 
