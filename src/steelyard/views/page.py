@@ -94,7 +94,8 @@ def default_title(data: ReportData) -> str:
     if len(evaluated) == 1:
         return f"{isolate(evaluated[0].name)} · {evaluated[0].summary.bench}"
     if len(data.sources) == 1:
-        return f"{data.sources[0].run.stage} · {data.sources[0].name}"
+        stage = data.sources[0].run.stage.replace("_", " ")
+        return f"{stage} · {data.sources[0].name}"
     folders = {source.folder.resolve().parent for source in data.sources}
     return (folders.pop().name if len(folders) == 1 else "") or word("report_title")
 
