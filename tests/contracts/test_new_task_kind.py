@@ -52,8 +52,8 @@ KIND = QuestionTasks(
 )
 '''
 WORDS = {
-    "words.toml": '"choice native_writing" = { en = "native_writing: fluency", zh = "语言是否地道（native_writing）" }\n',
-    "results/paper.toml": '"kind native_writing" = { en = "A task showed a response.", zh = "每个任务展示一个回答。" }\n',
+    "words.toml": '"choice native_writing" = { en = "native_writing", zh = "语言是否地道" }\n',
+    "results/paper.toml": '"kind native_writing" = { en = "A task showed a text.", zh = "每个任务展示一段文字。" }\n',
 }
 
 
@@ -73,7 +73,7 @@ def test_a_kind_of_tasks_is_one_source_file_its_name_and_its_words(tmp_path):
         (package / "workbench" / name).write_text(text.replace(beside, line + beside), encoding="utf-8")
     write_cases(tmp_path / "cases.jsonl", [case(f"p{number}", "abc") for number in range(8)])
 
-    words = "workbench simulate cases.jsonl --out rehearsal --set tasks.kind=native_writing".split()
+    words = ["workbench", "simulate", "cases.jsonl", "--out", "rehearsal", "--set", "tasks.kind=native_writing"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
     done = subprocess.run(
         [sys.executable, "-m", "steelyard", *words], cwd=tmp_path, env=environment, capture_output=True, text=True,

@@ -60,7 +60,7 @@ class BenchCounts:
         settings: JsonObject = {"name": name, "version": version, "measures": list(_MEASURES)}
         settings |= {} if rest is None else {"default_subset": rest}
         lines = [
-            "# The benchmark of these cases: steelyard evaluate --bench FOLDER --model MODEL --out evaluated",
+            "# These cases as a benchmark, which `steelyard evaluate` reads from this folder (docs/formats.md).",
             *_assignments(settings),
             "",
             "[subsets]",
