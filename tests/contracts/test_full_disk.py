@@ -42,6 +42,8 @@ VERBS = {
     "demo": "demo --data --out {} --set num_prompts=4",
     "split": "split good.jsonl --out {}",
     "supervise": "supervise good.jsonl --model longer --out {}",
+    "translate": "translate good.jsonl --from zh --to ru --with recorded --set chat.path=replies.jsonl"
+    " --allow-failed 99 --out {}",
 }
 ELSEWHERE = {
     "train": "tests/training/test_disk.py",

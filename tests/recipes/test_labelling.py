@@ -95,7 +95,7 @@ def test_killed_while_a_chat_is_asked_nothing_is_lost_or_asked_twice(straight, t
     assert_same(tmp_path, out)
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", [name for name in STAGES if name != "described"])  # it writes its record alone
 def test_killed_while_a_stage_writes_the_same_command_goes_on(straight, tmp_path, stage):
     server, settings, out, _ = straight
     before = len(server.questions)
