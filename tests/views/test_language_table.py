@@ -137,9 +137,9 @@ def test_figures_have_a_cell_for_each_model_and_column(tmp_path):
 def test_fifty_models_in_24_languages_are_one_page(tmp_path):
     write_table(tmp_path / "many", many_models(50))
     page_text([tmp_path / "many"], "en")  # the first page imports what every page needs
-    start = time.perf_counter()
+    start = time.process_time()
     text = page_text([tmp_path / "many"], "en")
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 4, "half a second on an idle machine"
     assert len(text.encode()) < 15e6
     assert text.count("model-49") > 4
 
