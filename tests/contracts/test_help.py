@@ -162,19 +162,8 @@ def test_a_wrong_example_is_seen():
         parsed("steelyard resolv cases.jsonl")
 
 
-def run_examples():
-    """The commands to run; of the verbs that train or resample, all but the first are slow."""
-    seen = set()
-    for command in WHOLE:
-        if reason_against(command):
-            continue
-        verb, is_short = command.split()[1], bool({*STOPS, "--dry-run"} & set(command.split()))
-        is_slow = not is_short and verb in seen and verb in ("run", "train", "evaluate")
-        yield pytest.param(command, marks=pytest.mark.slow) if is_slow else command
-        seen |= set() if is_short else {verb}
-
-
-@pytest.mark.parametrize("command", list(run_examples()))
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [command for command in WHOLE if not reason_against(command)])
 def test_every_example_that_takes_seconds_runs(command, filled, tmp_path):
     words = shlex.split(command)[1:]
     here = tmp_path / "here"
