@@ -83,21 +83,31 @@ def load_causal(path: str, *, dtype: Precision) -> Any:
     """Return a whole causal language model. Raises ModelError for anything else."""
     from transformers.models.auto import AutoModelForCausalLM
 
+    return _load_whole(AutoModelForCausalLM, path, dtype, "causal language model")
+
+
+def load_seq2seq(path: str, *, dtype: Precision) -> Any:
+    """Return a whole model with encoder and decoder. Raises ModelError for anything else."""
+    from transformers.models.auto import AutoModelForSeq2SeqLM
+
+    return _load_whole(AutoModelForSeq2SeqLM, path, dtype, "translation model")
+
+
+def _load_whole(loader: Any, path: str, dtype: Precision, kind: str) -> Any:
+    """Return a model with all its weights: what a loader lacks it fills with random ones."""
     keep_few_kernels()
     if is_hub_name(path):
         path = str(hub_folder(path))
     try:
         with quiet():
-            loaded: Any = load_pretrained(
-                AutoModelForCausalLM, path, dtype=getattr(torch, dtype), output_loading_info=True
-            )
+            loaded: Any = load_pretrained(loader, path, dtype=getattr(torch, dtype), output_loading_info=True)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        problem = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
+        problem = f"cannot be loaded as a {kind} ({str(error).splitlines()[0]})"
         raise ModelError(problem, where=path) from error
     model, loading = loaded
     if missing := sorted(loading["missing_keys"]):
         problem = f"lacks weights: {', '.join(missing[:3])}"
-        raise ModelError(problem, where=path, allowed="a whole causal language model with its output layer")
+        raise ModelError(problem, where=path, allowed=f"a whole {kind} with its output layer")
     return model
 
 

@@ -212,28 +212,12 @@ def _template(config: Config, tokenizer: Any) -> str:
 
 
 def _loaded(config: Config) -> tuple[Any, Any]:
-    import torch
-    from transformers.models.auto import AutoModelForCausalLM, AutoTokenizer
-
     from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
-    from steelyard.networks.loading import quiet
-    from steelyard.networks.pretrained import load_pretrained
+    from steelyard.networks.loading import load_causal, load_tokenizer
 
     if not Path(config.path).is_dir():
         raise ModelError("there is no such model folder", where=config.path, do="download the model first")
-    try:
-        with quiet():
-            tokenizer = load_pretrained(AutoTokenizer, config.path)
-            loaded: Any = load_pretrained(
-                AutoModelForCausalLM, config.path, dtype=getattr(torch, config.dtype), output_loading_info=True
-            )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        problem = f"cannot be loaded as a causal language model ({str(error).splitlines()[0]})"
-        raise ModelError(problem, where=config.path) from error
-    model, loading = loaded
-    if missing := sorted(loading["missing_keys"]):
-        problem = f"lacks weights: {', '.join(missing[:3])}"
-        raise ModelError(problem, where=config.path, allowed="a whole causal language model with its output layer")
+    tokenizer, model = load_tokenizer(config.path), load_causal(config.path, dtype=config.dtype)
     if has_slow_bfloat16(best_device()):
         widen_products(model)
     return tokenizer, model.to(best_device()).eval()

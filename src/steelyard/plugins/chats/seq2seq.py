@@ -172,26 +172,10 @@ class Seq2seq:
 
 
 def _loaded(config: Config) -> tuple[Any, Any]:
-    import torch
-    from transformers.models.auto import AutoModelForSeq2SeqLM, AutoTokenizer
-
     from steelyard.networks.devices import best_device
-    from steelyard.networks.loading import quiet
-    from steelyard.networks.pretrained import load_pretrained
+    from steelyard.networks.loading import load_seq2seq, load_tokenizer
 
     if not Path(config.path).is_dir():
         raise ModelError("there is no such model folder", where=config.path, do="download the model first")
-    try:
-        with quiet():
-            tokenizer = load_pretrained(AutoTokenizer, config.path)
-            loaded: Any = load_pretrained(
-                AutoModelForSeq2SeqLM, config.path, dtype=getattr(torch, config.dtype), output_loading_info=True
-            )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        problem = f"cannot be loaded as a translation model ({str(error).splitlines()[0]})"
-        raise ModelError(problem, where=config.path) from error
-    model, loading = loaded
-    if missing := sorted(loading["missing_keys"]):
-        problem = f"lacks weights: {', '.join(missing[:3])}"
-        raise ModelError(problem, where=config.path, allowed="a whole translation model")
+    tokenizer, model = load_tokenizer(config.path), load_seq2seq(config.path, dtype=config.dtype)
     return tokenizer, model.to(best_device()).eval()
