@@ -118,6 +118,10 @@ class Tab:
         """Go forward in the history."""
         self._in_thread(self._page.go_forward)
 
+    def reload(self):
+        """Load the page anew and wait until its scripts ran; until then the old page would answer."""
+        self._in_thread(self._page.reload)
+
     def protocol(self, method, **parameters):
         """Send a command of the browser's own protocol, for what Playwright has no call for."""
         return self._in_thread(self._devtools.send, method, parameters)

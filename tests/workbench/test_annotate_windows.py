@@ -176,7 +176,7 @@ def test_back_and_forward_show_no_task_again_and_keep_the_draft(served, browser)
     browser.forward()
     browser.back()
     browser.wait(CARD)
-    browser.value("location.reload()")
+    browser.reload()
     browser.wait(f"({CARD}) && {PRESSED} === '24'")
     assert browser.value(PROMPT) == present
     page.press("1", "Enter")
