@@ -47,12 +47,15 @@ def test_all_texts_of_a_request_have_marks_of_their_own(texts):
 
 
 def outcome(protected: ProtectedText, name: str, drawn: random.Random) -> str:
-    """Translate with a hostile translator: ``fault`` or ``restored``; fails on a silent change."""
+    """Translate with a hostile translator: ``fault``, ``crossed`` tags, or ``restored``; fails on a silent change."""
     tokens = TRANSLATORS[name](tokens_of(protected), drawn)
     restored = restore(protected, "".join(text for text, _ in tokens))
     if isinstance(restored, tuple):
         assert restored, "no text and no fault"
-        return "fault"
+        if {fault.kind for fault in restored} != {"crossed"}:
+            return "fault"
+        assert any("</" in piece.text for piece in protected.pieces), "nothing could be closed too early"
+        return "crossed"
     numbers = Counter(number for _, number in tokens if number is not None)
     assert numbers == Counter(range(len(protected.pieces))), "a piece is lost or doubled"
     expected = "".join(text if number is None else protected.pieces[number].text for text, number in tokens)
@@ -81,6 +84,7 @@ def outcomes(num_texts: int) -> Counter[tuple[str, str]]:
 def test_six_hostile_translators_change_nothing_silently():
     counts = outcomes(150)
     assert counts["reorders marks", "fault"] == 0, "another order is right"
+    assert counts["reorders marks", "restored"] > 4 * counts["reorders marks", "crossed"] > 0
     for name in set(TRANSLATORS) - {"reorders marks", "upper-cases marks"}:
         assert counts[name, "fault"] > 50, f"a translator that {name} is not noticed"
 

@@ -53,6 +53,20 @@ def test_a_mark_that_is_not_there_once_is_a_fault(translated, faults):
     assert {fault.kind for fault in found} <= {kind for kind, _ in faults} | {"altered"}
 
 
+def test_tags_close_what_they_closed_in_any_order_of_the_elements():
+    # Without this check ``</b>rojo<b>`` was restored, which shows everything after it in bold.
+    tags = protect("a <b>red</b> and <i>green</i> house<br>")
+    assert restore(tags, "una casa ⟦3⟧verde⟦4⟧ y ⟦1⟧roja⟦2⟧⟦5⟧") == "una casa <i>verde</i> y <b>roja</b><br>"
+    assert restore(tags, "una casa ⟦5⟧⟦3⟧verde ⟦1⟧y roja⟦2⟧⟦4⟧") == "una casa <br><i>verde <b>y roja</b></i>"
+    assert restore(tags, "una casa ⟦2⟧roja⟦1⟧ y ⟦3⟧verde⟦4⟧⟦5⟧") == (MarkFault("crossed", "⟦2⟧"),)
+    assert restore(tags, "una casa ⟦1⟧roja ⟦3⟧y⟦2⟧ verde⟦4⟧⟦5⟧")[0] == MarkFault("crossed", "⟦2⟧")
+
+
+def test_tags_that_the_source_crosses_may_stay_crossed():
+    crossed = protect("</b>a <i>b <b>c</i> d")
+    assert restore(crossed, crossed.text) == "</b>a <i>b <b>c</i> d"
+
+
 @pytest.mark.parametrize("translated", ["⟦ 1 ⟧ ⟦2⟧", "⟦١⟧ ⟦٢⟧", "⟦१⟧ ⟦२⟧", "⟦１⟧ ⟦\u00a02⟧"])
 def test_blanks_and_digits_of_other_scripts_inside_brackets_are_read(translated):
     assert restore(TWO, translated) == "`first` `second`"

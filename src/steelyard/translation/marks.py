@@ -1,7 +1,7 @@
 """Marks in place of what must not be translated, and the translated text with each piece in the place of its mark.
 
 A text is restored in one pass and as a whole, or not at all: every mark occurs exactly once in the translation, in any
-order. A piece may contain what looks like a mark; it is not searched.
+order in which tags still close what they closed. A piece may contain what looks like a mark; it is not searched.
 
 A mark is read where it is certain. Brackets may enclose digits of another script and white space (``⟦ ١ ⟧``), because
 the source text has no number in that pair. Words may have letters of another case (``xq1z``), because the source text
@@ -11,7 +11,7 @@ inside a mark. The translator is then asked again.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Literal, NamedTuple
 
@@ -25,6 +25,8 @@ _WIDE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3130-\u318f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 """Scripts without spaces between words: Han, kana, Thai, Lao, Burmese, Khmer, and wide forms."""
+_TAG = re.compile(r"<(/?)([A-Za-z_][\w\-]*+)(?:[^<>]*+[^<>/])?+>")
+"""A tag that opens or closes an element; not ``<br/>``, which is an element of its own."""
 
 
 class MarkStyle(NamedTuple):
@@ -82,9 +84,12 @@ class ProtectedText(NamedTuple):
 
 
 class MarkFault(NamedTuple):
-    """A mark that a translation has not, has several times, or in another form; ``unknown``: no mark of the text."""
+    """A mark that a translation has not, has several times, or in another form; ``unknown``: no mark of the text.
 
-    kind: Literal["missing", "repeated", "altered", "unknown"]
+    ``crossed``: the end of an element stands before its beginning, or between those of another one.
+    """
+
+    kind: Literal["missing", "repeated", "altered", "unknown", "crossed"]
     mark: str
 
 
@@ -131,7 +136,26 @@ def restore(protected: ProtectedText, translated: str) -> str | tuple[MarkFault,
         if counts[number] != 1
     ]
     faults += [*unknown, *_altered(protected, "\0".join(prose))]
+    if not faults:
+        crossed = _crossed(order)
+        faults = crossed if len(crossed) > len(_crossed(protected.pieces)) else []
     return tuple(faults) or _joined(prose, order)
+
+
+def _crossed(pieces: Sequence[ProtectedPiece]) -> list[MarkFault]:
+    """Return the closing tags that do not close the last open element; elements that nothing closes do not count."""
+    tags = [(piece.mark, *tag) for piece in pieces if piece.kind == "HTML" for tag in _TAG.findall(piece.text)]
+    closed = {name for _, is_end, name in tags if is_end}
+    opened: list[str] = []
+    faults: list[MarkFault] = []
+    for mark, is_end, name in tags:
+        if not is_end:
+            opened += [name] if name in closed else []
+        elif opened and opened[-1] == name:
+            opened.pop()
+        else:
+            faults.append(MarkFault("crossed", mark))
+    return faults
 
 
 def _numbers(protected: ProtectedText) -> Iterator[str]:
