@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from steelyard.judging.translation_summary import TranslationCounter
 from steelyard.translation.bench_lengths import LengthLimits
 from steelyard.translation.damage import find_damage
 from steelyard.translation.damage_kinds import DamageFinding
+from steelyard.translation.meaning import MeaningCheck
 from steelyard.translation.wording import target_languages
 
 _CASES_AT_ONCE = 64
@@ -35,10 +37,19 @@ class ExaminedPair(NamedTuple):
 
 
 def examine_pairs(
-    pairs: Iterable[CheckedPair], limits: LengthLimits, counter: TranslationCounter, *, total: int
+    pairs: Iterable[CheckedPair],
+    limits: LengthLimits,
+    check: MeaningCheck | None,
+    counter: TranslationCounter,
+    *,
+    total: int,
 ) -> Iterator[ExaminedPair]:
-    """Yield the pairs with their findings, and count them. Many are examined by a process for each core."""
+    """Yield the pairs with their findings, and count them. Many are examined by a process for each core.
+
+    ``check``: the compared meanings of the same pairs in the same order; null without an encoder.
+    """
     windows: deque[Sequence[CheckedPair]] = deque()
+    numbers = count()
 
     def batches() -> Iterator[list[tuple[bytes, bytes]]]:
         for window in batched(pairs, _CASES_AT_ONCE):
@@ -57,6 +68,9 @@ def examine_pairs(
                     yield ExaminedPair(pair)
                     continue
                 findings = next(examined)
+                if check is not None:
+                    by_encoder = check.findings(next(numbers), pair.source, pair.target)
+                    findings += tuple(each for each in by_encoder if each not in findings)
                 is_equal = _is_made_equal(pair.source, pair.target)
                 if is_equal:
                     counter.add_equal(prompt, pair.language)

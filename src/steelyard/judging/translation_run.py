@@ -13,18 +13,21 @@ from typing import IO, Any
 import msgspec
 
 from steelyard.core.errors import EvidenceError, ModelError
+from steelyard.core.iteration import batched
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case
 from steelyard.io.atomic import atomic_write
 from steelyard.io.cases import encode_case
 from steelyard.io.kept import write_kept
+from steelyard.io.progress import track
 from steelyard.io.run_folder import Result
 from steelyard.judging.translation_examination import ExaminedPair, examine_pairs
 from steelyard.judging.translation_pairs import BenchFile, CheckedPair
 from steelyard.judging.translation_summary import TranslationCounter
 from steelyard.translation.bench_lengths import length_limits
 from steelyard.translation.damage_kinds import DamageFinding
+from steelyard.translation.meaning import Encode, MeaningCheck
 from steelyard.translation.requests import TranslatedItem
 from steelyard.translation.review import ReviewRule, native_case, quality_cases
 
@@ -32,6 +35,7 @@ FINDINGS_FILE, FAILED_FILE, KEPT_FILE = "findings.jsonl", "failed.jsonl", "kept.
 REVIEW_FILES = {"quality": "translation_quality.jsonl", "native": "native_check.jsonl"}
 """Cases for people, of the workbench's kinds with these names."""
 _ENCODER = msgspec.json.Encoder()
+_PAIRS_AT_ONCE = 64
 _NO_ITEM = TranslatedItem({}, 0)
 
 
@@ -43,10 +47,12 @@ def write_examined(
     *,
     is_made: bool,
     allow_failed: int,
+    encode: Encode | None = None,
 ) -> tuple[TranslationCounter, int]:
     """Examine all pairs, write the files of a run, and return the counts and the number of items that are kept.
 
-    With ``is_made`` the cases are written, too, each source followed by its new translations. Raises ModelError for
+    With ``is_made`` the cases are written, too, each source followed by its new translations. With ``encode`` the
+    meanings are compared. Raises ModelError for
     more than ``allow_failed`` items without a translation, before anything is written, and EvidenceError for no pair.
     """
     languages, failed = Counter[str](), Counter[str]()
@@ -59,7 +65,8 @@ def write_examined(
             elif pair.item is not None:
                 failed[pair.item.problem or ""] += 1
 
-    limits = length_limits(noted())
+    check = None if encode is None else MeaningCheck(encode, bench.sources())
+    limits = length_limits(noted() if check is None else _compared(noted(), check))
     if not languages:
         problem = "no item of another language has the prompt id of a source"
         raise EvidenceError(problem, where=str(bench.path), do="give translations the prompt id of their source")
@@ -70,7 +77,7 @@ def write_examined(
         do = Advice("run the same again: what was answered is kept; or say ", allowed, " to leave them out")
         raise ModelError(problem, where=str(bench.path), do=do)
     counter = TranslationCounter(languages)
-    examined = examine_pairs(pairs(), limits, counter, total=languages.total())
+    examined = examine_pairs(pairs(), limits, check, counter, total=languages.total())
     with ExitStack() as stack:
         files = {
             name: stack.enter_context(atomic_write(result.path(name)))
@@ -87,6 +94,13 @@ def write_examined(
     prompts = [name for name in ids if name not in counter.left_out]
     write_kept(result.path(KEPT_FILE), prompts, counter.left_out)
     return counter, len(prompts)
+
+
+def _compared(pairs: Iterable[tuple[Case, Case]], check: MeaningCheck) -> Iterator[tuple[Case, Case]]:
+    """Yield the pairs after their meanings were compared."""
+    for window in batched(track(pairs, "comparing meanings"), _PAIRS_AT_ONCE):
+        check.add(window)
+        yield from window
 
 
 def _written(

@@ -93,8 +93,15 @@ def load_seq2seq(path: str, *, dtype: Precision) -> Any:
     return _load_whole(AutoModelForSeq2SeqLM, path, dtype, "translation model")
 
 
-def _load_whole(loader: Any, path: str, dtype: Precision, kind: str) -> Any:
-    """Return a model with all its weights: what a loader lacks it fills with random ones."""
+def load_encoder(path: str, *, dtype: Precision) -> Any:
+    """Return a whole encoder; the layer that pools its states may be absent. Raises ModelError for anything else."""
+    from transformers.models.auto import AutoModel
+
+    return _load_whole(AutoModel, path, dtype, "text encoder", optional="pooler.")
+
+
+def _load_whole(loader: Any, path: str, dtype: Precision, kind: str, *, optional: str | None = None) -> Any:
+    """Return a model with all its weights but the ``optional`` ones: what a loader lacks it fills with random ones."""
     keep_few_kernels()
     if is_hub_name(path):
         path = str(hub_folder(path))
@@ -105,7 +112,8 @@ def _load_whole(loader: Any, path: str, dtype: Precision, kind: str) -> Any:
         problem = f"cannot be loaded as a {kind} ({str(error).splitlines()[0]})"
         raise ModelError(problem, where=path) from error
     model, loading = loaded
-    if missing := sorted(loading["missing_keys"]):
+    missing = sorted(key for key in loading["missing_keys"] if optional is None or not key.startswith(optional))
+    if missing:
         problem = f"lacks weights: {', '.join(missing[:3])}"
         raise ModelError(problem, where=path, allowed=f"a whole {kind} with its output layer")
     return model

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from steelyard.core.config import Config
+from steelyard.core.config import Config, Positive
 from steelyard.core.errors import ConfigError, FileError, ModelError
 from steelyard.core.remedies import FOLDER, Advice, Remedy
 from steelyard.core.types import JsonObject, OverLength
@@ -95,6 +95,19 @@ class FeatureSettings(Config, frozen=True):
             )
         if self.max_length < 1:
             raise ConfigError(f"max_length={self.max_length}", where="model.max_length", allowed="1 or more")
+
+
+class EncoderSettings(Config, frozen=True):
+    """The encoder that compares the meaning of a translation with that of its source."""
+
+    path: str | None = None
+    """The folder or hub name of a multilingual encoder. Default: no encoder, meanings are not compared."""
+    prefix: str = ""
+    """What the encoder expects before a text; E5: "query: "."""
+    pooling: Literal["mean", "first"] = "mean"
+    """The vector of a text: the mean of the states of all tokens, or the state of the first one."""
+    max_length: Positive = 512
+    """The most tokens in one pass; a longer text is the mean of its parts, by their tokens."""
 
 
 class RewardReference(msgspec.Struct, frozen=True, kw_only=True):

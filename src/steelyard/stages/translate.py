@@ -35,6 +35,7 @@ from steelyard.judging.translation_pairs import BenchFile, CheckedPair, made_pai
 from steelyard.judging.translation_run import write_examined
 from steelyard.judging.translation_summary import TranslateSummary
 from steelyard.judging.translator import Translation, TranslatorChoice
+from steelyard.networks.settings import EncoderSettings
 from steelyard.translation.review import ReviewRule
 
 
@@ -59,6 +60,8 @@ class Config(BaseConfig, frozen=True):
     """The largest share of replies that may be cut off."""
     allow_failed: int = 0
     """The largest number of items that may fail; with more there is no result, and what came is kept."""
+    encoder: EncoderSettings = EncoderSettings()
+    """The encoder that compares meanings, for responses that changed places and texts of something else."""
     check_only: bool = False
     """Examine the translations that the file has, and make none."""
     num_review: int = 50
@@ -124,6 +127,8 @@ def translate(
     choice = None
     settings = {key: value for key, value in msgspec.to_builtins(config).items() if key not in _UNDECIDING}
     inputs = {"cases": cases}
+    if config.encoder.path is not None and Path(config.encoder.path).is_dir():
+        inputs["encoder"] = Path(config.encoder.path)
     if not config.check_only:
         choice = TranslatorChoice.of(config.chat, config.price, config.source, config.to)
         settings["chat"] = choice.settings()
@@ -183,7 +188,14 @@ def _record(
     """Examine the pairs, write the files of the run, and count."""
     rule = ReviewRule(config.num_review, config.seed)
     is_made = translation is not None
-    counter, num_kept = write_examined(result, bench, pairs, rule, is_made=is_made, allow_failed=config.allow_failed)
+    encode = None
+    if config.encoder.path is not None:
+        from steelyard.networks.text_encoder import TextEncoder
+
+        encode = TextEncoder(config.encoder).vectors
+    counter, num_kept = write_examined(
+        result, bench, pairs, rule, is_made=is_made, allow_failed=config.allow_failed, encode=encode
+    )
     languages = counter.languages()
     num_sources = bench.num_items[bench.source_key]
     result.summary = TranslateSummary(

@@ -24,6 +24,7 @@ DAMAGE_KINDS: Mapping[str, str] = MappingProxyType(
         "leftover": "Marks of a chat template, an opening of the translator or its refusal are part of the text.",
         "equal_responses": "Two responses differ in the source and are equal in the translation.",
         "swapped_responses": "Two responses have changed places.",
+        "meaning": "The meaning is no nearer to the source than to other texts of the bench, by an encoder.",
         "responses": "The number or the ids of the responses differ from the source.",
     }
 )
