@@ -153,7 +153,9 @@ def test_runs_of_stages_without_a_section_show_their_records(tmp_path):
 
 def test_a_leaderboard_alone_has_its_section_in_both_languages(tmp_path):
     compared(tmp_path)
-    leaderboard([tmp_path / name for name in ("first", "random")], tmp_path / "board", BoardConfig(num_resamples=50))
+    leaderboard(
+        [tmp_path / name for name in ("first", "random")], out=tmp_path / "board", config=BoardConfig(num_resamples=50)
+    )
     made = page([tmp_path / "board"])
     (section,) = made.sections
     rows = section.panels[0].tables[0].table.rows

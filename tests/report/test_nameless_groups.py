@@ -65,7 +65,7 @@ def nameless_runs(tmp_path_factory):
         evaluate([folder / "cases.jsonl"], folder / model, EvaluateConfig(num_resamples=20), model=model)
         board.append(folder / f"{model}-part")
         evaluate([folder / "part.jsonl"], board[-1], part_config, model=model)
-    leaderboard(board, folder / "board", BoardConfig(num_resamples=50))
+    leaderboard(board, out=folder / "board", config=BoardConfig(num_resamples=50))
     names = ("resolved", "parts", "balanced", "network", "first", "longer", "first-part", "board")
     return [folder / name for name in names]
 

@@ -46,7 +46,7 @@ def folders(tmp_path_factory):
 
 
 def test_one_table_with_ranks_groups_and_languages(folders, tmp_path):
-    run = leaderboard([folders["coin"], folders["نموذج"], folders["好模型"]], tmp_path / "out", CONFIG)
+    run = leaderboard([folders["coin"], folders["نموذج"], folders["好模型"]], out=tmp_path / "out", config=CONFIG)
     rows = {row.name: row for row in run.summary.rows}
     assert [row.name for row in run.summary.rows][-1] == "coin"
     assert {name: (row.best_rank, row.worst_rank, row.group) for name, row in rows.items()} == {
@@ -60,7 +60,9 @@ def test_one_table_with_ranks_groups_and_languages(folders, tmp_path):
     assert set(run.outputs) == {"leaderboard.html", "leaderboard.csv", "leaderboard.md"}
     for name in SHARES:
         assert all(name in (tmp_path / "out" / one).read_text("utf-8") for one in run.outputs)
-    assert leaderboard([folders["coin"], folders["نموذج"], folders["好模型"]], tmp_path / "out", CONFIG) == run
+    assert (
+        leaderboard([folders["coin"], folders["نموذج"], folders["好模型"]], out=tmp_path / "out", config=CONFIG) == run
+    )
 
 
 def test_a_run_without_a_headline_is_listed_apart(folders, tmp_path):
@@ -72,11 +74,11 @@ def test_a_run_without_a_headline_is_listed_apart(folders, tmp_path):
     (tmp_path / "half.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
     config = EvaluateConfig(num_resamples=5, baselines=(), allow_unscored=True)
     evaluate([bench], tmp_path / "half", config, scores=tmp_path / "half.jsonl")
-    run = leaderboard([*folders.values(), tmp_path / "half"], tmp_path / "out", CONFIG)
+    run = leaderboard([*folders.values(), tmp_path / "half"], out=tmp_path / "out", config=CONFIG)
     assert run.summary.partial == (Unranked(name="half", why="most pairs have no score or verdict"),)
     assert (run.counts.num_in, run.counts.num_used, run.counts.dropped) == (4, 3, {"no headline": 1})
     with pytest.raises(EvidenceError, match=r"two evaluations with a headline, got 1 of 2 \(half: most pairs"):
-        leaderboard([folders["coin"], tmp_path / "half"], tmp_path / "two", CONFIG)
+        leaderboard([folders["coin"], tmp_path / "half"], out=tmp_path / "two", config=CONFIG)
 
 
 def test_unlike_evaluations_leave_nothing_behind(folders, tmp_path):
@@ -84,18 +86,18 @@ def test_unlike_evaluations_leave_nothing_behind(folders, tmp_path):
     config = EvaluateConfig(num_resamples=5, baselines=(), self_test=False)
     evaluate([bench], tmp_path / "untested", config, model="longer")
     with pytest.raises(EvidenceError, match='self_test: "on" in coin, "off" in longer'):
-        leaderboard([folders["coin"], tmp_path / "untested"], tmp_path / "out", CONFIG)
+        leaderboard([folders["coin"], tmp_path / "untested"], out=tmp_path / "out", config=CONFIG)
     assert not (tmp_path / "out").exists()
     allowed = Config(num_resamples=100, allow_differing=("self_test",))
-    run = leaderboard([folders["coin"], tmp_path / "untested"], tmp_path / "out", allowed)
+    run = leaderboard([folders["coin"], tmp_path / "untested"], out=tmp_path / "out", config=allowed)
     assert run.summary.differing == {"self_test": {'"on"': ("coin",), '"off"': ("longer",)}}
 
 
 def test_what_is_no_evaluation_is_named(folders, tmp_path):
     with pytest.raises(EvidenceError, match="a folder is named twice"):
-        leaderboard([folders["coin"], folders["coin"]], tmp_path / "out")
+        leaderboard([folders["coin"], folders["coin"]], out=tmp_path / "out")
     with pytest.raises(FileError):
-        leaderboard([folders["coin"], tmp_path / "nothing"], tmp_path / "out")
+        leaderboard([folders["coin"], tmp_path / "nothing"], out=tmp_path / "out")
 
 
 @pytest.mark.parametrize("record", [None, '{"broken"'])
@@ -106,14 +108,14 @@ def test_a_folder_next_to_the_evaluations_that_is_no_report_changes_nothing(fold
     if record is not None:
         (beside / "run.json").write_text(record, encoding="utf-8")
     try:
-        assert leaderboard(list(folders.values()), tmp_path / "out", CONFIG).summary.rows
+        assert leaderboard(list(folders.values()), out=tmp_path / "out", config=CONFIG).summary.rows
     finally:
         shutil.rmtree(beside)
 
 
 def test_the_headline_of_the_bench_ranks_and_not_accuracy(tmp_path):
     folders = translation_runs(tmp_path)
-    run = leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
+    run = leaderboard(list(folders.values()), out=tmp_path / "out", config=CONFIG)
     assert run.summary.ranked_by == "overall"
     assert [row.name for row in run.summary.rows] == ["broad", "narrow"]
     for row in run.summary.rows:
@@ -129,7 +131,7 @@ def test_the_headline_of_the_bench_ranks_and_not_accuracy(tmp_path):
 
 def test_the_same_part_of_a_bench_has_no_headline_and_ranks_by_accuracy(tmp_path):
     folders = translation_runs(tmp_path, subsets=(FIRST,))
-    run = leaderboard(list(folders.values()), tmp_path / "out", CONFIG)
+    run = leaderboard(list(folders.values()), out=tmp_path / "out", config=CONFIG)
     assert (run.summary.ranked_by, run.summary.missing) == ("accuracy", MISSING_OTHERS)
     for row in run.summary.rows:
         evaluated = json.loads((folders[row.name] / "run.json").read_text("utf-8"))["summary"]
@@ -145,7 +147,7 @@ def test_an_evaluation_of_a_part_is_listed_apart_from_those_of_the_whole(tmp_pat
         (tmp_path / name).mkdir()
     folders = list(translation_runs(tmp_path / "whole").values())
     part = translation_runs(tmp_path / "part", subsets=(FIRST,))["broad"]
-    run = leaderboard([*folders, part], tmp_path / "out", CONFIG)
+    run = leaderboard([*folders, part], out=tmp_path / "out", config=CONFIG)
     assert [row.name for row in run.summary.rows] == [f"broad ({folders[1]})", "narrow"]
     assert run.summary.partial == (Unranked(name=f"broad ({part})", why=WHY_PART),)
     assert WHY_PART in (tmp_path / "out/leaderboard.html").read_text("utf-8")
@@ -177,7 +179,7 @@ def test_a_bench_with_columns_of_its_own_ranks_by_them(tmp_path):
         config = EvaluateConfig(bench_kind="rm_bench", num_resamples=50, baselines=())
         evaluate([tmp_path / "bench.jsonl"], tmp_path / name, config, scores=tmp_path / f"{name}.jsonl")
         folders.append(tmp_path / name)
-    run = leaderboard(folders, tmp_path / "out", CONFIG)
+    run = leaderboard(folders, out=tmp_path / "out", config=CONFIG)
     assert [(row.name, row.best_rank, row.worst_rank) for row in run.summary.rows] == [
         ("strong", 1, 1), ("weak", 2, 2)
     ]  # fmt: skip
@@ -195,14 +197,14 @@ def test_a_bench_with_columns_of_its_own_ranks_by_them(tmp_path):
 def test_a_folder_of_runs_and_a_pattern_stand_for_the_evaluations_there(folders, tmp_path, capsys):
     root = next(iter(folders.values())).parent
     score(root / "bench.jsonl", root / "scored", model="longer")
-    named = leaderboard([folders[name] for name in sorted(SHARES)], tmp_path / "named", CONFIG)
+    named = leaderboard([folders[name] for name in sorted(SHARES)], out=tmp_path / "named", config=CONFIG)
     for out, place in (("folder", root), ("pattern", root / "*")):
-        run = leaderboard([place], tmp_path / out, CONFIG)
+        run = leaderboard([place], out=tmp_path / out, config=CONFIG)
         assert {row.name for row in run.summary.rows} == set(SHARES)
         assert [row.value for row in run.summary.rows] == [row.value for row in named.summary.rows]
         assert f"{place}: runs of evaluate: 3; other runs, left out: 1" in capsys.readouterr().err
     with pytest.raises(EvidenceError, match="named twice"):
-        leaderboard([root, folders["coin"]], tmp_path / "out", CONFIG)
+        leaderboard([root, folders["coin"]], out=tmp_path / "out", config=CONFIG)
     for absent in (root / "scored*", root / "none*"):
         with pytest.raises(FileError, match="no finished run of `steelyard evaluate` is found by this pattern"):
-            leaderboard([absent], tmp_path / "out", CONFIG)
+            leaderboard([absent], out=tmp_path / "out", config=CONFIG)

@@ -53,7 +53,7 @@ def test_a_folder_with_the_file_has_a_headline_and_a_rank(folder, tmp_path):
     assert (summary.bench, summary.headline, summary.overall.value) == ("mine 1.0", "overall", 0.75)
     assert summary.overall.low < 0.75 < summary.overall.high
     evaluated(folder, tmp_path / "shorter", "shorter")
-    board = leaderboard([tmp_path / "shorter", tmp_path / "longer"], tmp_path / "board").summary
+    board = leaderboard([tmp_path / "shorter", tmp_path / "longer"], out=tmp_path / "board").summary
     assert (board.bench, board.ranked_by) == ("mine 1.0", "overall")
     assert [(row.name, row.value) for row in board.rows] == [("longer", 0.75), ("shorter", 0.25)]
     assert board.missing == {}
@@ -63,7 +63,7 @@ def test_an_incomplete_bench_is_named_and_ranked_by_accuracy(folder, tmp_path):
     write_cases(folder / "cases.jsonl", list(read_cases(folder / "cases.jsonl"))[1:])
     for model in ("longer", "shorter"):
         assert evaluated(folder, tmp_path / model, model).summary.headline is None
-    board = leaderboard([tmp_path / "longer", tmp_path / "shorter"], tmp_path / "board").summary
+    board = leaderboard([tmp_path / "longer", tmp_path / "shorter"], out=tmp_path / "board").summary
     assert board.missing == {"chat": "5 prompts, published with 6"}
     assert board.ranked_by == "accuracy"
 

@@ -163,6 +163,7 @@ def _foreign_files(folder):
         ("open.jsonl", "cheems.jsonl"),
     ):
         shutil.copy(GOLDEN / given, folder / name)
+    shutil.copy(GOLDEN.parent / "published" / "cheemsbench_top.csv", folder / "published.csv")
     text = (GOLDEN / "cheems.jsonl").read_text(encoding="utf-8")
     (folder / "cheems_human.jsonl").write_text(re.sub(r'"id":"q(\d)"', r'"id":"h\1"', text), encoding="utf-8")
     asked = {"role": "user", "content": "杆秤怎么用？"}

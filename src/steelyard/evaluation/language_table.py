@@ -15,6 +15,7 @@ from steelyard.core.numerics import Floats
 from steelyard.core.types import Record
 from steelyard.evaluation.language_groups import GROUPED_BY_OF_MODELS, Kin, members_of_columns, members_of_groups
 from steelyard.evaluation.languages import LanguageDrop, LanguageMean
+from steelyard.evaluation.printed_tables import Slip
 from steelyard.statistics.aggregation import Drop
 from steelyard.statistics.correlation import correlate, pearson, spearman
 from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, Evidence, Scale, difference, interval
@@ -117,15 +118,6 @@ class TranslationComparison(Record, frozen=True, kw_only=True):
     by_kind: dict[str, Estimate]
     languages: dict[str, Estimate]
     unmatched: tuple[str, ...] = ()
-
-
-class Slip(Record, frozen=True, kw_only=True):
-    """A printed number that does not follow from the printed numbers of its row or column, whatever they round."""
-
-    model: str
-    column: str
-    printed: float
-    computed: float
 
 
 class LanguageTable(Record, frozen=True, kw_only=True):

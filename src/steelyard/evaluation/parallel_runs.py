@@ -39,15 +39,8 @@ class ParallelRun(NamedTuple):
 
     @property
     def kind(self) -> str | None:
-        """The kind of the model: that of the papers' tables, or what the run says of it; null for a score file."""
-        summary, kind = self.run.summary, self.run.config.get("model_kind")
-        if (published := published_model(summary.model)) is not None:
-            return published.kind
-        if summary.outcomes is not None:
-            return "generative"
-        if kind is None or kind == "implicit":
-            return kind
-        return "baseline" if kind in baselines.KINDS else "classifier"
+        """The kind of the model; null for a score file."""
+        return kind_of_model(self.run)
 
     def items(self) -> dict[_Key, ParallelItem]:
         """Return the counted items by the identity of their language and their prompt, the first of equal keys."""
@@ -56,6 +49,18 @@ class ParallelRun(NamedTuple):
             if item.language is not None:
                 by_key.setdefault((language_key(item.language), item.prompt), item)
         return {key: item for key, item in by_key.items() if item.exact_match is not None}
+
+
+def kind_of_model(run: Run[EvaluationSummary]) -> str | None:
+    """Return the kind of a model: that of the papers' tables, or what the run says of it; null for a score file."""
+    summary, kind = run.summary, run.config.get("model_kind")
+    if (published := published_model(summary.model)) is not None:
+        return published.kind
+    if summary.outcomes is not None:
+        return "generative"
+    if kind is None or kind == "implicit":
+        return kind
+    return "baseline" if kind in baselines.KINDS else "classifier"
 
 
 class RunSet(NamedTuple):

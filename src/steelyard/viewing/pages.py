@@ -159,10 +159,12 @@ class Pages:
 
         def render_board() -> str:
             with tempfile.TemporaryDirectory(prefix="steelyard-") as place:
-                leaderboard([run.folder for run in chosen], Path(place) / "board")
-                return (Path(place) / "board" / "leaderboard.html").read_text(encoding="utf-8")
+                leaderboard([run.folder for run in chosen], out=Path(place) / "board")
+                page = Path(place) / "board" / "leaderboard.html"
+                # Evaluations of several benches make a table, which has no page of its own.
+                return page.read_text("utf-8") if page.is_file() else self._rendered([page.parent], None, language)
 
-        return self._cached("leaderboard", chosen, "", render_board)
+        return self._cached("leaderboard", chosen, language, render_board)
 
     def problem(self, error: PageError, language: str) -> str:
         """Return a page about what cannot be shown."""

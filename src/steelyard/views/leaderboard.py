@@ -23,27 +23,38 @@ def _sentences(run: StageRun[LeaderboardSummary]) -> tuple[Sentence, ...]:
         missing = COMMA.join(f"{name} ({reason_words(why)})" for name, why in summary.missing.items())
         sentences.append(Sentence("say_incomplete_bench", {"missing": missing}))
     if summary.partial:
-        models = COMMA.join(f"{unranked.name} ({reason_words(unranked.why)})" for unranked in summary.partial)
+        models = COMMA.join(f"{name} ({why})" for name, why in unranked_reasons(summary).items())
         sentences.append(Sentence("say_unranked_models", {"models": models}))
     return tuple(sentences)
 
 
+def unranked_reasons(board: LeaderboardSummary) -> dict[str, str]:
+    """Return why a model has no rank, in words, by its name."""
+    return {unranked.name: reason_words(unranked.why) for unranked in board.partial}
+
+
 def _panels(run: StageRun[LeaderboardSummary], sources: PageSources) -> Iterator[Panel]:
-    """Yield the leaderboard as a table, and what the models read, where that differs."""
-    summary = run.summary
-    yield Panel(summary.bench, None, (Grouped("", _rank_table(summary)),), "note_leaderboard")
-    if summary.unlike_coverage:
+    yield from board_panels(run.summary, run.summary.bench)
+
+
+def board_panels(board: LeaderboardSummary, title: str) -> Iterator[Panel]:
+    """Yield the leaderboard of one bench as a table, and what the models read, where that differs.
+
+    Ranks are those that the data allow: a range where they leave it open.
+    """
+    yield Panel(title, None, (Grouped("", _rank_table(board)),), "note_leaderboard")
+    if board.unlike_coverage:
         shares = [
-            (row.name, *(percent(row.share_read(name)) for name in ("num_cut", "num_unscored"))) for row in summary.rows
+            (row.name, *(percent(row.share_read(name)) for name in ("num_cut", "num_unscored"))) for row in board.rows
         ]
         tables = (Grouped("", table(("scorer", "share_cut", "share_unscored"), shares)),)
         yield Panel(word("not_read_alike"), None, tables, "note_not_read_alike")
 
 
-def _rank_table(summary: LeaderboardSummary) -> Table:
+def _rank_table(board: LeaderboardSummary) -> Table:
     rows = []
-    for row in summary.rows:
-        number = row.by_column.get(("headline", summary.ranked_by))
+    for row in board.rows:
+        number = row.by_column.get(("headline", board.ranked_by))
         interval = DASH if number is None else spread(Estimate(number.value, number.low, number.high, number.n))
         ranks = rank_range(row.best_rank, row.worst_rank)
         rows.append((row.name, ranks, row.group, percent(row.value), interval, percent(row.rank_shares[0])))
