@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 
 from steelyard.core.errors import ConfigError
+from steelyard.evaluation.experiments import Arm
 from steelyard.recipes.experiments import (
-    Arm,
     Experiment,
-    MeasuredArms,
-    compare_arms,
     draw_share,
     evaluation_name,
     model_name,
@@ -14,6 +12,7 @@ from steelyard.recipes.experiments import (
     read_experiment,
     trained_and_evaluated,
 )
+from steelyard.recipes.measured_arms import MeasuredArms, compare_arms
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.intervals import Estimate
 

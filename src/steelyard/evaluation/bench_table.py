@@ -7,16 +7,23 @@ bench has its headline alone. Ranks are those within a bench: a rank over benche
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Record, Run
+from steelyard.evaluation.evaluations import EvaluationSet, ranking_of
 from steelyard.evaluation.leaderboard import LeaderboardRow, LeaderboardSummary
 from steelyard.evaluation.parallel_runs import kind_of_model
 from steelyard.evaluation.printed_tables import Slip
 from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, Formula, by_category, group_cells, macro
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.pair_counts import NUM_COLUMNS
 
 MOST_SUBSETS = 4
 """The most subsets of a bench that have columns of their own."""
+SHARES = {"accuracy": ACCURACY, "exact_match": EXACT_MATCH}
+"""The measures of a subset."""
 _OF_A_MODEL = ("dtype", "max_length", "over_length", "template_hash")
 
 
@@ -102,6 +109,45 @@ def bench_columns(bench: str, headline: str, subsets: Sequence[str], *, has_exac
     if headline == "accuracy" and has_exact_match:
         columns.append(BenchColumn(bench=bench, measure="exact_match"))
     return columns
+
+
+class ColumnFormula(NamedTuple):
+    """A column with its value as a formula of sums by cell; ``n``: the prompts or pairs that it is computed from."""
+
+    column: BenchColumn
+    formula: Formula
+    n: float
+
+
+def column_formulas(evaluations: EvaluationSet) -> tuple[ColumnFormula, ...]:
+    """Return the columns of the bench of these evaluations, by the bench's own arithmetic.
+
+    A part of a bench, which has no headline, has accuracy instead.
+    """
+    summary, headline = evaluations.evaluated[0].run.summary, ranking_of(evaluations)
+    subsets = {
+        name: subset
+        for name, subset in (summary.subsets or {}).items()
+        if subset.exact_match is not None and subset.exact_match.n != subset.accuracy.n
+    }
+    has_exact_match = summary.exact_match.n != summary.accuracy.n
+    columns = bench_columns(summary.bench, headline.name, list(subsets), has_exact_match=has_exact_match)
+    cells = evaluations.layout.cells
+    sizes = np.zeros((len(cells), NUM_COLUMNS))
+    np.add.at(sizes, evaluations.layout.cell, evaluations.evaluated[0].statistics[:, :NUM_COLUMNS])
+
+    def formula_of(column: BenchColumn) -> ColumnFormula:
+        if column.is_headline:
+            return ColumnFormula(column, headline.formula, headline.n)
+        share, groups = SHARES[column.measure], by_category(cells)
+        if column.subset:
+            has_categories = bool(subsets[column.subset].by_category)
+            of_subset = group_cells(cells, lambda cell: column.subset if cell.subset == column.subset else None)
+            groups = by_category(cells, subset=column.subset) if has_categories else of_subset
+        n = float((groups.members @ sizes)[:, share.denominator].sum())
+        return ColumnFormula(column, lambda sums: macro(sums, groups, share), n)
+
+    return tuple(map(formula_of, columns))
 
 
 def join_boards(boards: Mapping[str, LeaderboardSummary], models: Mapping[str, Sequence[EvaluatedModel]]) -> BenchTable:

@@ -1,15 +1,35 @@
 """Experiments: the arms that `ablate` and `sweep` trained over several seeds, their differences, and their growth."""
 
 from steelyard.core.types import JsonObject, Record
+from steelyard.evaluation.bench_table import BenchColumn
 from steelyard.statistics.intervals import Estimate
+
+
+class ArmValue(Record, frozen=True, kw_only=True):
+    """An arm in one column of its bench: the value of a seed drawn at random, those of the seeds, and their spread."""
+
+    column: BenchColumn
+    value: Estimate
+    by_seed: tuple[float, ...]
+    spread: float
+
+
+class ColumnDifference(Record, frozen=True, kw_only=True):
+    """One arm minus another in one column; ``p_corrected`` for all differences and columns (Holm)."""
+
+    column: BenchColumn
+    difference: Estimate
+    p: float
+    p_corrected: float
 
 
 class Arm(Record, frozen=True):
     """One arm over all its seeds: sizes of its training, its measures, and the standard deviation over seeds.
 
     Accuracy and exact match are those of a seed drawn at random: statistics are summed over seeds before prompts are
-    redrawn. ``num_prompts`` and ``num_pairs`` are means over the trainings; ``spread`` is of the accuracy. With several
-    kinds of bench every arm has an entry for each, whose name begins with the kind (``bench``).
+    redrawn. ``num_prompts`` and ``num_pairs`` are means over the trainings; ``spread`` is of the accuracy. ``values``
+    are those of all columns of the bench: its headline, and accuracy and exact match of its subsets. With several kinds
+    of bench every arm has an entry for each, whose name begins with the kind (``bench``).
     """
 
     name: str
@@ -21,6 +41,12 @@ class Arm(Record, frozen=True):
     accuracy_by_seed: tuple[float, ...]
     spread: float
     bench: str | None = None
+    values: tuple[ArmValue, ...] = ()
+
+    @property
+    def trained(self) -> str:
+        """The name of the arm without that of its bench."""
+        return self.name.removeprefix(f"{self.bench}: ")
 
 
 class SweptArm(Arm, frozen=True, kw_only=True):
@@ -45,6 +71,7 @@ class ArmDifferenceRecord(Record, frozen=True, kw_only=True):
     only_second: int
     detectable: float
     p_corrected: float
+    columns: tuple[ColumnDifference, ...] = ()
 
 
 class GrowthRecord(Record, frozen=True, kw_only=True):

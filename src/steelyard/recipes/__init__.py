@@ -1,1 +1,1 @@
-"""Compositions of stages: `recipe` (reading), `preconditions`, `run`, `experiments`, `ablate`, `sweep`."""
+"""Compositions of stages: `recipe` (reading), `preconditions`, `run`; `experiments`, `measured_arms`, and the kinds."""

@@ -11,22 +11,23 @@ import msgspec
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject, Meta
-from steelyard.evaluation.experiments import AblationSummary
+from steelyard.evaluation.experiments import AblationSummary, Arm
 from steelyard.recipes.experiments import (
-    Arm,
-    ArmDifference,
     Experiment,
     ExperimentKind,
-    MeasuredArms,
     Tables,
+    draw_share,
+    model_name,
+    percent,
+    trained_and_evaluated,
+)
+from steelyard.recipes.measured_arms import (
+    ArmDifference,
+    MeasuredArms,
     arms_on_bench,
     compare_arms,
     corrected,
-    draw_share,
-    model_name,
     on_bench,
-    percent,
-    trained_and_evaluated,
 )
 
 HUMAN, LLM = "human", "llm"

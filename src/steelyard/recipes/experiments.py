@@ -1,31 +1,25 @@
 """Experiments of trainings: their file, the stages of an arm and a seed, and arms measured on the same prompts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
-import numpy as np
-from msgspec.structs import replace
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError
-from steelyard.core.numerics import Integers
 from steelyard.core.types import Counts, Input, JsonObject, Meta, Record, Run
+from steelyard.evaluation.bench_table import column_formulas
 from steelyard.evaluation.benches import split_kinds
 from steelyard.evaluation.evaluations import read_evaluations
-from steelyard.evaluation.experiments import Arm
 from steelyard.io.atomic import atomic_write, only_writer, write_text
 from steelyard.io.hashing import file_hash
 from steelyard.io.lines import read_toml
 from steelyard.io.run_folder import RUN_FILE, installed_versions, read_run
+from steelyard.recipes.measured_arms import MeasuredArm, MeasuredArms, measure_arm
 from steelyard.recipes.recipe import Recipe, build_recipe
 from steelyard.recipes.run import run
-from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate_macro
-from steelyard.statistics.bootstrap import Items, resample
-from steelyard.statistics.groups import Layout
-from steelyard.statistics.significance import NUM_RESAMPLES, PairedComparison, compare, holm
 from steelyard.training.config import TrainingSummary
 
 _MIN_SEEDS = 3
@@ -133,92 +127,17 @@ def draw_share(file: str, share: float, seed: int, *, name: str) -> tuple[Tables
     return {stage: {"verb": "split", "cases": file, "config": {"parts": parts, "seed": seed}}}, f"{stage}/kept.jsonl"
 
 
-class ArmDifference(NamedTuple):
-    """An arm minus another, paired by prompt over the same seeds."""
-
-    first: str
-    second: str
-    comparison: PairedComparison
-    p_corrected: float
-
-    def record(self) -> JsonObject:
-        """Return the difference as it is written, with the fields of the comparison."""
-        arms = {"first": self.first, "second": self.second}
-        return {**arms, **self.comparison.record(), "p_corrected": self.p_corrected}
-
-
-class MeasuredArms(NamedTuple):
-    """All arms, their statistics summed over seeds (shape (prompt, 4) each), and the layout of the prompts."""
-
-    arms: tuple[Arm, ...]
-    statistics: Mapping[str, Integers]
-    layout: Layout
-
-
 def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path, bench: str | None = None) -> MeasuredArms:
     """Read the arms that were trained and evaluated below ``out``. Raises as reading evaluations together does."""
     evaluations = read_evaluations([out / evaluation_name(arm, seed, bench) for arm in names for seed in seeds])
-    arms: list[Arm] = []
-    statistics: dict[str, Integers] = {}
+    columns = column_formulas(evaluations)
+    measured: dict[str, MeasuredArm] = {}
     for index, name in enumerate(names):
         evaluated = evaluations.evaluated[index * len(seeds) : (index + 1) * len(seeds)]
         trained = [read_run(out / model_name(name, seed), Run[TrainingSummary]).summary for seed in seeds]
-        statistics[name] = np.sum([evaluation.statistics for evaluation in evaluated], axis=0)
-        runs = [evaluation.run for evaluation in evaluated]
-        arms.append(_arm(name, statistics[name], evaluations.layout, trained=trained, evaluated=runs))
-    return MeasuredArms(tuple(arms), statistics, evaluations.layout)
-
-
-def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tuple[ArmDifference, ...]:
-    """Return the first arm minus the second of each pair, corrected for the number of pairs (Holm)."""
-    tables = measured.statistics
-    comparisons = [
-        compare(measured.layout, tables[first], tables[second], num_resamples=NUM_RESAMPLES, seed=0)
-        for first, second in pairs
-    ]
-    return corrected(ArmDifference(*pair, comparison, 1.0) for pair, comparison in zip(pairs, comparisons, strict=True))
-
-
-def corrected(differences: Iterable[ArmDifference]) -> tuple[ArmDifference, ...]:
-    """Return the differences with p-values corrected for their number (Holm)."""
-    listed = tuple(differences)
-    p_values = holm([difference.comparison.p_accuracy for difference in listed])
-    return tuple(difference._replace(p_corrected=p) for difference, p in zip(listed, p_values, strict=True))
-
-
-def on_bench(differences: Iterable[ArmDifference], bench: str) -> Iterator[ArmDifference]:
-    """Yield the differences under the names of the arms on one of several kinds of bench."""
-    for difference in differences:
-        yield difference._replace(first=_on(bench, difference.first), second=_on(bench, difference.second))
-
-
-def arms_on_bench(arms: Iterable[Arm], bench: str) -> Iterator[Arm]:
-    """Yield the arms under their names on one of several kinds of bench."""
-    return (replace(arm, name=_on(bench, arm.name), bench=bench) for arm in arms)
-
-
-def _on(bench: str, name: str) -> str:
-    return f"{bench}: {name}"
-
-
-def _arm(
-    name: str, table: Integers, layout: Layout, *, trained: Sequence[TrainingSummary], evaluated: Sequence[Run]
-) -> Arm:
-    totals = resample(Items(layout, table, NUM_RESAMPLES), seed=0)
-    categories = by_category(totals.cells)
-    # A share is the same of sums over seeds; only n counts each prompt once per seed.
-    accuracy, exact = (estimate_macro(totals, categories, share) for share in (ACCURACY, EXACT_MATCH))
-    by_seed = tuple(run.summary.accuracy.value for run in evaluated)
-    return Arm(
-        name=name,
-        num_prompts=float(np.mean([training.num_prompts for training in trained])),
-        num_pairs=float(np.mean([training.num_pairs for training in trained])),
-        num_weights=trained[0].num_weights,
-        accuracy=replace(accuracy, n=accuracy.n // len(evaluated)),
-        exact_match=replace(exact, n=exact.n // len(evaluated)),
-        accuracy_by_seed=by_seed,
-        spread=float(np.std(by_seed, ddof=1)),
-    )
+        measured[name] = measure_arm(name, evaluations.layout, columns, trained=trained, evaluated=evaluated)
+    statistics = {name: each.statistics for name, each in measured.items()}
+    return MeasuredArms(tuple(each.arm for each in measured.values()), statistics, evaluations.layout, columns)
 
 
 class ExperimentResult(Protocol):

@@ -14,21 +14,15 @@ from msgspec.structs import replace
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
-from steelyard.evaluation.experiments import SweepSummary
-from steelyard.recipes.experiments import (
-    Arm,
+from steelyard.evaluation.experiments import Arm, SweepSummary
+from steelyard.recipes.experiments import Experiment, ExperimentKind, Tables, draw_share, percent, trained_and_evaluated
+from steelyard.recipes.measured_arms import (
     ArmDifference,
-    Experiment,
-    ExperimentKind,
     MeasuredArms,
-    Tables,
     arms_on_bench,
     compare_arms,
     corrected,
-    draw_share,
     on_bench,
-    percent,
-    trained_and_evaluated,
 )
 from steelyard.statistics.significance import NUM_RESAMPLES, Trend, trend
 

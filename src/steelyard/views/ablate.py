@@ -4,8 +4,14 @@ from collections.abc import Iterator
 
 from steelyard.evaluation.experiments import AblationSummary
 from steelyard.evaluation.tables import Panel, Sentence
-from steelyard.views.experiments import BEST_ARM, arm_panel, difference_panels, experiment_sentences
-from steelyard.views.records import flat_row
+from steelyard.views.experiments import (
+    BEST_ARM,
+    arm_panel,
+    arm_record,
+    bench_panels,
+    difference_panels,
+    experiment_sentences,
+)
 from steelyard.views.view import PageSources, StageRun, View
 
 
@@ -16,9 +22,10 @@ def _sentences(run: StageRun[AblationSummary]) -> Iterator[Sentence]:
 def _panels(run: StageRun[AblationSummary], sources: PageSources) -> Iterator[Panel]:
     yield arm_panel(run.summary.arms)
     yield from difference_panels("arm_differences", run.summary.differences)
+    yield from bench_panels(run.summary.arms, run.summary.differences)
 
 
 VIEW = View(
     50, "ablate", AblationSummary, "ablation", _sentences, _panels,
-    records=lambda summary: map(flat_row, summary.arms), headline=BEST_ARM, lead=1,
+    records=lambda summary: map(arm_record, summary.arms), headline=BEST_ARM, lead=1,
 )  # fmt: skip

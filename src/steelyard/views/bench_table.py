@@ -13,6 +13,7 @@ import msgspec
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable
 from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, decimal, percent, table, word
+from steelyard.plugins.benches.subset_benches import CHEEMS_PUBLISHED
 from steelyard.report.leaderboard import leaderboard_sentences, rank_range
 from steelyard.report.page import COLON, COMMA
 from steelyard.statistics.intervals import Estimate
@@ -57,7 +58,7 @@ def value_table(
         lines.append(tuple(line))
     titles = [*heads]
     for column in columns:
-        titles.append(_head(column, columns))
+        titles.append(column_head(column, columns))
         if column.is_headline and column.bench in ranked:
             titles.append(word("rank"))
     return Table(tuple(titles), tuple(lines))
@@ -75,16 +76,16 @@ def bench_word(bench: str) -> str:
     return word(f"bench_{bench}", bench)
 
 
-def _head(column: BenchColumn, columns: Sequence[BenchColumn]) -> str:
+def column_head(column: BenchColumn, columns: Sequence[BenchColumn]) -> str:
     """Return the heading of a column: the bench alone where it has one column, else its subset and measure."""
     numbers = Counter(each.bench for each in columns)
     if numbers[column.bench] == 1 and column.is_headline:
         return bench_word(column.bench)
-    measure = column.measure.replace("_", " ")
-    if column.subset:
-        title = word(f"column_{column.subset}_{column.measure}", f"{column.subset.replace('_', ' ')}, {measure}")
-    else:
-        title = word(f"column_{column.measure}", measure)
+    title = word(f"column_{column.measure}", column.measure.replace("_", " "))
+    if column.subset in CHEEMS_PUBLISHED:
+        title = word(f"column_{column.subset}_{column.measure}")
+    elif column.subset:
+        title = f"{column.subset}{COLON}{title}"
     is_alone = sum(number > 1 for number in numbers.values()) == 1
     return title if is_alone else f"{bench_word(column.bench)}{COLON}{title}"
 

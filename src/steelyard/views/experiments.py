@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from steelyard.evaluation.experiments import Arm, ArmDifferenceRecord, GrowthRecord
+from steelyard.core.types import JsonObject
+from steelyard.evaluation.bench_table import SHARES, BenchColumn
+from steelyard.evaluation.experiments import Arm, ArmDifferenceRecord, ColumnDifference, GrowthRecord
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
@@ -13,6 +15,7 @@ from steelyard.evaluation.tables import (
     Grouped,
     Panel,
     Sentence,
+    Table,
     count,
     isolate,
     pair_name,
@@ -26,6 +29,8 @@ from steelyard.evaluation.tables import (
 from steelyard.evaluation.vega import BASELINE_COLOUR, Dot, Spec, interval_rows, share_axis
 from steelyard.report.page import COMMA
 from steelyard.statistics.intervals import Estimate
+from steelyard.views.bench_table import ValueRow, column_head, value_table
+from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, RunHeadline
 
 LEVEL = 0.05
@@ -56,12 +61,66 @@ def arm_panel(arms: Sequence[Arm]) -> Panel:
     return Panel(word("arms"), Figure("arms", spec), tables, "note_arms")
 
 
+def arm_record(arm: Arm) -> JsonObject:
+    """Return the arm as a row of plain numbers: its values by column, each with the seeds and their spread."""
+    row = flat_row(arm, skip=("values",))
+    for value in arm.values:
+        row |= flat_row(value.value, value.column.key)
+        row |= {f"{value.column.key}_by_seed": list(value.by_seed), f"{value.column.key}_spread": value.spread}
+    return row
+
+
 def _seeds(arms: Sequence[Arm]) -> Spec:
     values = [{"row": arm.name, "value": value} for arm in arms for value in arm.accuracy_by_seed]
     mark = {"type": "tick", "color": BASELINE_COLOUR, "thickness": 2, "size": 12}
     y = {"field": "row", "type": "nominal", "sort": [arm.name for arm in arms]}
     x = {"field": "value", "type": "quantitative", "scale": {"zero": False}}
     return {"data": {"values": values}, "mark": mark, "encoding": {"y": y, "x": x}}
+
+
+def bench_panels(arms: Sequence[Arm], differences: Sequence[ArmDifferenceRecord]) -> Iterator[Panel]:
+    """Yield the arms with a group of columns for each bench (CHEEMS, Table 4), and their differences in each column.
+
+    Nothing for one bench whose only columns are accuracy and exact match: they are in the tables by arm.
+    """
+    columns = list(dict.fromkeys(value.column for arm in arms for value in arm.values))
+    is_several = len({column.bench for column in columns}) > 1
+    if not is_several and not any(column.subset or column.measure not in SHARES for column in columns):
+        return
+    trained = {arm.name: arm.trained for arm in arms}
+    values = {name: {value.column: value for arm in arms if arm.trained == name for value in arm.values}
+              for name in dict.fromkeys(arm.trained for arm in arms)}  # fmt: skip
+    names = list(values)
+    rows = [
+        ValueRow((name,), [value.value if (value := of_arm.get(column)) else None for column in columns], {})
+        for name, of_arm in values.items()
+    ]
+
+    def form(row: int, place: int) -> str:
+        value = values[names[row]][columns[place]]
+        return f"{percent(value.value.value)} ± {100 * value.spread:.1f}"
+
+    table_of_arms = value_table((word("arm"),), columns, rows, form)
+    yield Panel(word("arms_on_benches"), None, (Grouped("", table_of_arms),), "note_arms_on_benches")
+    by_pair: dict[str, dict[BenchColumn, ColumnDifference]] = {}
+    for each in differences:
+        for column in each.columns:
+            pair = pair_name(trained[each.first], trained[each.second])
+            by_pair.setdefault(pair, {})[column.column] = column
+    if by_pair:
+        cells = [(name, *(_difference_cell(of_pair.get(column)) for column in columns))
+                 for name, of_pair in by_pair.items()]  # fmt: skip
+        heads = (word("arm"), *(column_head(column, columns) for column in columns))
+        numbers = Table(heads, tuple(cells))
+        yield Panel(word("differences_on_benches"), None, (Grouped("", numbers),), "note_differences_on_benches")
+
+
+def _difference_cell(difference: ColumnDifference | None) -> str:
+    """Return the difference in points with its interval, and a mark where it is significant."""
+    if difference is None:
+        return DASH
+    mark = "*" if difference.p_corrected < LEVEL else ""
+    return f"{points(difference.difference.value)}{mark} [{points_spread(difference.difference)}]"
 
 
 def difference_panels(title: str, differences: Sequence[ArmDifferenceRecord]) -> Iterator[Panel]:
