@@ -10,7 +10,10 @@ from pathlib import Path
 
 from steelyard.core.errors import EvidenceError, Place, RecordError, choices
 from steelyard.core.plugins import kinds
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
 from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable, lacking_benches
+from steelyard.evaluation.benches import CASE_KINDS
+from steelyard.evaluation.language_groups import known_languages
 from steelyard.evaluation.language_table import NO_ITEMS
 from steelyard.evaluation.printed_tables import (
     KIND_COLUMNS,
@@ -80,14 +83,16 @@ def _columns(names: Sequence[str], place: Place) -> dict[str, BenchColumn]:
     if len(identities) != 1:
         problem = "no column has the names of the rows" if not identities else f"two columns of names: {identities}"
         raise RecordError(problem, where=place, allowed=f"one column of {', '.join(_NAMES)}")
-    benches = [name for name in kinds("benches") if name != _CHEEMS]
+    benches = [name for name in kinds("benches") if name not in (_CHEEMS, *CASE_KINDS)]
     known = {name: BenchColumn(bench=name, measure=_OVERALL, is_headline=True) for name in benches} | _PARTS
     known[_OVERALL] = BenchColumn(bench=_CHEEMS, measure=_OVERALL, is_headline=True)
     values = [name for name in names if name not in (*_NAMES, *KIND_COLUMNS, _LANGUAGE)]
     unknown = [name for name in values if name not in known]
     if unknown:
         allowed = choices(unknown[0], (*_NAMES, *KIND_COLUMNS, _LANGUAGE, *known))
-        raise RecordError(f"the column {unknown[0]!r} is unknown", where=place, allowed=allowed)
+        of_languages = Advice("numbers by language: ", Command("languages", (), (Remedy("table", FILE),)))
+        do = of_languages if known_languages(unknown) else None
+        raise RecordError(f"the column {unknown[0]!r} is unknown", where=place, allowed=allowed, do=do)
     if not values:
         raise RecordError("no column has values", where=place, allowed=choices("", known))
     missing = [name for name in _PARTS if name not in values]
