@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from starlette.testclient import TestClient
 
+from evaluated_benches import evaluated_on_single, evaluated_on_two
 from report_runs import HOSTILE, all_runs, evaluate_run, made_cases
 from steelyard.core.errors import FileError
 from steelyard.evaluation.config import Config
@@ -140,6 +141,21 @@ def test_evaluations_are_compared_and_ranked(evaluated, address, title):
     assert answer.status_code == 200
     assert title in {word.partition(":")[0].strip() for word in words}
     assert {"longer", "shorter"} <= {part for word in words for part in word.split()}
+
+
+@pytest.mark.parametrize(
+    ("language", "title"), [("en", "Models on several benches"), ("zh", "各模型在多个基准上的表现")]
+)
+def test_evaluations_of_several_benches_are_one_table(tmp_path, language, title):
+    evaluated_on_single(tmp_path, "longer", "rrrrrrrrrw")
+    evaluated_on_two(tmp_path, "longer", {"open": "rrrrrrrrww", "human": "rrrrrppppp"})
+    browser = client(tmp_path)
+    chosen = [("run", row["data-id"]) for row in runs_of(browser.get("/").text).values()]
+    answer = browser.get("/leaderboard", params=[*chosen, ("lang", language)])
+    assert answer.status_code == 200
+    words = Text(answer.text).words
+    assert title in {part.strip() for word in words for part in word.split("·")}
+    assert {"90.0%", "73.3%"} <= set(words)
 
 
 def test_runs_of_one_name_are_known_by_their_folders(evaluated):
