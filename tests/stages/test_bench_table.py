@@ -123,6 +123,12 @@ def test_two_evaluations_of_one_model_on_one_bench_are_refused(runs, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_different_models_on_different_benches_make_no_table(runs, tmp_path):
+    with pytest.raises(EvidenceError, match="no model has two of them: single, two"):
+        leaderboard([runs["z single"], runs["y two"]], out=tmp_path / "out", config=CONFIG)
+    assert not (tmp_path / "out").exists()
+
+
 def test_one_bench_under_two_protocols_is_refused(runs, tmp_path):
     import msgspec
 
@@ -157,7 +163,7 @@ def test_a_bench_that_nobody_has_a_headline_of_is_refused_with_the_reason(runs, 
     record["summary"]["accuracy"] = {"value": None, "low": None, "high": None, "n": 10}
     (single / "run.json").write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(EvidenceError, match=r"on each bench, got 0 of 1 \(u: most pairs have no score"):
-        leaderboard([single, runs["x two"]], out=tmp_path / "out", config=CONFIG)
+        leaderboard([single, runs["x two"], evaluated_on_two(tmp_path, "u", Y)], out=tmp_path / "out", config=CONFIG)
 
 
 def test_runs_and_a_table_together_and_neither_are_refused(runs, tmp_path):

@@ -4,7 +4,9 @@ A bench whose prompts have several pairs shows accuracy and exact match of each 
 bench has its headline alone. Ranks are those within a bench: a rank over benches would need a rule for weighing them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -130,7 +132,7 @@ def column_formulas(evaluations: EvaluationSet) -> tuple[ColumnFormula, ...]:
         for name, subset in (summary.subsets or {}).items()
         if subset.exact_match is not None and subset.exact_match.n != subset.accuracy.n
     }
-    has_exact_match = summary.exact_match.n != summary.accuracy.n
+    has_exact_match = summary.exact_match is not None and summary.exact_match.n != summary.accuracy.n
     columns = bench_columns(summary.bench, headline.name, list(subsets), has_exact_match=has_exact_match)
     cells = evaluations.layout.cells
     sizes = np.zeros((len(cells), NUM_COLUMNS))
@@ -186,17 +188,23 @@ def join_boards(boards: Mapping[str, LeaderboardSummary], models: Mapping[str, S
     )
 
 
-def check_models(bench: str, models: Sequence[EvaluatedModel], folders: Sequence[object]) -> None:
-    """Raise EvidenceError for two evaluations of one model on one bench: a row has one value for it."""
-    known: dict[str, object] = {}
-    for model, folder in zip(models, folders, strict=True):
-        if model.name in known:
-            raise EvidenceError(
-                f"{known[model.name]} and this folder are two evaluations of {model.name} on {bench}",
-                where=str(folder),
-                do="name one of them, or make a leaderboard of this bench alone",
-            )
-        known[model.name] = folder
+def check_models(models: Mapping[str, Sequence[EvaluatedModel]], folders: Mapping[str, Sequence[Path]]) -> None:
+    """Raise EvidenceError for two evaluations of one model on one bench, and where no model is on two benches."""
+    for bench, evaluated in models.items():
+        known: dict[str, Path] = {}
+        for model, folder in zip(evaluated, folders[bench], strict=True):
+            if model.name in known:
+                raise EvidenceError(
+                    f"{known[model.name]} and this folder are two evaluations of {model.name} on {bench}",
+                    where=str(folder),
+                    do="name one of them, or make a leaderboard of this bench alone",
+                )
+            known[model.name] = folder
+    if max(Counter(model.name for evaluated in models.values() for model in evaluated).values()) < 2:
+        raise EvidenceError(
+            f"the evaluations are of different benches, and no model has two of them: {', '.join(models)}",
+            do="evaluate the models on the same benches, or make a leaderboard of each bench",
+        )
 
 
 def check_weights(models: Mapping[str, Sequence[EvaluatedModel]]) -> None:

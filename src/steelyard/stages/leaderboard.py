@@ -181,8 +181,7 @@ def _several(
 ) -> Run[BenchTable]:
     """Return the record of a table of evaluations of several benches."""
     models = {bench: list(map(EvaluatedModel.of, records)) for bench, (_, records) in parts.items()}
-    for bench, (folders, _) in parts.items():
-        check_models(bench, models[bench], folders)
+    check_models(models, {bench: folders for bench, (folders, _) in parts.items()})
     check_weights(models)
     boards = {bench: _prepare(*part, config, fewest=1) for bench, part in parts.items()}
 

@@ -6,8 +6,15 @@ from steelyard.evaluation.experiments import SweepSummary
 from steelyard.evaluation.tables import Figure, Mark, Panel, Sentence, word
 from steelyard.evaluation.vega import MODEL_COLOURS
 from steelyard.report.bars import SharePoint, share_curves
-from steelyard.views.experiments import BEST_ARM, arm_panel, difference_panels, experiment_sentences, growth_panels
-from steelyard.views.records import flat_row
+from steelyard.views.experiments import (
+    BEST_ARM,
+    arm_panel,
+    arm_record,
+    bench_panels,
+    difference_panels,
+    experiment_sentences,
+    growth_panels,
+)
 from steelyard.views.view import PageSources, StageRun, View
 
 
@@ -20,6 +27,7 @@ def _panels(run: StageRun[SweepSummary], sources: PageSources) -> Iterator[Panel
     yield arm_panel(run.summary.arms)
     yield from growth_panels(run.summary.growth)
     yield from difference_panels("start_differences", run.summary.starts)
+    yield from bench_panels(run.summary.arms, run.summary.starts)
 
 
 def _scaling_panels(summary: SweepSummary) -> list[Panel]:
@@ -47,5 +55,5 @@ def _curves(points: Sequence[SharePoint], title: str) -> Figure:
 
 VIEW = View(
     60, "sweep", SweepSummary, "sweep", _sentences, _panels,
-    records=lambda summary: map(flat_row, summary.arms), headline=BEST_ARM, lead=1,
+    records=lambda summary: map(arm_record, summary.arms), headline=BEST_ARM, lead=1,
 )  # fmt: skip
