@@ -96,6 +96,7 @@ def test_differences_are_paired_in_every_column_and_corrected_over_all(measured)
     assert [column.p_corrected for column in difference.columns] == pytest.approx(
         holm([column.p for column in difference.columns])
     )
+    assert (difference.comparison.accuracy.n, difference.comparison.exact_match.n) == (60, 20), "each prompt once"
     assert difference.record()["columns"][-1]["column"]["measure"] == "overall"
 
 

@@ -98,10 +98,14 @@ def _value(arm: Arm, totals: Totals, column: ColumnFormula, by_seed: Sequence[fl
 
 def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tuple[ArmDifference, ...]:
     """Return the first arm minus the second of each pair, corrected for the number of pairs (Holm)."""
+    num_seeds = len(measured.arms[0].accuracy_by_seed)
     differences: list[ArmDifference] = []
     for first, second in pairs:
         tables = measured.statistics[first], measured.statistics[second]
-        comparison = compare(measured.layout, *tables, num_resamples=NUM_RESAMPLES, seed=0)
+        summed = compare(measured.layout, *tables, num_resamples=NUM_RESAMPLES, seed=0)
+        # Only n counts each prompt once per seed.
+        accuracy, exact = (replace(each, n=each.n // num_seeds) for each in (summed.accuracy, summed.exact_match))
+        comparison = summed._replace(accuracy=accuracy, exact_match=exact)
         columns = tuple(_column_difference(measured.layout, tables, comparison, each) for each in measured.columns)
         differences.append(ArmDifference(first, second, comparison, 1.0, columns))
     return corrected(differences)
