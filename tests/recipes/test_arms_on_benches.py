@@ -140,6 +140,20 @@ def test_several_benches_are_one_table_with_the_differences_of_all(measured):
         assert set(strings[panel.note]) == {"en", "zh"}
 
 
+def test_the_test_of_exact_match_is_that_of_its_interval(measured):
+    two = measured["two"]
+    exact = BenchColumn(bench="two", measure="exact_match")
+    column = two.columns[0]._replace(column=exact)
+    (difference,) = compare_arms(two._replace(columns=(column,)), [("good", "bad")])
+    (shown,) = difference.columns
+    assert shown.difference == difference.comparison.exact_match
+    assert shown.difference.low > 0
+    assert shown.p < 0.05
+    (none,) = compare_arms(two._replace(columns=(column,)), [("good", "good")])
+    assert none.columns[0].p > 0.05
+    assert none.columns[0].difference.low <= 0 <= none.columns[0].difference.high
+
+
 def test_a_row_of_python_has_every_column(measured):
     row = arm_record(measured["two"].arms[0])
     assert row["two_open_exact_match"] == pytest.approx(0.8)

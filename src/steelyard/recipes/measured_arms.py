@@ -19,7 +19,14 @@ from steelyard.evaluation.experiments import Arm, ArmValue, ColumnDifference
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate, estimate_macro
 from steelyard.statistics.bootstrap import Items, Totals, cell_sums, resample
 from steelyard.statistics.groups import Layout
-from steelyard.statistics.significance import NUM_RESAMPLES, HeadlineBootstrap, PairedComparison, compare, holm
+from steelyard.statistics.significance import (
+    NUM_RESAMPLES,
+    HeadlineBootstrap,
+    PairedComparison,
+    compare,
+    holm,
+    share_difference,
+)
 from steelyard.training.config import TrainingSummary
 
 
@@ -117,11 +124,11 @@ def _column_difference(
     """Return the difference in one column; that of the whole accuracy or exact match is the comparison's."""
     key = column.column
     if not key.subset and key.measure in SHARES:
-        estimates = {
-            "accuracy": (comparison.accuracy, comparison.p_accuracy),
-            "exact_match": (comparison.exact_match, comparison.p_exact_match),
-        }
-        value, p = estimates[key.measure]
+        value, p = comparison.accuracy, comparison.p_accuracy
+        if key.measure == "exact_match":
+            # McNemar's test of a comparison is of prompts; a column has the test that its interval belongs to.
+            both = Items(layout, np.concatenate(tables, axis=1), NUM_RESAMPLES)
+            value, p = comparison.exact_match, share_difference(both, EXACT_MATCH, seed=0).p
     else:
         drawn = HeadlineBootstrap(layout, column.formula, NUM_RESAMPLES, seed=0).draw(tables)
         value, p, _ = drawn.minus(0, 1, column.n)
