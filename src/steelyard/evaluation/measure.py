@@ -19,7 +19,7 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns
-from steelyard.evaluation.tables import PERCENT, Form, Panel
+from steelyard.evaluation.tables import PERCENT, Form, Panel, Sentence
 from steelyard.statistics.bootstrap import Blocks
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.prompt_means import Ratio, mean_of, summarise
@@ -140,6 +140,10 @@ def _none(summary: Any) -> None:
     return None
 
 
+def _no_sentences(model: str, summary: Any) -> tuple[Sentence, ...]:
+    return ()
+
+
 def _no_columns(bench: ScoredBench) -> Columns:
     return {}
 
@@ -169,6 +173,8 @@ class Measure(NamedTuple, Generic[SummaryT]):
     """Panels of its own for one model."""
     shared_panel: Callable[[Mapping[str, SummaryT]], Panel | None] = _none
     """A panel of all models, by name."""
+    sentences: Callable[[str, SummaryT], Iterable[Sentence]] = _no_sentences
+    """Its result in words, for the model of this name."""
     columns: Callable[[ScoredBench], Columns] = _no_columns
     """Columns of ``items.jsonl``, from which models are compared; not called where ``needs`` lack scores."""
     column_names: tuple[str, ...] = ()

@@ -174,6 +174,7 @@ def evaluation_sentences(name: str, summary: EvaluationSummary) -> tuple[Sentenc
         sentences.append(
             Sentence("say_tied", {"pairs": count(summary.tied.num_pairs), "share": percent(summary.tied.share)})
         )
+    sentences += [each for measure, value in summary.measured() for each in measure.sentences(name, value)]
     return tuple(sentences)
 
 
