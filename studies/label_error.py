@@ -30,7 +30,7 @@ _COLUMNS = (
     *("people", "label", "pairs", "error", "twice", "tosses", "one answer", "label error", "mean of categories"),
     *("distance", "between the ends", "a category", "planted", "mean", "mean of the other end", "width"),
 )
-RULES = {2: ("first", "unanimous"), 3: ("first", "unanimous", "majority")}
+RULES = {2: ("first", "unanimous"), 3: ("first", "majority")}
 
 
 class Setting(NamedTuple):
@@ -190,7 +190,7 @@ def settings(name: str) -> Sequence[Setting]:
             for rule in RULES[people]
             for error in (0.1, 0.2)
             for spread in (0.5, 0.9)
-            for size in (1000,)
+            for size in (500,)
         ]
     if name == "categories":
         return [
@@ -205,16 +205,14 @@ def settings(name: str) -> Sequence[Setting]:
         ]
     if name == "sampled":
         return [
-            Setting((2000,), 2, (error,), "first", num_twice=twice)
-            for error in (0.05, 0.1, 0.2)
-            for twice in (100, 300)
+            Setting((1000,), 2, (error,), "first", num_twice=twice) for error in (0.05, 0.2) for twice in (100, 300)
         ]
     return [
         Setting((size,), people, (error,), rule)
+        for size in (100, 500, 2000)
         for people in (2, 3)
         for rule in RULES[people]
         for error in (0.05, 0.1, 0.2)
-        for size in (100, 300, 1000, 2000)
     ]
 
 

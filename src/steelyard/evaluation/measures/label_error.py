@@ -51,11 +51,11 @@ from steelyard.statistics.unique_rows import find_codes, unique_codes
 
 TEXT = {
     "label_error": {"en": "Label error", "zh": "标签错误率"},
-    "label_error_most": {"en": "if errors are on hard pairs", "zh": "若错误集中于难判的偏好对"},
+    "label_error_most": {"en": "Errors on hard pairs only", "zh": "仅难判者出错"},
     "perfect_model": {"en": "Perfect model", "zh": "完美模型"},
-    "model_with_answers": {"en": "Model on the same pairs", "zh": "模型在相同偏好对上的准确率"},
+    "accuracy_with_answers": {"en": "This model", "zh": "本模型"},
     "distance_to_perfect": {"en": "Distance", "zh": "差距"},
-    "pairs_with_two_answers": {"en": "Pairs with two answers", "zh": "有两人作答的偏好对"},
+    "pairs_with_two_answers": {"en": "Answered twice", "zh": "两人作答"},
     "mean_with_answers": {"en": "Mean of categories", "zh": "各类别平均"},
     "all_with_answers": {"en": "All pairs", "zh": "全部偏好对"},
     "why_too_few_pairs_with_two_answers": {"en": "too few pairs with two answers", "zh": "有两人作答的偏好对太少"},
@@ -77,9 +77,9 @@ TEXT = {
         "en": "{error} of this bench's labels are wrong if people err independently (95% interval {interval}), and up "
         "to {most} ({most_interval}) if their errors gather on hard pairs. A perfect model would reach {perfect}, or "
         "{least} in the second case; {model} is {distance} points below the first (95% interval {gap}).",
-        "zh": "若标注员独立犯错，该评测集有 {error} 的标签是错的（95% 区间 {interval}）；若错误集中于难判的偏好对，则最"
-        "多有 {most}（{most_interval}）。完美模型可达 {perfect}，后一种情形下为 {least}；{model} 比前者低 {distance} 个"
-        "百分点（95% 区间 {gap}）。",
+        "zh": "若标注员独立犯错，该评测集有 {error} 的标签是错的（95% 置信区间 {interval}）；若错误集中于难判的偏好对，"
+        "则最多有 {most}（{most_interval}）。完美模型可达 {perfect}，后一种情形下为 {least}；{model} 比前者低 "
+        "{distance} 个百分点（95% 置信区间 {gap}）。",
     },
 }
 NO_PEOPLE = "no strict judgment of a person"
@@ -244,11 +244,9 @@ def _means(errors: LabelErrors) -> dict[str, MeansByCategory]:
 
 def rows(summary: LabelErrorSummary) -> Iterator[MeasureRow]:
     """Yield the rows of the table of measures."""
-    if summary.label is None or summary.perfect is None or summary.model is None:
-        return
-    yield means_row(word("label_error"), summary.label)
-    yield means_row(word("perfect_model"), summary.perfect)
-    yield means_row(word("model_with_answers"), summary.model)
+    if summary.label is not None and summary.perfect is not None:
+        yield means_row(word("label_error"), summary.label)
+        yield means_row(word("perfect_model"), summary.perfect)
 
 
 def panels(summary: LabelErrorSummary) -> Iterator[Panel]:
@@ -262,13 +260,13 @@ def panels(summary: LabelErrorSummary) -> Iterator[Panel]:
     if len(names) > 1:
         lines |= {word("mean_with_answers"): [value.macro for value in values]}
         lines |= {category_word(name): [value.by_category[name] for value in values] for name in names}
-    columns = ("group", "label_error", "interval", "label_error_most", "interval", "perfect_model", "interval",
-               "model_with_answers", "distance_to_perfect", "interval", "pairs_with_two_answers")  # fmt: skip
+    columns = ("group", "label_error", "interval", "label_error_most", "interval", "perfect_model",
+               "accuracy_with_answers", "distance_to_perfect", "interval", "pairs_with_two_answers")  # fmt: skip
     cells = [
         (
             name,
-            *(cell for each in (error, most, perfect) for cell in PERCENT.cells(each)),
-            PERCENT.value(model.value),
+            *(cell for each in (error, most) for cell in PERCENT.cells(each)),
+            *(percent(each.value) for each in (perfect, model)),
             *(points(distance.value), points_spread(distance)),
             count(error.n),
         )
