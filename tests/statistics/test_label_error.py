@@ -1,3 +1,4 @@
+import tracemalloc
 from math import comb
 
 import numpy as np
@@ -149,6 +150,20 @@ def test_people_who_guess_make_half_of_the_labels_wrong():
     found = estimated([("c", 1, 1, True)] * 60 + [("c", 2, 0, True)] * 40)
     assert found.label.micro.high == pytest.approx(0.5, abs=0.01)
     assert 0.4 < found.label.micro.value <= 0.5
+
+
+def test_hundreds_of_answers_to_a_pair_take_little_memory():
+    # 300 people, each wrong on three of ten pairs: two disagree on 42%, and a vote is practically never wrong.
+    rng = np.random.default_rng(3)
+    wrong = rng.binomial(300, 0.3, 1500).tolist()
+    rows = [(f"c{at % 10}", 300 - number, number, True) for at, number in enumerate(wrong)]
+    tracemalloc.start()
+    found = estimated(rows, num_resamples=100)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.person.micro.value == pytest.approx(0.3, abs=0.005)
+    assert found.label.micro.value < 1e-9
+    assert peak < 100e6
 
 
 def sampled(rng, *, size, error, num_people, rule):

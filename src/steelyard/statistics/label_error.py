@@ -15,8 +15,8 @@ are made of their answers are wrong. Two models of a person's errors are the two
 If a person is at least as often right as wrong on every pair, the truth of two or three answers a pair lies between the
 two. Agreement tells only the mean over pairs of x = e(1 - e), and the probability of a wrong vote is a convex function
 of x: with a known mean it is least if all pairs are alike, and largest if x is 0 or 1/4 (Jensen's inequality).
-Independence therefore understates the label error. Errors that most people share, such as a wrong belief, are in no disagreement:
-neither end has them.
+Independence therefore understates the label error. Errors that most people share, such as a wrong belief, are in no
+disagreement: neither end has them.
 
 An interval starts from that of d (`intervals`). The label error follows e on the scale of logits, with the slope that
 the resamples show: the error of a vote is about the square of one person's, so that its interval is twice as long
@@ -43,6 +43,7 @@ TOO_FEW = "too few pairs with two answers"
 """The reason for having no value with fewer."""
 _LEAST = 1e-12
 """The least probability whose logarithm is taken."""
+_MOST_AHEAD = 64
 _NUM_SUMS = 3
 
 
@@ -195,7 +196,11 @@ def _count(blocks: Blocks, pairs: AnsweredPairs) -> _Groups | None:
     answers = pairs.agreeing + pairs.contrary
     is_twice = answers > 1
     split = np.where(is_twice, 2.0 * pairs.agreeing * pairs.contrary / np.maximum(answers * (answers - 1), 1), 0.0)
-    kinds, kind = np.unique(np.stack([pairs.agreeing, pairs.contrary]), axis=1, return_inverse=True)
+    # Both models depend only on the difference of the two counts and on whether both occur: few kinds serve any number
+    # of answers. Beyond a difference of `_MOST_AHEAD` a label is certain.
+    excess = np.maximum(np.minimum(pairs.agreeing, pairs.contrary) - 1, 0)
+    reduced = np.minimum(np.stack([pairs.agreeing, pairs.contrary]) - excess, _MOST_AHEAD)
+    kinds, kind = np.unique(reduced, axis=1, return_inverse=True)
     kind = np.where(pairs.is_labelled, kind.reshape(-1), -1)
     columns = [split, is_twice, pairs.is_right & pairs.is_labelled, *(kind == at for at in range(kinds.shape[1]))]
     sums = add_up(blocks, Terms(pairs.prompt, grouping.group[pairs.prompt], columns), len(grouping.names))
