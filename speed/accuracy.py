@@ -32,7 +32,7 @@ from steelyard.io.cases import read_cases, write_cases
 from steelyard.networks.conversation import Rendering, choose_template, complete_template
 from steelyard.networks.loading import initialise_head, load_network, load_tokenizer
 from steelyard.stages.train import Config, train
-from steelyard.training.examples import make_examples
+from steelyard.training.examples import EvidenceChoice, make_examples
 from steelyard.training.held_out import prompt_statistics_of, rewards_of
 from steelyard.training.optimiser import choose_trainable
 from steelyard.training.trainer import Trainer, scorer_of
@@ -178,7 +178,9 @@ def main():
         write_cases(folder / "train.jsonl", sides[0])
         network, tokenizer = save_start(asked, folder / "start")
         rendering = Rendering(template=tokenizer.chat_template, max_length=asked.max_length)
-        examples = [make_examples(own, tokenizer, rendering, None, where=asked.cases).examples for own in sides]
+        examples = [
+            make_examples(own, tokenizer, rendering, EvidenceChoice(), where=asked.cases).examples for own in sides
+        ]
         layers = Config(trainable=asked.trainable).trainable
         number = {"head": 0}.get(layers) if not layers.startswith("last:") else int(layers[5:])
         trained = list(choose_trainable(network, number))

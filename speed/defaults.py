@@ -31,7 +31,7 @@ from steelyard.networks.feature_cache import feature_cache
 from steelyard.networks.loading import initialise_head, load_network, load_tokenizer
 from steelyard.training.config import Config, num_last_layers
 from steelyard.training.distributed import clip_gradient
-from steelyard.training.examples import make_examples
+from steelyard.training.examples import EvidenceChoice, make_examples
 from steelyard.training.held_out import prompt_statistics_of, rewards_of
 from steelyard.training.optimiser import adapter_of, choose_trainable, learning_rate_factor, make_optimiser, set_rates
 from steelyard.training.trainer import Trainer, scorer_of
@@ -184,7 +184,7 @@ def main():
         tokenizer, asked.template, model=asked.model, strip=True, max_length=asked.max_length, over_length="left"
     )
     cases = split(joined([case for case in read_cases(asked.cases) if len(case.ranking or ()) > 1]), asked)
-    train, test = (make_examples(own, tokenizer, rendering, None, where=asked.cases) for own in cases)
+    train, test = (make_examples(own, tokenizer, rendering, EvidenceChoice(), where=asked.cases) for own in cases)
     text_of = {case.prompt.id: case.prompt.messages[-1].content for case in cases[1]}
     sides = (train.examples, test.examples, [text_of[one.name] for one in test.examples])
     network, _ = load_network(asked.model, dtype="float32")

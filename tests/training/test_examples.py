@@ -6,13 +6,15 @@ from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Message, Pair, Response
 from steelyard.networks.conversation import Rendering
 from steelyard.ranking.pairs import UNLISTED
-from steelyard.training.examples import check_template, make_examples
+from steelyard.training.examples import EvidenceChoice, check_template, make_examples
+from steelyard.training.losses import LOSSES
 from strategies import case
 
 
 def make(cases, choice=None, loss="bradley-terry", **settings):
     rendering = Rendering(template=tiny.CHATML, **settings)
-    return make_examples(cases, tiny.tokenizer(), rendering, choice, where="c.jsonl", loss=loss)
+    evidence = EvidenceChoice(choice, LOSSES[loss].reads_ties)
+    return make_examples(cases, tiny.tokenizer(), rendering, evidence, where="c.jsonl")
 
 
 def test_only_responses_in_pairs_are_kept_and_the_others_counted():
@@ -169,5 +171,6 @@ def test_of_several_faults_that_of_the_first_case_is_raised():
     template = "{% for message in messages if message.content != 'gone' %}{{ message.content }}{% endfor %}"
     faults = {"weighs -1.0": light, "changes or drops the user text 'gone'": dropped}
     for order in (list(faults), list(faults)[::-1]):
+        cases, rendering = map(faults.get, order), Rendering(template=template)
         with pytest.raises((EvidenceError, ModelError), match=order[0]):
-            make_examples(map(faults.get, order), tiny.tokenizer(), Rendering(template=template), None, where="c.jsonl")
+            make_examples(cases, tiny.tokenizer(), rendering, EvidenceChoice(), where="c.jsonl")

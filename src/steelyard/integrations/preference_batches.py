@@ -19,7 +19,7 @@ from steelyard.networks.conversation import choose_rendering
 from steelyard.networks.reward_network import padded
 from steelyard.ranking.pairs import PairChoice
 from steelyard.training.batching import all_slots, loss_inputs
-from steelyard.training.examples import Example, make_examples
+from steelyard.training.examples import EvidenceChoice, Example, make_examples
 from steelyard.training.losses import (
     LOSSES,
     LossInputs,
@@ -54,7 +54,7 @@ def preference_examples(
     rendering = choose_rendering(
         tokenizer, chat_template, model=name, max_length=max_length, over_length=over_length, strip=True
     )
-    examples = make_examples(cases, tokenizer, rendering, pairs, where="cases")
+    examples = make_examples(cases, tokenizer, rendering, EvidenceChoice(pairs), where="cases")
     for title, counts in (("dropped", examples.dropped), ("noted", examples.noted)):
         if counts:
             log(f"{title}: {rule_counts(counts)}")

@@ -42,8 +42,8 @@ class RewardHead(nn.Linear):
 class RewardNetwork(nn.Module):
     """A Hugging Face sequence classifier with one label: the same reward in every batch, whatever pads it.
 
-    ``tie`` is the learned parameter of losses with ties; no reward depends on it. ``is_packable``: rows may share a
-    pass with others where rewards must keep their bits.
+    ``tie`` is the learned parameter of a loss, such as that of ties; no reward depends on it. ``is_packable``: rows may
+    share a pass with others where rewards must keep their bits.
     """
 
     is_packable = True

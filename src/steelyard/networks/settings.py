@@ -110,6 +110,10 @@ class EncoderSettings(Config, frozen=True):
     """The most tokens in one pass; a longer text is the mean of its parts, by their tokens."""
 
 
+RatingLink = Literal["identity", "logistic"]
+"""The map from a reward to a rating: a shift, or the logistic function onto a range."""
+
+
 class RewardReference(msgspec.Struct, frozen=True, kw_only=True):
     """The distribution of a model's rewards on a named set of answers, for replacing one model by another.
 
@@ -134,6 +138,25 @@ class RewardScale(msgspec.Struct, frozen=True, kw_only=True):
 
     scale: float
     shift: float
+
+
+class TargetScale(msgspec.Struct, frozen=True, kw_only=True):
+    """The ratings that a model was trained on, and the way from its reward to them.
+
+    A rating is the sum over ``dimensions`` of weight times the mean over raters, each on its range of ``ranges`` (null:
+    unknown). ``lowest`` and ``highest`` bound that sum; ``mean`` and ``spread`` are those of the training data. With
+    the ``identity`` link a rating is reward + mean, since the saved head includes the spread. With the ``logistic``
+    link it is lowest + (highest - lowest) sigmoid(reward).
+    """
+
+    dimensions: dict[str, float]
+    ranges: dict[str, tuple[float, float] | None]
+    lowest: float | None
+    highest: float | None
+    mean: float
+    spread: float
+    num_ratings: int
+    link: RatingLink
 
 
 class PolicySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,6 +185,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     calibration: RewardScale | None = None
     kind: Literal["classifier", "implicit"] = "classifier"
     policy: PolicySettings | None = None
+    ratings: TargetScale | None = None
 
 
 def read_manifest(folder: Path) -> Manifest | None:

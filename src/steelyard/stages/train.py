@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # what needs torch is imported where it is used: settings are
     from steelyard.networks.conversation import Rendering
     from steelyard.networks.devices import World
     from steelyard.networks.reward_network import RewardNetwork
-    from steelyard.training.examples import Examples
+    from steelyard.training.examples import EvidenceChoice, Examples
     from steelyard.training.export import TrainingInputs
 
 _DEFAULT = Config()
@@ -39,7 +39,7 @@ VERB = Verb(
     "Models",
     51,
     (
-        Argument("cases", "The case file with rankings or pairs."),
+        Argument("cases", "The case file with rankings, pairs or ratings."),
         Option("model", "A decoder: a folder, or a name on the Hub."),
         Option("out", "The folder for the trained model."),
         Option("held_out", "Cases to measure accuracy on while training."),
@@ -87,9 +87,9 @@ def train(
     An optimiser step reads ``batch_size`` whole prompts; with ``batching="packed"`` up to ``tokens_per_step`` tokens.
     ``trackers`` names what records each step (`steelyard list trackers`).
 
-    Raises EvidenceError for cases without a pair, over the length limit, or held out and trained on; ModelError for a
-    model that cannot be used or uploaded; ConfigError for settings that contradict each other; OutputError where
-    ``out`` holds what the run reads.
+    Raises EvidenceError for cases without a pair (or a rating, where the loss reads these), over the length limit, or
+    held out and trained on; ModelError for a model that cannot be used or uploaded; ConfigError for settings that
+    contradict each other; OutputError where ``out`` holds what the run reads.
 
     >>> tiny = sy.backbone(cases, hidden_size=32, num_layers=1, vocabulary=300)
     >>> trained = sy.train(cases, model=tiny, epochs=1, learning_rate=1e-3, out="my-model")
@@ -145,12 +145,14 @@ def _train(result: Result, inputs: "TrainingInputs", config: Config, world: "Wor
     num_weights = sum(weight.numel() for weight in inputs.network.parameters())
     config = with_defaults(config, num_weights=num_weights, num_prompts=len(examples))
     size = f"batch_size {config.batch_size}" if config.batching == "whole" else f"batching {config.batching}"
+    pairs, ratings = inputs.train.num_pairs, inputs.train.num_ratings
+    evidence = " and ".join(number_of(*each) for each in ((ratings, "rating"), (pairs, "pair")) if each[0])
     log(
         f"training ({config.trainable}, {num_weights / 1e6:,.0f} M weights): "
-        f"{number_of(inputs.train.num_pairs, 'pair')} of "
+        f"{evidence} of "
         f"{number_of(len(examples), 'prompt')}, learning_rate {config.learning_rate:g}, {size}, epochs {config.epochs}"
     )
-    trainer = Trainer(inputs.network, examples, config, held_out=held_out, world=world)
+    trainer = Trainer(inputs.network, examples, config, held_out=held_out, scale=inputs.ratings, world=world)
     trainer.distribute()
     checkpoint = load_checkpoint(result.folder, world=world)
     reason = trainer.scorer.layout_reason
@@ -210,9 +212,10 @@ def read_inputs(
         # The weights are read while the answers are encoded, by the first process alone.
         loading = threads.submit(_load, model, config) if world.is_first else Future()
         encoded = partial(make_examples, tokenizer=tokenizer, rendering=rendering)
-        train_examples = encoded(train_cases, choice=config.pairs, loss=config.loss, where=str(cases))
-        of_held_out = partial(encoded, choice=config.pairs, where=str(held_out), is_held_out=True)
-        held_out_examples = of_held_out(held_out_cases) if held_out_cases else None
+        of_train, of_held_out = _choices(config, train_cases, held_out_cases, cases=cases, held_out=held_out)
+        train_examples = encoded(train_cases, choice=of_train, where=str(cases))
+        encoded_held_out = partial(encoded, choice=of_held_out, where=str(held_out))
+        held_out_examples = encoded_held_out(held_out_cases) if held_out_cases else None
         reference_cases = [] if reward_reference is None else list(read_cases(reward_reference))
         if reward_reference is not None:
             answers = all_answers(reference_cases, tokenizer, rendering, where=str(reward_reference))
@@ -229,9 +232,7 @@ def read_inputs(
             check_rows([row for example in examples.examples for row in example.rows], network, where=model)
     fingerprint = fingerprint_of(network) if world.is_first else ""
     names = prepare_network(network, config)
-    counts = (len(train_examples.examples), train_examples.num_responses, train_examples.num_pairs)
-    sizes = map(number_of, counts, ("prompt", "response", "pair"))
-    log_detail(f"training {len(names)} weight tensors; {', '.join(sizes)}")
+    log_detail(f"training {len(names)} weight tensors; {_sizes(train_examples)}")
     every_case = [*train_cases, *held_out_cases, *reference_cases]
     return TrainingInputs(
         model=model,
@@ -247,7 +248,36 @@ def read_inputs(
         fingerprint=fingerprint,
         findings=_findings(train_cases, held_out_cases, held_out, train_examples, config),
         starts=answer_starts(every_case, tokenizer, rendering) if config.kind == "implicit" else {},
+        ratings=of_train.ratings,
     )
+
+
+def _choices(
+    config: Config, train_cases: Sequence[Case], held_out_cases: Sequence[Case], *, cases: Path, held_out: Path | None
+) -> "tuple[EvidenceChoice, EvidenceChoice]":
+    """Return what is read from the training cases, and what from the held-out ones; log the scale of ratings.
+
+    Raises EvidenceError for ratings that cannot be trained on.
+    """
+    from steelyard.training.examples import EvidenceChoice
+    from steelyard.training.losses import LOSSES
+    from steelyard.training.ratings import check_ratings, rating_scale, scale_sentence
+
+    loss = LOSSES[config.loss]
+    if loss.rating_link is None:
+        return EvidenceChoice(config.pairs, loss.reads_ties), EvidenceChoice(config.pairs, is_held_out=True)
+    scale = rating_scale(train_cases, config.dimensions, loss.rating_link, where=str(cases))
+    check_ratings(held_out_cases, scale, where=str(held_out))
+    log(scale_sentence(train_cases, scale))
+    of_train = EvidenceChoice(config.pairs, ratings=scale, pair_weight=config.pair_weight)
+    return of_train, EvidenceChoice(config.pairs, ratings=scale, is_held_out=True)
+
+
+def _sizes(examples: "Examples") -> str:
+    """Return the numbers of prompts, responses, and evidence of each kind that the examples have."""
+    counts = {"prompt": len(examples.examples), "response": examples.num_responses, "pair": examples.num_pairs}
+    counts["rating"] = examples.num_ratings
+    return ", ".join(number_of(number, noun) for noun, number in counts.items() if number)
 
 
 def _findings(
@@ -261,13 +291,14 @@ def _findings(
     from steelyard.training.losses import LOSSES
 
     reads_ties = LOSSES[config.loss].reads_ties
-    check = partial(check_cases, pairs=partial(pairs_of, choice=config.pairs))
-    findings = list(check(train_cases, reads_ties=reads_ties))
+    choice = partial(pairs_of, choice=config.pairs)
+    check = partial(check_cases, pairs=(lambda case: ()) if config.reads_ratings and not config.pair_weight else choice)
+    findings = list(check(train_cases, reads_ties=reads_ties or config.reads_ratings))
     if reads_ties and not any(example.ties for example in examples.examples):
         details = {"loss": config.loss, "remedy": str(Remedy("loss", "bradley-terry"))}
         findings.append(InputFinding(check="no_ties", count=0, total=examples.num_pairs, details=details))
     if held_out is not None:
-        others = check(held_out_cases, reads_ties=True)
+        others = check_cases(held_out_cases, choice, reads_ties=True)
         findings += (replace(finding, details={**finding.details, "file": held_out.name}) for finding in others)
     return tuple(findings)
 

@@ -15,7 +15,7 @@ from steelyard.core.numerics import generator
 from steelyard.networks.packing import num_packed_tokens
 from steelyard.training.config import Config
 from steelyard.training.examples import Example
-from steelyard.training.losses import LossInputs, PairBatch
+from steelyard.training.losses import LossInputs, PairBatch, RatingBatch
 
 _POOL = 1024
 """Prompts that wait to be placed in a packed step."""
@@ -41,7 +41,7 @@ class PlannedStep(NamedTuple):
 
 
 def plan_steps(examples: Sequence[Example], config: Config) -> tuple[PlannedStep, ...]:
-    """Return every step of every epoch, in order; steps in which no pair has both its ends are left out."""
+    """Return every step of every epoch, in order; steps without a rating or both ends of a pair are left out."""
     sizes = [len(example.rows) for example in examples]
     tokens = [num_packed_tokens(example.rows) for example in examples] if config.batching == "packed" else []
     steps: list[PlannedStep] = []
@@ -203,7 +203,7 @@ def rows_of(slots: Sequence[Slot], examples: Sequence[Example]) -> tuple[tuple[i
 
 
 def loss_inputs(slots: Step, examples: Sequence[Example]) -> LossInputs:
-    """Return the pairs with both ends among the slots: for each prompt its ordered pairs, then its ties."""
+    """Return the ratings of the slots, and the pairs with both ends among them: ordered pairs, then ties, by prompt."""
     place = {slot: index for index, slot in enumerate(slots)}
     number = {prompt: index for index, prompt in enumerate(dict.fromkeys(slot.prompt for slot in slots))}
     columns: list[tuple[int, int, float, float, int]] = []
@@ -223,7 +223,20 @@ def loss_inputs(slots: Step, examples: Sequence[Example]) -> LossInputs:
         torch.tensor(margin, dtype=torch.float32),
         torch.tensor(number_of, dtype=torch.long),
     )
-    return LossInputs(pairs, torch.tensor(tied, dtype=torch.bool), len(slots))
+    rated = [
+        (place[slot], rating.target, rating.weight, index)
+        for prompt, index in number.items()
+        for rating in examples[prompt].ratings
+        if (slot := Slot(prompt, rating.response)) in place
+    ]
+    response, target, rating_weight, owner = zip(*rated, strict=True) if rated else ((), (), (), ())
+    ratings = RatingBatch(
+        torch.tensor(response, dtype=torch.long),
+        torch.tensor(target, dtype=torch.float32),
+        torch.tensor(rating_weight, dtype=torch.float32),
+        torch.tensor(owner, dtype=torch.long),
+    )
+    return LossInputs(pairs, torch.tensor(tied, dtype=torch.bool), len(slots), ratings)
 
 
 def pairs_in(slots: Step, examples: Sequence[Example]) -> PairBatch | None:
@@ -234,7 +247,7 @@ def pairs_in(slots: Step, examples: Sequence[Example]) -> PairBatch | None:
 
 
 def has_evidence(slots: Step, examples: Sequence[Example]) -> bool:
-    """Return whether the slots hold a pair or a tie with a weight."""
+    """Return whether the slots hold a pair, a tie or a rating with a weight."""
     ends: dict[int, set[int]] = {}
     for slot in slots:
         ends.setdefault(slot.prompt, set()).add(slot.response)
@@ -242,4 +255,8 @@ def has_evidence(slots: Step, examples: Sequence[Example]) -> bool:
         pair.weight > 0 and pair.better in present and pair.worse in present
         for prompt, present in ends.items()
         for pair in (*examples[prompt].pairs, *examples[prompt].ties)
+    ) or any(
+        rating.weight > 0 and rating.response in present
+        for prompt, present in ends.items()
+        for rating in examples[prompt].ratings
     )

@@ -128,9 +128,10 @@ class DetectDivergence(Callback):
         equal, losses = self._equal, self._pair_losses
         if equal is None or not has_learned_nothing(losses, len(trainer.plan), equal=equal):
             return
+        term = "rating" if trainer.config.reads_ratings else "pair"
         log(
             Advice(
-                f"after all {number_of(len(losses), 'step')} the loss of a pair is "
+                f"after all {number_of(len(losses), 'step')} the loss of a {term} is "
                 f"{median(losses[-STEPS_JUDGED:]):.3f}; equal scores have {equal:.3f}: little has been learned. "
                 "do: raise ",
                 Remedy("learning_rate"),
@@ -147,9 +148,9 @@ class DetectDivergence(Callback):
 
 
 def equal_loss(trainer: Trainer) -> float | None:
-    """Return the loss of a pair of equal scores, null where it differs by pair because of margins or the loss."""
+    """Return the loss of equal scores; null where margins, pairs beside ratings or the loss make it differ by term."""
     has_margins = any(pair.margin for example in trainer.examples for pair in example.pairs)
-    return None if has_margins else LOSSES[trainer.config.loss].equal
+    return None if has_margins or trainer.config.pair_weight else LOSSES[trainer.config.loss].equal
 
 
 class Evaluate(Callback):

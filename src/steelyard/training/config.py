@@ -62,15 +62,21 @@ class Config(BaseConfig, frozen=True):
     max_grad_norm: float = 1.0
     """The norm to which larger gradients are clipped."""
     loss: Annotated[str, Meta(extra={"names_in": "steelyard.training.losses.LOSSES"})] = "bradley-terry"
-    """The loss: bradley-terry reads pairs, plackett-luce choices among many, rao-kupper and davidson also ties."""
+    """The loss: bradley-terry reads pairs, plackett-luce choices among many, rao-kupper and davidson also ties;
+    mean-squared-error and binary-cross-entropy read ratings."""
+    dimensions: str | dict[str, float] | None = None
+    """For a loss of ratings: the dimension, or a table of dimensions with weights. Default: the only one of the
+    cases."""
+    pair_weight: float = 0.0
+    """The weight of a pair beside a rating of one rater, for a loss of ratings; 0 reads no pairs."""
     reduction: Literal["pair", "prompt"] = "pair"
-    """Whether the loss is a mean over pairs, or over prompts of the mean over their pairs."""
+    """Whether the loss is a mean over pairs (or ratings), or over prompts of the mean over their pairs."""
     regulariser: float | None = None
-    """The weight of the mean of r^2. Default: 0.1, or 0 for an implicit model."""
+    """The weight of the mean of r^2. Default: 0.1, or 0 for an implicit model and for a loss of ratings."""
     centring: float = 0.0
     """The weight of the mean of (r_better + r_worse)^2."""
     tie_learning_rate: float = 0.01
-    """The learning rate of the parameter of a loss that reads ties."""
+    """The learning rate of the parameter of a loss that reads ties, or pairs beside ratings."""
     label_smoothing: float = 0.0
     """The probability that a label is the wrong way round."""
     batching: Literal["whole", "packed", "greedy"] = "whole"
@@ -125,8 +131,8 @@ class Config(BaseConfig, frozen=True):
     a GPU up to 32,768 where nothing more is recomputed for it."""
     evaluate_every: int = 0
     """Steps between evaluations on held-out cases; 0 evaluates after every epoch."""
-    metric: Literal["accuracy", "exact_match"] = "accuracy"
-    """The held-out figure by which evaluations are compared."""
+    metric: Literal["accuracy", "exact_match", "pearson", "spearman", "mean_squared_error"] = "accuracy"
+    """The held-out figure by which evaluations are compared; the last three are those of a loss of ratings."""
     keep: Literal["last", "best"] = "last"
     """Keep the last weights or those of the best evaluation."""
     patience: int = 0
@@ -159,8 +165,16 @@ class Config(BaseConfig, frozen=True):
     def weight_of_squares(self) -> float:
         """The weight of the mean of r^2."""
         if self.regulariser is None:
-            return 0.1 if self.kind == "classifier" else 0.0
+            # Ratings fix the level of rewards themselves, and shrunken rewards would miss them.
+            return 0.1 if self.kind == "classifier" and not self.reads_ratings else 0.0
         return self.regulariser
+
+    @property
+    def reads_ratings(self) -> bool:
+        """Whether the loss reads ratings."""
+        from steelyard.training.losses import LOSSES  # needs torch, and most readers of settings do not
+
+        return self.loss in LOSSES and LOSSES[self.loss].rating_link is not None
 
 
 _RANGES: tuple[tuple[str, Callable[[float], bool], str], ...] = (
@@ -168,8 +182,9 @@ _RANGES: tuple[tuple[str, Callable[[float], bool], str], ...] = (
      lambda value: value >= 1, "1 or more"),
     ("responses_per_step", lambda value: value >= 2, "2 or more: a pair needs both its ends"),
     ("learning_rate tie_learning_rate adapter_alpha beta", lambda value: value > 0, "above 0"),
-    ("regulariser centring reward_reference_prompts patience checkpoint_every evaluate_every divergence_steps",
+    ("regulariser centring pair_weight reward_reference_prompts patience checkpoint_every evaluate_every",
      lambda value: value >= 0, "0 or more"),
+    ("divergence_steps", lambda value: value >= 0, "0 or more"),
     ("warmup_ratio", lambda value: 0 <= value <= 1, "0 to 1"),
     ("label_smoothing", lambda value: 0 <= value < 0.5, "0 to below 0.5"),
     ("adapter_dropout", lambda value: 0 <= value < 1, "0 to below 1"),
@@ -194,8 +209,9 @@ def check_settings(config: Config) -> None:
             f"{config.loss} with label_smoothing",
             where="train",
             allowed="label_smoothing=0",
-            do="a choice among many cannot be reversed",
+            do="only a pair or a share of a range can be reversed",
         )
+    _check_ratings_settings(config)
     if config.calibrate_rewards == "standardise" and not config.reward_reference_prompts:
         raise ConfigError(
             "calibrate_rewards=standardise with reward_reference_prompts=0",
@@ -215,6 +231,31 @@ def check_settings(config: Config) -> None:
     if config.kind == "implicit":
         _check_policy(config)
     num_last_layers(config.trainable)
+
+
+def _check_ratings_settings(config: Config) -> None:
+    """Raise ConfigError for settings of ratings without such a loss, and for settings that this loss contradicts."""
+    from steelyard.training.ratings import check_dimensions
+
+    check_dimensions(config.dimensions)
+    if not config.reads_ratings:
+        is_rating_metric = config.metric not in ("accuracy", "exact_match")
+        if config.dimensions is not None or config.pair_weight or is_rating_metric:
+            raise ConfigError(
+                f"dimensions, pair_weight or metric={config.metric} with loss={config.loss}, which reads pairs"
+                if is_rating_metric
+                else f"dimensions or pair_weight with loss={config.loss}, which reads pairs",
+                where="train",
+                do=Advice("use ", Remedy("loss", "mean-squared-error")),
+            )
+        return
+    if config.kind == "implicit" or config.calibrate_rewards != "none":
+        raise ConfigError(
+            f"kind=implicit or calibrate_rewards with loss={config.loss}",
+            where="train",
+            allowed="kind=classifier and calibrate_rewards=none",
+            do="its rewards have the unit of the ratings, which a policy or another scale would not keep",
+        )
 
 
 def _check_policy(config: Config) -> None:
@@ -294,10 +335,28 @@ class GroupAccuracy(Record, frozen=True):
     interval: tuple[float, float] | None = None
 
 
+class RatingFit(Record, frozen=True):
+    """The agreement of rewards and held-out ratings over responses: correlations and the mean squared error.
+
+    The error is in squared units of the ratings; ``variance`` is that of the held-out ratings around the mean of the
+    training data, the error of a model that always predicts it. ``interval``: the 95% interval of Pearson's
+    correlation over prompts. Correlations are null where one side does not vary.
+    """
+
+    num_ratings: int
+    num_prompts: int
+    mean_squared_error: float
+    variance: float
+    pearson: float | None
+    spearman: float | None
+    interval: tuple[float, float] | None = None
+
+
 class HeldOutAccuracy(Record, frozen=True):
     """Accuracy and exact match of all held-out prompts, and by category and by language where a case names them.
 
-    ``interval``: the 95% interval of the accuracy over prompts; null for a single one.
+    ``interval``: the 95% interval of the accuracy over prompts; null for a single one. ``ratings``: for a loss of
+    ratings, the agreement with those of the held-out cases.
     """
 
     accuracy: float
@@ -307,6 +366,18 @@ class HeldOutAccuracy(Record, frozen=True):
     by_category: dict[str, GroupAccuracy]
     by_language: dict[str, GroupAccuracy]
     interval: tuple[float, float] | None = None
+    ratings: RatingFit | None = None
+
+    def metric(self, name: str) -> float:
+        """Return a figure by its name, so that higher is better: errors are negated. NaN where it is undefined."""
+        if name in ("accuracy", "exact_match"):
+            return getattr(self, name)
+        if self.ratings is None:
+            return math.nan
+        if name == "mean_squared_error":
+            return -self.ratings.mean_squared_error
+        value = self.ratings.pearson if name == "pearson" else self.ratings.spearman
+        return math.nan if value is None else value
 
     def sentence(self) -> str:
         """Return the figures in one line: of all prompts, and of the groups with the lowest accuracy."""
@@ -316,16 +387,25 @@ class HeldOutAccuracy(Record, frozen=True):
                 lowest = sorted(groups.items(), key=lambda item: item[1].accuracy)[:_NUM_LOWEST]
                 names = ", ".join(f"{name} {group.accuracy:.3f}" for name, group in lowest)
                 line += f"; {'lowest of ' + str(len(groups)) + ': ' if len(groups) > _NUM_LOWEST else ''}{names}"
-        return line
+        return line if self.ratings is None else f"{line}; {_fit_sentence(self.ratings)}"
 
     def figures(self) -> dict[str, float]:
         """Return accuracy and exact match of all prompts and of each group, by paths such as ``held_out/accuracy``."""
         figures = {"held_out/accuracy": self.accuracy, "held_out/exact_match": self.exact_match}
+        if self.ratings is not None:
+            for name in ("pearson", "spearman", "mean_squared_error"):
+                value = getattr(self.ratings, name)
+                figures |= {} if value is None else {f"held_out/{name}": value}
         for kind, groups in (("by_category", self.by_category), ("by_language", self.by_language)):
             for name, group in groups.items():
                 figures[f"held_out/{kind}/{name}/accuracy"] = group.accuracy
                 figures[f"held_out/{kind}/{name}/exact_match"] = group.exact_match
         return figures
+
+
+def _fit_sentence(fit: RatingFit) -> str:
+    correlation = "" if fit.pearson is None else f"correlation with ratings {fit.pearson:.3f}, "
+    return f"{correlation}mean squared error {fit.mean_squared_error:.3f} (always the mean: {fit.variance:.3f})"
 
 
 class LengthSummary(Record, frozen=True):
@@ -364,3 +444,4 @@ class TrainingSummary(Record, frozen=True):
     final_loss: float
     held_out: HeldOutAccuracy | None
     last_step: int
+    num_ratings: int = 0

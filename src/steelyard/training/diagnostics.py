@@ -19,9 +19,17 @@ from steelyard.networks.devices import LOCAL
 from steelyard.networks.packing import num_shared_tokens
 from steelyard.networks.reward_network import PolicyNetwork
 from steelyard.networks.scorer import Scorer
-from steelyard.training.batching import PlannedStep, Step, pairs_in, rows_of, slots_by_prompt
+from steelyard.training.batching import PlannedStep, Step, loss_inputs, pairs_in, rows_of, slots_by_prompt
 from steelyard.training.examples import Example
-from steelyard.training.losses import PairBatch, Reduction, bradley_terry_loss
+from steelyard.training.losses import (
+    LOSSES,
+    Objective,
+    PairBatch,
+    Reduction,
+    bradley_terry_loss,
+    sums_of,
+    weights_of,
+)
 
 _ITERATIONS = 60
 _OVERFITTED = 0.8
@@ -35,6 +43,10 @@ STEPS_JUDGED = 10
 _LEARNED = 0.98
 """A loss below this share of what equal scores cost has learned something. A rate that is too low ends at 0.97."""
 _NUM_NAMED = 3
+_ROUNDING = 1e-6
+_SAME_STATES = Advice(
+    "check that the template writes the answer, and that ", Remedy("max_length"), " does not cut off where it differs"
+)
 _FEWEST_PAIRS = 4
 _MOST_OF_A_STEP = 0.5
 _LARGE_MARGIN = 10.0
@@ -60,10 +72,7 @@ def check_classifier(
     expected = float((softplus(pairs.margin.double()) * pairs.weight).sum() / pairs.weight.sum())
     if reduction == "pair" and abs(equal_loss - expected) > 1e-6:
         raise ModelError(f"the loss of equal scores is {equal_loss:.4f}, not {expected:.4f}", do="report this")
-    if not torch.isfinite(features).all():
-        raise ModelError(
-            "the model's last layer is not finite on the first step", do=Advice("use ", Remedy("dtype", "float32"))
-        )
+    _check_features(features)
     _check_distinct(features, pairs)
     fitted = _fitted_loss(features, pairs)
     if fitted > _OVERFITTED * equal_loss:
@@ -82,6 +91,39 @@ def check_classifier(
             ),
         )
     return equal_loss, fitted
+
+
+def check_ratings_head(
+    scorer: Scorer, slots: Step, examples: Sequence[Example], objective: Objective
+) -> tuple[float, float]:
+    """Check the first step of a training on ratings. The network does not change.
+
+    Raises ModelError where the network's last layer is not finite, or does not tell the responses apart whose ratings
+    differ. Returns the loss of rewards of 0, and that of a head fitted to the targets of the step by least squares.
+    """
+    alone = scorer.with_network(scorer.network, world=LOCAL)
+    features = alone.head_inputs([rows_of(group, examples) for group in slots_by_prompt(slots)]).double().cpu()
+    inputs = loss_inputs(tuple(slot for group in slots_by_prompt(slots) for slot in group), examples)
+    rated, target = features[inputs.ratings.response], inputs.ratings.target.double()
+    _check_features(rated)
+    spread = (rated - rated.mean(dim=0)).norm(dim=1).max()
+    if len(target.unique()) > 1 and spread <= _ROUNDING * rated.norm(dim=1).mean():
+        raise ModelError(
+            f"the last hidden states of all {len(target)} rated answers of the first step are equal",
+            do=_SAME_STATES,
+        )
+    ratings = inputs.ratings._replace(target=target, weight=inputs.ratings.weight.double())
+    only = inputs._replace(ratings=ratings, pairs=PairBatch(*(column[:0] for column in inputs.pairs)))
+    weights = weights_of(only, objective)
+    # The least-squares head is that of least norm; the logit of a share near 0 or 1 would be infinite.
+    wanted = target if LOSSES[objective.loss].rating_link == "identity" else target.clamp(0.01, 0.99).logit()
+    head = torch.linalg.lstsq(rated, wanted[:, None], driver="gelsd").solution
+
+    def mean_loss(rewards: Tensor) -> float:
+        return float(sums_of(rewards, only, objective).loss) / weights.loss
+
+    zeros, fitted = torch.zeros(len(features), dtype=torch.float64), (features @ head)[:, 0]
+    return mean_loss(zeros), mean_loss(fitted)
 
 
 def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, has_reference: bool) -> float:
@@ -206,18 +248,21 @@ def unscorable_prompts(scorer: Scorer, slots: Step, examples: Sequence[Example])
     return names
 
 
+def _check_features(features: Tensor) -> None:
+    if not torch.isfinite(features).all():
+        raise ModelError(
+            "the model's last layer is not finite on the first step", do=Advice("use ", Remedy("dtype", "float32"))
+        )
+
+
 def _check_distinct(features: Tensor, pairs: PairBatch) -> None:
     distances = (features[pairs.better] - features[pairs.worse]).norm(dim=1)
     # Relative to the size of the states: equal rows differ by the rounding of float32, on processors without AVX too.
-    number = int((distances <= 1e-6 * features.norm(dim=1).mean()).sum())
+    number = int((distances <= _ROUNDING * features.norm(dim=1).mean()).sum())
     if number:
         raise ModelError(
             f"the last hidden states of both answers are equal in {number} of {len(distances)} pairs of the first step",
-            do=Advice(
-                "check that the template writes the answer, and that ",
-                Remedy("max_length"),
-                " does not cut off where it differs",
-            ),
+            do=_SAME_STATES,
         )
 
 

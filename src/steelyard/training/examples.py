@@ -1,4 +1,4 @@
-"""Training examples from cases: token ids of every response in a pair, and counts of left-out answers by reason."""
+"""Training examples from cases: token ids of every used response, and counts of left-out answers by reason."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +15,15 @@ from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength, Response
 from steelyard.curation.input_checks import CasePair, are_unwinnable
 from steelyard.networks.conversation import Encoded, Rendering, encode_all, render
+from steelyard.networks.settings import TargetScale
 from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of, ties_of
 from steelyard.statistics.groups import UNCATEGORISED, prompt_names
 from steelyard.training.config import LengthSummary
-from steelyard.training.losses import LOSSES
+from steelyard.training.ratings import IndexedRating, pairs_by_ratings, targets_of
 
+UNRATED = "responses without a rating"
+"""The name under which responses are counted that a loss of ratings does not use."""
+OVER = "every rated answer is over the limit"
 _SHARE_OF_PAIRS = 0.99
 """The share of pairs for which a limit below the longest is suggested."""
 _NUM_CHECKED = 32
@@ -31,8 +35,9 @@ _NUM_ENCODED = 64
 class Example(NamedTuple):
     """One prompt: token ids by response, and pairs whose ends are positions among these.
 
-    ``ties`` are pairs that were judged equal, where the loss reads them. ``name``, ``category`` and ``language``
-    identify the case; examples that share one of ``prompt_names`` are one prompt to intervals.
+    ``ties`` are pairs that were judged equal and ``ratings`` targets of rows, where the loss reads them. ``name``,
+    ``category`` and ``language`` identify the case; examples that share one of ``prompt_names`` are one prompt to
+    intervals.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -42,10 +47,11 @@ class Example(NamedTuple):
     category: str = ""
     language: str | None = None
     prompt_names: tuple[str, ...] = ()
+    ratings: tuple[IndexedRating, ...] = ()
 
 
 class LengthCounter:
-    """Counts lengths. A pair is lost where either end is over the limit, and a prompt where all its pairs are."""
+    """Counts lengths. A pair is lost where either end is over the limit, and a prompt where all it has is lost."""
 
     def __init__(self, max_length: int, over_length: OverLength) -> None:
         self.max_length = max_length
@@ -53,14 +59,24 @@ class LengthCounter:
         self.num_prompts = 0
         self._num_prompts_over = 0
         self._needs: list[int] = []
+        self._rated: list[int] = []
         self._by_language: dict[str, dict[str, int]] = {}
 
-    def add(self, lengths: Mapping[int, int], pairs: Sequence[IndexedPair], *, language: str | None) -> None:
-        """Count one case: the tokens of each response in a pair, by position, and the pairs."""
+    def add(
+        self,
+        lengths: Mapping[int, int],
+        pairs: Sequence[IndexedPair],
+        ratings: Sequence[IndexedRating] = (),
+        *,
+        language: str | None,
+    ) -> None:
+        """Count one case: the tokens of each used response, by position, the pairs and the ratings."""
         needs = [max(lengths[pair.better], lengths[pair.worse]) for pair in pairs]
+        rated = [lengths[rating.response] for rating in ratings]
         self._needs += needs
-        self.num_prompts += bool(pairs)
-        self._num_prompts_over += bool(pairs) and min(needs) > self.max_length
+        self._rated += rated
+        self.num_prompts += bool(needs or rated)
+        self._num_prompts_over += bool(needs or rated) and min(needs + rated) > self.max_length
         counts = self._by_language.setdefault(language or "unknown", {"num_responses": 0, "num_too_long": 0})
         counts["num_responses"] += len(lengths)
         counts["num_too_long"] += sum(length > self.max_length for length in lengths.values())
@@ -75,7 +91,7 @@ class LengthCounter:
         return LengthSummary(
             max_length=self.max_length,
             over_length=self.over_length,
-            longest=max(self._needs, default=0),
+            longest=max(self._needs + self._rated, default=0),
             num_responses=sum(counts["num_responses"] for counts in self._by_language.values()),
             num_too_long=sum(counts["num_too_long"] for counts in self._by_language.values()),
             num_pairs=self.num_pairs,
@@ -109,13 +125,12 @@ class LengthCounter:
             if counts.is_cut
             else f"{verb_for(prompts, 'is', 'are')} lost whole"
         )
-        yield (
-            f"{_share(counts.num_pairs_over, counts.num_pairs, 'pair')} {of_pairs}; "
-            f"{_share(counts.num_prompts_over, counts.num_prompts, 'prompt')} {of_prompts}"
-        )
-        most = int(np.quantile(self._needs, _SHARE_OF_PAIRS, method="higher"))
+        lost_pairs = f"{_share(counts.num_pairs_over, counts.num_pairs, 'pair')} {of_pairs}; " if self._needs else ""
+        yield f"{lost_pairs}{_share(counts.num_prompts_over, counts.num_prompts, 'prompt')} {of_prompts}"
+        most = int(np.quantile(self._needs or self._rated, _SHARE_OF_PAIRS, method="higher"))
         is_shorter = self.max_length < most < counts.longest
-        near = (Remedy("max_length", most), f" keeps {_SHARE_OF_PAIRS:.0%} of the pairs, ") if is_shorter else ()
+        noun = "pairs" if self._needs else "answers"
+        near = (Remedy("max_length", most), f" keeps {_SHARE_OF_PAIRS:.0%} of the {noun}, ") if is_shorter else ()
         left = Remedy("over_length", "left")
         cut = () if counts.is_cut else ("; ", left, " keeps their ends, right their beginnings")
         yield Advice("to keep them whole: ", *near, Remedy("max_length", counts.longest), " keeps all", *cut)
@@ -148,121 +163,161 @@ class Examples(NamedTuple):
         return sum(len(example.pairs) for example in self.examples)
 
     @property
+    def num_ratings(self) -> int:
+        """The number of rated responses."""
+        return sum(len(example.ratings) for example in self.examples)
+
+    @property
     def num_responses(self) -> int:
-        """The number of responses in a pair; each is computed once in an epoch."""
+        """The number of responses in a pair or with a rating; each is computed once in an epoch."""
         return sum(len(example.rows) for example in self.examples)
 
 
+class EvidenceChoice(NamedTuple):
+    """What is read from cases: which pairs, whether ties, and ratings where a scale is named.
+
+    ``pair_weight`` multiplies the weights of pairs beside ratings; at 0 they are not read. Held-out cases
+    (``is_held_out``) lose pairs of equal texts. Those with ratings and without pairs have the pairs that their ratings
+    order.
+    """
+
+    pairs: PairChoice | None = None
+    reads_ties: bool = False
+    ratings: TargetScale | None = None
+    pair_weight: float = 1.0
+    is_held_out: bool = False
+
+    def evidence_of(self, case: Case, *, where: str) -> "_Evidence":
+        """Return the pairs, ties and ratings of a case. Raises EvidenceError for a weight below 0."""
+        ratings = () if self.ratings is None else targets_of(case, self.ratings)
+        pairs = pairs_of(case, self.pairs) if self.pair_weight else ()
+        for pair in pairs:
+            if pair.weight < 0:
+                raise EvidenceError(
+                    f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}",
+                    where=where,
+                    allowed="weights of 0 or more",
+                )
+        if self.pair_weight != 1:
+            pairs = tuple(pair._replace(weight=pair.weight * self.pair_weight) for pair in pairs)
+        if self.is_held_out and not pairs:
+            pairs = pairs_by_ratings(ratings)
+        return _Evidence(pairs, ties_of(case, pairs) if self.reads_ties else (), ratings)
+
+
 def make_examples(
-    cases: Iterable[Case],
-    tokenizer: Any,
-    rendering: Rendering,
-    choice: PairChoice | None,
-    *,
-    where: str,
-    loss: str = "bradley-terry",
-    is_held_out: bool = False,
+    cases: Iterable[Case], tokenizer: Any, rendering: Rendering, choice: EvidenceChoice, *, where: str
 ) -> Examples:
-    """Encode every case; ties are read where the ``loss`` reads them, held-out pairs of equal texts left out.
+    """Encode every case with the evidence of the choice.
 
     The rendering decides whether an answer over the length limit is left out with its pairs, cut (both counted), or
-    refused. Raises EvidenceError for refused answers, and where no pair is left.
+    refused. Raises EvidenceError for refused answers, and where no pair is left, nor any rating where these are read.
     """
     examples: list[Example] = []
     dropped: Counter[str] = Counter()
     noted: Counter[str] = Counter()
     too_long: list[str] = []
+    dimensions: Counter[str] = Counter()
     length = LengthCounter(rendering.max_length, rendering.over_length)
     num_in = 0
-    for case, ends, encoded in _encoded(cases, tokenizer, rendering, choice, loss=loss, where=where):
+    for case, evidence, encoded in _encoded(cases, tokenizer, rendering, choice, where=where):
         num_in += 1
-        evidence = ends
-        rows = {index: answer.ids for index, answer in encoded.items()}
+        dimensions.update(rating.dimension for rating in case.ratings)
         over = {index for index, answer in encoded.items() if answer.is_over_length}
         too_long += [
             f"{case.prompt.id} / {case.responses[index].id} ({number_of(encoded[index].length, 'token')})"
             for index in sorted(over)
         ]
-        noted[UNLISTED] += num_beyond_listed(case, evidence.pairs)
-        noted["responses in no pair"] += len(case.responses) - len(encoded)
+        noted[UNLISTED] += num_beyond_listed(case, evidence.pairs) if choice.pair_weight else 0
+        noted["responses in no pair" if choice.ratings is None else UNRATED] += len(case.responses) - len(encoded)
         lengths = {index: answer.length for index, answer in encoded.items()}
-        length.add(lengths, evidence.pairs, language=case.prompt.language)
-        has_evidence = bool(evidence.pairs or evidence.ties)
-        if rendering.cuts:
-            noted["cut answers"] += len(over)
-        else:
-            noted["answers over the limit, left out"] += len(over)
-            within = evidence.where(lambda pair, over=over: over.isdisjoint(pair[:2]))
-            noted["pairs lost with them"] += len(evidence.pairs) - len(within.pairs)
-            evidence = within
-        if is_held_out:
-            winnable = evidence.where(lambda pair, case=case: not are_unwinnable([case], [CasePair(0, *pair[:2])])[0])
-            noted["pairs of equal texts"] += len(evidence.pairs) - len(winnable.pairs)
-            evidence = winnable
-        # Answers of equal tokens have equal rewards: no training can order them.
-        unequal = evidence.where(lambda pair, rows=rows: rows[pair.better] != rows[pair.worse])
-        noted["pairs of equal tokens"] += len(evidence.pairs) - len(unequal.pairs)
-        example = _example(case, unequal, rows)
+        length.add(lengths, evidence.pairs, evidence.ratings, language=case.prompt.language)
+        usable = _usable(case, evidence, encoded, choice, cuts=rendering.cuts, noted=noted)
+        example = _example(case, usable, {index: answer.ids for index, answer in encoded.items()})
         noted[TIES] += len(example.ties)
-        if example.pairs or example.ties:
+        if example.pairs or example.ties or example.ratings:
             examples.append(example)
-        elif has_evidence and over:
-            dropped["every pair has an answer over the limit"] += 1
+        elif any(evidence) and over:
+            dropped["every pair has an answer over the limit" if choice.ratings is None else OVER] += 1
         else:
-            dropped["no comparable pair"] += 1
+            dropped["no comparable pair" if choice.ratings is None else "no rating"] += 1
     if too_long and rendering.over_length == "refuse":
         _refuse_length(too_long, rendering, where)
-    if not any(example.pairs for example in examples):
-        _refuse_nothing(num_in, too_long, rendering, where)
+    is_rated = choice.ratings is not None and not choice.is_held_out
+    if not any(example.pairs or (is_rated and example.ratings) for example in examples):
+        _refuse_nothing(num_in, too_long, rendering, where, Counter() if choice.ratings else dimensions)
     num_ties, noted = noted[TIES], +noted
-    if LOSSES[loss].reads_ties:
+    if choice.reads_ties:
         noted[TIES] = num_ties  # also 0: the loss then learns its parameter from nothing
     return Examples(tuple(examples), num_in, dropped, noted, length)
 
 
+def _usable(
+    case: Case,
+    evidence: "_Evidence",
+    encoded: Mapping[int, Encoded],
+    choice: EvidenceChoice,
+    *,
+    cuts: bool,
+    noted: Counter[str],
+) -> "_Evidence":
+    """Return the evidence without answers over the limit and pairs that cannot be ordered, and count these."""
+    over = {index for index, answer in encoded.items() if answer.is_over_length}
+    if cuts:
+        noted["cut answers"] += len(over)
+    else:
+        noted["answers over the limit, left out"] += len(over)
+        within = evidence.where(lambda pair: over.isdisjoint(pair[:2]))
+        within = within._replace(ratings=tuple(rating for rating in within.ratings if rating.response not in over))
+        noted["pairs lost with them"] += len(evidence.pairs) - len(within.pairs)
+        evidence = within
+    if choice.is_held_out:
+        winnable = evidence.where(lambda pair: not are_unwinnable([case], [CasePair(0, *pair[:2])])[0])
+        noted["pairs of equal texts"] += len(evidence.pairs) - len(winnable.pairs)
+        evidence = winnable
+    # Answers of equal tokens have equal rewards: no training can order them.
+    unequal = evidence.where(lambda pair: encoded[pair.better].ids != encoded[pair.worse].ids)
+    noted["pairs of equal tokens"] += len(evidence.pairs) - len(unequal.pairs)
+    return unequal
+
+
 def _encoded(
-    cases: Iterable[Case], tokenizer: Any, rendering: Rendering, choice: PairChoice | None, *, loss: str, where: str
+    cases: Iterable[Case], tokenizer: Any, rendering: Rendering, choice: EvidenceChoice, *, where: str
 ) -> Iterator[tuple[Case, "_Evidence", dict[int, Encoded]]]:
-    """Yield each case with its pairs and ties, and with the token ids of their ends by position."""
+    """Yield each case with its evidence, and with the token ids of its used responses by position."""
 
     def answers(window: Sequence[Case], evidence: list[_Evidence]) -> Iterator[tuple[Case, Response]]:
         for case in window:
-            pairs = pairs_of(case, choice)
-            for pair in pairs:
-                if pair.weight < 0:
-                    raise EvidenceError(
-                        f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}",
-                        where=where,
-                        allowed="weights of 0 or more",
-                    )
-            evidence.append(_Evidence(pairs, ties_of(case, pairs) if LOSSES[loss].reads_ties else ()))
-            yield from ((case, case.responses[index]) for index in evidence[-1].ends())
+            evidence.append(choice.evidence_of(case, where=where))
+            yield from ((case, case.responses[index]) for index in evidence[-1].responses())
 
     for window in batched(cases, _NUM_ENCODED):
         evidence: list[_Evidence] = []
         encoded = iter(encode_all(tokenizer, rendering, answers(window, evidence)))
         for case, of_case in zip(window, evidence, strict=True):
-            yield case, of_case, {index: next(encoded) for index in of_case.ends()}
+            yield case, of_case, {index: next(encoded) for index in of_case.responses()}
 
 
 class _Evidence(NamedTuple):
-    """The ordered pairs of a case and its ties, by positions among all its responses."""
+    """The ordered pairs of a case, its ties and its ratings, by positions among all its responses."""
 
     pairs: tuple[IndexedPair, ...]
     ties: tuple[IndexedPair, ...]
+    ratings: tuple[IndexedRating, ...] = ()
 
     def where(self, is_kept: Callable[[IndexedPair], bool]) -> "_Evidence":
-        """Return the pairs and ties that are kept."""
-        return _Evidence(*(tuple(filter(is_kept, pairs)) for pairs in self))
+        """Return the evidence with the pairs and ties that are kept."""
+        return self._replace(pairs=tuple(filter(is_kept, self.pairs)), ties=tuple(filter(is_kept, self.ties)))
 
-    def ends(self) -> list[int]:
-        """Return the positions of all responses in a pair or a tie, sorted."""
-        return sorted({end for pairs in self for pair in pairs for end in pair[:2]})
+    def responses(self) -> list[int]:
+        """Return the positions of all responses in a pair or a tie or with a rating, sorted."""
+        ends = {end for pair in (*self.pairs, *self.ties) for end in pair[:2]}
+        return sorted(ends | {rating.response for rating in self.ratings})
 
 
 def _example(case: Case, evidence: _Evidence, rows: Mapping[int, tuple[int, ...]]) -> Example:
     """Return the example of this evidence, whose positions become those among the used responses."""
-    used = evidence.ends()
+    used = evidence.responses()
     place = {index: position for position, index in enumerate(used)}
 
     def placed(pairs: tuple[IndexedPair, ...]) -> tuple[IndexedPair, ...]:
@@ -276,6 +331,7 @@ def _example(case: Case, evidence: _Evidence, rows: Mapping[int, tuple[int, ...]
         category=case.prompt.category[0] if case.prompt.category else UNCATEGORISED,
         language=case.prompt.language,
         prompt_names=prompt_names(case),
+        ratings=tuple(rating._replace(response=place[rating.response]) for rating in evidence.ratings),
     )
 
 
@@ -291,10 +347,16 @@ def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> Non
     )
 
 
-def _refuse_nothing(num_in: int, too_long: list[str], rendering: Rendering, where: str) -> None:
+def _refuse_nothing(
+    num_in: int, too_long: list[str], rendering: Rendering, where: str, dimensions: Counter[str]
+) -> None:
+    """Raise EvidenceError; ``dimensions`` are those of ratings that another loss would read."""
     problem = f"none of {number_of(num_in, 'case')} has a comparable pair"
     resolve = Command("resolve", (where,), (Remedy("out", "resolved"),))
     do = Advice("rank the cases first: ", resolve, ", and train on resolved/cases.jsonl")
+    if dimensions:
+        commonest = (Remedy("dimensions", dimensions.most_common(1)[0][0]),) if len(dimensions) > 1 else ()
+        do = Advice("train on their ratings: ", Remedy("loss", "mean-squared-error", commonest), ", or ", do)
     if too_long and not rendering.cuts:
         over = f"{len(too_long)} are, the first: {too_long[0]}"
         problem += f" without an answer over {number_of(rendering.max_length, 'token')} ({over})"

@@ -27,7 +27,14 @@ from steelyard.networks.adapters import SavedAdapter, merge_adapter, saved_adapt
 from steelyard.networks.conversation import Rendering, add_no_marks, set_limit
 from steelyard.networks.loading import quiet
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
-from steelyard.networks.settings import Manifest, PolicySettings, RewardReference, RewardScale, write_manifest
+from steelyard.networks.settings import (
+    Manifest,
+    PolicySettings,
+    RewardReference,
+    RewardScale,
+    TargetScale,
+    write_manifest,
+)
 from steelyard.training.batching import share_in_steps
 from steelyard.training.checkpoints import translate_disk_full
 from steelyard.training.config import Config, GroupAccuracy, HeldOutAccuracy, TrainingSummary
@@ -37,6 +44,7 @@ from steelyard.training.held_out import (
     ReferenceSet,
     Rounding,
     fold_scale,
+    in_unit_of_ratings,
     measure,
     reward_reference,
     rewards_of,
@@ -52,8 +60,9 @@ _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~$:>\-.=])")
 _TASKS = {"classifier": "text-classification", "implicit": "text-generation"}
 _LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_].*)?")
 _SETTINGS = (
-    "kind", "loss", "reduction", "weight_of_squares", "centring", "label_smoothing", "epochs", "learning_rate",
-    "batch_size", "warmup_ratio", "schedule", "weight_decay", "batching", "trainable", "seed",
+    "kind", "loss", "dimensions", "pair_weight", "reduction", "weight_of_squares", "centring", "label_smoothing",
+    "epochs", "learning_rate", "batch_size", "warmup_ratio", "schedule", "weight_decay", "batching", "trainable",
+    "seed",
 )  # fmt: skip
 
 
@@ -62,7 +71,7 @@ class TrainingInputs(NamedTuple):
 
     ``data_hash`` is that of the file of cases. ``fingerprint`` identifies the backbone before training, the base of an
     adapter; the first process alone has it. ``starts`` has the start of the answer in each of a policy's rows.
-    ``findings`` are those of the cases.
+    ``findings`` are those of the cases, ``ratings`` the scale of those that are trained on.
     """
 
     model: str
@@ -78,6 +87,7 @@ class TrainingInputs(NamedTuple):
     fingerprint: str
     starts: dict[tuple[int, ...], int]
     findings: tuple[InputFinding, ...] = ()
+    ratings: TargetScale | None = None
 
 
 def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
@@ -101,6 +111,8 @@ def export(trainer: Trainer, inputs: TrainingInputs, result: Result) -> None:
     result.summary = _summary(trainer, network, inputs, held_out)
     if world.is_first:
         fold_scale(network, scale)
+        if inputs.ratings is not None and inputs.ratings.link == "identity":
+            fold_scale(network, RewardScale(scale=inputs.ratings.spread, shift=inputs.ratings.mean))
         manifest = _manifest(network, inputs, config, reference, scale)
         save_model(network, inputs.tokenizer, manifest, result, adapter=adapter)
         source = (inputs.model, inputs.cases.name, inputs.train)
@@ -122,10 +134,14 @@ def _measure(
         is_stored_as_trained = config.number_type == "float32" and config.adapter is None
         rewards = trainer.final_rewards() if is_stored_as_trained else None
         rewards = rewards or rewards_of(scorer, inputs.held_out.examples, title="held-out cases")
-    held_out = measure(rewards, inputs.held_out.examples) if inputs.held_out and rewards is not None else None
+    held_out = None
+    if inputs.held_out is not None and rewards is not None:
+        held_out = measure(rewards, inputs.held_out.examples, scale=inputs.ratings)
     is_scored = rewards is not None and inputs.held_out is not None and inputs.reference.is_part_of(inputs.held_out)
     scored = rewards[: len(inputs.reference.examples)] if rewards is not None and is_scored else None
     reference, calibration = reward_reference(scorer, inputs.reference, rewards=scored), None
+    if inputs.ratings is not None:
+        reference = in_unit_of_ratings(reference, inputs.ratings)
     if reference is not None and config.calibrate_rewards == "standardise":
         reference, calibration = standardise(reference)
     if reference is not None:
@@ -168,6 +184,7 @@ def _summary(
         final_loss=last["loss"],
         held_out=held_out,
         last_step=last["step"],
+        num_ratings=train.num_ratings,
     )
 
 
@@ -194,6 +211,7 @@ def _manifest(
         calibration=scale,
         kind=config.kind,
         policy=policy if config.kind == "implicit" else None,
+        ratings=inputs.ratings,
     )
 
 
@@ -281,7 +299,11 @@ def model_card(card: CardInputs) -> str:
         name=Path(card.model).name,
         front=_front(card),
         notes=notes,
-        settings=[(setting, getattr(card.config, setting)) for setting in _SETTINGS],
+        settings=[
+            (setting, getattr(card.config, setting))
+            for setting in _SETTINGS
+            if card.config.reads_ratings or setting not in ("dimensions", "pair_weight")
+        ],
         number_of=_number_of,
         interval_of=_interval_of,
         percent="{:.2%}".format,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import torch
+from scipy.stats import rankdata
 
 from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.languages import language_key
@@ -23,19 +24,28 @@ from steelyard.networks.conversation import Rendering, encode
 from steelyard.networks.devices import device_memory, fits
 from steelyard.networks.reward_network import AnswerReference, PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Scorer
-from steelyard.networks.settings import RewardReference, RewardScale
+from steelyard.networks.settings import RewardReference, RewardScale, TargetScale
+from steelyard.statistics.correlation import pearson
 from steelyard.statistics.groups import units_of
-from steelyard.statistics.intervals import score_interval
+from steelyard.statistics.intervals import score_interval, student
 from steelyard.statistics.linearised import group_ratios
 from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
-from steelyard.training.config import GroupAccuracy, HeldOutAccuracy
+from steelyard.training.config import GroupAccuracy, HeldOutAccuracy, RatingFit
 from steelyard.training.examples import Example, Examples
 
 _NUM_ROUNDED = 8
 
 
-def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOutAccuracy:
-    """Measure the rewards of each example's rows (`rewards_of`) against its pairs; a tied reward is wrong."""
+def measure(
+    rewards: Sequence[Floats], examples: Sequence[Example], *, scale: TargetScale | None = None
+) -> HeldOutAccuracy:
+    """Measure the rewards of each example's rows (`rewards_of`) against its pairs; a tied reward is wrong.
+
+    With a ``scale`` also against its ratings; such examples may have no pair.
+    """
+    fit = None if scale is None else rating_fit(rewards, examples, scale)
+    paired = [number for number, example in enumerate(examples) if example.pairs]
+    rewards, examples = [rewards[number] for number in paired], [examples[number] for number in paired]
     statistics = prompt_statistics_of(rewards, examples)
     names = [example.prompt_names or (f"{number}",) for number, example in enumerate(examples)]
     unit = np.unique(units_of(names), return_inverse=True)[1]
@@ -53,7 +63,58 @@ def measure(rewards: Sequence[Floats], examples: Sequence[Example]) -> HeldOutAc
         **msgspec.structs.asdict(of_all),
         by_category=by([example.category for example in examples], name_form),
         by_language=by([example.language for example in examples], language_key),
+        ratings=fit,
     )
+
+
+def rating_fit(rewards: Sequence[Floats], examples: Sequence[Example], scale: TargetScale) -> RatingFit | None:
+    """Measure the rewards against the targets of rated rows, all prompts together; null without ratings.
+
+    The interval of the correlation resamples prompts, those that share a name together.
+    """
+    rated = [number for number, example in enumerate(examples) if example.ratings]
+    if not rated:
+        return None
+    targets = [np.array([rating.target for rating in examples[number].ratings]) for number in rated]
+    chosen = [rewards[number][[rating.response for rating in examples[number].ratings]] for number in rated]
+    names = [examples[number].prompt_names or (f"{number}",) for number in rated]
+    reward, target = np.concatenate(chosen), np.concatenate(targets)
+    unit = np.repeat(np.unique(units_of(names), return_inverse=True)[1], [len(values) for values in targets])
+    predicted, factor, centre = reward, scale.spread, 0.0
+    if scale.link == "logistic":
+        assert scale.lowest is not None
+        assert scale.highest is not None
+        predicted, factor = 1 / (1 + np.exp(-reward)), scale.highest - scale.lowest
+        centre = (scale.mean - scale.lowest) / factor
+    pearson_value, spearman_value = float(pearson(reward, target)), float(pearson(rankdata(reward), rankdata(target)))
+    return RatingFit(
+        num_ratings=len(target),
+        num_prompts=int(unit.max()) + 1,
+        mean_squared_error=float(factor**2 * ((predicted - target) ** 2).mean()),
+        variance=float(factor**2 * ((target - centre) ** 2).mean()),
+        pearson=None if np.isnan(pearson_value) else pearson_value,
+        spearman=None if np.isnan(spearman_value) else spearman_value,
+        interval=_correlation_interval(reward, target, unit),
+    )
+
+
+def _correlation_interval(reward: Floats, target: Floats, unit: Integers) -> tuple[float, float] | None:
+    """Return the 95% interval of Pearson's correlation on Fisher's scale, with the variance over prompts.
+
+    It is the variance of the correlation's influence function, summed over the responses of a prompt. Null for fewer
+    than three prompts, and where one side does not vary.
+    """
+    number = int(unit.max()) + 1
+    correlation = float(pearson(reward, target))
+    if number < 3 or np.isnan(correlation) or abs(correlation) >= 1:
+        return None
+    first, second = ((values - values.mean()) / values.std() for values in (reward, target))
+    influence = first * second - correlation * (first**2 + second**2) / 2
+    by_prompt = np.bincount(unit, influence, number)
+    variance = number / (number - 1) * float((by_prompt**2).sum()) / len(reward) ** 2 / (1 - correlation**2) ** 2
+    reach = student(number - 1) * variance**0.5
+    middle = np.arctanh(correlation)
+    return float(np.tanh(middle - reach)), float(np.tanh(middle + reach))
 
 
 def rewards_of(scorer: Scorer, examples: Sequence[Example], *, title: str | None = None) -> list[Floats]:
@@ -194,6 +255,15 @@ def rounding_of(scorer: Scorer, reference: ReferenceSet) -> Rounding | None:
         return None
     distances = (rounded - exact) / spread
     return Rounding(len(distances), float(np.sqrt((distances**2).mean())), float(np.abs(distances).max()))
+
+
+def in_unit_of_ratings(reference: RewardReference | None, scale: TargetScale) -> RewardReference | None:
+    """Return the reference as the saved head gives it, which includes the spread of the ratings."""
+    if reference is None or scale.link != "identity":
+        return reference
+    factor = scale.spread
+    mean, spread, within = reference.mean * factor, reference.spread * factor, reference.spread_within * factor
+    return msgspec.structs.replace(reference, mean=mean, spread=spread, spread_within=within)
 
 
 def standardise(reference: RewardReference) -> tuple[RewardReference, RewardScale]:

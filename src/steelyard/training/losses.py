@@ -1,13 +1,14 @@
 """Losses of reward models as pure functions of scores, and the table `LOSSES` from which training takes its own.
 
-A loss is a sum over terms (pairs, or choices among several answers) divided by a weight that is known before any score.
+A loss is a sum over terms (pairs, choices among several answers, ratings) divided by a weight that is known before any
+score.
 Sums of a step's chunks over the weights of the whole step are the loss of the step, however it is cut, on one device or
 on many. To add a loss, write its entry of `LOSSES`.
 """
 
 from collections.abc import Callable
 from math import log
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from steelyard.networks.devices import to_device
+from steelyard.networks.settings import RatingLink
 
 Reduction = Literal["pair", "prompt"]
 Differences = Float[Tensor, " pair"]
@@ -33,8 +35,23 @@ class PairBatch(NamedTuple):
     prompt: Int[Tensor, " pair"]
 
 
+class RatingBatch(NamedTuple):
+    """The rated responses of one step. ``response`` is a position among the step's scores.
+
+    ``target`` is the rating as the loss reads it: standardised, or a share of its range. ``weight`` is at least 0.
+    """
+
+    response: Int[Tensor, " rating"]
+    target: Float[Tensor, " rating"]
+    weight: Float[Tensor, " rating"]
+    prompt: Int[Tensor, " rating"]
+
+
+NO_RATINGS = RatingBatch(torch.zeros(0, dtype=torch.long), torch.zeros(0), torch.zeros(0), torch.zeros(0).long())
+
+
 class LossInputs(NamedTuple):
-    """The inputs of a loss for whole prompts: their pairs, which of these are ties, and the number of scores.
+    """The inputs of a loss for whole prompts: pairs, which of them are ties, the number of scores, and ratings.
 
     They may stay on the CPU: a loss moves what it reads to the device of the scores.
     """
@@ -42,6 +59,7 @@ class LossInputs(NamedTuple):
     pairs: PairBatch
     tied: Bool[Tensor, " pair"]
     num_responses: int
+    ratings: RatingBatch = NO_RATINGS
 
 
 class TermWeights(NamedTuple):
@@ -59,10 +77,11 @@ class LossParameter(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """A loss as the negative log-likelihood of its terms, in nats.
+    """A loss as the negative log-likelihood of its terms, in nats, or as squared errors.
 
     ``terms`` takes scores, inputs, the learned parameter and the probability that a label is reversed. ``equal`` is the
-    cost of a pair of equal scores without a margin, null where it differs.
+    mean cost of a term where all scores are 0, without margins; null where it differs. ``rating_link`` maps a reward to
+    a rating, for losses that read ratings.
     """
 
     terms: Callable[[Tensor, LossInputs, Tensor | None, float], Float[Tensor, " term"]]
@@ -70,11 +89,8 @@ class Loss(NamedTuple):
     parameter: LossParameter | None = None
     has_smoothing: bool = True
     equal: float | None = None
-
-    @property
-    def reads_ties(self) -> bool:
-        """Whether pairs that were judged equal are terms of the loss: those losses learn a parameter."""
-        return self.parameter is not None
+    reads_ties: bool = False
+    rating_link: RatingLink | None = None
 
 
 class Objective(NamedTuple):
@@ -170,6 +186,11 @@ def plackett_luce_losses(scores: Float[Tensor, " response"], pairs: PairBatch) -
     largest = scores.new_zeros(len(weight)).scatter_reduce(0, choice, ahead.detach(), "amax")
     total = scores.new_zeros(len(weight)).index_add(0, choice, (ahead - largest[choice]).exp())
     return largest + (total + (-largest).exp()).log()
+
+
+def cross_entropies(rewards: Float[Tensor, " rating"], target: Float[Tensor, " rating"]) -> Float[Tensor, " rating"]:
+    """Compute the cross-entropy of targets from 0 to 1 and sigmoid(reward), in nats, without overflow."""
+    return softplus(rewards) - target * rewards
 
 
 def choice_weights(pairs: PairBatch) -> TermWeights:
@@ -274,7 +295,30 @@ def _with_ties(losses: Callable[[Tensor, Tensor, Tensor], Tensor], name: str, st
         tied = to_device(inputs.tied, scores.device)
         return _smoothed(lambda ahead: losses(ahead, tied, parameter), ahead, smoothing)
 
-    return Loss(terms, _pair_weights, LossParameter(name, start))
+    return Loss(terms, _pair_weights, LossParameter(name, start), reads_ties=True)
+
+
+def _with_ratings(losses: Callable[[Tensor, Tensor], Tensor], link: RatingLink, **properties: Any) -> Loss:
+    """Return the entry of a loss over ratings, and over pairs where the inputs have any.
+
+    Pairs and ratings share one reward. Its unit is that of the ratings, and the Bradley-Terry loss of pairs learns the
+    factor between this unit and its own.
+    """
+
+    def terms(scores: Tensor, inputs: LossInputs, parameter: Tensor | None, smoothing: float) -> Tensor:
+        response, target = (to_device(column, scores.device) for column in inputs.ratings[:2])
+        target = target.to(scores.dtype)
+        of_ratings = losses(scores[response], (1 - smoothing) * target + smoothing * (1 - target))
+        if parameter is None:
+            return of_ratings
+        ahead = differences(scores, inputs.pairs) * parameter.exp()
+        return torch.cat([of_ratings, _smoothed(lambda ahead: softplus(-ahead), ahead, smoothing)])
+
+    def weights(inputs: LossInputs) -> TermWeights:
+        of_ratings, of_pairs = TermWeights(*inputs.ratings[2:]), _pair_weights(inputs)
+        return TermWeights(*(torch.cat(columns) for columns in zip(of_ratings, of_pairs, strict=True)))
+
+    return Loss(terms, weights, LossParameter("log_pair_scale", 0.0), rating_link=link, **properties)
 
 
 LOSSES = {
@@ -291,5 +335,10 @@ LOSSES = {
     # At the start better, worse and tied are equally likely for equal scores.
     "rao-kupper": _with_ties(rao_kupper_losses, "log_threshold", log(log(2))),
     "davidson": _with_ties(davidson_losses, "log_strength", 0.0),
+    # Standardised targets have mean 0 and variance 1: equal scores of 0 cost 1.
+    "mean-squared-error": _with_ratings(
+        lambda rewards, target: (rewards - target).square(), "identity", has_smoothing=False, equal=1.0
+    ),
+    "binary-cross-entropy": _with_ratings(cross_entropies, "logistic"),
 }
 """Every loss that can be trained, by the name of the setting ``loss``."""

@@ -15,7 +15,7 @@ from steelyard.networks.adapters import Adapter, put_adapter, store_frozen
 from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.training.config import Config, num_last_layers
-from steelyard.training.losses import LOSSES
+from steelyard.training.losses import LOSSES, LossParameter
 
 Group = dict[str, Any]
 """A parameter group as PyTorch's optimisers take it, with the highest rate under ``peak``."""
@@ -82,15 +82,21 @@ def put_loss_parameter(network: RewardNetwork, config: Config) -> None:
     It is on the network, so that optimiser and checkpoints have it, and in no saved weight file: it belongs to the loss
     and not to the reward. The manifest keeps its last value.
     """
-    parameter = LOSSES[config.loss].parameter
+    parameter = _parameter_of(config)
     network.tie = None
     if parameter is not None:
         network.tie = torch.nn.Parameter(torch.full((1,), parameter.start, dtype=torch.float32))
 
 
+def _parameter_of(config: Config) -> LossParameter | None:
+    """Return the learned parameter of the loss; none for ratings without pairs, whose scale nothing depends on."""
+    loss = LOSSES[config.loss]
+    return None if loss.rating_link is not None and not config.pair_weight else loss.parameter
+
+
 def loss_parameter(network: RewardNetwork, config: Config) -> dict[str, float]:
     """Return the learned parameter by its name, or nothing where the loss has none."""
-    parameter = LOSSES[config.loss].parameter
+    parameter = _parameter_of(config)
     return {} if network.tie is None or parameter is None else {parameter.name: network.tie.item()}
 
 

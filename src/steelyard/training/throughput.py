@@ -148,7 +148,9 @@ class Pace:
         """Return the speed in one line, with MFU where the peak is of a data sheet: a measured one varies with load."""
         figures = self.figures()
         mfu = "" if self._peak.is_measured else f", MFU {figures['mfu']:.0%}"
-        return f"{figures['pairs_per_second']:,.0f} pairs/s, {figures['tokens_per_second']:,.0f} tokens/s{mfu}"
+        # A loss of ratings alone has no pairs.
+        pairs = f"{figures['pairs_per_second']:,.0f} pairs/s, " if self._num_pairs else ""
+        return f"{pairs}{figures['tokens_per_second']:,.0f} tokens/s{mfu}"
 
 
 def decoder_shape(network: RewardNetwork) -> ModelShape:

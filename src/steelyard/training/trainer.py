@@ -19,6 +19,7 @@ from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.feature_cache import feature_cache
 from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
 from steelyard.networks.scorer import Limits, Scorer
+from steelyard.networks.settings import TargetScale
 from steelyard.training.batching import PlannedStep, Step, pairs_in, plan_steps
 from steelyard.training.checkpoints import (
     BestWeights,
@@ -32,7 +33,13 @@ from steelyard.training.checkpoints import (
     trained_weights,
 )
 from steelyard.training.config import Config, HeldOutAccuracy
-from steelyard.training.diagnostics import check_classifier, check_policy, loss_error, unscorable_prompts
+from steelyard.training.diagnostics import (
+    check_classifier,
+    check_policy,
+    check_ratings_head,
+    loss_error,
+    unscorable_prompts,
+)
 from steelyard.training.distributed import clip_gradient, outline_of, shard, unshard
 from steelyard.training.examples import Example
 from steelyard.training.gradient_accumulation import (
@@ -55,7 +62,8 @@ _SECONDS_PER_READ = 0.5
 class StepRecord(NamedTuple):
     """A step of the curve. ``loss`` is ``pair_loss`` plus the weighted ``regulariser`` and ``centring``.
 
-    ``num_pairs`` counts ordered pairs and ties, ``num_tokens`` what was computed, a shared prompt once.
+    ``pair_loss`` is that of all terms of the loss, ratings included. ``num_pairs`` counts ordered pairs and ties,
+    ``num_tokens`` what was computed, a shared prompt once.
     """
 
     step: int
@@ -98,9 +106,9 @@ class UnreadStep(NamedTuple):
 class Trainer:
     """Train a reward model in place. ``plan`` holds every step, ``curve`` the lines of steps and evaluations so far.
 
-    ``best`` is the best evaluation so far, with its weights where these are kept. ``step_seconds`` is the duration of
-    the last step, ``saved_step`` the step of the last checkpoint. Losses are read after ``steps_per_read`` steps, or
-    earlier where a callback is due.
+    ``scale`` is that of the ratings, for losses that read them. ``best`` is the best evaluation so far, with its
+    weights where these are kept. ``step_seconds`` is the duration of the last step, ``saved_step`` the step of the last
+    checkpoint. Losses are read after ``steps_per_read`` steps, or earlier where a callback is due.
     """
 
     def __init__(
@@ -110,12 +118,14 @@ class Trainer:
         config: Config,
         *,
         held_out: Sequence[Example] = (),
+        scale: TargetScale | None = None,
         world: World = LOCAL,
     ) -> None:
         self.network = network
         self.examples = examples
         self.config = config
         self.held_out = held_out
+        self.scale = scale
         self.world = world
         self.scorer = scorer_of(network, config, world=world)
         self.plan: tuple[PlannedStep, ...] = plan_steps(examples, config)
@@ -137,7 +147,7 @@ class Trainer:
 
         Raises EvidenceError for a plan without a pair, ModelError for a training that cannot fit in memory.
         """
-        self.first_pairs()
+        self.first_step()
         self._outline = outline_of(self.network, world=self.world)
         choose_modes(self.scorer, self.examples, self.plan, self.config)
         shard(self.network, dtype=self.config.number_type, world=self.world)
@@ -153,9 +163,15 @@ class Trainer:
         """The shape of the network, for counting FLOPs."""
         return decoder_shape(self._outline or self.network)
 
-    def first_pairs(self) -> Step:
-        """Return the first step with an ordered pair. Raises EvidenceError where there is none."""
-        slots = next((step.slots for step in self.plan if pairs_in(step.slots, self.examples) is not None), None)
+    def first_step(self) -> Step:
+        """Return the first step with an ordered pair, or with a rating where the loss reads these.
+
+        Raises EvidenceError where there is none.
+        """
+        # A step of ratings is in the plan because it has one.
+        is_first = self.config.reads_ratings
+        steps = (step.slots for step in self.plan)
+        slots = next((slots for slots in steps if is_first or pairs_in(slots, self.examples) is not None), None)
         if slots is None:
             raise EvidenceError(
                 "no step has both responses of a pair",
@@ -165,10 +181,13 @@ class Trainer:
 
     def check(self) -> str:
         """Check the first step before training, and return its loss in words. Raises ModelError as diagnostics do."""
-        slots, config = self.first_pairs(), self.config
+        slots, config = self.first_step(), self.config
         if isinstance(self.network, PolicyNetwork):
             loss = check_policy(self.scorer, slots, self.examples, has_reference=not config.reference_free)
             return f"before the first step a pair costs {loss:.3f}"
+        if config.reads_ratings:
+            equal, fitted = check_ratings_head(self.scorer, slots, self.examples, objective_of(config))
+            return f"rewards of 0 cost {equal:.3f}; a head alone gets one step down to {fitted:.3f}"
         equal, fitted = check_classifier(self.scorer, slots, self.examples, config.reduction)
         return f"equal scores cost {equal:.3f}; a head alone gets one step down to {fitted:.3f}"
 
@@ -271,11 +290,11 @@ class Trainer:
         """Measure the held-out examples after a step, add the line to the curve, and keep the best."""
         rewards = rewards_of(self.scorer, self.held_out)
         self._held_out_rewards = (step, rewards)
-        held_out = measure(rewards, self.held_out)
+        held_out = measure(rewards, self.held_out, scale=self.scale)
         self.curve.append({"step": step, "held_out": msgspec.to_builtins(held_out)})
-        value: float = getattr(held_out, self.config.metric)
+        value = held_out.metric(self.config.metric)
         # Strictly: of equal evaluations the earliest is the best, so that patience ends a plateau.
-        if self.best is None or value > self.best.value:
+        if self.best is None or value > self.best.value or math.isnan(self.best.value):
             weights = trained_weights(self.network) if self.config.keep == "best" else {}
             self.best = BestWeights(step, value, {name: weight.clone() for name, weight in weights.items()})
         return held_out

@@ -12,7 +12,7 @@ from steelyard.ranking.pairs import TIES
 from steelyard.report.page import COMMA, Section
 from steelyard.report.sources import curve_of
 from steelyard.report.training_curves import held_out_figure, loss_figure
-from steelyard.training.config import LengthSummary, TrainingSummary
+from steelyard.training.config import LengthSummary, RatingFit, TrainingSummary
 from steelyard.views.view import HeadlineRule, NextStep, PageSources, RunHeadline, StageContents, StageRun, View
 
 
@@ -35,17 +35,44 @@ def _sentences(run: StageRun[TrainingSummary]) -> tuple[Sentence, ...]:
         "prompts": count(training.num_prompts),
         "loss": decimal(training.final_loss),
     }
-    sentences = [Sentence("say_training", values), *_share_sentences(run), *_length_sentences(training.length)]
+    name = "say_training"
+    if training.num_ratings:
+        values["ratings"] = count(training.num_ratings)
+        name = "say_training_both" if training.num_pairs else "say_training_ratings"
+    sentences = [Sentence(name, values), *_share_sentences(run), *_length_sentences(training.length)]
     held_out = training.held_out
     if held_out is not None:
         gaps = {"accuracy": percent(held_out.accuracy), "pairs": count(held_out.num_pairs)}
         sentences.append(Sentence("say_held_out", gaps))
+        sentences += _fit_sentences(held_out.ratings)
     return tuple(sentences)
+
+
+def _fit_sentences(fit: RatingFit | None) -> Iterator[Sentence]:
+    """Yield the agreement of rewards and held-out ratings, where the loss reads ratings."""
+    if fit is None:
+        return
+    values = {
+        "ratings": count(fit.num_ratings),
+        "error": decimal(fit.mean_squared_error),
+        "variance": decimal(fit.variance),
+    }
+    if fit.pearson is None or fit.spearman is None:
+        yield Sentence("say_rating_error", values)
+        return
+    values |= {"pearson": decimal(fit.pearson), "spearman": decimal(fit.spearman)}
+    if fit.interval is None:
+        yield Sentence("say_rating_fit", values)
+        return
+    low, high = map(decimal, fit.interval)
+    yield Sentence("say_rating_fit_interval", {**values, "low": low, "high": high})
 
 
 def _share_sentences(run: StageRun[TrainingSummary]) -> Iterator[Sentence]:
     """Yield the share of the data's pairs and prompts that were used, where some were not, and ties beside them."""
     training, length = run.summary, run.summary.length
+    if not length.num_pairs:  # ratings alone
+        return
     if (training.num_pairs, training.num_prompts) != (length.num_pairs, length.num_prompts):
         values = {
             "pair_share": percent(training.share_of_pairs_kept),
