@@ -22,6 +22,7 @@ from steelyard.training.distributed import load_on_first, outline_of, process_gr
 from steelyard.training.held_out import measure, rewards_of, store_reference
 from steelyard.training.memory import compile_parts, set_recompute
 from steelyard.training.optimiser import make_optimiser, prepare_network
+from steelyard.training.ratings import IndexedRating
 from steelyard.training.trainer import Callback, Trainer
 from training_examples import answers, network, policy
 
@@ -31,6 +32,10 @@ EXAMPLES = tuple(
         PROMPT[index:], (20 + index,), tuple(range(40, 45 + index)), (60, 61 + index), pairs=[(0, 1), (1, 2), (0, 2)]
     )
     for index in range(5)
+)
+RATED = tuple(
+    one._replace(ratings=tuple(IndexedRating(place, index - 2.0 + place, 1.0 + index) for place in (0, 2)))
+    for index, one in enumerate(EXAMPLES)
 )
 BASE = Config(epochs=1, batch_size=3, learning_rate=1e-2, max_grad_norm=0.5)
 SETTINGS = {
@@ -54,6 +59,9 @@ SETTINGS = {
     },
     "a policy without a reference, a learned number": {
         "kind": "implicit", "reference_free": True, "tokens_per_forward": 30, "loss": "rao-kupper",
+    },
+    "ratings and pairs, a learned factor, two passes": {
+        "loss": "mean-squared-error", "pair_weight": 0.5, "tokens_per_forward": 30, "epochs": 2,
     },
     "norms and feed-forward parts again": {"gradient_checkpointing": "mlp", "tokens_per_forward": 64},
     "bfloat16": {"dtype": "bfloat16"},
@@ -79,7 +87,7 @@ def trained(name, *, start=None, stop_after=None, folder=None, world=LOCAL):
     model = load_on_first(lambda: _made(config), world=world)
     prepare_network(model, config)
     outline = outline_of(model, world=world)
-    trainer = Trainer(model, EXAMPLES, config, world=world)
+    trainer = Trainer(model, RATED if config.reads_ratings else EXAMPLES, config, world=world)
     if config.compile:
         assert compile_parts(model)
     set_recompute(model, "none" if config.gradient_checkpointing == "auto" else config.gradient_checkpointing)
