@@ -1,39 +1,79 @@
-"""Correlation of two values over models, Pearson's and Spearman's, with an interval over models and over items.
+"""Correlation of two values over models: Pearson's, Spearman's and Kendall's, with intervals and a paired test.
 
 Both values of a model are means over items, so that a coefficient varies with the models and with the items. On
 Fisher's scale, z = atanh(r), the variance over models is 1 / (n - 3), for ranks (1 + r² / 2) / (n - 3) (Bonett and
-Wright, 2000). The variance over resampled items is added to it.
+Wright, 2000), and for Kendall's tau 0.437 / (n - 4) (Fieller, Hartley and Pearson, 1957) with a term for few possible
+values. The variance over resampled items is added to it. Models of one family, such as those of one backbone, are not
+independent: with families, they are left out one family at a time (the jackknife).
 """
 
 from collections.abc import Callable
 from math import atanh, isnan, sqrt, tanh
+from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.core.numerics import Floats
+from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.statistics.intervals import Estimate, student
 
 FEWEST_MODELS = 8
-"""Models below which a correlation over models is no evidence."""
+"""Models, or families of models, below which a correlation over models is no evidence."""
 TOO_FEW_MODELS = f"fewer than {FEWEST_MODELS} models"
 """The reason for having no interval with few models."""
+TOO_FEW_FAMILIES = f"fewer than {FEWEST_MODELS} families of models"
+"""The reason for having no interval with few families of models."""
+ONE_FAMILY_VARIES = "only one family has different values"
 _NO_LIMIT = 1e6
 """The degrees of freedom of the normal distribution."""
+_POWER = 0.841621
+"""The normal quantile of a power of 80%."""
 _ROUNDING = 1e-12
+_LARGEST_INFLATION = 2.0
 Coefficient = Callable[[Floats, Floats], Floats]
+
+
+class CorrelationDifference(NamedTuple):
+    """One correlation with an outcome minus another, with the two-sided ``p`` of the test of no difference.
+
+    ``detectable`` is the difference that the test shows with a power of 80%, before a correction for many tests. Both
+    are null where the difference has no interval.
+    """
+
+    estimate: Estimate
+    p: float | None = None
+    detectable: float | None = None
 
 
 def pearson(first: Floats, second: Floats) -> Floats:
     """Compute Pearson's coefficient over the last axis: (…, model) to (…). NaN where one side does not vary."""
     left, right = (values - values.mean(axis=-1, keepdims=True) for values in (first, second))
+    # Each side is scaled by its largest deviation, so that small values are not taken for equal ones.
+    left, right = (
+        side / np.maximum(np.abs(side).max(axis=-1, keepdims=True), np.finfo(float).tiny) for side in (left, right)
+    )
+    varies = _varies(first) & _varies(second)
     scale = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
-    varies = scale > _ROUNDING
     return np.where(varies, (left * right).sum(axis=-1), np.nan) / np.where(varies, scale, 1.0)
+
+
+def _varies(values: Floats) -> Booleans:
+    """Return whether the values along the last axis differ by more than a rounding error."""
+    spread = values.max(axis=-1) - values.min(axis=-1)
+    return spread > _ROUNDING * np.abs(values).max(axis=-1)
 
 
 def spearman(first: Floats, second: Floats) -> Floats:
     """Compute Spearman's coefficient over the last axis: Pearson's of the ranks, equal values with their mean rank."""
     return pearson(_ranks(first), _ranks(second))
+
+
+def kendall(first: Floats, second: Floats) -> Floats:
+    """Compute Kendall's tau-b over the last axis, which corrects for ties. NaN where one side does not vary."""
+    left, right = _order_signs(first), _order_signs(second)
+    scale = np.sqrt(np.abs(left).sum(axis=(-2, -1)) * np.abs(right).sum(axis=(-2, -1)))
+    varies = scale > 0
+    total = (left * right).sum(axis=(-2, -1))
+    return np.where(varies, total, np.nan) / np.where(varies, scale, 1.0)
 
 
 def _ranks(values: Floats) -> Floats:
@@ -43,23 +83,120 @@ def _ranks(values: Floats) -> Floats:
     return below + (equal - 1) / 2.0
 
 
-def correlate(coefficient: Coefficient, first: Floats, second: Floats) -> Estimate:
+def _order_signs(values: Floats) -> Integers:
+    """Return 1, 0 or -1 for each two values: (…, model) to (…, model, model)."""
+    left, right = values[..., :, None], values[..., None, :]
+    return (left > right).astype(np.int8) - (left < right).astype(np.int8)
+
+
+def correlate(coefficient: Coefficient, first: Floats, second: Floats, families: Integers | None = None) -> Estimate:
     """Return a coefficient over models with its 95% interval; n counts models.
 
-    Both arrays have shape (1 + resample, model): the values, and those of resampled items, perhaps none.
-    No interval with fewer than `FEWEST_MODELS` models. No value where one side is equal in all models.
+    Both arrays have shape (1 + resample, model): the values, and those of resampled items, perhaps none. ``families``
+    has the number of each model's family, shape (model,); null for independent models. No interval with fewer than
+    `FEWEST_MODELS` models or families. No value where one side is equal in all models.
     """
     values = coefficient(first, second)
     value, number = float(values[0]), first.shape[-1]
     if isnan(value):
         return Estimate(None, None, None, number, why="all values are equal")
-    if number < FEWEST_MODELS:
-        return Estimate(value, None, None, number, why=TOO_FEW_MODELS)
-    # A coefficient of 1 has no place on Fisher's scale. The next smaller one of ranks is 12 / (n³ - n) below it.
-    most = 1 - 6 / (number**3 - number)
-    over_models = (1 + (value**2 / 2 if coefficient is spearman else 0)) / (number - 3)
-    resampled = np.arctanh(np.clip(values[1:], -most, most))
+    num_units = number if families is None else len(np.unique(families))
+    if num_units < FEWEST_MODELS:
+        return Estimate(value, None, None, number, why=TOO_FEW_MODELS if number == num_units else TOO_FEW_FAMILIES)
+    over_models, freedom = _variance(coefficient, value, number), _NO_LIMIT
+    if families is not None and num_units < number:
+        left_out = [_fisher(coefficient, *sides) for sides in _without_each(families, first[0], second[0])]
+        over_models, freedom = _jackknife_variance(left_out), num_units - 1
+        if isnan(over_models):
+            return Estimate(value, None, None, number, why=ONE_FAMILY_VARIES)
+    resampled = np.arctanh(_bounded(coefficient, values[1:], number))
     over_items = float(np.nanvar(resampled, ddof=1)) if (~np.isnan(resampled)).sum() > 1 else 0.0
-    middle, reach = atanh(min(max(value, -most), most)), student(_NO_LIMIT) * sqrt(over_models + over_items)
+    middle = atanh(float(_bounded(coefficient, values[0], number)))
+    reach = student(freedom) * sqrt(over_models + over_items)
     low, high = tanh(middle - reach), tanh(middle + reach)
     return Estimate(value, min(low, value), max(high, value), number)
+
+
+def compare_correlations(
+    coefficient: Coefficient, first: Floats, second: Floats, outcome: Floats, families: Integers | None = None
+) -> CorrelationDifference:
+    """Test whether two values correlate equally with one outcome over the same models (dependent correlations).
+
+    Differs from: Meng, Rosenthal and Rubin (1992), whose variance holds for normal values of independent models: the
+    variance of the difference on Fisher's scale is that of the jackknife over models or families, for ranks as well.
+    Student's t has one degree of freedom less than there are models or families. Arrays: see `correlate`.
+    """
+    number = first.shape[-1]
+    groups = np.arange(number) if families is None else families
+    num_units = len(np.unique(groups))
+    one, other = coefficient(first, outcome), coefficient(second, outcome)
+    value = float(one[0] - other[0])
+    if isnan(value):
+        return CorrelationDifference(Estimate(None, None, None, number, why="all values are equal"))
+    if num_units < FEWEST_MODELS:
+        why = TOO_FEW_MODELS if number == num_units else TOO_FEW_FAMILIES
+        return CorrelationDifference(Estimate(value, None, None, number, why=why))
+    left_out = [
+        _fisher(coefficient, left, both) - _fisher(coefficient, right, both)
+        for left, right, both in _without_each(groups, first[0], second[0], outcome[0])
+    ]
+    resampled = np.arctanh(_bounded(coefficient, one[1:], number)) - np.arctanh(
+        _bounded(coefficient, other[1:], number)
+    )
+    over_items = float(np.nanvar(resampled, ddof=1)) if (~np.isnan(resampled)).sum() > 1 else 0.0
+    variance = _jackknife_variance(left_out) + over_items
+    if isnan(variance):
+        return CorrelationDifference(Estimate(value, None, None, number, why=ONE_FAMILY_VARIES))
+    ends = _bounded(coefficient, np.array([one[0], other[0]]), number)
+    on_scale = float(np.arctanh(ends[0]) - np.arctanh(ends[1]))
+    # The delta method: one step on Fisher's scale is a step of the coefficient times this slope.
+    slope = value / on_scale if abs(on_scale) > 1e-6 else 1 - float((ends**2).mean())
+    if variance < _ROUNDING:
+        is_equal = abs(value) < _ROUNDING
+        return CorrelationDifference(Estimate(value, value, value, number, method="equal orders"), float(is_equal), 0.0)
+    from scipy.special import stdtr
+
+    error, t = slope * sqrt(variance), student(num_units - 1)
+    p = min(1.0, 2 * float(stdtr(num_units - 1, -abs(on_scale) / sqrt(variance))))
+    estimate = Estimate(value, max(value - t * error, -2.0), min(value + t * error, 2.0), number)
+    return CorrelationDifference(estimate, p, min((t + _POWER) * error, 2.0))
+
+
+def _variance(coefficient: Coefficient, value: float, number: int) -> float:
+    """Return the variance of a coefficient on Fisher's scale over independent models."""
+    if coefficient is spearman:
+        return (1 + value**2 / 2) / (number - 3)
+    if coefficient is not kendall:
+        return 1 / (number - 3)
+    # Near 1 tau has few possible values among few models, and its variance exceeds Fieller's constant.
+    crowded = 1 + 3 / (number * max(1 - abs(value), _ROUNDING)) ** 2
+    return 0.437 / (number - 4) * min(crowded, _LARGEST_INFLATION)
+
+
+def _bounded(coefficient: Coefficient, values: Floats, number: int) -> Floats:
+    """Return coefficients that have a place on Fisher's scale, on which 1 has none.
+
+    The next smaller coefficient of ranks than 1 is 12 / (n³ - n) below it, that of tau 4 / (n² - n).
+    """
+    step = _ROUNDING
+    if coefficient is spearman:
+        step = 6 / (number**3 - number)
+    elif coefficient is kendall:
+        step = 2 / (number**2 - number)
+    most = 1 - step
+    return np.clip(values, -most, most)
+
+
+def _fisher(coefficient: Coefficient, first: Floats, second: Floats) -> float:
+    """Return a coefficient on Fisher's scale."""
+    return float(np.arctanh(_bounded(coefficient, coefficient(first, second), len(first))))
+
+
+def _without_each(families: Integers, *sides: Floats) -> "list[tuple[Floats, ...]]":
+    """Return the values of the models without those of each family in turn."""
+    return [tuple(side[families != family] for side in sides) for family in np.unique(families)]
+
+
+def _jackknife_variance(left_out: "list[float]") -> float:
+    """Return the variance of a value from its values without each unit; NaN where one of them is not defined."""
+    return float(np.var(left_out)) * (len(left_out) - 1)

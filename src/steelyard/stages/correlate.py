@@ -1,0 +1,164 @@
+"""The verb `correlate`: which bench predicts an outcome over models, and which of two benches predicts it better."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
+from steelyard.core.errors import ConfigError, EvidenceError
+from steelyard.core.remedies import FILE, Advice, Remedy
+from steelyard.core.types import Counts, Run
+from steelyard.evaluation.correlation import CoefficientName, CorrelateSummary, correlate_series
+from steelyard.evaluation.model_values import ModelValues, choose_families, is_table, read_values
+from steelyard.io.data_files import find_runs
+from steelyard.io.run_folder import Result, run_stage
+from steelyard.io.verbs import Argument, Option, RunFolder, SettingOption, Verb
+
+
+class Config(BaseConfig, frozen=True):
+    """Which columns of tables are benches and outcomes, the coefficient, and the resampling of prompts."""
+
+    columns: tuple[str, ...] = ()
+    """The columns of tables that are benches. Default: all with numbers."""
+    outcome_columns: tuple[str, ...] = ()
+    """The columns of tables that are outcomes. Default: all with numbers; in a table of both, the others."""
+    coefficient: CoefficientName = "spearman"
+    """The coefficient of the headline, the figures and the test: spearman, pearson or kendall."""
+    families_by_name: bool = False
+    """Take models whose names have the same backbone (llama, qwen …) for one family."""
+    num_resamples: Positive = 1000
+    """The number of bootstrap resamples of prompts, where runs are compared."""
+    seed: int = 0
+    """The seed of the resamples."""
+
+
+_DEFAULT = Config()
+
+
+VERB = Verb(
+    "Comparisons and reports",
+    63,
+    (
+        Argument("benches", "Benches: tables of models (CSV), evaluations, folders of them, or quoted patterns."),
+        Option("outcomes", "Outcomes: tables of models (CSV), or runs; repeat."),
+        Option("out", "The folder for the result, run.json."),
+        SettingOption("columns", note="With commas.", has_commas=True),
+        SettingOption("outcome_columns", note="With commas.", has_commas=True),
+        Option("families", "A CSV file with the columns model and family."),
+        SettingOption("families_by_name"),
+        SettingOption("coefficient"),
+    ),
+)
+
+
+def correlate(
+    benches: Sequence[RunFolder],
+    *,
+    outcomes: Sequence[RunFolder],
+    out: Path,
+    config: Config = _DEFAULT,
+    families: Path | None = None,
+    force: bool = False,
+) -> Run[CorrelateSummary]:
+    """Correlate benches with outcomes over models: Pearson, Spearman and Kendall, and which bench predicts better.
+
+    A table has a row a model, a column ``model``, and a column for each bench or outcome. Evaluations of one bench are
+    one bench, whose prompts are resampled. Models are matched by their names; those of one side are named and counted.
+
+    Two benches are compared on their common models, by a test of correlations that share an outcome; p-values are
+    corrected for the number of pairs. The difference that this many models can show stands beside each.
+
+    Models that share a backbone are not independent. With ``families``, or where records or a column ``family`` say so,
+    families are the unit, and fewer than eight are no evidence.
+
+    Example: `steelyard correlate table.csv --columns rewardbench --outcomes table.csv --out correlated`
+
+    Example: `steelyard correlate evaluated-a evaluated-b evaluated --outcomes gold.csv --out predicted`
+
+    Raises EvidenceError for fewer than three models on both sides, RecordError for a broken row of a table.
+
+    >>> correlated = sy.correlate(["table.csv"], outcomes=["table.csv"], columns=("rewardbench",))
+    >>> correlated.summary.outcomes
+    ('downstream',)
+    >>> round(correlated.table[0]["spearman"], 2)
+    0.81
+    """
+    left, right = _expanded(benches), _expanded(outcomes)
+    if not left or not right:
+        problem, do = ("no bench is named", "name tables or evaluations") if not left else ("no outcome is named", None)
+        raise EvidenceError(problem, do=do or Advice("name tables or runs: ", Remedy("outcomes", FILE)))
+    inputs = {**_inputs("bench", left), **_inputs("outcome", right)}
+    inputs |= {} if families is None else {"families": families}
+
+    def write(result: Result) -> None:
+        sides = _read(left, right, config)
+        names = {key: name for side in sides for key, name in side.names.items()}
+        chosen = choose_families(sides, families, by_names=config.families_by_name)
+        series = [side.series for side in sides]
+        summary = correlate_series(*series, names, chosen, coefficient=config.coefficient)
+        result.summary = msgspec.structs.replace(
+            summary,
+            empty=tuple(dict.fromkeys(cell for side in sides for cell in side.empty)),
+            text_columns=tuple(dict.fromkeys(name for side in sides for name in side.text_columns)),
+        )
+        unmatched = {
+            "in benches alone": len(summary.unmatched_benches),
+            "in outcomes alone": len(summary.unmatched_outcomes),
+        }
+        result.counts = Counts(
+            num_in=len(summary.models) + sum(unmatched.values()),
+            num_used=len(summary.models),
+            dropped={reason: number for reason, number in unmatched.items() if number},
+            noted={"missing values": len(result.summary.empty)} if result.summary.empty else {},
+        )
+
+    return run_stage(out, "correlate", Run[CorrelateSummary], write, config=config, inputs=inputs, force=force)
+
+
+def _expanded(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Return tables and the folders of runs, each once."""
+    every = [each for path in paths for each in ((path,) if is_table(path) else find_runs((path,), "evaluate"))]
+    return tuple(dict.fromkeys(every))
+
+
+def _inputs(role: str, paths: Sequence[Path]) -> dict[str, Path]:
+    """Return the files of one side by role; those of an evaluation are its record and its items."""
+    files: dict[str, Path] = {}
+    for number, path in enumerate(paths, 1):
+        files[f"{role}.{number}"] = path if is_table(path) else path / "run.json"
+        if not is_table(path) and (path / "items.jsonl").is_file():
+            files[f"{role}_items.{number}"] = path / "items.jsonl"
+    return files
+
+
+def _read(left: Sequence[Path], right: Sequence[Path], config: Config) -> tuple[ModelValues, ModelValues]:
+    """Read both sides. A column of a table that is on both sides is a bench or an outcome, whichever is named."""
+    shared = {path.resolve() for path in left if is_table(path)} & {path.resolve() for path in right if is_table(path)}
+    if shared and not config.columns and not config.outcome_columns:
+        do = Advice("say which of its columns are benches: ", Remedy("columns", "NAME"))
+        raise ConfigError("benches and outcomes are the same table", where=str(min(shared)), do=do)
+    both = [name for name in config.columns if name in config.outcome_columns]
+    if shared and both:
+        raise ConfigError(f"the column {both[0]!r} of one table is a bench and an outcome", where=str(min(shared)))
+    settings = {"num_resamples": config.num_resamples}
+    return (
+        read_values(
+            left,
+            config.columns,
+            side="columns",
+            excluded=dict.fromkeys(shared, config.outcome_columns),
+            seed=config.seed,
+            **settings,
+        ),
+        read_values(
+            right,
+            config.outcome_columns,
+            side="outcome_columns",
+            excluded=dict.fromkeys(shared, config.columns),
+            # Outcomes have other prompts than benches.
+            seed=config.seed + len(left),
+            **settings,
+        ),
+    )
