@@ -44,6 +44,7 @@ WRONG = {
 SMALL = {"num_resamples": 20}
 BASES = {
     "compare": {"evaluations": ["missing", "missing-2"]},
+    "correlate": {"benches": ["missing"], "outcomes": ["missing"]},
     "convert": {"data": "cases.jsonl"},
     "demo": {"model": "of the real demo", "redo_from": "no stage"},
     "evaluate": {"model": "longer", "bench": "cases.jsonl", **SMALL},

@@ -26,6 +26,7 @@ VERBS = {
     "clean": "clean good.jsonl --workers 1 --out {}",
     "compare": "compare one two --out {}",
     "convert": "convert good.jsonl {}.jsonl --to trl",
+    "correlate": "correlate table.csv --columns bench --outcomes table.csv --out {}",
     "debias": "debias good.jsonl --out {}",
     "inspect": "inspect good.jsonl --out {}",
     "evaluate": "evaluate --bench good.jsonl --model longer --baselines none --set num_resamples=10 --out {}",
@@ -62,6 +63,7 @@ def inputs(tmp_path_factory):
     (folder / "other.jsonl").write_bytes(GOOD)
     (folder / "plan.toml").write_bytes(plans()["good"])
     (folder / "recipe.toml").write_text(RECIPE)
+    (folder / "table.csv").write_text("model,bench,gold\na,1,2\nb,2,3\nc,3,1\n")
     (folder / "replies.jsonl").write_text('{"text": "[[A]]"}\n')
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

@@ -179,6 +179,8 @@ def _foreign_files(folder):
         ("votes.tsv", "prompt\ta\tb\twinner\n杆秤怎么用？\t先挂物。\t不知道。\ta\n"),
         ("questions.csv", "question,topic\n杆秤怎么用？,生活\n"),
         ("questions.txt", "杆秤怎么用？\n秤砣有多重？\n"),
+        ("gold.csv", "model,gold\nmodel,0.61\nlonger,0.58\nshorter,0.55\n"),
+        ("table.csv", "model,rewardbench,downstream\na,0.93,41.5\nb,0.88,43.0\nc,0.71,30.2\n"),
         ("scores.csv", "prompt,text,score\n杆秤怎么用？,先挂物。,5\n杆秤怎么用？,不知道。,1\n"),
     ):
         (folder / name).write_text(lines, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Correlations of benches with outcomes over models, and the test of which bench predicts an outcome better.
+"""Correlations of benches with outcomes over models, and tests of two benches as predictors of an outcome.
 
 `correlate_series` does the arithmetic on values by model; `evaluation/model_values.py` reads them.
 """

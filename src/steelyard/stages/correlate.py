@@ -1,4 +1,4 @@
-"""The verb `correlate`: which bench predicts an outcome over models, and which of two benches predicts it better."""
+"""The verb `correlate`: benches and outcomes over models, and tests of two benches as predictors of an outcome."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,14 +64,15 @@ def correlate(
 ) -> Run[CorrelateSummary]:
     """Correlate benches with outcomes over models: Pearson, Spearman and Kendall, and which bench predicts better.
 
-    A table has a row a model, a column ``model``, and a column for each bench or outcome. Evaluations of one bench are
-    one bench, whose prompts are resampled. Models are matched by their names; those of one side are named and counted.
+    A table has a row a model, a column of their names, and a column for each bench or outcome. Evaluations
+    of one bench are one bench, whose prompts are resampled. Models of one side alone are named and counted.
 
     Two benches are compared on their common models, by a test of correlations that share an outcome; p-values are
-    corrected for the number of pairs. The difference that this many models can show stands beside each.
+    corrected for the number of pairs. Each comparison has the difference
+    that this number of models can show.
 
-    Models that share a backbone are not independent. With ``families``, or where records or a column ``family`` say so,
-    families are the unit, and fewer than eight are no evidence.
+    Models that share a backbone are not independent. With ``families``, or where records or a column of tables have
+    them, families are the unit, and fewer than eight are not evidence.
 
     Example: `steelyard correlate table.csv --columns rewardbench --outcomes table.csv --out correlated`
 
@@ -79,11 +80,11 @@ def correlate(
 
     Raises EvidenceError for fewer than three models on both sides, RecordError for a broken row of a table.
 
-    >>> correlated = sy.correlate(["table.csv"], outcomes=["table.csv"], columns=("rewardbench",))
-    >>> correlated.summary.outcomes
-    ('downstream',)
-    >>> round(correlated.table[0]["spearman"], 2)
-    0.81
+    >>> models = ("longer", "shorter", "first")
+    >>> benches, outcomes = ([sy.evaluate(model, part) for model in models] for part in (cases[:10], cases[10:]))
+    >>> correlated = sy.correlate(benches, outcomes=outcomes, num_resamples=200)
+    >>> correlated.table[0]["num_models"]
+    3
     """
     left, right = _expanded(benches), _expanded(outcomes)
     if not left or not right:
@@ -96,8 +97,7 @@ def correlate(
         sides = _read(left, right, config)
         names = {key: name for side in sides for key, name in side.names.items()}
         chosen = choose_families(sides, families, by_names=config.families_by_name)
-        series = [side.series for side in sides]
-        summary = correlate_series(*series, names, chosen, coefficient=config.coefficient)
+        summary = correlate_series(sides[0].series, sides[1].series, names, chosen, coefficient=config.coefficient)
         result.summary = msgspec.structs.replace(
             summary,
             empty=tuple(dict.fromkeys(cell for side in sides for cell in side.empty)),

@@ -7,8 +7,8 @@ values. The variance over resampled items is added to it. Models of one family, 
 independent: with families, they are left out one family at a time (the jackknife).
 """
 
-from collections.abc import Callable
-from math import atanh, isnan, sqrt, tanh
+from collections.abc import Callable, Iterator
+from math import isnan, sqrt, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -106,12 +106,13 @@ def correlate(coefficient: Coefficient, first: Floats, second: Floats, families:
     over_models, freedom = _variance(coefficient, value, number), _NO_LIMIT
     if families is not None and num_units < number:
         left_out = [_fisher(coefficient, *sides) for sides in _without_each(families, first[0], second[0])]
-        over_models, freedom = _jackknife_variance(left_out), num_units - 1
+        over_models, freedom = _jackknife_variance(np.concatenate(left_out)), num_units - 1
         if isnan(over_models):
             return Estimate(value, None, None, number, why=ONE_FAMILY_VARIES)
-    resampled = np.arctanh(_bounded(coefficient, values[1:], number))
+    on_scale = _on_scale(coefficient, values, number)
+    resampled = on_scale[1:]
     over_items = float(np.nanvar(resampled, ddof=1)) if (~np.isnan(resampled)).sum() > 1 else 0.0
-    middle = atanh(float(_bounded(coefficient, values[0], number)))
+    middle = float(on_scale[0])
     reach = student(freedom) * sqrt(over_models + over_items)
     low, high = tanh(middle - reach), tanh(middle + reach)
     return Estimate(value, min(low, value), max(high, value), number)
@@ -129,8 +130,8 @@ def compare_correlations(
     number = first.shape[-1]
     groups = np.arange(number) if families is None else families
     num_units = len(np.unique(groups))
-    one, other = coefficient(first, outcome), coefficient(second, outcome)
-    value = float(one[0] - other[0])
+    first_values, second_values = coefficient(first, outcome), coefficient(second, outcome)
+    value = float(first_values[0] - second_values[0])
     if isnan(value):
         return CorrelationDifference(Estimate(None, None, None, number, why="all values are equal"))
     if num_units < FEWEST_MODELS:
@@ -140,24 +141,26 @@ def compare_correlations(
         _fisher(coefficient, left, both) - _fisher(coefficient, right, both)
         for left, right, both in _without_each(groups, first[0], second[0], outcome[0])
     ]
-    resampled = np.arctanh(_bounded(coefficient, one[1:], number)) - np.arctanh(
-        _bounded(coefficient, other[1:], number)
+    # A side without resamples keeps its value in those of the other.
+    on_scale = np.subtract(
+        *np.broadcast_arrays(*(_on_scale(coefficient, each, number) for each in (first_values, second_values)))
     )
+    resampled = on_scale[1:]
     over_items = float(np.nanvar(resampled, ddof=1)) if (~np.isnan(resampled)).sum() > 1 else 0.0
-    variance = _jackknife_variance(left_out) + over_items
+    variance = _jackknife_variance(np.concatenate(left_out)) + over_items
     if isnan(variance):
         return CorrelationDifference(Estimate(value, None, None, number, why=ONE_FAMILY_VARIES))
-    ends = _bounded(coefficient, np.array([one[0], other[0]]), number)
-    on_scale = float(np.arctanh(ends[0]) - np.arctanh(ends[1]))
+    ends = _bounded(coefficient, np.array([first_values[0], second_values[0]]), number)
+    step = float(on_scale[0])
     # The delta method: one step on Fisher's scale is a step of the coefficient times this slope.
-    slope = value / on_scale if abs(on_scale) > 1e-6 else 1 - float((ends**2).mean())
+    slope = value / step if abs(step) > 1e-6 else 1 - float((ends**2).mean())
     if variance < _ROUNDING:
         is_equal = abs(value) < _ROUNDING
         return CorrelationDifference(Estimate(value, value, value, number, method="equal orders"), float(is_equal), 0.0)
     from scipy.special import stdtr
 
     error, t = slope * sqrt(variance), student(num_units - 1)
-    p = min(1.0, 2 * float(stdtr(num_units - 1, -abs(on_scale) / sqrt(variance))))
+    p = min(1.0, 2 * float(stdtr(num_units - 1, -abs(step) / sqrt(variance))))
     estimate = Estimate(value, max(value - t * error, -2.0), min(value + t * error, 2.0), number)
     return CorrelationDifference(estimate, p, min((t + _POWER) * error, 2.0))
 
@@ -187,16 +190,24 @@ def _bounded(coefficient: Coefficient, values: Floats, number: int) -> Floats:
     return np.clip(values, -most, most)
 
 
-def _fisher(coefficient: Coefficient, first: Floats, second: Floats) -> float:
-    """Return a coefficient on Fisher's scale."""
-    return float(np.arctanh(_bounded(coefficient, coefficient(first, second), len(first))))
+def _on_scale(coefficient: Coefficient, values: Floats, number: int) -> Floats:
+    """Return coefficients over a number of models on Fisher's scale."""
+    return np.arctanh(_bounded(coefficient, values, number))
 
 
-def _without_each(families: Integers, *sides: Floats) -> "list[tuple[Floats, ...]]":
-    """Return the values of the models without those of each family in turn."""
-    return [tuple(side[families != family] for side in sides) for family in np.unique(families)]
+def _fisher(coefficient: Coefficient, first: Floats, second: Floats) -> Floats:
+    """Return the coefficient over the last axis on Fisher's scale."""
+    return _on_scale(coefficient, coefficient(first, second), first.shape[-1])
 
 
-def _jackknife_variance(left_out: "list[float]") -> float:
+def _without_each(families: Integers, *sides: Floats) -> Iterator[tuple[Floats, ...]]:
+    """Yield the values without each family, together for all families of one size: shape (family, model)."""
+    names, sizes = np.unique(families, return_counts=True)
+    for size in np.unique(sizes):
+        rows = np.stack([np.flatnonzero(families != name) for name in names[sizes == size]])
+        yield tuple(side[rows] for side in sides)
+
+
+def _jackknife_variance(left_out: Floats) -> float:
     """Return the variance of a value from its values without each unit; NaN where one of them is not defined."""
     return float(np.var(left_out)) * (len(left_out) - 1)
