@@ -1,5 +1,6 @@
 """Benches and outcomes over models: values against scipy, the unit of families, runs beside tables, and bad input."""
 
+import json
 import shutil
 
 import numpy as np
@@ -135,6 +136,21 @@ def test_evaluations_of_one_bench_are_a_series_with_resampled_prompts(tmp_path, 
     assert correlation.spearman.value == pytest.approx(0.8)
     assert [model.benches[correlation.bench] for model in run.summary.models] == [0.125, 0.375, 0.625, 0.875]
     assert correlate(runs, outcomes=[gold], out=tmp_path / "out", config=FEW) == run
+
+
+def test_the_backbone_that_records_name_is_the_family(tmp_path, runs):
+    changed = []
+    for number, run in enumerate(runs):
+        folder = tmp_path / run.name
+        shutil.copytree(run, folder)
+        record = json.loads((folder / "run.json").read_text("utf-8"))
+        record["summary"]["protocol"] = {"backbone": f"{number // 2}" * 64}
+        (folder / "run.json").write_text(json.dumps(record), "utf-8")
+        changed.append(folder)
+    gold = write_table(tmp_path / "gold.csv", {"gold": [1, 2, 4, 3]}, list("abcd"))
+    summary = correlate(changed, outcomes=[gold], out=tmp_path / "out", config=FEW).summary
+    assert (summary.families_from, summary.correlations[0].num_families) == ("records", 2)
+    assert [model.family for model in summary.models] == ["0" * 12, "0" * 12, "1" * 12, "1" * 12]
 
 
 def test_an_evaluation_that_is_named_twice_is_refused(tmp_path, runs):

@@ -16,6 +16,7 @@ import msgspec
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, Place, RecordError, choices
 from steelyard.core.names import name_key
+from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Row
 from steelyard.core.remedies import Advice, Command
 from steelyard.core.types import Meta, Run
@@ -298,13 +299,13 @@ class _Runs(NamedTuple):
 
     def series(self, num_resamples: int, seed: int) -> Iterator[Series]:
         """Yield a series for each bench, with resamples of its prompts, and one for each other headline."""
-        for number, (title, members) in enumerate(self.evaluations.items()):
+        for title, members in self.evaluations.items():
             keys = [key for key, _, _ in members]
             evaluations = join_evaluations([folder for _, folder, _ in members], [run for _, _, run in members])
-            # Two benches are two samples of prompts.
-            bootstrap = HeadlineBootstrap(
-                evaluations.layout, ranking_of(evaluations).formula, num_resamples, seed + number
-            )
+            # Two labellings of the same prompts share their resamples, and other prompts have others.
+            prompts = derived_seed(seed, *(label.prompt for label in evaluations.labels))
+            formula = ranking_of(evaluations).formula
+            bootstrap = HeadlineBootstrap(evaluations.layout, formula, num_resamples, prompts)
             headlines = bootstrap.draw([each.statistics for each in evaluations.evaluated])
             yield Series(title, dict(zip(keys, headlines.point.tolist(), strict=True)), headlines.resampled)
         for title, values in self.headlines.items():

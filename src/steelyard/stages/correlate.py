@@ -142,14 +142,13 @@ def _read(left: Sequence[Path], right: Sequence[Path], config: Config) -> tuple[
     both = [name for name in config.columns if name in config.outcome_columns]
     if shared and both:
         raise ConfigError(f"the column {both[0]!r} of one table is a bench and an outcome", where=str(min(shared)))
-    settings = {"num_resamples": config.num_resamples}
+    settings = {"num_resamples": config.num_resamples, "seed": config.seed}
     return (
         read_values(
             left,
             config.columns,
             side="columns",
             excluded=dict.fromkeys(shared, config.outcome_columns),
-            seed=config.seed,
             **settings,
         ),
         read_values(
@@ -157,8 +156,6 @@ def _read(left: Sequence[Path], right: Sequence[Path], config: Config) -> tuple[
             config.outcome_columns,
             side="outcome_columns",
             excluded=dict.fromkeys(shared, config.columns),
-            # Outcomes have other prompts than benches.
-            seed=config.seed + len(left),
             **settings,
         ),
     )
