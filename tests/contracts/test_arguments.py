@@ -43,6 +43,7 @@ WRONG = {
 }
 SMALL = {"num_resamples": 20}
 BASES = {
+    "best_of_n": {"cases": "missing.jsonl", "scores": "missing.jsonl"},
     "compare": {"evaluations": ["missing", "missing-2"]},
     "correlate": {"benches": ["missing"], "outcomes": ["missing"]},
     "convert": {"data": "cases.jsonl"},

@@ -20,6 +20,7 @@ NOUNS = (
 PLURAL_OF_ONE = re.compile(rf"(?<![\d.,/])1 (?:\w+ )?(?:{NOUNS})\b|\b1 \w+ (?:have|are|were)\b")
 VERBS = {
     "convert": ["convert", "rows.jsonl", "out"],
+    "best-of-n": ["best-of-n", "one.jsonl", "--scores", "scored/scores.jsonl", "--out", "out"],
     "audit": ["audit", "one.jsonl", "--out", "out"],
     "resolve": ["resolve", "judged.jsonl", "--out", "out"],
     "merge": ["merge", "one.jsonl", "same.jsonl", "--out", "out"],
@@ -52,7 +53,7 @@ def one_case(tmp_path, monkeypatch):
 def test_one_of_anything_is_singular(one_case, verb):
     words = ["out.jsonl" if verb == "convert" and word == "out" else word for word in VERBS[verb]]
     app = build_app()
-    if verb == "report":
+    if verb in ("report", "best-of-n"):
         scored = ["score", "one.jsonl", "--model", "longer", "--out", "scored"]
         assert CliRunner().invoke(app, scored, catch_exceptions=False).exit_code == 0
     more = [] if verb in ("report", "run", "inspect") else ["--verbose"]

@@ -28,6 +28,7 @@ VERBS = {
     "convert": "convert good.jsonl {}.jsonl --to trl",
     "correlate": "correlate table.csv --columns bench --outcomes table.csv --out {}",
     "debias": "debias good.jsonl --out {}",
+    "best-of-n": "best-of-n good.jsonl --scores scored/scores.jsonl --gold none --out {}",
     "inspect": "inspect good.jsonl --out {}",
     "evaluate": "evaluate --bench good.jsonl --model longer --baselines none --set num_resamples=10 --out {}",
     "judge": "judge good.jsonl --chat recorded --set chat.path=replies.jsonl --out {}",
@@ -70,6 +71,7 @@ def inputs(tmp_path_factory):
         for name, model in (("one", "longer"), ("two", "shorter")):
             words = f"evaluate --bench good.jsonl --model {model} --baselines none --set num_resamples=10 --out {name}"
             assert code_of(words, patch) == 0
+        assert code_of("score good.jsonl --model longer --out scored", patch) == 0
     return folder
 
 

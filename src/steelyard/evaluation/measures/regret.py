@@ -1,13 +1,10 @@
 """Best-of-N regret: the loss of the response with the highest score minus the smallest loss, among N responses.
 
-N responses of a prompt are drawn without replacement, all subsets with equal probability, and the model selects the one
-with its highest score (at random among equal scores). Both expectations are exact: of k sorted responses, the one at
-place i (from 0) is the last of the N drawn with probability C(i, N - 1) / C(k, N). A loss is the response's tier, or
-minus its mean rating in one dimension.
+Both expectations over the N responses drawn are exact (`evaluation.best_of_n`). A loss is the response's tier, or minus
+its mean rating in one dimension.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +12,7 @@ import numpy as np
 from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.bench_pairs import ranked_responses
+from steelyard.evaluation.best_of_n import selected_value
 from steelyard.evaluation.columns import BenchColumns, prompts_by_size
 from steelyard.evaluation.measure import (
     GroupColumn,
@@ -111,30 +109,13 @@ def regret(prompt: Integers, score: Floats, loss: Floats, num_prompts: int) -> R
     for prompts, rows in prompts_by_size(prompt, num_prompts):
         size = rows.shape[1]
         places = [place for place, budget in enumerate(budgets) if budget <= size]
-        last = np.array([_last_drawn(size, budgets[place]) for place in places]).reshape(len(places), size)
+        sizes = [budgets[place] for place in places]
         losses = loss[rows]
-        # Descending losses put the best response last, where `_last_drawn` has the one that is selected.
-        best = -np.sort(-losses, axis=1) @ last.T
-        taken = _mean_of_ties(score[rows], losses) @ last.T
+        best = selected_value(-losses, losses, sizes)
+        taken = selected_value(score[rows], losses, sizes)
         model[prompts[:, None], places] = taken - best
         chance[prompts[:, None], places] = losses.mean(axis=1, keepdims=True) - best
     return Regret(budgets, model, chance, float(np.ptp(loss)) if len(loss) else 0.0)
-
-
-def _last_drawn(size: int, budget: int) -> list[float]:
-    """Return the probability of each place to be the last of ``budget`` responses drawn from ``size``."""
-    return [comb(place, budget - 1) / comb(size, budget) for place in range(size)]
-
-
-def _mean_of_ties(score: Floats, loss: Floats) -> Floats:
-    """Return the losses in ascending order of score, averaged over equal scores; shape (prompt, response)."""
-    order = np.argsort(score, axis=1, kind="stable")
-    scores, losses = np.take_along_axis(score, order, 1), np.take_along_axis(loss, order, 1)
-    is_new = np.ones(scores.shape, np.bool_)
-    is_new[:, 1:] = scores[:, 1:] != scores[:, :-1]
-    group = (np.cumsum(is_new.reshape(-1)) - 1).reshape(scores.shape)
-    sums = np.bincount(group.reshape(-1), losses.reshape(-1))
-    return (sums / np.bincount(group.reshape(-1)))[group]
 
 
 def tiers_lost(bench: ScoredBench) -> Regret:

@@ -1,0 +1,257 @@
+"""The verb `best-of-n` from files: what is chosen, counted, refused, and the round with `sample`."""
+
+import json
+
+import msgspec
+import pytest
+
+from steelyard.core.errors import ConfigError, EvidenceError, RecordError
+from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
+from steelyard.io.cases import read_cases, write_cases
+from steelyard.responses.plan import later_turns
+from steelyard.stages.best_of_n import Config, best_of_n
+from steelyard.stages.sample import sample
+from strategies import case
+
+
+def write_scores(path, lines):
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    return path
+
+
+def rated(name, values, **fields):
+    """A case whose responses a, b, … have these ratings of quality by a person."""
+    ids = "abcdefgh"[: len(values)]
+    ratings = tuple(
+        Rating(response=each, rater="r", kind="human", dimension="quality", value=value)
+        for each, value in zip(ids, values, strict=True)
+    )
+    return case(name, ids, ratings=ratings, **fields)
+
+
+def scored(each, values):
+    ids = [response.id for response in each.responses]
+    return Scores(prompt=each.prompt.id, language=each.prompt.language, scores=dict(zip(ids, values, strict=True)))
+
+
+def run(folder, pairs, config=None, **files):
+    """Select among the responses of cases with their scores."""
+    write_cases(folder / "c.jsonl", [each for each, _ in pairs])
+    scores = write_scores(folder / "s.jsonl", [scored(*pair) for pair in pairs])
+    settings = Config(**{"num_resamples": 50, **(config or {})})
+    return best_of_n(folder / "c.jsonl", scores, folder / "out", settings, **files)
+
+
+def chosen(folder):
+    return {each.prompt.id: [response.id for response in each.responses] for each in read_cases(folder / "cases.jsonl")}
+
+
+THREE = [(rated(f"p{place}", [0.0, 1.0, 2.0]), [1.0, 3.0, 2.0]) for place in range(3)]
+
+
+def test_the_curve_the_chosen_answers_and_the_pairs_of_three_answers(tmp_path):
+    result = run(tmp_path, THREE)
+    points = result.summary.curve.points
+    # Of {a, b} and {b, c} the score chooses b (1), of {a, c} it chooses c (2); of all three b.
+    assert [point.chosen.value for point in points] == pytest.approx([1.0, 4 / 3, 1.0])
+    assert [point.oracle.value for point in points] == pytest.approx([1.0, 5 / 3, 2.0])
+    assert result.summary.curve.peak.n == 2
+    assert chosen(tmp_path / "out") == {f"p{place}": ["b"] for place in range(3)}
+    (first, *_) = read_cases(tmp_path / "out" / "pairs.jsonl")
+    assert first.pairs == (Pair(better="b", worse="a", weight=1.0, margin=2.0),)
+    assert (result.counts.num_in, result.counts.num_used, result.counts.dropped) == (3, 3, {})
+    assert not (tmp_path / "out" / "next_turn.jsonl").exists()
+
+
+def test_tiers_are_the_share_of_the_other_ranked_answers_beaten(tmp_path):
+    ranked = case("p", "abcd", ranking=(("a",), ("b", "c"), ("d",)))
+    result = run(tmp_path, [(ranked, [4.0, 3.0, 2.0, 1.0])])
+    # a beats three of three, b and c beat one and tie one, d none.
+    values = [point.chosen.value for point in result.summary.curve.points]
+    assert values[0] == pytest.approx(0.5)
+    assert values[-1] == pytest.approx(1.0)
+    assert result.summary.gold == "tiers"
+
+
+def test_judgments_are_the_mean_credit_over_judged_pairs(tmp_path):
+    judged = case("p", "abc", judgments=["a>b", "a>c", "b=c"])
+    result = run(tmp_path, [(judged, [0.0, 1.0, 2.0])], {"gold": "judgments"})
+    # c wins none, and ties one of two pairs.
+    assert result.summary.curve.points[-1].chosen.value == pytest.approx(0.25)
+    assert result.summary.gold_by == "human"
+
+
+def test_scores_of_a_larger_model_are_gold(tmp_path):
+    gold = write_scores(tmp_path / "gold.jsonl", [scored(each, [5.0, 6.0, 7.0]) for each, _ in THREE])
+    result = run(tmp_path, THREE, gold_scores=gold)
+    assert (result.summary.gold, result.summary.curve.points[-1].chosen.value) == ("scores", 6.0)
+
+
+def test_an_author_is_the_baseline_with_an_exact_win_rate(tmp_path):
+    with_authors = []
+    for each, scores in THREE:
+        authors = zip(each.responses, ("policy", "policy", "old"), strict=True)
+        responses = tuple(msgspec.structs.replace(response, author=author) for response, author in authors)
+        with_authors.append((msgspec.structs.replace(each, responses=responses), scores))
+    result = run(tmp_path, with_authors, {"baseline_author": "old"})
+    # The baseline has 2; a has 0 and b 1: no win at any N.
+    assert [point.win_rate.value for point in result.summary.wins] == [0.0, 0.0]
+    assert chosen(tmp_path / "out") == {f"p{place}": ["b", "c"] for place in range(3)}
+    assert result.counts.noted["prompts with candidates of one author"] == 3
+
+
+def test_a_baseline_of_a_file_joins_the_chosen_answer_and_is_no_candidate(tmp_path):
+    base = [
+        Case(
+            prompt=each.prompt,
+            responses=(Response(id="base", text="an older answer"),),
+            ratings=(Rating(response="base", rater="r", kind="human", dimension="quality", value=1.0),),
+        )
+        for each, _ in THREE[:2]
+    ]
+    write_cases(tmp_path / "base.jsonl", base)
+    result = run(tmp_path, THREE, baseline=tmp_path / "base.jsonl")
+    # Against 1: a loses, b ties, c wins; the score chooses b.
+    assert result.summary.wins[-1].win_rate.value == pytest.approx(0.5)
+    assert result.summary.num_wins == 2
+    assert chosen(tmp_path / "out") == {"p0": ["b", "base"], "p1": ["b", "base"]}
+    assert result.counts.dropped == {"no response of the baseline": 1}
+
+
+def test_a_baseline_among_the_candidates_is_refused(tmp_path):
+    twin = Case(prompt=THREE[0][0].prompt, responses=(Response(id="x", text=THREE[0][0].responses[0].text),))
+    write_cases(tmp_path / "base.jsonl", [twin])
+    with pytest.raises(EvidenceError, match="baseline of prompt 'p0' is among its candidates: 'a'"):
+        run(tmp_path, THREE, baseline=tmp_path / "base.jsonl")
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_candidates_without_score_or_gold_are_counted_and_left_out(tmp_path):
+    short = (rated("short", [0.0, 1.0]), [1.0, None])
+    # Nine of ten prompts have three candidates, and the largest N is three.
+    many = [(rated(f"m{place}", [0.0, 1.0, 2.0]), [1.0, 3.0, 2.0]) for place in range(18)]
+    two = (rated("two", [0.0, 1.0]), [1.0, 2.0])
+    result = run(tmp_path, [*many, short, two])
+    assert result.summary.largest == 3
+    assert result.summary.curve.num_prompts == 18
+    assert result.counts.noted["candidates without a score"] == 1
+    assert result.counts.noted["prompts with fewer candidates than the largest N"] == 1
+    assert result.counts.noted["prompts with fewer than two candidates with gold values"] == 1
+    assert result.counts.num_used == 20
+
+
+def test_n_candidates_are_drawn_whatever_their_order(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    turned = []
+    for each, scores in THREE:
+        turned.append((msgspec.structs.replace(each, responses=each.responses[::-1]), scores[::-1]))
+    for folder, pairs in ((first, THREE), (second, turned)):
+        folder.mkdir()
+        run(folder, pairs, {"n": 2, "seed": 5})
+    assert chosen(first / "out") == chosen(second / "out")
+    assert all(names in (["b"], ["c"]) for names in chosen(first / "out").values())
+
+
+def test_fewer_candidates_than_n_are_dropped_and_none_left_is_refused(tmp_path):
+    result = run(tmp_path, [*THREE, (rated("two", [0.0, 1.0]), [1.0, 2.0])], {"n": 3})
+    assert result.counts.dropped == {"fewer candidates than n": 1}
+    (tmp_path / "none").mkdir()
+    with pytest.raises(EvidenceError, match="nothing is chosen for any prompt"):
+        run(tmp_path / "none", THREE, {"n": 9})
+    assert not (tmp_path / "none" / "out" / "cases.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "config", "error", "match"),
+    [
+        ([(case("p", "ab"), [1.0, 2.0])], {}, EvidenceError, "no gold values"),
+        ([(case("p", "ab"), [1.0, 2.0])], {"gold": "tiers"}, EvidenceError, "no gold values of kind tiers"),
+        ([(rated("p", [1.0, 2.0]), [None, None])], {}, EvidenceError, "no candidate has a score"),
+        ([(rated("p", [1.0, 2.0]), [3.0, 3.0])], {}, EvidenceError, "equal scores"),
+        ([(rated("p", [1.0, 2.0]), [3.0, None])], {}, EvidenceError, "no prompt has two scored candidates"),
+        (THREE, {"largest": 4}, EvidenceError, "largest is 4"),
+        (THREE, {"gold": "scores"}, ConfigError, "gold=scores"),
+        (THREE, {"dimension": "tone"}, EvidenceError, "no gold values"),
+        (THREE, {"gold_by": "llm"}, EvidenceError, "no ratings of kind llm"),
+        (THREE, {"overlap": 0.0}, ConfigError, "overlap is 0"),
+    ],
+)
+def test_what_leaves_nothing_is_refused(tmp_path, pairs, config, error, match):
+    with pytest.raises(error, match=match):
+        run(tmp_path, pairs, config)
+    assert not (tmp_path / "out" / "cases.jsonl").exists()
+
+
+def test_ratings_of_people_and_of_a_judge_are_never_mixed(tmp_path):
+    both = rated("p", [1.0, 2.0])
+    judge = tuple(msgspec.structs.replace(rating, kind="llm", rater="gpt") for rating in both.ratings)
+    mixed = msgspec.structs.replace(both, ratings=(*both.ratings, *judge))
+    with pytest.raises(ConfigError, match="several kinds of judges"):
+        run(tmp_path, [(mixed, [1.0, 2.0])])
+
+
+def test_scores_of_other_texts_are_refused(tmp_path):
+    write_cases(tmp_path / "c.jsonl", [each for each, _ in THREE])
+    lines = [scored(*pair) for pair in THREE]
+    other = msgspec.structs.replace(lines[0], hashes=dict.fromkeys("abc", "0" * 16))
+    scores = write_scores(tmp_path / "s.jsonl", [other, *lines[1:]])
+    with pytest.raises(RecordError):
+        best_of_n(tmp_path / "c.jsonl", scores, tmp_path / "out")
+
+
+def asked(pairs, text="What weighs a beam scale, and who made the first one of bronze?"):
+    prompt = Prompt(id="q", messages=(Message(role="user", content=text),))
+    each, scores = pairs[0]
+    return [(msgspec.structs.replace(each, prompt=prompt), scores), *pairs[1:]]
+
+
+@pytest.mark.parametrize(("role", "noted"), [("against", "a bench"), ("train_cases", "the training data")])
+def test_prompts_of_the_bench_or_the_training_are_refused_or_counted(tmp_path, role, noted):
+    bench = [asked(THREE)[0][0]]
+    write_cases(tmp_path / "bench.jsonl", bench)
+    files = {role: [tmp_path / "bench.jsonl"]}
+    with pytest.raises(EvidenceError, match=r"1 prompt is in .*bench\.jsonl: q"):
+        run(tmp_path, asked(THREE), **files)
+    result = run(tmp_path, asked(THREE), {"allow_overlap": True}, **files)
+    assert result.counts.noted[f"prompts of {noted}"] == 1
+
+
+def test_the_first_turn_is_chosen_and_its_next_turn_sampled_and_chosen_again(tmp_path):
+    meta = {"turns": ["Write a poem.", "Now shorter.", "Now in Chinese."]}
+    prompts = [
+        Case(
+            prompt=Prompt(id=f"p{place}", messages=(Message(role="user", content="Write a poem."),), meta=meta),
+            responses=(Response(id="a", text="A long poem."), Response(id="b", text="A poem.")),
+        )
+        for place in range(2)
+    ]
+    run(tmp_path, [(each, [2.0, 1.0]) for each in prompts], {"gold": "none"})
+    turns = list(read_cases(tmp_path / "out" / "next_turn.jsonl"))
+    assert [each.prompt.id for each in turns] == ["p0~turn2", "p1~turn2"]
+    assert [message.content for message in turns[0].prompt.messages] == [
+        "Write a poem.",
+        "A long poem.",
+        "Now shorter.",
+    ]
+    assert later_turns(turns[0].prompt) == ("Now in Chinese.",)
+    (tmp_path / "replies.jsonl").write_text('{"text": "Short."}\n', encoding="utf-8")
+    chat = {"kind": "recorded", "path": str(tmp_path / "replies.jsonl")}
+    plan = {"models": [{"name": "policy", "chat": chat}]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    sample(tmp_path / "out" / "next_turn.jsonl", tmp_path / "plan.json", tmp_path / "sampled")
+    answered = list(read_cases(tmp_path / "sampled" / "cases.jsonl"))
+    assert [message.content for message in answered[0].responses[0].messages] == ["Short.", "Now in Chinese.", "Short."]
+    (tmp_path / "second").mkdir()
+    run(tmp_path / "second", [(each, [1.0]) for each in answered], {"gold": "none"})
+    (third, _) = read_cases(tmp_path / "second" / "out" / "next_turn.jsonl")
+    assert third.prompt.id == "p0~turn3"
+    assert [message.content for message in third.prompt.messages][-2:] == ["Short.", "Now in Chinese."]
+
+
+def test_evidence_of_other_answers_does_not_stay(tmp_path):
+    judged = Judgment(left="a", right="b", verdict="left", judge="j", kind="human")
+    each = msgspec.structs.replace(rated("p", [0.0, 1.0, 2.0]), judgments=(judged,))
+    run(tmp_path, [(each, [1.0, 3.0, 2.0])], {"gold": "ratings"})
+    (kept,) = read_cases(tmp_path / "out" / "cases.jsonl")
+    assert [rating.response for rating in kept.ratings] == ["b"]
+    assert kept.judgments == ()
