@@ -10,6 +10,7 @@ from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, 
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.responses.plan import later_turns
 from steelyard.stages.best_of_n import Config, best_of_n
+from steelyard.stages.sample import Config as SampleConfig
 from steelyard.stages.sample import sample
 from strategies import case
 
@@ -216,36 +217,54 @@ def test_prompts_of_the_bench_or_the_training_are_refused_or_counted(tmp_path, r
     assert result.counts.noted[f"prompts of {noted}"] == 1
 
 
-def test_the_first_turn_is_chosen_and_its_next_turn_sampled_and_chosen_again(tmp_path):
-    meta = {"turns": ["Write a poem.", "Now shorter.", "Now in Chinese."]}
-    prompts = [
-        Case(
-            prompt=Prompt(id=f"p{place}", messages=(Message(role="user", content="Write a poem."),), meta=meta),
-            responses=(Response(id="a", text="A long poem."), Response(id="b", text="A poem.")),
-        )
-        for place in range(2)
-    ]
-    run(tmp_path, [(each, [2.0, 1.0]) for each in prompts], {"gold": "none"})
-    turns = list(read_cases(tmp_path / "out" / "next_turn.jsonl"))
-    assert [each.prompt.id for each in turns] == ["p0~turn2", "p1~turn2"]
-    assert [message.content for message in turns[0].prompt.messages] == [
-        "Write a poem.",
-        "A long poem.",
-        "Now shorter.",
-    ]
-    assert later_turns(turns[0].prompt) == ("Now in Chinese.",)
-    (tmp_path / "replies.jsonl").write_text('{"text": "Short."}\n', encoding="utf-8")
-    chat = {"kind": "recorded", "path": str(tmp_path / "replies.jsonl")}
+def sampled(folder, cases, texts, turns="first"):
+    """Let a recorded model answer the cases, and return them with its answers."""
+    replies = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    (folder / "replies.jsonl").write_text(replies, encoding="utf-8")
+    chat = {"kind": "recorded", "path": str(folder / "replies.jsonl")}
     plan = {"models": [{"name": "policy", "chat": chat}]}
-    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    sample(tmp_path / "out" / "next_turn.jsonl", tmp_path / "plan.json", tmp_path / "sampled")
-    answered = list(read_cases(tmp_path / "sampled" / "cases.jsonl"))
-    assert [message.content for message in answered[0].responses[0].messages] == ["Short.", "Now in Chinese.", "Short."]
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    out = folder / f"sampled-{len(list(folder.iterdir()))}"
+    sample(cases, folder / "plan.json", out, SampleConfig(turns=turns))
+    return list(read_cases(out / "cases.jsonl"))
+
+
+def test_turns_are_sampled_and_chosen_one_by_one(tmp_path):
+    meta = {"turns": ["Write a poem.", "Now shorter.", "Now in Chinese."]}
+    prompt = Prompt(id="p", messages=(Message(role="user", content="Write a poem."),), meta=meta)
+    write_cases(tmp_path / "prompts.jsonl", [Case(prompt=prompt, responses=())])
+    (first,) = sampled(tmp_path, tmp_path / "prompts.jsonl", ["A long poem."])
+    assert [response.text for response in first.responses] == ["A long poem."]
+    assert first.prompt == prompt
+    other = Response(id="other", text="A poem.")
+    both = msgspec.structs.replace(first, responses=(*first.responses, other))
+    result = run(tmp_path, [(both, [2.0, 1.0])], {"gold": "none"})
+    assert result.summary.num_next_turns == 1
+    (second,) = read_cases(tmp_path / "out" / "next_turn.jsonl")
+    conversation = ["Write a poem.", "A long poem.", "Now shorter."]
+    assert [message.content for message in second.prompt.messages] == conversation
+    assert (second.prompt.id, later_turns(second.prompt)) == ("p~turn2", ("Now in Chinese.",))
+    (second,) = sampled(tmp_path, tmp_path / "out" / "next_turn.jsonl", ["Short."])
     (tmp_path / "second").mkdir()
-    run(tmp_path / "second", [(each, [1.0]) for each in answered], {"gold": "none"})
-    (third, _) = read_cases(tmp_path / "second" / "out" / "next_turn.jsonl")
-    assert third.prompt.id == "p0~turn3"
-    assert [message.content for message in third.prompt.messages][-2:] == ["Short.", "Now in Chinese."]
+    run(tmp_path / "second", [(second, [1.0])], {"gold": "none"})
+    (third,) = read_cases(tmp_path / "second" / "out" / "next_turn.jsonl")
+    assert [message.content for message in third.prompt.messages] == [*conversation, "Short.", "Now in Chinese."]
+    (third,) = sampled(tmp_path, tmp_path / "second" / "out" / "next_turn.jsonl", ["短。"])
+    assert (third.prompt.id, third.responses[0].text) == ("p~turn3", "短。")
+    (tmp_path / "third").mkdir()
+    run(tmp_path / "third", [(third, [1.0])], {"gold": "none"})
+    assert not (tmp_path / "third" / "out" / "next_turn.jsonl").exists()
+
+
+def test_of_an_answer_of_all_turns_the_first_one_is_chosen(tmp_path):
+    meta = {"turns": ["Write a poem.", "Now shorter."]}
+    prompt = Prompt(id="p", messages=(Message(role="user", content="Write a poem."),), meta=meta)
+    write_cases(tmp_path / "prompts.jsonl", [Case(prompt=prompt, responses=())])
+    (answered,) = sampled(tmp_path, tmp_path / "prompts.jsonl", ["A poem."], turns="all")
+    assert answered.responses[0].messages is not None
+    run(tmp_path, [(answered, [1.0])], {"gold": "none"})
+    (second,) = read_cases(tmp_path / "out" / "next_turn.jsonl")
+    assert [message.content for message in second.prompt.messages] == ["Write a poem.", "A poem.", "Now shorter."]
 
 
 def test_evidence_of_other_answers_does_not_stay(tmp_path):

@@ -253,7 +253,7 @@ class _Selecting:
             is_several = len(each.scores) > 1
             num_equal += is_several and len(set(each.scores.values())) == 1
             authors = {response.author for response in each.case.responses if response.id in each.scores}
-            noted["prompts with candidates of one author"] += is_several and len(authors) == 1
+            noted["prompts with candidates of one author"] += is_several and len(authors) == 1 and authors != {None}
             if self.gold.kind != "none":
                 collector.add(each, gold_line)
         where = str(self.files.cases)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError, FileError, Place, choices, listed
@@ -59,6 +60,8 @@ class Config(BaseConfig, frozen=True):
     """Keep texts that reached the token limit, marked in their meta, or drop them; both are counted."""
     max_truncated: float = 0.2
     """The largest share of a model's replies that may be cut off."""
+    turns: Literal["all", "first"] = "all"
+    """Answer all turns of a prompt of several, or the first alone: best-of-n chooses among its answers."""
     seed: int = 0
     """The seed of the models drawn and of the requests."""
 
@@ -75,6 +78,7 @@ VERB = Verb(
         Option("out", "The folder for cases.jsonl and run.json."),
         SettingOption("refused"),
         SettingOption("cut_off"),
+        SettingOption("turns"),
         SettingOption("seed"),
         Option("allow_failed", "Finish although requests failed: no responses from those."),
         Option("dry_run", "Forecast requests, tokens and money; send and write nothing."),
@@ -134,7 +138,7 @@ def sample(
             models = build_models(choice, seed=config.seed)
             if batches is None:
                 release_before_sending(release_batch, ledger)
-            counts = _ask(models, lambda: read_cases(cases), ledger, config, batches)
+            counts = _ask(models, lambda: _asked(cases, config), ledger, config, batches)
             if not allow_failed:
                 refuse_failed(counts, ledger, without="responses")
             _run(result, cases, config, models, ledger)
@@ -150,7 +154,7 @@ def forecast(cases: Path, plan: Path, out: Path, config: Config = _DEFAULT) -> S
     with read_ledger(out / LEDGER_FILE) as ledger:
         has_replies = ledger is not None and len(ledger) > 0
         so_far = SampledSoFar(build_models(choice, seed=seed), ledger) if ledger and has_replies else None
-        return forecast_sampling(choice, read_cases(cases), seed=seed, so_far=so_far)
+        return forecast_sampling(choice, _asked(cases, config), seed=seed, so_far=so_far)
 
 
 def _chosen(plan: Path) -> tuple[Path, ModelChoices]:
@@ -223,12 +227,15 @@ def _ask(
 
 def _run(result: Result, cases: Path, config: Config, models: ResponseModels, ledger: Ledger) -> None:
     def read() -> Iterator[Case]:
-        return read_cases(cases)
+        return _asked(cases, config)
 
     counter = ResponseCounter(tuple(models.chats))
     noted: Counter[str] = Counter()
     keep = KeepRules(refused=config.refused == "keep", cut_off=config.cut_off == "keep")
-    write_cases(result.path("cases.jsonl"), _answered(read(), models, ledger, keep, counter=counter, noted=noted))
+    answered = _answered(read(), models, ledger, keep, counter=counter, noted=noted)
+    # The later turns stay in the prompts, for the rounds after this one.
+    whole = (replace(each, prompt=case.prompt) for each, case in zip(answered, read_cases(cases), strict=True))
+    write_cases(result.path("cases.jsonl"), whole)
     unanswered = noted.pop("unanswered")
     num_cases = noted.pop("cases")
     dropped = {"no new response": unanswered} if unanswered else {}
@@ -243,6 +250,15 @@ def _run(result: Result, cases: Path, config: Config, models: ResponseModels, le
         failed=ledger.failures(),
         protocol=models.protocol(),
     )
+
+
+def _asked(cases: Path, config: Config) -> Iterator[Case]:
+    """Yield the cases with the turns that are answered."""
+    for case in read_cases(cases):
+        if config.turns == "first" and later_turns(case.prompt):
+            yield replace(case, prompt=replace(case.prompt, meta={**(case.prompt.meta or {}), "turns": []}))
+        else:
+            yield case
 
 
 def _answered(
