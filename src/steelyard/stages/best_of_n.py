@@ -144,16 +144,17 @@ def best_of_n(
     best and the worst one with the difference of scores as margin, for training; OUT/next_turn.jsonl the next turn of
     prompts of several turns, for `sample`.
 
-    Example: `steelyard best-of-n cases.jsonl --scores scored/scores.jsonl --out best`
+    Example: `steelyard best-of-n cases.jsonl --scores scored/scores.jsonl --gold judgments --gold-by human --out best`
 
     Example: `steelyard best-of-n cases.jsonl --scores scored/scores.jsonl --n 4 --gold none --out chosen`
 
     Raises EvidenceError for cases without gold values or scored candidates, for a baseline among the candidates, and
     for prompts of the bench or the training data; ConfigError where several gold values leave a choice.
 
-    >>> scored = sy.score(cases, model="longer")
-    >>> sy.best_of_n(cases, scores=scored).summary.curve.peak.n
-    1
+    >>> scored = sy.score("longer", cases)
+    >>> chosen = sy.best_of_n(cases, scores=scored, gold="judgments", gold_by="human")
+    >>> [point.n for point in chosen.summary.curve.points][:2]
+    [1, 2]
     """
     files = _Files(cases, scores, gold_scores, baseline, against, train_cases)
     _check_settings(config, files)

@@ -60,6 +60,9 @@ def _sentences(run: StageRun[BestOfNSummary]) -> Iterator[Sentence]:
         }
         yield Sentence("say_best_of_n", values)
         yield _peak_sentence(curve.peak, last.n)
+        smallest = curve.peak.smallest_equal
+        if curve.peak.rises and smallest is not None and smallest < curve.peak.n:
+            yield Sentence("say_smaller_n", {"smallest": count(smallest)})
     if summary.baseline is not None and summary.gold != "none":
         about = {"baseline": isolate(summary.baseline)}
         if summary.wins:
@@ -85,7 +88,6 @@ def _peak_sentence(peak: BestOfNPeak, last: int) -> Sentence:
         "peak": count(peak.n),
         "low": count(peak.low),
         "high": count(peak.high),
-        "smallest": count(peak.smallest_equal),
         "largest": count(peak.largest_equal),
     }
     if peak.falls:
