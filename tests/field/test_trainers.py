@@ -10,6 +10,7 @@ import subprocess
 import warnings
 from pathlib import Path
 
+import msgspec
 import pandas
 import polars
 import pytest
@@ -17,10 +18,10 @@ from datasets import Dataset, load_dataset
 
 import steelyard as sy
 import tiny
-from steelyard.core.types import Case, Message, Prompt, Rating, Response
+from steelyard.core.types import Case, Message, Pair, Prompt, Rating, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.networks.conversation import choose_rendering, complete_template, encode
-from steelyard.ranking.pairs import pairs_of
+from steelyard.ranking.pairs import best_response, pairs_of
 from steelyard.stages.convert import Config, convert
 
 ROOT = Path(__file__).parents[2]
@@ -184,3 +185,117 @@ def test_llamafactory_reads_the_same_conversations(prepared, kind):
     line_break = tiny.tokenizer()("\n").input_ids
     whole = [[side if side[-len(line_break) :] == line_break else side + line_break for side in pair] for pair in ids]
     assert read == whole
+
+
+@pytest.fixture
+def best(prepared, tmp_path):
+    """The cases in a folder of their own, without labels, one with margins; the ids and the texts of the best."""
+    folder, _ = prepared
+    cases = [msgspec.structs.replace(case, ratings=()) for case in mixed_cases()]
+    pairs = tuple(Pair(better="0", worse=worse, margin=0.75) for worse in "12")
+    cases[2] = msgspec.structs.replace(cases[2], ranking=None, pairs=pairs)
+    tied = msgspec.structs.replace(
+        cases[0], ranking=(("0", "1"),), prompt=Prompt(id="tied", messages=cases[0].prompt.messages)
+    )
+    write_cases(tmp_path / "cases.jsonl", [*cases, tied])
+    (tmp_path / "model").symlink_to(folder / "model")
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder / "model")
+    rendering = choose_rendering(tokenizer, None, model="tiny", max_length=512)
+    ids = [list(encode(tokenizer, rendering, case, best_response(case)).ids) for case in cases]
+    return tmp_path, tokenizer, ids, [best_response(case).text for case in cases]
+
+
+@pytest.mark.parametrize("settings", [{}, {"messages": True}], ids=["completion", "messages"])
+def test_trl_fine_tunes_on_the_best_response_of_each_case(best, settings):
+    from trl import SFTConfig, SFTTrainer
+
+    folder, tokenizer, ids, texts = best
+    trainer = SFTTrainer(
+        model=str(folder / "model"),
+        args=SFTConfig(**settings_of(folder)),
+        processing_class=tokenizer,
+        train_dataset=load_dataset("json", data_files=str(converted(folder, "trl_sft", **settings)), split="train"),
+    )
+    rows = list(trainer.train_dataset)
+    assert [row["input_ids"][: len(read)] for row, read in zip(rows, ids, strict=True)] == ids
+    answers = [answer_text(tokenizer, row["labels"]) for row in rows]
+    if settings:  # of a conversation the prompt is learned, too
+        assert [answer.count("<|im_start|>") for answer in answers] == [2, 3, 4, 2]
+    else:
+        assert [answer.split("assistant\n")[1].split("<|im_end|>")[0] for answer in answers] == texts
+    trainer.train()
+
+
+LABELLED = [
+    ("0", True), ("1", False), ("0", True), ("2", False), ("0", True), ("1", False), ("2", False), ("2", True),
+    ("3", False),
+]  # fmt: skip
+"""Winners and losers of all their pairs, of each case in turn: those of the middle tier and of the tied case have no
+label."""
+
+
+def test_trl_s_kto_learns_winners_as_good_and_losers_as_bad(best):
+    from trl import KTOConfig, KTOTrainer
+
+    folder, tokenizer, _, _ = best
+    trainer = KTOTrainer(
+        model=str(folder / "model"),
+        args=KTOConfig(**settings_of(folder)),
+        processing_class=tokenizer,
+        train_dataset=load_dataset("json", data_files=str(converted(folder, "trl_unpaired")), split="train"),
+    )
+    rendering = choose_rendering(tokenizer, None, model="tiny", max_length=512)
+    expected = [
+        (list(encode(tokenizer, rendering, case, response).ids), label) for case, response, label in labelled(folder)
+    ]
+    rows = list(trainer.train_dataset)
+    assert [(row["prompt_ids"] + row["completion_ids"], row["label"]) for row in rows] == expected
+
+
+def labelled(folder):
+    """Return the labelled responses with their cases, by hand."""
+    names = iter(LABELLED)
+    for case, number in zip(read_cases(folder / "cases.jsonl"), (2, 2, 3, 2, 0), strict=True):
+        for _ in range(number):
+            name, label = next(names)
+            yield case, next(item for item in case.responses if item.id == name), label
+
+
+def test_margins_reach_trl_s_loss_and_weights_are_counted(best):
+    from trl import RewardConfig, RewardTrainer
+
+    folder, tokenizer, _, _ = best
+    trainer = RewardTrainer(
+        model=str(folder / "model"),
+        args=RewardConfig(**settings_of(folder)),
+        processing_class=tokenizer,
+        train_dataset=load_dataset("json", data_files=str(converted(folder, "trl")), split="train"),
+    )
+    rows = list(trainer.train_dataset)
+    assert trainer.data_collator(rows)["margin"].tolist() == [0] * 4 + [0.75] * 2 + [0] * 5
+
+
+@pytest.mark.parametrize("formatting", ["alpaca", "sharegpt"])
+def test_llamafactory_fine_tunes_on_the_best_response_of_each_case(best, formatting):
+    folder, tokenizer, ids, texts = best
+    file = converted(folder, f"llamafactory_{formatting}_sft")
+    read = ids_of("read_llamafactory", "LLaMA-Factory/src", folder, file, formatting, "sft")
+    line_break = tokenizer("\n").input_ids
+    assert [row[0] for row in read] == [side if side[-1:] == line_break else side + line_break for side in ids]
+    assert [answer_text(tokenizer, row[1]) for row in read] == texts
+
+
+@pytest.mark.parametrize("formatting", ["alpaca", "sharegpt"])
+def test_llamafactory_s_kto_learns_winners_as_good_and_losers_as_bad(best, formatting):
+    folder, tokenizer, _, _ = best
+    file = converted(folder, f"llamafactory_{formatting}_kto")
+    read = ids_of("read_llamafactory", "LLaMA-Factory/src", folder, file, formatting, "kto")
+    expected = [(response.text, label) for _, response, label in labelled(folder)]
+    assert [(answer_text(tokenizer, row[1]), row[2]) for row in read] == expected
+
+
+def answer_text(tokenizer, labels):
+    """Return the text of the tokens with a label, without the end mark."""
+    return tokenizer.decode([token for token in labels if token >= 0]).removesuffix("\n").removesuffix("<|im_end|>")

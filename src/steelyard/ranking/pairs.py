@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.types import Case, Pair
+from steelyard.core.types import Case, Pair, Response
 
 PairChoice = Literal["tiers", "reachable", "judged", "listed"]
 UNLISTED = "pairs that curation left out, added by the choice of pairs"
@@ -76,6 +76,24 @@ def ties_of(case: Case, ordered: Iterable[IndexedPair]) -> tuple[IndexedPair, ..
         tied[first, second] = tied.get((first, second), True) and judgment.verdict == "tie"
     taken = {(min(pair[:2]), max(pair[:2])) for pair in ordered}
     return tuple(IndexedPair(*ends) for ends in sorted(tied) if tied[ends] and ends not in taken)
+
+
+def best_response(case: Case) -> Response | None:
+    """Return the response to imitate: the only one of the first tier, else the first better one of the listed pairs.
+
+    Null where that one also loses a listed pair, or is not in the first tier: none of the case is then known to be the
+    best.
+    """
+    first_tier = case.ranking[0] if case.ranking else ()
+    if len(first_tier) == 1:
+        name = first_tier[0]
+    elif case.pairs and case.pairs[0].better not in {pair.worse for pair in case.pairs}:
+        name = case.pairs[0].better
+    else:
+        return None
+    if first_tier and name not in first_tier:
+        return None
+    return next(response for response in case.responses if response.id == name)
 
 
 def listed_pairs(case: Case, pairs: Iterable[IndexedPair]) -> tuple[Pair, ...]:

@@ -17,7 +17,16 @@ import msgspec
 
 from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import ConfigError, FileError, KindError, OutputError, RecordError, UserError
+from steelyard.core.errors import (
+    ConfigError,
+    EvidenceError,
+    FileError,
+    KindError,
+    OutputError,
+    RecordError,
+    UserError,
+    listed,
+)
 from steelyard.core.plugins import build
 from steelyard.core.protocols import Format, WrittenFormat
 from steelyard.core.remedies import KIND, Advice, Remedy
@@ -46,8 +55,9 @@ from steelyard.translation.grading import GradingConfig, graded_pairs
 OWN_KIND = "cases"
 # Those that `Format.is_written`, without loading all others.
 _WRITTEN = (
-    "argilla, cases, cheems, columns, label_studio, llamafactory_alpaca, llamafactory_sharegpt, ms_swift, nemo_rl,"
-    " openrlhf, potato, rewardbench, trl, trl_unpaired"
+    "argilla, cases, cheems, columns, label_studio, llamafactory_alpaca, llamafactory_alpaca_kto,"
+    " llamafactory_alpaca_sft, llamafactory_sharegpt, llamafactory_sharegpt_kto, llamafactory_sharegpt_sft, ms_swift,"
+    " nemo_rl, openrlhf, potato, rewardbench, trl, trl_sft, trl_unpaired"
 )
 _decoder = msgspec.json.Decoder(Case)
 
@@ -346,7 +356,8 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
             num_written = write_cases(out, shown)
         else:
             rows = chain.from_iterable(map(split_rows, shown)) if has_pair_rows(writer.supports) else shown
-            num_written = _write_foreign(out, writer.write(rows, dropped))
+            written = _refuse_empty(writer.write(rows, dropped), to_kind, dropped, taken)
+            num_written = _write_foreign(out, written)
     counts = (taken["rows"], taken["cases"], num_written)
     return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns, translations)
 
@@ -465,6 +476,20 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
         if config.language:
             seen.add(filled.key)
         yield filled
+
+
+def _refuse_empty(
+    rows: Iterable[JsonObject], kind: str, dropped: Counter[str], taken: Counter[str]
+) -> Iterator[JsonObject]:
+    """Yield the rows. Raises EvidenceError where cases leave none, before the file is renamed."""
+    is_empty = True
+    for row in rows:
+        is_empty = False
+        yield row
+    if is_empty and taken["cases"]:
+        reasons = listed([f"{name}: {number:,}" for name, number in (+dropped).items()])
+        problem = f"none of {taken['cases']:,} cases can be written as {kind} ({reasons})"
+        raise EvidenceError(problem, do="rank the responses, or list pairs")
 
 
 def _counted(cases: Iterator[Case], taken: Counter[str], name: str) -> Iterator[Case]:

@@ -220,22 +220,36 @@ _RANKED = RowFormat(
 """One row per prompt; a response's place in ``output`` is its tier."""
 
 
+SKIPPED = "conversations that LLaMA-Factory skips: their turns do not alternate"
+"""The counter of conversations that it reads, reports in its log and does not train on."""
 _ROLES = {"human": "user", "gpt": "assistant", "system": "system", "observation": "tool", "function_call": "function"}
 _SENDERS = {role: sender for sender, role in _ROLES.items()}
 
 
-def _parse_sharegpt(row: Row, warnings: Counter[str]) -> ParsedPair:
+def sharegpt_turns(row: Row) -> tuple[tuple[Message, ...], JsonObject]:
+    """Read the turns of a row, and the fact of its form: where its system text is."""
     turns = [sharegpt_message(row, turn, "conversations") for turn in row.items("conversations")]
     system = row.text("system", default="")
+    turns = ([Message(role="system", content=system)] if system else []) + turns
+    # A system text has two places in this format: the key ``system``, and the turns.
+    return tuple(turns), {"system": system != "" or row.value.get("system")}
+
+
+def sharegpt_conversation(turns: Sequence[Message], form: JsonObject) -> JsonObject:
+    """Return the turns under ``conversations``, and a system text where it was read."""
+    is_apart = form.get("system") is True and turns and turns[0].role == "system"
+    system = {"system": turns[0].content} if is_apart else {}
+    system |= {"system": ""} if form.get("system") == "" else {}
+    return {"conversations": [sharegpt_turn(turn) for turn in (turns[1:] if is_apart else turns)], **system}
+
+
+def _parse_sharegpt(row: Row, warnings: Counter[str]) -> ParsedPair:
+    turns, form = sharegpt_turns(row)
     are_texts = all(isinstance(row.value.get(key), str) for key in SIDES)
     answers = [
         answer_of(row.text(key)) if are_texts else (sharegpt_message(row, row.value.get(key), key),) for key in SIDES
     ]
-    turns = ([Message(role="system", content=system)] if system else []) + turns
-    # A system text has two places in this format: the key ``system``, and the turns.
-    return ParsedPair(
-        PairTurns(tuple(turns), *answers), {"system": system != "" or row.value.get("system"), "texts": are_texts}
-    )
+    return ParsedPair(PairTurns(turns, *answers), form | {"texts": are_texts})
 
 
 def sharegpt_message(row: Row, turn: object, key: str) -> Message:
@@ -248,23 +262,27 @@ def sharegpt_message(row: Row, turn: object, key: str) -> Message:
 
 
 def _sharegpt_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:
-    prompt = turns.prompt
-    is_apart = form.get("system") is True and prompt and prompt[0].role == "system"
-    system = {"system": prompt[0].content} if is_apart else {}
-    system |= {"system": ""} if form.get("system") == "" else {}
     last = {key: _last_turn(answer, dropped) for key, answer in zip(SIDES, turns[1:], strict=True)}
+    dropped[SKIPPED] += not all(alternates((*turns.prompt, turn)) for turn in last.values())
     # Texts, as in MedicalGPT's files, where they were read so and still can be.
     are_texts = form.get("texts", False) and all(turn.role == "assistant" for turn in last.values())
-    return {
-        "conversations": [sharegpt_turn(turn) for turn in (prompt[1:] if is_apart else prompt)],
-        **{key: turn.content if are_texts else sharegpt_turn(turn) for key, turn in last.items()},
-        **system,
-    }
+    answers = {key: turn.content if are_texts else sharegpt_turn(turn) for key, turn in last.items()}
+    return sharegpt_conversation(turns.prompt, form) | answers
 
 
 def sharegpt_turn(turn: Message) -> JsonObject:
     """Return the turn as ``from`` and ``value``."""
     return {"from": _SENDERS.get(turn.role, turn.role), "value": turn.content}
+
+
+def alternates(turns: Sequence[Message]) -> bool:
+    """Return whether LLaMA-Factory takes the conversation: after a system turn, questions and answers in turn.
+
+    A tool's result counts as a question, and a call of a tool as an answer. The last turn is an answer.
+    """
+    rest = turns[1:] if turns and turns[0].role == "system" else turns
+    allowed = (("user", "tool"), ("assistant", "function"))
+    return len(rest) % 2 == 0 and all(turn.role in allowed[place % 2] for place, turn in enumerate(rest))
 
 
 _SHAREGPT = PairFormat(

@@ -3,7 +3,8 @@
 TRL's rows are written from the dataset-formats page of its documentation.
 
 Unpaired preference (for KTO): the label is a rating of the dimension ``label``, 1 for true and 0 for false. It is an
-opinion of one answer, not of a pair, so nothing is ranked. A case of several labelled answers becomes a row for each.
+opinion of one answer, not of a pair, so nothing is ranked. A case of several labelled answers becomes a row for each;
+without labels, the answers that win all of their pairs are true, and those that lose all of them false.
 
 Stepwise supervision (for process reward models): the steps are one answer, joined by line breaks as the trainer joins
 them by default; each label is a rating of the dimension ``step``, 1 for true and 0 for false, whose span is the place
@@ -18,7 +19,7 @@ are read as human.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
@@ -26,7 +27,7 @@ from steelyard.core.config import Config
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import Plugin, without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response
+from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Message, Prompt, Rating, Response
 from steelyard.curation.format_support import carrying, count_lost
 from steelyard.plugins.formats._rating_scales import RatingScale, rating_of, take_ratings
 from steelyard.plugins.formats._row_format import (
@@ -36,6 +37,7 @@ from steelyard.plugins.formats._row_format import (
     RowFormat,
 )
 from steelyard.plugins.formats._turns import answer_turns, as_turns, is_text
+from steelyard.ranking.pairs import pairs_of
 
 _STEP_KEYS = ("prompt", "completions", "labels")
 _BETWEEN = "\n"
@@ -81,26 +83,61 @@ _STEPWISE = RowFormat(
 """One row per answer in steps."""
 
 
-def _parse_label(reader: CaseReader) -> Case:
-    prompt, answer = reader.turns("prompt", "user"), reader.turns("completion", "assistant")
-    label = reader.row.value.get("label")
+def labelled_case(reader: CaseReader, prompt: Prompt, answer: Sequence[Message], key: str, **form: Any) -> Case:
+    """Return the case of one answer and its label under the key. Raises RecordError for any other label."""
+    label = reader.row.value.get(key)
     if not isinstance(label, bool):
-        where = reader.row.at("label")
+        where = reader.row.at(key)
         raise RecordError("a label that is neither true nor false", where=where, allowed="true or false")
     responses = reader.responses([answer])
-    return Case(
-        prompt=reader.prompt(prompt),
-        responses=responses,
-        ratings=(rating_of(responses[0].id, float(label), _LABEL_SCALE, reader.warnings),),
-        meta=reader.meta(),
-    )
+    rating = rating_of(responses[0].id, float(label), _LABEL_SCALE, reader.warnings)
+    return Case(prompt=prompt, responses=responses, ratings=(rating,), meta=reader.meta(**form))
 
 
-class TrlUnpairedConfig(Config, frozen=True):
-    """The form of the rows."""
+def _parse_label(reader: CaseReader) -> Case:
+    prompt, answer = reader.turns("prompt", "user"), reader.turns("completion", "assistant")
+    return labelled_case(reader, reader.prompt(prompt), answer, "label")
+
+
+class AnswerLabelsConfig(Config, frozen=True):
+    """The share of the labels."""
+
+    balanced: bool = False
+    """Whether a case leaves with as many bad as good answers: its best and its worst."""
+
+
+class TrlUnpairedConfig(AnswerLabelsConfig, frozen=True):
+    """The form of the rows, and the share of the labels."""
 
     texts: bool = False
     """Whether texts are written, not lists of turns: TRL then trains without the chat template."""
+
+
+def label_answers(
+    case: Case, dropped: Counter[str], supports: Collection[str], *, balanced: bool
+) -> list[tuple[Response, bool]]:
+    """Return the answers with their labels; answers without a label are left out and counted.
+
+    Without ratings of the dimension ``label`` the pairs of the case decide: an answer that is the better one of each of
+    its pairs is good, and the worse one of each is bad.
+    """
+    taken = take_ratings(case, (_LABEL_SCALE,), dropped)
+    count_lost(taken.rest, dropped, supports)
+    values = {item.id: taken.value(item.id, _LABEL_SCALE.dimension) for item in case.responses}
+    labels = {name: value == 1 for name, value in values.items() if value in (0, 1)}
+    if not taken.ratings:
+        pairs = [(case.responses[pair.better].id, case.responses[pair.worse].id) for pair in pairs_of(case)]
+        better, worse = (dict.fromkeys(side) for side in zip(*pairs, strict=True)) if pairs else ({}, {})
+        # In the order of the pairs, which is that of the ranking: the best first, the worst last.
+        labels = {name: name in better for name in (*better, *worse) if (name in better) != (name in worse)}
+    dropped["answers without a label of 0 or 1"] += len(values) - len(labels)
+    good, bad = ([name for name, label in labels.items() if label is side] for side in (True, False))
+    if balanced:
+        number = min(len(good), len(bad))
+        dropped["answers left out for as many good as bad ones"] += len(labels) - 2 * number
+        labels = dict.fromkeys(good[:number], True) | dict.fromkeys(bad[len(bad) - number :], False)
+    dropped["cases cut into a row for each answer"] += len(labels) > 1
+    return [(item, labels[item.id]) for item in case.responses if item.id in labels]
 
 
 def _unpaired(config: TrlUnpairedConfig) -> RowFormat:
@@ -108,13 +145,9 @@ def _unpaired(config: TrlUnpairedConfig) -> RowFormat:
     supports = carrying("system turns", "earlier turns", "prompt meta", "answers of several turns")
 
     def rows_of(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:
-        """Yield a row per labelled answer; answers without a label are left out and counted."""
-        taken = take_ratings(case, (_LABEL_SCALE,), dropped)
-        count_lost(taken.rest, dropped, supports)
-        labels = [(item, taken.value(item.id, _LABEL_SCALE.dimension)) for item in case.responses]
-        labelled = [(answer_turns(item), bool(value)) for item, value in labels if value in (0, 1)]
-        dropped["answers without a label of 0 or 1"] += len(labels) - len(labelled)
-        dropped["cases cut into a row for each answer"] += len(labelled) > 1
+        """Yield a row per labelled answer."""
+        labels = label_answers(case, dropped, supports, balanced=config.balanced)
+        labelled = [(answer_turns(item), label) for item, label in labels]
         prompt = case.prompt.messages
         are_texts = is_text(prompt, "user") and all(is_text(answer, "assistant") for answer, _ in labelled)
         if not prompt or (config.texts and not are_texts):

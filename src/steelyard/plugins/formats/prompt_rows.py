@@ -31,6 +31,7 @@ _TEXT_KEYS = ("source", "subset")
 _COMMON_KEYS = (*_COLUMNS.names(), *_TEXT_KEYS)
 _OTHER_KEYS = ("prompt_id", "split", "license", "licence", "difficulty", "scenario")
 """Fields whose texts say nothing about answers: rows with them are recognised, and keep them in ``meta``."""
+_ANSWER_LABEL = "kto_tag"
 _REFERENCE = "answers read as references"
 _SUPPORTS = carrying_prompts(
     "system turns", "earlier turns", "language", "category", "source", "subset", "reference", "prompt meta",
@@ -41,7 +42,8 @@ _SUPPORTS = carrying_prompts(
 def _has_no_answers(row: JsonObject, keys: Collection[str]) -> bool:
     """Return whether no field of the row, beyond those that are known, could hold an answer."""
     known = {*keys, *_COMMON_KEYS, *_OTHER_KEYS}
-    return all(key in known or value is None or isinstance(value, int | float) for key, value in row.items())
+    are_known = all(key in known or value is None or isinstance(value, int | float) for key, value in row.items())
+    return are_known and _ANSWER_LABEL not in row
 
 
 def _are_texts(row: JsonObject, keys: Collection[str]) -> bool:
