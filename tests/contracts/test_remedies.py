@@ -425,7 +425,7 @@ REFUSED = [
     (f"{TRAIN} --model base --lr 1e-4", r"(--learning-rate) VALUE", "--lr"),
     (f"{TRAIN} --model base --lr-scheduler-type linear", r"(--set schedule=)VALUE", "--lr-scheduler-type "),
     (f"{TRAIN} --model base --set lr=1e-4", r"did you mean '(learning_rate)'", "lr"),
-    ("convert sim/cases.jsonl small.toml.jsonl", r"(--to) KIND", "VALUE trl"),
+    ("convert sim/cases.jsonl small.toml.jsonl", r"(--to) KIND", "VALUE cheems"),
     ("convert votes.csv OUT.jsonl", r"steelyard convert votes.csv cases.jsonl (.*)", ""),
     ("convert texts.csv OUT.jsonl", r"steelyard convert texts.csv cases.jsonl (.*)", ""),
     ("convert labels.csv OUT.jsonl --prompt-column q --first-column a --second-column b --label-column winner",

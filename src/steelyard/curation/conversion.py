@@ -6,9 +6,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from steelyard.core.errors import EvidenceError, listed
 from steelyard.core.protocols import Row
-from steelyard.core.text import is_blank, response_text
+from steelyard.core.text import is_blank, number_of, response_text
 from steelyard.core.types import Case, JsonObject, Record
+from steelyard.curation.format_support import PARTS
 from steelyard.translation.grading import GradedPairs
 
 OTHERS = "(others)"
@@ -174,3 +176,19 @@ class ConversionTally:
 
 def _add(counter: Counter[str], name: str, number: int = 1) -> None:
     counter[name if name in counter or len(counter) < _MOST_GROUPS else OTHERS] += number
+
+
+def refuse_empty(
+    rows: Iterable[JsonObject], kind: str, dropped: Counter[str], taken: Counter[str]
+) -> Iterator[JsonObject]:
+    """Yield the rows. Raises EvidenceError where cases leave none, before the file is renamed."""
+    is_empty = True
+    for row in rows:
+        is_empty = False
+        yield row
+    if is_empty and taken["cases"]:
+        # Lost parts, such as ids, are no reason.
+        counted = [f"{name}: {number:,}" for name, number in (+dropped).items() if name not in PARTS]
+        reasons = f" ({listed(counted)})" if counted else ""
+        problem = f"none of {number_of(taken['cases'], 'case')} can be written as {kind}{reasons}"
+        raise EvidenceError(problem, do="rank the responses, or list pairs")

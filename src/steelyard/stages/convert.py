@@ -19,19 +19,24 @@ from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import (
     ConfigError,
-    EvidenceError,
     FileError,
     KindError,
     OutputError,
     RecordError,
     UserError,
-    listed,
 )
 from steelyard.core.plugins import build
 from steelyard.core.protocols import Format, WrittenFormat
 from steelyard.core.remedies import KIND, Advice, Remedy
 from steelyard.core.types import Case, Counts, Input, JsonObject, Run
-from steelyard.curation.conversion import Conversion, ConversionSummary, ConversionTally, count_blanks, count_pictures
+from steelyard.curation.conversion import (
+    Conversion,
+    ConversionSummary,
+    ConversionTally,
+    count_blanks,
+    count_pictures,
+    refuse_empty,
+)
 from steelyard.curation.evidence_rows import evidence_key, join_evidence, with_unique_ids
 from steelyard.curation.format_support import AS_READ, has_pair_rows
 from steelyard.curation.merge import MOST_ROWS, ROWS, join_rows, only_kind, prompt_key, split_rows
@@ -356,7 +361,7 @@ def _convert(files: Sequence[Path], name: str, out: Path, config: Config, tally:
             num_written = write_cases(out, shown)
         else:
             rows = chain.from_iterable(map(split_rows, shown)) if has_pair_rows(writer.supports) else shown
-            written = _refuse_empty(writer.write(rows, dropped), to_kind, dropped, taken)
+            written = refuse_empty(writer.write(rows, dropped), to_kind, dropped, taken)
             num_written = _write_foreign(out, written)
     counts = (taken["rows"], taken["cases"], num_written)
     return Conversion(from_kind, to_kind, *counts, dict(+warnings), dict(+dropped), columns, translations)
@@ -476,20 +481,6 @@ def _with_defaults(cases: Iterable[Case], config: Config) -> Iterator[Case]:
         if config.language:
             seen.add(filled.key)
         yield filled
-
-
-def _refuse_empty(
-    rows: Iterable[JsonObject], kind: str, dropped: Counter[str], taken: Counter[str]
-) -> Iterator[JsonObject]:
-    """Yield the rows. Raises EvidenceError where cases leave none, before the file is renamed."""
-    is_empty = True
-    for row in rows:
-        is_empty = False
-        yield row
-    if is_empty and taken["cases"]:
-        reasons = listed([f"{name}: {number:,}" for name, number in (+dropped).items()])
-        problem = f"none of {taken['cases']:,} cases can be written as {kind} ({reasons})"
-        raise EvidenceError(problem, do="rank the responses, or list pairs")
 
 
 def _counted(cases: Iterator[Case], taken: Counter[str], name: str) -> Iterator[Case]:

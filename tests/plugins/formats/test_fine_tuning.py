@@ -184,7 +184,7 @@ def test_a_row_without_an_answer_or_a_label_is_refused_with_its_line(kind, row):
 @pytest.mark.parametrize("kind", [*SFT, *KTO, "trl", "llamafactory_alpaca"])
 def test_nothing_is_written_where_no_case_can_be(kind, tmp_path):
     write_cases(tmp_path / "cases.jsonl", [ranked()])
-    with pytest.raises(EvidenceError, match=f"none of 1 cases can be written as {kind}"):
+    with pytest.raises(EvidenceError, match=f"none of 1 case can be written as {kind}"):
         convert(tmp_path / "cases.jsonl", tmp_path / "rows.jsonl", Config(to_kind=kind))
     assert [path.name for path in tmp_path.iterdir()] == ["cases.jsonl"]
 
