@@ -51,7 +51,8 @@ class SamplingSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``sample``; ``models`` and ``tokens`` by name, ``failed`` requests by reason.
 
     ``responses_per_prompt`` counts prompts by their number of responses, those that they had before included.
-    ``meetings`` is null for a plan of one model.
+    ``meetings`` is null for a plan of one model. ``new_prompts`` counts the prompts that models wrote from others, by
+    way; null where they wrote responses.
     """
 
     models: dict[str, ResponseCounts]
@@ -60,6 +61,7 @@ class SamplingSummary(Record, frozen=True, kw_only=True):
     meetings: ModelMeetings | None
     failed: dict[str, int]
     protocol: Meta
+    new_prompts: dict[str, int] | None = None
 
     @property
     def num_responses(self) -> int:

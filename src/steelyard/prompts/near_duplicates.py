@@ -87,10 +87,13 @@ class ReferenceTexts:
         self._sets: list[Hashes] = []
         self._members: dict[tuple[int, bytes], list[int]] = defaultdict(list)
         for text in texts:
-            known = fingerprint(text)
-            for band in self._bands(known):
-                self._members[band].append(len(self._sets))
-            self._sets.append(known.shingles)
+            self.add(fingerprint(text))
+
+    def add(self, known: Fingerprint) -> None:
+        """Add a text by its fingerprint; its place is the next one."""
+        for band in self._bands(known):
+            self._members[band].append(len(self._sets))
+        self._sets.append(known.shingles)
 
     def __len__(self) -> int:
         return len(self._sets)

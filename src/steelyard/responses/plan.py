@@ -15,6 +15,7 @@ from steelyard.core.errors import ConfigError, listed, repeated
 from steelyard.core.languages import language_key, language_part
 from steelyard.core.numerics import derived_seed
 from steelyard.core.types import JsonObject, Message, Meta, Prompt
+from steelyard.responses.rewriting import RewritePlan
 
 Group = Literal["strong", "weak"]
 ANSWER_IN_PROMPT_LANGUAGE = "prompt"
@@ -80,6 +81,8 @@ class SamplingPlan(Config, frozen=True):
     """The share of probability of the likeliest tokens that are sampled from; none for the server's."""
     max_tokens: Positive = 2048
     """The longest response, in tokens."""
+    rewrite: RewritePlan | None = None
+    """A [rewrite] table: the models write new prompts from those of the file, and do not answer them."""
 
     def model(self, name: str) -> PlannedModel:
         """Return the model of this name."""
@@ -138,6 +141,8 @@ def parse_plan(content: JsonObject, *, where: str) -> SamplingPlan:
             problem = f"{each.num_responses} responses of {each.name!r} at temperature 0 are one response"
             raise ConfigError(problem, where=where, do="set num_responses = 1, or a temperature above 0")
     _check_numbers(plan, where)
+    if plan.rewrite is not None:
+        plan.rewrite.check(f"{where} at rewrite")
     return plan
 
 

@@ -45,7 +45,10 @@ def _sentences(run: StageRun[SamplingSummary]) -> Iterator[Sentence]:
     costs = [use.cost for use in summary.tokens.values() if use.cost is not None]
     missing = percent((planned - summary.num_responses) / max(planned, 1))
     values = {"run": run.name, "planned": count(planned), "responses": count(summary.num_responses), "missing": missing}
-    if len(summary.models) == 1:
+    if summary.new_prompts is not None:
+        written = sum(summary.new_prompts.values())
+        yield Sentence("say_rewritten", {"run": run.name, "prompts": count(written), "planned": count(planned)})
+    elif len(summary.models) == 1:
         yield Sentence("say_sampled_by_one", values)
     else:
         yield Sentence("say_sampled", values | {"models": count(len(summary.models))})
@@ -71,8 +74,17 @@ def _panels(run: StageRun[SamplingSummary], sources: PageSources) -> Iterator[Pa
         )
     yield Panel(word("lengths_by_model"), None, (Grouped("author", _length_table(summary)),), "note_lengths_by_model")
     yield token_panel(summary.tokens, "author")
+    if summary.new_prompts is not None:
+        ways = [(word(f"rewrite_{way}"), count(number)) for way, number in summary.new_prompts.items()]
+        yield Panel(word("new_prompts_by_way"), None, (Grouped("", table(("rewrite_way", "prompts"), ways)),))
+        yield from _failed(summary)
+        return
     numbers = [(name, count(number)) for name, number in summary.responses_per_prompt.items()]
     yield Panel(word("responses_per_prompt"), None, (Grouped("", table(("responses", "prompts"), numbers)),))
+    yield from _failed(summary)
+
+
+def _failed(summary: SamplingSummary) -> Iterator[Panel]:
     if summary.failed:
         failed = table(
             ("reason", "n"), [(failure_word(name), count(number)) for name, number in summary.failed.items()]
@@ -129,7 +141,9 @@ def _sampled(run: _Sampled) -> RunHeadline:
     return RunHeadline(count(number), COMMA.join([word("view_written"), *tokens_and_cost(run.tokens)]))
 
 
-def _judging(run: Run[SamplingSummary], out: Path) -> NextStep:
+def _next_step(run: Run[SamplingSummary], out: Path) -> NextStep:
+    if run.summary.new_prompts is not None:
+        return NextStep(Command("prompts", (str(out / "cases.jsonl"),), (Remedy("out", "prepared"),)))
     return NextStep(Command("judge", (str(out / "cases.jsonl"),), (Remedy("out", "judged"),)))
 
 
@@ -141,6 +155,6 @@ VIEW = View(
     _sentences,
     _panels,
     headline=HeadlineRule(_Sampled, _sampled),
-    next_step=_judging,
+    next_step=_next_step,
     unrecorded=lambda forecast, out: sampling_forecast_lines(forecast),
 )
