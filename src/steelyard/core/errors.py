@@ -8,7 +8,7 @@ UserError                the request cannot be carried out: exit code 2, no trac
 ├── OutputError          an output that cannot be written, or a folder that holds something else
 ├── ModelError           a model that cannot be used as a reward model as it stands
 ├── CeilingError         a limit of the run's own on money, failures or time, at which it stopped
-├── WaitingError         requests whose answers are yet to come from batch files; the same run goes on with them
+├── WaitingError         answers that are yet to come, from batch files or people; the same run goes on with them
 ├── MissingPartError     an optional group of packages that is not installed
 └── EvidenceError        cases that lack what the request needs (judgments, pairs, a ranking, a score)
 """
@@ -173,7 +173,7 @@ class CeilingError(UserError):
 
 
 class WaitingError(UserError):
-    """A run whose requests wait in batch files; the same run goes on when their results are there."""
+    """A run that waits for the results of batch files, or for people; the same run goes on when these are there."""
 
 
 class MissingPartError(UserError):

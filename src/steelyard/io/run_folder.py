@@ -135,7 +135,7 @@ def run_stage(
     write: Callable[[Result], None],
     *,
     config: Any,
-    inputs: Mapping[str, Path],
+    inputs: Mapping[str, Path | Input],
     force: bool = False,
 ) -> RunT:
     """Run a stage unless its folder already holds an equal run, and return the record of the run.
@@ -150,12 +150,13 @@ def run_stage(
 
 @contextmanager
 def result_folder(
-    folder: Path, stage: str, *, config: Any, inputs: Mapping[str, Path], force: bool = False
+    folder: Path, stage: str, *, config: Any, inputs: Mapping[str, Path | Input], force: bool = False
 ) -> Iterator[Result]:
     """Open the folder of one run of a stage; ``run.json`` is written when the block ends without an error.
 
     ``config`` holds every setting on which the result depends, the seed among them. ``inputs`` are paths by role
-    (``{"cases": path}``). ``is_finished`` is true if the folder already holds a run of an
+    (``{"cases": path}``); an `Input` has the hash of a source that only its own program reads, such as a database.
+    ``is_finished`` is true if the folder already holds a run of an
     equal request: then there is nothing to do. ``force`` first removes the files of an earlier run, and nothing else.
     After a kill the same call continues in the same folder. Raises OutputError if the folder holds another run or
     other files, and while another process writes there.
@@ -168,11 +169,15 @@ def result_folder(
     is_to_write = force or not (folder / RUN_FILE).is_file()
     with only_writer(folder) if is_to_write else nullcontext():
         # With --force an input in the output folder would be removed before it is read.
-        for role, path in inputs.items():
+        paths = {role: path for role, path in inputs.items() if isinstance(path, Path)}
+        for role, path in paths.items():
             if folder.is_dir() and folder.resolve() in (path.resolve(), *path.resolve().parents):
                 problem = Advice(Remedy("out"), f" holds the {role} that the run reads")
                 raise OutputError(problem, where=str(folder), do=Advice("name another ", Remedy("out")))
-        hashed = {role: Input(path=str(path), sha256=file_hash(path)) for role, path in inputs.items()}
+        hashed = {
+            role: Input(path=str(path), sha256=file_hash(path)) if isinstance(path, Path) else path
+            for role, path in inputs.items()
+        }
         # Encoded and decoded as `run.json` is: tuples become lists, so that equal configs compare equal.
         settings = msgspec.json.decode(msgspec.json.encode(config))
         request = RunRequest(stage=stage, config=settings, inputs=hashed)

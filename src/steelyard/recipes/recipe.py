@@ -2,7 +2,7 @@
 
 A value whose first part is the name of a stage is an output of that stage: ``resolved/cases.jsonl``, or ``model`` for
 the whole folder. Any other file is searched beside the recipe. Inputs and settings of a stage follow from the signature
-of its function.
+of its function. The stages are those of the verbs, and those in which people work, which no command has.
 """
 
 import importlib
@@ -42,6 +42,9 @@ _SEVERAL_FILES = {
     ("score", "cases"),
 }
 """The inputs, by verb and name, that may be folders and patterns."""
+_PEOPLE_STAGES = "steelyard.workbench.stages"
+"""The package of the stages in which people work."""
+LiveHashes = Callable[[Mapping[str, Path], Any], dict[str, str]]
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
 _KEYS = {"about", "seed", "stages"}
 EXPERIMENTS = {"ablation": ("steelyard.recipes.ablate", "Ablation"), "sweep": ("steelyard.recipes.sweep", "Sweep")}
@@ -59,12 +62,18 @@ class StageInput(NamedTuple):
 
 
 class StageCall(NamedTuple):
-    """A stage as a recipe calls it."""
+    """A stage as a recipe calls it.
+
+    ``live_hashes`` gives the hashes of inputs without a file, by their role in the record: they change while no file
+    changes. Null for a stage that reads files alone. ``waits_for``: what a run that waits is waiting for.
+    """
 
     verb: str
     function: Callable[..., Run]
     config_type: type[msgspec.Struct]
     inputs: Mapping[str, StageInput]
+    live_hashes: LiveHashes | None = None
+    waits_for: Literal["batch files", "people"] = "batch files"
 
     @property
     def keys(self) -> set[str]:
@@ -158,7 +167,14 @@ class Recipe(NamedTuple):
 def stage_verbs() -> tuple[str, ...]:
     """Return the verbs that a recipe can name: the stages that read and write files and leave a record."""
     verbs = (name.replace("_", "-") for _, name, _ in pkgutil.iter_modules(stages.__path__))
-    return tuple(verb for verb in sorted(verbs) if _stage_function(verb) is not None)
+    # Those of people need packages that may be absent: their names alone are read.
+    return tuple(sorted({*people_stages(), *(verb for verb in verbs if _stage_function(verb) is not None)}))
+
+
+def people_stages() -> tuple[str, ...]:
+    """Return the names of the stages in which people work."""
+    modules = pkgutil.iter_modules(importlib.import_module(_PEOPLE_STAGES).__path__)
+    return tuple(sorted(name for _, name, _ in modules if not name.startswith("_")))
 
 
 def stage_call(verb: str, *, where: str) -> StageCall:
@@ -172,15 +188,22 @@ def stage_call(verb: str, *, where: str) -> StageCall:
         for name, parameter in inspect.signature(function).parameters.items()
         if name not in _NO_INPUTS | _BATCH_INPUTS and not _is_of_one_run(hints[name])
     }
-    return StageCall(verb, function, hints["config"], inputs)
+    if verb not in people_stages():
+        return StageCall(verb, function, hints["config"], inputs)
+    live_hashes = getattr(importlib.import_module(function.__module__), "live_hashes", None)
+    return StageCall(verb, function, hints["config"], inputs, live_hashes, waits_for="people")
 
 
 def _stage_function(verb: str) -> Callable[..., Run] | None:
     """Return the function of a stage with an output folder and a Run as result; null for other stages."""
     name = verb.replace("-", "_")
-    if "_" in verb or name not in {name for _, name, _ in pkgutil.iter_modules(stages.__path__)}:
+    if verb in people_stages():
+        package = _PEOPLE_STAGES
+    elif "_" in verb or name not in {name for _, name, _ in pkgutil.iter_modules(stages.__path__)}:
         return None
-    module = importlib.import_module(f"{stages.__name__}.{name}")
+    else:
+        package = stages.__name__
+    module = importlib.import_module(f"{package}.{name}")
     # A verb whose command writes a single file has a function of its own for the folder of a stage.
     function = getattr(module, f"{name}_stage", getattr(module, name, None))
     if not inspect.isfunction(function):

@@ -105,7 +105,9 @@ def _unfinished(step: Step, recipe: Recipe, out: Path) -> tuple[State, str]:
     folder = out / step.name
     live = read_state(folder)
     state = "interrupted" if live is None else live.state
-    ended = {"failed": "failed", "waiting": "waiting for batch files"}.get(state, "interrupted")
+    ended = {"failed": "failed", "waiting": f"waiting for {step.call.waits_for}"}.get(state, "interrupted")
+    if live is not None and state == "waiting" and step.call.waits_for == "people":
+        ended = f"{ended}: {live.problem.splitlines()[0]}"
     why = _difference(read_started(folder), step, recipe, out)
     if not why:
         return "to go on", ended
@@ -130,7 +132,20 @@ def _difference(run: Run | RunRequest, step: Step, recipe: Recipe, out: Path) ->
         # A name that is not a path (a kind of model, a hub name) has no content to compare.
         if any(file_hash(file) not in known for file in step.files(key, path)):
             return f"another content of {key}: {reference.text}"
-    return ""
+    return _live_difference(known, step, recipe, out)
+
+
+def _live_difference(known: set[str], step: Step, recipe: Recipe, out: Path) -> str:
+    """Return how an input without a file, such as a project of people, differs now; also where it is gone."""
+    if step.call.live_hashes is None:
+        return ""
+    paths = {key: recipe.locate(reference, out) for key, reference in step.references()}
+    try:
+        hashes = step.call.live_hashes(paths, step.config)
+    except UserError as error:
+        return error.problem
+    changed = [role for role, sha256 in hashes.items() if sha256 not in known]
+    return f"another content of {', '.join(changed)}: people have changed a decision" if changed else ""
 
 
 class CompletedStage(NamedTuple):
@@ -214,7 +229,8 @@ def _run_step(step: Step, recipe: Recipe, out: Path, *, force: bool) -> Run:
         with _threads(step.num_threads):
             return step.call.function(**inputs, out=out / step.name, config=step.config, force=force)
     except WaitingError:
-        log(f"{step.name} waits for batch files; the same command goes on from here once their results are there")
+        once = "once they have finished" if step.call.waits_for == "people" else "once their results are there"
+        log(f"{step.name} waits for {step.call.waits_for}; the same command goes on from here {once}")
         raise
     except UserError:
         log(f"stopped at {step.name}; the stages finished before it are kept")

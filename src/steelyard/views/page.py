@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from steelyard.annotation.people_runs import is_simulated_run
 from steelyard.core.types import Case
 from steelyard.evaluation.items import ScoredItem
 from steelyard.evaluation.tables import Sentence, isolate, word
@@ -158,6 +159,6 @@ def _first_sentences(sections: Sequence[Section], most: int | None) -> tuple[Sen
 
 def is_simulated_data(data: ReportData) -> bool:
     """Return whether a run simulates or a case is simulated: then every number here describes a simulation."""
-    if any(source.run.stage == "simulate" for source in data.sources):
+    if any(source.run.stage == "simulate" or is_simulated_run(source.run.summary) for source in data.sources):
         return True
     return any(cases.is_simulated for cases in data.cases.values())

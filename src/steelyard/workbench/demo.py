@@ -69,7 +69,7 @@ def open_demo(folder: Path, seed: int) -> Database:
     """
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / _FILE).exists():
-        with _made_whole(folder) as made:
+        with made_whole(folder) as made:
             populate(made, demo_cases(folder / "cases", seed=seed), seed=seed)
     database = Database(f"sqlite:///{folder / _FILE}")
     database.migrate()
@@ -174,6 +174,7 @@ def start_project(
     tasks: TaskRules | None = None,
     habits: Habits | None = None,
     qualification: Sequence[Case] = (),
+    name: str = "Simulated project",
 ) -> Simulation:
     """Make a project of simulated people: annotators, two in each layer, and an administrator. Nothing is imported.
 
@@ -188,7 +189,7 @@ def start_project(
         settings = ProjectSettings(
             rules=rules or PipelineRules(), tasks=tasks or TaskRules(), qualification=qualifying, seed=seed
         )
-        project = add_project(session, "Simulated project", settings, by=None, at=begun_at, is_simulated=True)
+        project = add_project(session, name, settings, by=None, at=begun_at, is_simulated=True)
 
         def add(role: Role, number: int) -> int:
             # The first of each role is the visitor's; the others cannot log in.
@@ -257,7 +258,7 @@ def simulate_to_bench(
     if (out / _FILE).exists():
         raise OutputError("exists already", where=str(out / _FILE), do="name a folder without a workbench")
     out.mkdir(parents=True, exist_ok=True)
-    with _made_whole(out) as database:
+    with made_whole(out) as database:
         kind = (tasks or TaskRules()).kind
         examples: tuple[Case, ...] = ()
         if kind in _ORDERING_KINDS:
@@ -275,7 +276,7 @@ def simulate_to_bench(
 
 
 @contextmanager
-def _made_whole(folder: Path) -> Iterator[Database]:
+def made_whole(folder: Path) -> Iterator[Database]:
     """Give a new workbench that has its name in the folder only when the block ends without an error."""
     unfinished = folder / f"{_FILE}.unfinished"
     # What a run that was killed left.

@@ -9,7 +9,7 @@ import typer
 from steelyard.cli.options import merge_settings
 from steelyard.cli.output import print_lines
 from steelyard.core.config import parse_settings, resolve_config
-from steelyard.core.errors import ConfigError, FileError
+from steelyard.core.errors import ConfigError
 from steelyard.core.text import number_of
 
 if TYPE_CHECKING:
@@ -120,14 +120,9 @@ def _import_qualification(read: "list[Case]", project: str, database: str) -> No
 
 def open_workbench(address: str, *, is_made: bool = False) -> "Database":
     """Open a workbench and bring it to this version. Raises FileError for a file that is not there."""
-    from steelyard.workbench.storage.database import Database
+    from steelyard.workbench.storage import database
 
-    database = Database(address)
-    file = database.engine.url.database
-    if database.is_sqlite and not is_made and file and not Path(file).exists():
-        raise FileError("there is no such file", where=file, do="name the database of the workbench: --database")
-    database.migrate()
-    return database
+    return database.open_workbench(address, is_made=is_made)
 
 
 def _project(session: "Session", name: str) -> "StoredProject | None":

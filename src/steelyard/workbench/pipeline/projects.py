@@ -137,10 +137,9 @@ def import_cases(
             num_in += 1
             yield case
 
-    source = iter(kinds_of(settings.tasks)[0].select(counted(), settings.tasks, seed=settings.seed))
-    while taken := list(islice(source, _BLOCK)):
-        _check_new(session, project, taken)
-        block = [case for case in taken if _is_plannable(case, settings)]
+    source = importable_cases(counted(), settings)
+    while block := list(islice(source, _BLOCK)):
+        _check_new(session, project, block)
         items = [_item(project, case, batch, at) for case in block]
         session.add_all(items)
         session.flush()
@@ -159,6 +158,16 @@ def import_cases(
     detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn, "skipped": skipped}
     record(session, AuditEvent("batch imported", "project", project.id, by, detail), at=at)
     return Imported(num_items, num_tasks, drawn, skipped)
+
+
+def importable_cases(cases: Iterable[Case], settings: ProjectSettings) -> Iterator[Case]:
+    """Yield the cases that an import makes items of: drawn, and with enough responses.
+
+    Raises RefusedError for a case that lacks what its tasks show, unless the project skips such cases.
+    """
+    for case in kinds_of(settings.tasks)[0].select(cases, settings.tasks, seed=settings.seed):
+        if _is_plannable(case, settings):
+            yield case
 
 
 def plan_tasks(

@@ -29,6 +29,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from steelyard.core.errors import ConfigError, FileError, OutputError
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.io.atomic import create_private
 from steelyard.workbench.storage.audit_log import append_recorded
 from steelyard.workbench.storage.database_errors import (
@@ -231,6 +232,20 @@ def _keep(session: Session, row: object) -> None:
     if recent_rows is None:
         recent_rows = session.info["rows"] = deque(maxlen=_NUM_KEPT)
     recent_rows.append(row)
+
+
+def open_workbench(address: str, *, is_made: bool = False) -> Database:
+    """Open a workbench and bring it to this version. Raises FileError for a file that is not there, unless it is made.
+
+    Also for a database that a newer program has migrated.
+    """
+    database = Database(address)
+    file = database.engine.url.database
+    if database.is_sqlite and not is_made and file and not Path(file).exists():
+        do = Advice("name the database of the workbench: ", Remedy("database"))
+        raise FileError("there is no such file", where=file, do=do)
+    database.migrate()
+    return database
 
 
 class FairTurn:
