@@ -159,7 +159,9 @@ def test_cheems_recipe_runs(tmp_path, monkeypatch):
     write_cases(tmp_path / "human_instruction.jsonl", test[1::2])
     base = tiny.save_base(tmp_path / "base")
     short = {"epochs": 1, "model": base}
-    found = run(read_recipe(find_recipe("cheems"), {"human_model": short, "model": short}, seed=1), tmp_path / "out")
+    found = run(
+        read_recipe(find_recipe("cheems_labelled"), {"human_model": short, "model": short}, seed=1), tmp_path / "out"
+    )
     done = {one.name: one.run for one in found}
     assert set(done) == {
         "human", "llm", "human_model", "supervised", "debiased", "combined", "model", "cheemsbench", "report",

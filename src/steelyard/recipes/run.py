@@ -193,17 +193,31 @@ def run(recipe: Recipe, out: Path, *, redo_from: str | None = None) -> tuple[Com
 
 
 def _run_steps(recipe: Recipe, out: Path, redone: Sequence[str]) -> list[CompletedStage]:
+    """Run the steps in order. Where one waits, those that do not depend on it go on; the last error ends the run."""
     finished = {stage.step.name for stage in plan(recipe, out, redone) if stage.state == "finished"}
     completed: list[CompletedStage] = []
+    blocked: set[str] = set()
+    waiting: list[WaitingError] = []
     for number, step in enumerate(recipe.steps, 1):
+        if step.name in blocked:
+            continue
         log(f"{number}/{len(recipe.steps)} {step.name}: {step.call.verb}")
         started = time.monotonic()
-        record = _run_step(step, recipe, out, force=step.name in redone or _is_restarted(step, recipe, out))
+        try:
+            record = _run_step(step, recipe, out, force=step.name in redone or _is_restarted(step, recipe, out))
+        except WaitingError as error:
+            blocked.update(recipe.after(step.name))
+            waiting.append(error)
+            continue
         was_finished = step.name in finished
         seconds = 0.0 if was_finished else round(time.monotonic() - started, 3)
         completed.append(CompletedStage(step.name, step.call.verb, was_finished, seconds, out / step.name, record))
         with atomic_write(out / OVERVIEW_FILE) as file:
             file.write(msgspec.json.format(msgspec.json.encode(overview(recipe, completed)), indent=2) + b"\n")
+    for error in waiting[:-1]:
+        log(f"waiting: {error}")
+    if waiting:
+        raise waiting[-1]
     return completed
 
 
