@@ -9,7 +9,7 @@ from steelyard.cli.verb import VerbGroup
 from steelyard.core.plugins import kinds, load, packages
 from steelyard.core.settings_help import Setting, read_nested_settings, read_settings
 from steelyard.io.verbs import stage_verbs
-from steelyard.recipes.recipe import EXPERIMENTS
+from steelyard.recipes.recipe import EXPERIMENTS, PEOPLE_STAGES, people_stages
 
 _ABOUT = """\
 # Settings
@@ -50,6 +50,8 @@ def _configs() -> Iterator[tuple[str, tuple[str, str]]]:
     for stage, verb in stage_verbs().items():
         if not verb.is_command:
             yield stage.replace("_", "-"), (f"steelyard.stages.{stage}", "Config")
+    for stage in people_stages():
+        yield stage, (f"{PEOPLE_STAGES}.{stage}", "Config")
     yield from EXPERIMENTS.items()
 
 

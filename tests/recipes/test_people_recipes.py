@@ -9,10 +9,12 @@ import pytest
 import tiny
 from chat_server import chatting
 from steelyard.io.cases import read_cases, write_cases
-from steelyard.recipes.recipe import find_recipe, read_recipe
+from steelyard.recipes.recipe import build_recipe, find_recipe, read_recipe
 from steelyard.recipes.run import run
 from steelyard.stages.evaluate import Config as Evaluation
 from steelyard.stages.evaluate import evaluate
+from steelyard.workbench.demo import demo_cases
+from steelyard.workbench.demo_kinds import cases_of_kind
 from strategies import case
 
 pytestmark = pytest.mark.slow
@@ -151,3 +153,25 @@ def test_raw_prompts_become_a_reward_model_and_its_tables(tmp_path):
     assert 'id="supervision"' in page
     assert 'id="debiasing"' in page
     assert done["cheemsbench"].summary.subsets
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "baseline", "prompt_review", "span_marking", "native_check"])
+def test_every_kind_of_tasks_goes_through_a_recipe(tmp_path, kind):
+    cases = cases_of_kind(kind, demo_cases(tmp_path / "made", seed=1, num_prompts=8), 4)
+    write_cases(tmp_path / "cases.jsonl", cases)
+    config = {"project": "p", "people": "simulated", "tasks": {"kind": kind}, "rules": RULES}
+    asked = {"verb": "annotate", "cases": "cases.jsonl", "config": config}
+    answers = {"verb": "annotated", "project": "asked/project.json"}
+    recipe = build_recipe({"stages": {"asked": asked, "answers": answers}}, tmp_path / "recipe.toml")
+    done = run(recipe, tmp_path / "out")
+    counts = done[1].run.counts
+    assert counts.num_in == 4
+    exported = list(read_cases(tmp_path / "out" / "answers" / "cases.jsonl"))
+    assert len(exported) == counts.num_used
+    assert all(each.meta["simulated"] is True for each in exported)
+    if kind == "prompt_review":
+        assert all("prompt_review" in each.meta for each in exported)
+    elif kind == "span_marking":
+        assert all(each.ratings for each in exported)
+    else:
+        assert all(each.judgments for each in exported)

@@ -1,11 +1,15 @@
 """The stages of recipes in which people work: one import, a wait that goes on, and an export known by its hash."""
 
 import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import msgspec
 import pytest
 from sqlalchemy import func, select, update
 
+import warm_process
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError, WaitingError
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.hashing import file_hash
@@ -21,6 +25,7 @@ from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from workbench_people import NOON, answer_all, cases
 
 RULES = {"gold_share": 0.0, "delivery_share": 0.0, "operations_share": 0.0, "validation": False}
+CONFIG = {"project": "bench", "secret": "WORKBENCH_HERE", "rules": RULES}
 REJECTION = Verdict(is_accepted=False, reason="look again")
 
 
@@ -35,7 +40,7 @@ def place(address, tmp_path, monkeypatch):
 
 
 def recipe_of(folder, *, file="cases.jsonl", **changes):
-    config = {"project": "bench", "secret": "WORKBENCH_HERE", "rules": RULES, **changes}
+    config = {**CONFIG, **changes}
     stages = {
         "asked": {"verb": "annotate", "cases": file, "config": config},
         "answers": {"verb": "annotated", "project": "asked/project.json"},
@@ -144,6 +149,63 @@ def test_a_kill_after_the_import_and_another_folder_recognise_the_cases(place):
     assert num_items(database) == 3
 
 
+def test_two_runs_at_once_import_the_cases_once(place):
+    folder, database = place
+    barrier = Barrier(2)
+
+    def start(name):
+        barrier.wait()
+        return wait(recipe_of(folder), folder / name)
+
+    with ThreadPoolExecutor(2) as pool:
+        problems = list(pool.map(start, ["one", "two"]))
+    assert all("3 of 3 items" in problem for problem in problems)
+    assert num_items(database) == 3
+
+
+def test_stages_that_need_no_people_go_on_while_others_wait(place):
+    folder, database = place
+    content = {
+        "asked": {"verb": "annotate", "cases": "cases.jsonl", "config": {**CONFIG, "project": "a"}},
+        "again": {"verb": "annotate", "cases": "cases.jsonl", "config": {**CONFIG, "project": "b"}},
+        "answers": {"verb": "annotated", "project": "asked/project.json"},
+        "described": {"verb": "describe", "cases": "cases.jsonl"},
+    }
+    recipe = build_recipe({"stages": content}, folder / "recipe.toml")
+    wait(recipe, folder / "out")
+    assert (folder / "out" / "described" / "run.json").is_file()
+    assert not (folder / "out" / "answers").exists()
+    assert num_items(database) == 6, "both projects have their cases"
+
+
+@pytest.mark.slow
+def test_simulated_people_that_are_killed_begin_anew(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", cases(1))
+    config = {"project": "bench", "people": "simulated", "rules": RULES}
+    asked = {"verb": "annotate", "cases": "cases.jsonl", "config": config}
+    answers = {"verb": "annotated", "project": "asked/project.json"}
+    recipe = build_recipe({"stages": {"asked": asked, "answers": answers}}, tmp_path / "recipe.toml")
+    script = f"""
+import os, signal
+from steelyard.recipes.recipe import build_recipe
+from steelyard.recipes.run import run
+from steelyard.workbench.stages import annotate
+annotate.work_until_finished = lambda simulation: os.kill(os.getpid(), signal.SIGKILL)
+from pathlib import Path
+folder = Path({str(tmp_path)!r})
+run(build_recipe({{"stages": {{"asked": {asked!r}}}}}, folder / "recipe.toml"), folder / "out")
+"""
+    assert warm_process.Process(["-c", script]).wait().returncode == -signal.SIGKILL
+    assert not (tmp_path / "out" / "asked" / "workbench.db").exists()
+    assert states(recipe, tmp_path / "out")["asked"] == ("to go on", "interrupted")
+    completed = run(recipe, tmp_path / "out")
+    assert completed[0].run.summary.states == {"finished": 1}
+    assert not list((tmp_path / "out" / "asked").glob("*unfinished*"))
+    exported = list(read_cases(tmp_path / "out" / "answers" / "cases.jsonl"))
+    assert exported[0].meta["simulated"] is True
+    assert all(judgment.meta["simulated"] is True for judgment in exported[0].judgments)
+
+
 def test_other_cases_are_refused_or_added_by_a_setting(place):
     folder, database = place
     wait(recipe_of(folder), folder / "out")
@@ -248,10 +310,9 @@ def test_prompts_that_people_drop_leave_the_prompts_that_stay(place):
         lambda session: session.execute(update(StoredItem).values(state="dropped").where(StoredItem.prompt == "q1"))
     )
     write_kept(folder / "kept.json", ["q0", "q1", "q9"], {"q2": ["damaged"]})
-    config = {"project": "bench", "secret": "WORKBENCH_HERE", "rules": RULES}
     content = {
         "stages": {
-            "asked": {"verb": "annotate", "cases": "cases.jsonl", "config": config},
+            "asked": {"verb": "annotate", "cases": "cases.jsonl", "config": CONFIG},
             "answers": {"verb": "annotated", "project": "asked/project.json", "kept_prompts": "kept.json"},
         }
     }

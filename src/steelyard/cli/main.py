@@ -107,8 +107,8 @@ def verbs_by_name() -> dict[str, StageVerb | FunctionVerb | VerbGroup]:
 def main() -> None:
     """Run one verb.
 
-    Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling or waiting for batch files, 130
-    interrupted.
+    Exit codes: 0 success, 1 internal error, 2 user error, 3 stopped at a ceiling or waiting for batch files
+    or people, 130 interrupted.
     """
     escape_unencodable()
     try:

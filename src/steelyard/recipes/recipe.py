@@ -42,7 +42,7 @@ _SEVERAL_FILES = {
     ("score", "cases"),
 }
 """The inputs, by verb and name, that may be folders and patterns."""
-_PEOPLE_STAGES = "steelyard.workbench.stages"
+PEOPLE_STAGES = "steelyard.workbench.stages"
 """The package of the stages in which people work."""
 LiveHashes = Callable[[Mapping[str, Path], Any], dict[str, str]]
 _SHIPPED = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
@@ -173,7 +173,7 @@ def stage_verbs() -> tuple[str, ...]:
 
 def people_stages() -> tuple[str, ...]:
     """Return the names of the stages in which people work."""
-    modules = pkgutil.iter_modules(importlib.import_module(_PEOPLE_STAGES).__path__)
+    modules = pkgutil.iter_modules(importlib.import_module(PEOPLE_STAGES).__path__)
     return tuple(sorted(name for _, name, _ in modules if not name.startswith("_")))
 
 
@@ -198,7 +198,7 @@ def _stage_function(verb: str) -> Callable[..., Run] | None:
     """Return the function of a stage with an output folder and a Run as result; null for other stages."""
     name = verb.replace("-", "_")
     if verb in people_stages():
-        package = _PEOPLE_STAGES
+        package = PEOPLE_STAGES
     elif "_" in verb or name not in {name for _, name, _ in pkgutil.iter_modules(stages.__path__)}:
         return None
     else:

@@ -13,6 +13,7 @@ def _sentences(run: StageRun[AnnotateSummary]) -> Iterator[Sentence]:
     states = COMMA.join(f"{word(f'state_{state}', state)} {count(n)}" for state, n in summary.states.items())
     values = {
         "run": run.name,
+        "people": word("people_who_are_simulated" if summary.is_simulated else "people_of_workbench"),
         "project": summary.project,
         "kind": word(f"kind_of_task_{summary.kind}", summary.kind),
         "items": count(sum(summary.states.values())),

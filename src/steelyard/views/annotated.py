@@ -17,7 +17,8 @@ def _sentences(run: StageRun[AnnotatedSummary]) -> Iterator[Sentence]:
         "cases": count(summary.num_cases),
         "judgments": count(summary.num_judgments),
         "ratings": count(summary.num_ratings),
-        "people": count(summary.num_people),
+        "number": count(summary.num_people),
+        "people": word("people_who_are_simulated" if summary.is_simulated else "people_of_workbench"),
     }
     yield Sentence("say_people_answers", values)
     if summary.is_simulated:

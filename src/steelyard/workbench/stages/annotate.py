@@ -206,7 +206,7 @@ def _import_once(
             f" {'is' if matches.num_missing == 1 else 'are'} not in it, and "
             f"{others} of it {'is' if matches.num_others == 1 else 'are'} not in the file",
             where=str(cases),
-            do=Advice("name another ", Remedy("project"), ", or add what is missing: ", Remedy("add", value=True)),
+            do="name another project, or set add = true for this stage, which adds what is missing",
         )
     if matches.num_missing:
         missing = _without_items(session, project, importable_cases(read_cases(cases), settings))

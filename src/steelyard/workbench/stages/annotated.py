@@ -171,10 +171,12 @@ def _dropped(session: Session, project: int, exported: Container[tuple[str, str]
 
 def _write(result: Result, export: _Export, config: Config, prompts: KeptPrompts | None) -> None:
     if set(export.states) - _ENDED:
+        # The address of a server is in an environment variable.
+        changes = (Remedy("database", export.where),) if export.where.startswith("sqlite") else ()
         raise WaitingError(
             Advice("items of the project are unfinished: ", joined("; ", export.waiting)),
             where=export.where,
-            do=Advice("serve it: ", Command("workbench serve"), ", and run the same command again"),
+            do=Advice("serve it: ", Command("workbench serve", (), changes), ", and run the same command again"),
         )
     if not export.file.stat().st_size:
         raise EvidenceError("people dropped every prompt: nothing is left", where=export.project)
@@ -227,7 +229,9 @@ def _write_kept(result: Result, export: _Export, prompts: KeptPrompts, refused: 
     left = [prompt for prompt in prompts.prompts if prompt not in refused]
     if not left:
         problem = f"people refuse every prompt of the {number_of(len(prompts.prompts), 'prompt')} that stayed"
-        raise EvidenceError(problem, where=export.project, do=Advice("lower ", Remedy("least_quality")))
+        raise EvidenceError(
+            problem, where=export.project, do="look at their answers, or lower least_quality of this stage"
+        )
     seen = {reviewed_prompt(case) for case in read_cases(export.file)} | set(export.dropped)
     if not seen & {*prompts.prompts, *prompts.left_out}:
         do = "name the kept.json of the translation that people looked at"

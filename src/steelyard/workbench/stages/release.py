@@ -23,7 +23,6 @@ from steelyard.annotation.people_runs import ReleaseSummary
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError, EvidenceError, FileError
 from steelyard.core.names import NAME_RULE, is_name
-from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, Counts, JsonObject, Run
 from steelyard.curation.splits import STRATA, Stratum, group_related, split_cases
@@ -133,7 +132,7 @@ def release(
         names = [name for name, share in shares.items() if share > 0]
         if empty := [name for name in names if name not in chosen]:
             problem = f"{number_of(len(prompts), 'case')} with nothing for the part {empty[0]!r}"
-            do = Advice("change ", Remedy("hidden_share"), ", or share out fewer groups: ", Remedy("strata", []))
+            do = "change hidden_share of this stage, or share out fewer groups: strata = []"
             raise EvidenceError(problem, where=str(cases), do=do)
         name = config.name or how.project
         canary = _canary(name, config, file_hash(cases))
