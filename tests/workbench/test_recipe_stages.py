@@ -328,3 +328,18 @@ def test_prompts_that_people_drop_leave_the_prompts_that_stay(place):
     write_kept(folder / "kept.json", ["x1"], {})
     with pytest.raises(EvidenceError, match="people saw none of the prompts of this file"):
         run(build_recipe(content, folder / "recipe.toml"), folder / "out", redo_from="answers")
+
+
+def test_settings_are_refused_before_an_earlier_stage_runs(place, monkeypatch):
+    folder, _ = place
+    stages = {
+        "merged": {"verb": "merge", "files": ["cases.jsonl"]},
+        "asked": {"verb": "annotate", "cases": "merged/cases.jsonl", "config": {**CONFIG, "project": ""}},
+    }
+    with pytest.raises(ConfigError, match="the project has no name"):
+        run(build_recipe({"stages": stages}, folder / "recipe.toml"), folder / "out")
+    stages["asked"]["config"] = CONFIG
+    monkeypatch.delenv("WORKBENCH_HERE")
+    with pytest.raises(ConfigError, match="the environment variable WORKBENCH_HERE is not set"):
+        run(build_recipe({"stages": stages}, folder / "recipe.toml"), folder / "out")
+    assert not (folder / "out").exists()

@@ -39,6 +39,8 @@ def check_recipe(recipe: Recipe, out: Path) -> None:
             _check_evaluation(step, step.config, sources)
         elif isinstance(step.config, supervise.Config):
             _check_supervision(step, step.config, sources)
+        elif step.call.check_settings is not None:
+            step.call.check_settings(step.config)
 
 
 class _Sources:

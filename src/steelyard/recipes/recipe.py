@@ -65,7 +65,8 @@ class StageCall(NamedTuple):
     """A stage as a recipe calls it.
 
     ``live_hashes`` gives the hashes of inputs without a file, by their role in the record: they change while no file
-    changes. Null for a stage that reads files alone. ``waits_for``: what a run that waits is waiting for.
+    changes. Null for a stage that reads files alone. ``check_settings`` raises, before anything runs, what a stage of
+    people would refuse of its settings alone. ``waits_for``: what a run that waits is waiting for.
     """
 
     verb: str
@@ -73,6 +74,7 @@ class StageCall(NamedTuple):
     config_type: type[msgspec.Struct]
     inputs: Mapping[str, StageInput]
     live_hashes: LiveHashes | None = None
+    check_settings: Callable[[Any], None] | None = None
     waits_for: Literal["batch files", "people"] = "batch files"
 
     @property
@@ -190,8 +192,9 @@ def stage_call(verb: str, *, where: str) -> StageCall:
     }
     if verb not in people_stages():
         return StageCall(verb, function, hints["config"], inputs)
-    live_hashes = getattr(importlib.import_module(function.__module__), "live_hashes", None)
-    return StageCall(verb, function, hints["config"], inputs, live_hashes, waits_for="people")
+    hooks = vars(importlib.import_module(function.__module__))
+    live_hashes, check_settings = hooks.get("live_hashes"), hooks.get("check_settings")
+    return StageCall(verb, function, hints["config"], inputs, live_hashes, check_settings, waits_for="people")
 
 
 def _stage_function(verb: str) -> Callable[..., Run] | None:

@@ -109,8 +109,7 @@ def annotate(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     differ from those that people answer to.
     """
     check_readable(cases)
-    if not config.project.strip():
-        raise ConfigError("the project has no name", where="project", do=Advice("name it: ", Remedy("project", NAME)))
+    check_settings(config)
 
     def write(result: Result) -> None:
         if config.people == "simulated":
@@ -130,6 +129,13 @@ def annotate(cases: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
         )
 
     return run_stage(out, "annotate", Run[AnnotateSummary], write, config=config, inputs={"cases": cases}, force=force)
+
+
+def check_settings(config: Config) -> None:
+    """Raise ConfigError for a project without a name, and for an environment variable that is not set."""
+    if not config.project.strip():
+        raise ConfigError("the project has no name", where="project", do=Advice("name it: ", Remedy("project", NAME)))
+    address_of(config.database, config.secret)
 
 
 def _simulate(result: Result, cases: Path, config: Config) -> dict[str, int]:
