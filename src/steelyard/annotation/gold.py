@@ -16,6 +16,8 @@ def is_gold_place(number: int, *, share: float, person: int, seed: int) -> bool:
     """
     if share <= 0:
         return False
+    if share >= 1:
+        return True
     # Blocks begin at floor(k / share): they differ by at most one in length where 1/share is no whole number.
     block = floor((number + 1e-9) * share)
     while floor((block + 1) / share + 1e-9) <= number:

@@ -110,6 +110,8 @@ class PipelineRules(Config, frozen=True):
     """Whether researchers validate each batch before its items are finished."""
     gold_share: float = 0.1
     """The share of a person's tasks whose answer is known."""
+    review_gold_share: float = 0.1
+    """The share of a layer's reviews whose right decision is known."""
     lock_minutes: float = 45.0
     """Minutes after which a task that was not answered goes to somebody else."""
     rework: Rework = "anyone"
@@ -121,8 +123,9 @@ class PipelineRules(Config, frozen=True):
         for name in ("least_agreement", "delivery_share", "operations_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{getattr(self, name)} is no share", where=name, allowed="0 to 1")
-        if not 0 <= self.gold_share <= 0.5:
-            raise ConfigError(f"{self.gold_share} of all tasks", where="gold_share", allowed="0 to 0.5")
+        for name, every in (("gold_share", "tasks"), ("review_gold_share", "reviews")):
+            if not 0 <= getattr(self, name) <= 0.5:
+                raise ConfigError(f"{getattr(self, name)} of all {every}", where=name, allowed="0 to 0.5")
         if not 1 <= self.num_annotators <= _MOST_ANNOTATORS:
             allowed = f"1 to {_MOST_ANNOTATORS}"
             raise ConfigError(f"{self.num_annotators} people", where="num_annotators", allowed=allowed)

@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol
 
+import numpy as np
+
 from steelyard.annotation.answers import Inconsistency, Origin, TaskAnswer, judgments_of
 from steelyard.annotation.questions import (
     FEWEST_SHARED,
@@ -122,6 +124,10 @@ class TaskKind(Protocol):
         """Tell whether a settled answer can check people as gold."""
         ...
 
+    def falsify(self, answer: TaskAnswer, catalogues: Catalogues, rng: np.random.Generator) -> TaskAnswer | None:
+        """Return a settled answer changed into one that is clearly wrong; null where the kind cannot be sure of it."""
+        ...
+
     def simulate(self, look: SimulatedLook, catalogues: Catalogues) -> TaskAnswer:
         """Return the answer of a simulated person."""
         ...
@@ -154,6 +160,10 @@ def _unchanged(case: Case, answer: TaskAnswer, origin: Origin) -> Case | None:
     return case
 
 
+def _none_is_wrong(answer: TaskAnswer, catalogues: Catalogues, rng: np.random.Generator) -> TaskAnswer | None:
+    return None
+
+
 def _every_case(cases: Iterable[Case], rules: TaskRules, seed: int) -> Iterable[Case]:
     return cases
 
@@ -173,6 +183,7 @@ class QuestionTasks(NamedTuple):
     ``ask`` gives the questions about the responses shown, with the choices of the project; ``plan`` the tasks of a
     case. Two scores are the same if they differ by ``tolerance`` at most. ``rate`` and ``change`` give what is exported
     beside judgments: ratings, and the case itself as the answer changes it. ``sample`` takes some of the cases.
+    ``spoil`` makes a wrong answer of a settled one (`wrong_answers`); a kind without it cannot say what is wrong.
     """
 
     name: str
@@ -185,6 +196,7 @@ class QuestionTasks(NamedTuple):
     rate: Callable[[TaskAnswer, Origin], tuple[Rating, ...]] = _no_ratings
     change: Callable[[Case, TaskAnswer, Origin], Case | None] = _unchanged
     sample: Callable[[Iterable[Case], TaskRules, int], Iterable[Case]] = _every_case
+    spoil: Callable[[TaskAnswer, Catalogues, np.random.Generator], TaskAnswer | None] = _none_is_wrong
 
     def design(self, case: Case, rules: TaskRules, *, seed: int) -> Design | None:
         """Return the tasks of a case; null where it lacks what they show."""
@@ -246,6 +258,10 @@ class QuestionTasks(NamedTuple):
     def is_clear(self, answer: TaskAnswer) -> bool:
         """Tell whether a settled answer can check people: it answers, and discards nothing."""
         return answer.cannot_judge is None and not answer.discarded and len(answer.ranking) != 1
+
+    def falsify(self, answer: TaskAnswer, catalogues: Catalogues, rng: np.random.Generator) -> TaskAnswer | None:
+        """Return a settled answer changed into one that is clearly wrong; null where the kind cannot be sure of it."""
+        return self.spoil(answer, catalogues, rng)
 
     def simulate(self, look: SimulatedLook, catalogues: Catalogues) -> TaskAnswer:
         """Return the answer of a simulated person to the questions."""

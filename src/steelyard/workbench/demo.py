@@ -28,7 +28,7 @@ from steelyard.workbench.demo_kinds import add_kinds
 from steelyard.workbench.pipeline.alignment import all_items_to_align
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
-from steelyard.workbench.pipeline.waiting import ROLE_OF
+from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.qualification.material import import_qualification
 from steelyard.workbench.simulation import (
     Crew,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from steelyard.annotation.answers import Origin, TaskAnswer, outcome_of
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.wrong_answers import reverse_order
 from steelyard.core.types import Case, Rating
 
 _VALUES = {"left": 1.0, "tie": 0.0, "right": -1.0}
@@ -57,4 +58,5 @@ KIND = QuestionTasks(
     is_shuffled=False,
     has_discards=True,
     rate=_rate,
+    spoil=lambda answer, catalogues, rng: reverse_order(answer),
 )

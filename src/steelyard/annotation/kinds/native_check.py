@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.wrong_answers import reverse_order
 from steelyard.core.types import Case
 
 FLUENCY = ("native", "partly", "foreign")
@@ -71,4 +72,5 @@ KIND = QuestionTasks(
     plan=_both,
     ask=_ask,
     sample=_some_of_each_language,
+    spoil=lambda answer, catalogues, rng: reverse_order(answer),
 )

@@ -11,6 +11,7 @@ from itertools import combinations
 
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.wrong_answers import reverse_order
 from steelyard.core.types import Case
 
 
@@ -23,4 +24,11 @@ def _ask(shown: Sequence[str], catalogues: Catalogues) -> tuple[TaskQuestion, ..
     return (TaskQuestion(name="better", input="comparison", responses=tuple(shown)),)
 
 
-KIND = QuestionTasks(name="pairwise", needs="2 responses or more", plan=_every_pair, ask=_ask, has_discards=True)
+KIND = QuestionTasks(
+    name="pairwise",
+    needs="2 responses or more",
+    plan=_every_pair,
+    ask=_ask,
+    has_discards=True,
+    spoil=lambda answer, catalogues, rng: reverse_order(answer),
+)

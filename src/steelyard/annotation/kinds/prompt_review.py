@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.wrong_answers import move_category
 from steelyard.core.types import Case, JsonObject
 
 DECISIONS = ("keep", "revise", "drop")
@@ -66,5 +67,10 @@ def _revise(case: Case, answer: TaskAnswer, origin: Origin) -> Case | None:
 
 
 KIND = QuestionTasks(
-    name="prompt_review", needs="a prompt with a turn or more", plan=_the_prompt, ask=_ask, change=_revise
+    name="prompt_review",
+    needs="a prompt with a turn or more",
+    plan=_the_prompt,
+    ask=_ask,
+    change=_revise,
+    spoil=lambda answer, catalogues, rng: move_category(answer, catalogues.get("category", ()), rng),
 )

@@ -11,6 +11,7 @@ from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.derived_judgments import LOWER_IS_BETTER
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.wrong_answers import remove_marks
 from steelyard.core.types import Case, Rating
 
 PROBLEMS = (
@@ -45,4 +46,11 @@ def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
     )
 
 
-KIND = QuestionTasks(name="span_marking", needs="a response or more", plan=_each_response, ask=_ask, rate=_rate)
+KIND = QuestionTasks(
+    name="span_marking",
+    needs="a response or more",
+    plan=_each_response,
+    ask=_ask,
+    rate=_rate,
+    spoil=lambda answer, catalogues, rng: remove_marks(answer),
+)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from steelyard.annotation.answers import Origin, Span, TaskAnswer
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
+from steelyard.annotation.wrong_answers import mirror_quality
 from steelyard.core.types import Case, Rating
 
 ERRORS = (
@@ -74,4 +75,5 @@ KIND = QuestionTasks(
     ask=_ask,
     tolerance=_TOLERANCE,
     rate=_rate,
+    spoil=lambda answer, catalogues, rng: mirror_quality(answer),
 )

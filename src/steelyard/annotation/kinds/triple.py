@@ -7,6 +7,8 @@ count (CHEEMS, section 3.2 and appendix D).
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
+import numpy as np
+
 from steelyard.annotation.answers import (
     Inconsistency,
     Origin,
@@ -21,6 +23,7 @@ from steelyard.annotation.simulated_annotators import answer_triple
 from steelyard.annotation.simulated_entries import SimulatedLook
 from steelyard.annotation.task_kinds import Catalogues, Design, TaskRules
 from steelyard.annotation.triple_designs import Replan, choose_triples, replan
+from steelyard.annotation.wrong_answers import reverse_order
 from steelyard.core.types import Case, Judgment, Rating
 
 _LEAST = 3
@@ -86,6 +89,10 @@ class _Triples:
     def is_clear(self, answer: TaskAnswer) -> bool:
         """Tell whether the answer orders responses and discards none."""
         return len(answer.ranking) > 1 and not answer.discarded and answer.cannot_judge is None
+
+    def falsify(self, answer: TaskAnswer, catalogues: Catalogues, rng: np.random.Generator) -> TaskAnswer | None:
+        """Return the answer with its order turned round; null where the scores are too close to be sure."""
+        return reverse_order(answer)
 
     def simulate(self, look: SimulatedLook, catalogues: Catalogues) -> TaskAnswer:
         """Return the answer of a simulated person who perceives the responses like this."""

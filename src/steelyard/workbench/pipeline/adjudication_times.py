@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import Layer
-from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredItem
+from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredItem, StoredPlantedReview
 
 AdjudicationStage = Literal["alignment"] | Layer
 _LONGEST = 1800.0
@@ -21,10 +21,7 @@ def count_adjudication(
     Those of all forms of a person together never exceed the time that the server saw pass: since the item came into its
     state, and since the person's form before.
     """
-    latest = session.scalar(
-        select(func.max(StoredAdjudicationTime.at)).where(StoredAdjudicationTime.person_id == person)
-    )
-    seconds = max(0.0, min(reported, at - max(item.changed_at, latest or 0.0), _LONGEST))
+    seconds = active_seconds(session, person, since=item.changed_at, reported=reported, at=at)
     if seconds:
         session.add(
             StoredAdjudicationTime(
@@ -32,6 +29,15 @@ def count_adjudication(
             )
         )
     return seconds
+
+
+def active_seconds(session: Session, person: int, *, since: float, reported: float, at: float) -> float:
+    """Return how many of the reported seconds can have passed since a time, and since the person's form before."""
+    latest = session.scalar(
+        select(func.max(StoredAdjudicationTime.at)).where(StoredAdjudicationTime.person_id == person)
+    )
+    planted = session.scalar(select(func.max(StoredPlantedReview.at)).where(StoredPlantedReview.person_id == person))
+    return max(0.0, min(reported, at - max(since, latest or 0.0, planted or 0.0), _LONGEST))
 
 
 def adjudication_hours(session: Session, project: int, by: Any) -> dict[Any, float]:

@@ -6,7 +6,7 @@ operations, and these to the developers.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, literal, or_, select, tuple_
@@ -34,7 +34,8 @@ from steelyard.workbench.storage.tables import (
 
 MOST_CHARACTERS = 5000
 """The longest remark or reason."""
-_PAGE = 200
+PAGE_LENGTH = 200
+"""Items on a page of a queue."""
 _ANNOTATORS = ("annotation", "proposal", "alignment")
 _LAYERS = ("delivery", "operations", "research")
 _STATE_OF: dict[Layer, str] = {layer: state for state, layer in SETTLED_BY.items()}
@@ -68,7 +69,7 @@ class QueuePage(NamedTuple):
 
     def following(self, items: Sequence[StoredItem]) -> str:
         """Return the ``after`` of the page behind these items; empty on the last page."""
-        return f"{items[-1].changed_at!r}:{items[-1].id}" if len(items) == _PAGE else ""
+        return f"{items[-1].changed_at!r}:{items[-1].id}" if len(items) == PAGE_LENGTH else ""
 
 
 FIRST_PAGE = QueuePage()
@@ -143,6 +144,14 @@ def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) 
 
 
 def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage, person: int) -> list[StoredItem]:
+    return list(session.scalars(page_of(statement, wanted, StoredItem.changed_at), {"person": person}))
+
+
+def page_of(statement: Any, wanted: QueuePage, moment: InstrumentedAttribute[Any]) -> Any:
+    """Return the statement for a page of a queue of items, each at its ``moment``, the earliest first.
+
+    Raises RefusedError for an ``after`` that no page has.
+    """
     for column, values in (
         (StoredItem.batch, (wanted.batch,)),
         (StoredItem.category, category_spellings(wanted.category)),
@@ -151,15 +160,14 @@ def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage,
         if any(values):
             statement = statement.where(column.in_(values))
     if wanted.after:
-        moment, _, number = wanted.after.partition(":")
+        begun, _, number = wanted.after.partition(":")
         try:
-            place = float(moment), int(number)
+            place = float(begun), int(number)
         except ValueError:
             problem = f"{wanted.after[:50]!r} is not a place in a queue"
             raise RefusedError(problem, words="queue place", where="after", do="open it anew") from None
-        statement = statement.where(tuple_(StoredItem.changed_at, StoredItem.id) > tuple_(*map(literal, place)))
-    in_order = statement.order_by(StoredItem.changed_at, StoredItem.id).limit(_PAGE)
-    return list(session.scalars(in_order, {"person": person}))
+        statement = statement.where(tuple_(moment, StoredItem.id) > tuple_(*map(literal, place)))
+    return statement.order_by(moment, StoredItem.id).limit(PAGE_LENGTH)
 
 
 def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
@@ -237,7 +245,7 @@ def pass_on(session: Session, item: int, reason: str, *, state: str, person: int
 
     Raises TransitionRefused where the item is in another state by now, or with the last layer.
     """
-    text = _checked(reason, "reason")
+    text = checked_text(reason, "reason")
     locked = lock_item(session, item)
     if locked.state != state:
         raise TransitionRefused(f"the item is {locked.state!r} by now")
@@ -250,7 +258,7 @@ def add_remark(session: Session, item: StoredItem, text: str, *, person: int, at
 
     The latest remark sent once more, by a second click or a connection that broke, is the same remark.
     """
-    checked = _checked(text, "remark")
+    checked = checked_text(text, "remark")
     latest = session.scalar(
         select(StoredRemark).where(StoredRemark.item_id == item.id).order_by(StoredRemark.id.desc()).limit(1)
     )
@@ -328,7 +336,8 @@ def _store(
     return stored
 
 
-def _checked(text: str, where: str) -> str:
+def checked_text(text: str, where: str) -> str:
+    """Return a remark or a reason without white space at its ends. Raises RefusedError for an empty or overlong one."""
     stripped = text.strip()
     if not stripped or len(stripped) > MOST_CHARACTERS:
         raise RefusedError(

@@ -5,6 +5,7 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.pipeline import REVIEWED_BY, ItemEvent, Layer, advance
 from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.pipeline.review_placement import place_review
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredProject, StoredReview, StoredTask
 
@@ -36,7 +37,11 @@ def move(
     if event == "dropped":
         retire_tasks(session, StoredTask.item_id == item.id)
     layer = REVIEWED_BY.get(item.state)  # pyright: ignore[reportArgumentType] - an ItemState
-    if layer is not None and not _is_checked(session, item, layer):
+    if layer is None:
+        return
+    if _is_checked(session, item, layer):
+        place_review(session, item, layer, at=at)
+    else:
         move(session, item, "not drawn", person=None, at=at)
 
 

@@ -11,12 +11,36 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steelyard.annotation.pipeline import REVIEWED_BY, Layer, TransitionRefused
+from steelyard.annotation.pipeline import LAYERS, REVIEWED_BY, Layer, TransitionRefused
 from steelyard.core.text import natural_order
-from steelyard.workbench.pipeline.alignment import FIRST_PAGE, MOST_CHARACTERS, QueuePage, has_worked_on, waiting_items
+from steelyard.workbench.pipeline.adjudication_times import active_seconds, count_adjudication
+from steelyard.workbench.pipeline.alignment import (
+    FIRST_PAGE,
+    MOST_CHARACTERS,
+    PAGE_LENGTH,
+    QueuePage,
+    add_remark,
+    has_worked_on,
+    waiting_items,
+)
 from steelyard.workbench.pipeline.counters import void_gold
+from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.gold_tasks import gold_from_finished
 from steelyard.workbench.pipeline.item_states import lock_item, move, retire_tasks
+from steelyard.workbench.pipeline.planted_reviews import (
+    decide_planted,
+    decisions_shown,
+    evidence_shown,
+    item_as_shown,
+    num_in_batches,
+    open_in_batch,
+    open_review,
+    open_reviews,
+    prepare_reviews,
+    remark_on,
+    remarks_shown,
+    retire_reviews,
+)
 from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
     case_of,
@@ -25,11 +49,18 @@ from steelyard.workbench.pipeline.projects import (
     plan_tasks,
     settings_of,
 )
+from steelyard.workbench.pipeline.review_placement import STATE_OF
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
-from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredProject, StoredReview, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredEvent,
+    StoredItem,
+    StoredPlantedReview,
+    StoredProject,
+    StoredReview,
+    StoredTask,
+)
 
-STATE_OF: dict[Layer, str] = {layer: state for state, layer in REVIEWED_BY.items()}
 _AFTER_THE_GATE = (*REVIEWED_BY, "finished")
 _BLOCK = 500
 
@@ -57,15 +88,54 @@ class BatchProgress(NamedTuple):
 
 
 def items_to_review(session: Session, layer: Layer, person: int, wanted: QueuePage = FIRST_PAGE) -> list[StoredItem]:
-    """Return the items that wait for the review of a layer, oldest first, but none that the person may not review."""
-    return waiting_items(session, STATE_OF[layer], person, wanted)
+    """Return the items that wait for the review of a layer, oldest first, but none that the person may not review.
+
+    Planted reviews are among them, as the items that they show.
+    """
+    waiting = waiting_items(session, STATE_OF[layer], person, wanted)
+    every = [*waiting, *open_reviews(session, layer, person, wanted)]
+    return sorted(every, key=lambda item: (item.changed_at, item.id))[:PAGE_LENGTH]
 
 
 def item_for(session: Session, item: int, person: int, states: Sequence[str]) -> StoredItem | None:
-    """Return an item in one of the states that the person may decide on; null for any other."""
-    return session.scalar(
+    """Return an item in one of the states that the person may decide on, or that is shown as such; null for others."""
+    stored = session.scalar(
         select(StoredItem).where(StoredItem.id == item, StoredItem.state.in_(states), ~has_worked_on(person))
     )
+    if stored is not None:
+        return stored
+    planted = _planted_for(session, item, person, states)
+    return None if planted is None else item_as_shown(session.get_one(StoredItem, item), planted)
+
+
+class ReviewedItem(NamedTuple):
+    """An item as a person of a layer sees it: its tasks with the answers, decisions, and remarks by person."""
+
+    item: StoredItem
+    evidence: list[TaskEvidence]
+    decisions: list[StoredReview]
+    remarks: list[tuple[int, str]] | None
+
+
+def reviewed_item(session: Session, item: int, person: int, states: Sequence[str]) -> ReviewedItem | None:
+    """Return an item in one of the states with what is shown of it; null as by `item_for`.
+
+    ``remarks`` are null where those of the item are shown.
+    """
+    shown = item_for(session, item, person, states)
+    if shown is None:
+        return None
+    stored = session.get_one(StoredItem, item)
+    decisions, planted = decisions_on(session, stored), _planted_for(session, item, person, states)
+    if planted is None:
+        return ReviewedItem(shown, evidence_of(session, [stored])[item], decisions, None)
+    evidence = evidence_shown(session, stored, planted)
+    return ReviewedItem(shown, evidence, decisions_shown(planted, decisions), remarks_shown(session, planted))
+
+
+def _planted_for(session: Session, item: int, person: int, states: Sequence[str]) -> StoredPlantedReview | None:
+    waiting = (open_review(session, item, layer, person) for layer in LAYERS if STATE_OF[layer] in states)
+    return next((planted for planted in waiting if planted is not None), None)
 
 
 def has_left(session: Session, item: int, person: int, states: Sequence[str]) -> bool:
@@ -75,6 +145,29 @@ def has_left(session: Session, item: int, person: int, states: Sequence[str]) ->
         return False
     moves = select(StoredEvent.detail).where(StoredEvent.subject == "item", StoredEvent.subject_id == item)
     return any(detail.get("from") in states for detail in session.scalars(moves))
+
+
+def remark_in_review(session: Session, item: StoredItem, text: str, *, layer: Layer, person: int, at: float) -> None:
+    """Keep a remark of a reviewer on an item, or with the planted review that shows it. Raises as `add_remark`."""
+    planted = open_review(session, item.id, layer, person, locks=True)
+    if planted is None:
+        add_remark(session, item, text, person=person, at=at)
+    else:
+        remark_on(session, planted, text, person=person, at=at)
+
+
+def count_review(session: Session, item: StoredItem, *, layer: Layer, person: int, reported: float, at: float) -> float:
+    """Keep the active time that a reviewer's form reports, and return how much of it counts.
+
+    That of a planted review stays with it: the hours of the project are those of its items.
+    """
+    planted = open_review(session, item.id, layer, person, locks=True)
+    if planted is None:
+        return count_adjudication(session, item, stage=layer, person=person, reported=reported, at=at)
+    begun = planted.placed_at or at
+    seconds = active_seconds(session, person, since=begun, reported=reported, at=at)
+    planted.seconds += seconds
+    return seconds
 
 
 def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> str:
@@ -87,6 +180,11 @@ def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, perso
     locked = lock_item(session, item)
     if verdict.round not in (None, locked.round):
         raise TransitionRefused(f"the item is in round {locked.round} by now")
+    planted = open_review(session, item, layer, person, locks=True)
+    if planted is not None:
+        chosen = {"is_accepted": verdict.is_accepted, "reason": verdict.reason}
+        decide_planted(session, planted, **chosen, person=person, at=at)
+        return locked.state
     if locked.state != STATE_OF[layer] or session.scalar(select(has_worked_on(person)).where(StoredItem.id == item)):
         raise TransitionRefused(f"the item is {locked.state!r} by now")
     _write_decision(session, locked, verdict, layer=layer, person=person, at=at)
@@ -95,12 +193,16 @@ def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, perso
         move(session, locked, "accepted", person=person, at=at, reason=verdict.reason)
         _make_gold(session, project, [locked], at=at)
         return locked.state
-    _begin_round(session, project, [locked], verdict, person=person, at=at)
+    begin_round(session, project, [locked], verdict, person=person, at=at)
     return locked.state
 
 
-def batches_of(session: Session) -> list[BatchProgress]:
-    """Return the batches with items past the gate, by project and name."""
+def batches_of(session: Session, layer: Layer | None = None) -> list[BatchProgress]:
+    """Return the batches with items past the gate, by project and name.
+
+    For a layer, items count as it sees them: one with a planted review waits for it, and is not finished.
+    """
+    planted = {} if layer is None else num_in_batches(session, layer)
     counts = (
         select(StoredItem.project_id, StoredItem.batch, StoredItem.state, func.count())
         .where(StoredItem.state.in_(_AFTER_THE_GATE))
@@ -113,8 +215,8 @@ def batches_of(session: Session) -> list[BatchProgress]:
         BatchProgress(
             session.get_one(StoredProject, project),
             batch,
-            states.get("validation", 0),
-            states.get("finished", 0),
+            states.get("validation", 0) + (planted.get((project, batch), 0) if layer == "research" else 0),
+            states.get("finished", 0) - planted.get((project, batch), 0),
             sum(states.values()),
         )
         for (project, batch), states in sorted(
@@ -146,8 +248,13 @@ def decide_batch(
         .with_for_update()
     )
     items = list(session.scalars(chosen.execution_options(populate_existing=True)))
-    if not items:
+    planted = open_in_batch(session, project.id, batch, layer, person) if verdict.is_accepted else []
+    for review in planted:
+        decide_planted(session, review, is_accepted=True, reason=verdict.reason, person=person, at=at)
+    if not items and not planted:
         raise TransitionRefused(f"no item of the batch {batch!r} is to be decided")
+    if not items:
+        return len(planted)
     for item in items:
         _write_decision(session, item, verdict, layer=layer, person=person, at=at)
         if verdict.is_accepted:
@@ -158,8 +265,8 @@ def decide_batch(
     if verdict.is_accepted:
         _make_gold(session, project, items, at=at)
     else:
-        _begin_round(session, project, items, verdict, person=person, at=at)
-    return len(items)
+        begin_round(session, project, items, verdict, person=person, at=at)
+    return len(items) + len(planted)
 
 
 def decisions_on(session: Session, item: StoredItem) -> list[StoredReview]:
@@ -168,7 +275,7 @@ def decisions_on(session: Session, item: StoredItem) -> list[StoredReview]:
     return list(session.scalars(made.order_by(StoredReview.at, StoredReview.id)))
 
 
-def _begin_round(
+def begin_round(
     session: Session,
     project: StoredProject,
     items: Sequence[StoredItem],
@@ -194,6 +301,7 @@ def _begin_round(
         # An answer that was rejected is no truth to check people by.
         retire_tasks(session, StoredTask.item_id.in_(numbers) & StoredTask.is_gold.is_(True))
         void_gold(session, numbers)
+        retire_reviews(session, numbers)
         session.flush()
     names = {item_name(item): item.id for item in items}
     draw_reviews(session, project, names, batch, rounds={item.id: item.round for item in items})
@@ -233,11 +341,13 @@ def _new_tasks(
 
 
 def _make_gold(session: Session, project: StoredProject, items: Sequence[StoredItem], *, at: float) -> None:
-    """Make gold tasks of those items that are finished: what was settled in them checks people from now on."""
-    finished = [item.id for item in items if item.state == "finished"]
+    """Make gold tasks and planted reviews of finished items: what was settled in them checks people from now on."""
+    finished = [item for item in items if item.state == "finished"]
     session.flush()
     for start in range(0, len(finished), _BLOCK):
-        gold_from_finished(session, project, finished[start : start + _BLOCK], at=at)
+        block = finished[start : start + _BLOCK]
+        gold_from_finished(session, project, [item.id for item in block], at=at)
+        prepare_reviews(session, project, block)
 
 
 def _write_decision(

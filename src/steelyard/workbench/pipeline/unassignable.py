@@ -17,7 +17,7 @@ from steelyard.core.types import Record
 from steelyard.workbench.pipeline.offboarding import abandoned
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import may_work
-from steelyard.workbench.pipeline.waiting import ROLE_OF
+from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.pipeline.work_limits import closed_categories
 from steelyard.workbench.storage.tables import (
     StoredAnswer,

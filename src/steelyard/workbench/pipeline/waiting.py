@@ -14,11 +14,11 @@ from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import has_worked_on
+from steelyard.workbench.pipeline.planted_reviews import num_open_reviews
 from steelyard.workbench.pipeline.projects import count_states
+from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredPerson, StoredTask
 
-ROLE_OF: dict[Layer, str] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
-"""The role of those who decide in a layer."""
 _DECIDED_BY: dict[str, Layer] = {**REVIEWED_BY, **SETTLED_BY}
 _STATE_TEXTS = {
     "annotating": "in annotation",
@@ -50,7 +50,9 @@ def count_waiting(session: Session, person: int, role: str) -> int:
     if not states:
         return 0
     undecided = StoredItem.state.in_(states), ~has_worked_on(person)
-    return session.scalar(select(func.count(StoredItem.id)).where(*undecided)) or 0
+    number = session.scalar(select(func.count(StoredItem.id)).where(*undecided)) or 0
+    # What this person sees in the queue, planted reviews with the others: figures of projects do not count these.
+    return number + num_open_reviews(session, person, role)
 
 
 def num_to_align(session: Session, person: int) -> int:

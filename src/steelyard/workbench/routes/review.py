@@ -16,8 +16,7 @@ from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import ALLOWED, Permission, needs
-from steelyard.workbench.pipeline.adjudication_times import count_adjudication
-from steelyard.workbench.pipeline.alignment import QueuePage, add_remark, adjudicate, items_to_adjudicate, pass_on
+from steelyard.workbench.pipeline.alignment import QueuePage, adjudicate, items_to_adjudicate, pass_on
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
@@ -26,12 +25,14 @@ from steelyard.workbench.pipeline.reviewing import (
     STATE_OF,
     Verdict,
     batches_of,
+    count_review,
     decide,
     decide_batch,
-    decisions_on,
     has_left,
     item_for,
     items_to_review,
+    remark_in_review,
+    reviewed_item,
 )
 from steelyard.workbench.routes.align import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
@@ -82,7 +83,7 @@ def review_page(
             adjudicate_after=to_adjudicate.following(items_adjudicated_next),
             to_review=items_reviewed_next,
             review_after=to_review.following(items_reviewed_next),
-            batches=batches_of(session) if "decide on batches" in ALLOWED[visitor.role] else [],
+            batches=batches_of(session, layer) if "decide on batches" in ALLOWED[visitor.role] else [],
         )
 
 
@@ -120,7 +121,7 @@ def remark(request: Request, visitor: Reviewer, item: int, text: Text, *, second
     now = time.time()
 
     def work(session: Session, stored: StoredItem, _: float) -> None:
-        add_remark(session, stored, text, person=visitor.person, at=now)
+        remark_in_review(session, stored, text, layer=_layer(visitor), person=visitor.person, at=now)
 
     return _changed(request, visitor, item, work, seconds=seconds, at=now)
 
@@ -133,6 +134,7 @@ def adjudication(
     now, layer = time.time(), _layer(visitor)
 
     def work(session: Session, stored: StoredItem, spent: float) -> None:
+        _check_waits(stored, _WAITS_WITH[layer])
         answer = entered_answer(session, evidence_of(session, [stored])[stored.id], task, form)
         adjudicate(session, stored.id, task, answer, layer=layer, person=visitor.person, at=now, seconds=spent)
 
@@ -145,6 +147,7 @@ def unresolved(request: Request, visitor: Escalator, item: int, reason: Text, *,
     now, state = time.time(), _WAITS_WITH[_layer(visitor)]
 
     def work(session: Session, stored: StoredItem, _: float) -> None:
+        _check_waits(stored, state)
         pass_on(session, stored.id, reason, state=state, person=visitor.person, at=now)
 
     return _changed(request, visitor, item, work, seconds=seconds, at=now)
@@ -170,6 +173,12 @@ def batch_decision(
 
 def _layer(visitor: Visitor) -> Layer:
     return next(layer for permission, layer in _LAYER_OF.items() if permission in ALLOWED[visitor.role])
+
+
+def _check_waits(item: StoredItem, state: str) -> None:
+    """Raise TransitionRefused for an item that is to be reviewed, and not to be settled."""
+    if item.state != state:
+        raise TransitionRefused(f"the item is {item.state!r} by now")
 
 
 def _item_of(session: Session, visitor: Visitor, item: int) -> StoredItem | None:
@@ -199,15 +208,17 @@ def _changed(
 
     def count(session: Session, stored: StoredItem) -> float:
         layer, person = _layer(visitor), visitor.person
-        return count_adjudication(session, stored, stage=layer, person=person, reported=seconds, at=at)
+        return count_review(session, stored, layer=layer, person=person, reported=seconds, at=at)
 
     def run(session: Session) -> None:
-        if _item_of(session, visitor, item) is None:
+        shown = _item_of(session, visitor, item)
+        if shown is None:
             if has_left(session, item, visitor.person, _states(visitor)):
                 raise TransitionRefused("the item has left the queue")
             raise HTTPException(404)
         locked = lock_item(session, item)
-        work(session, locked, count(session, locked))
+        # What is done is done to the item as it was shown: a planted review has another state than its item.
+        work(session, locked if shown in session else shown, count(session, locked))
 
     try:
         _database(request).write(run)
@@ -222,18 +233,18 @@ def _changed(
 
 def _item_page(request: Request, visitor: Visitor, item: int, *, refusal: str = "", status: int = 200) -> Response:
     with _database(request).reading() as session:
-        stored = _item_of(session, visitor, item)
-        if stored is None:
+        reviewed = reviewed_item(session, item, visitor.person, _states(visitor))
+        if reviewed is None:
             raise HTTPException(404)
+        stored, evidence, decisions, remarks = reviewed
         settings = settings_of(session.get_one(StoredProject, stored.project_id))
-        evidence = evidence_of(session, [stored])[item]
         return page(
             request,
             "review_item.html",
             visitor,
             status=status,
-            view=view_item(session, stored, evidence, visitor.person, catalogues_of(settings)),
-            decisions=decisions_on(session, stored),
+            view=view_item(session, stored, evidence, visitor.person, catalogues_of(settings), remarks=remarks),
+            decisions=decisions,
             reasons=settings.discard_reasons,
             is_review=stored.state == STATE_OF[_layer(visitor)],
             is_last=_layer(visitor) == "research",

@@ -5,6 +5,8 @@ entered is changed or deleted: a later answer has a later round. Rows of ``event
 migration that creates the table adds triggers against it. Sums behind figures: `figure_tables`.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -36,7 +38,7 @@ class WorkbenchTable(DeclarativeBase):
     """The base of all tables. Constraints have names, so that a migration can find them on every database."""
 
     metadata = MetaData(naming_convention=_NAMES)
-    type_annotation_map = {JsonObject: JSON, list[str]: JSON, int: _Number, str: Text}  # noqa: RUF012 - SQLAlchemy's own form
+    type_annotation_map = {JsonObject: JSON, list[str]: JSON, list[list[Any]]: JSON, int: _Number, str: Text}  # noqa: RUF012 - SQLAlchemy's own form
 
     id: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
 
@@ -290,6 +292,37 @@ class StoredReview(WorkbenchTable):
     decision: Mapped[str | None] = mapped_column(String(10))
     reason: Mapped[str] = mapped_column(default="")
     at: Mapped[float | None]
+
+
+class StoredPlantedReview(WorkbenchTable):
+    """A review whose right decision is known: a finished item, shown to a layer as one that waits for it.
+
+    ``changed`` is the wrong answer that is shown (`SpoiledTask`); null where the truth itself is. It waits from
+    ``placed_at`` on, null while it lies ready. ``remarks`` are lists of person, text and time. ``is_retired``: the
+    truth was withdrawn, and the decision counts against nobody; ``is_upheld``: ``ruled_by`` confirmed it.
+    """
+
+    __tablename__ = "planted_reviews"
+    __table_args__ = (
+        UniqueConstraint("item_id", "round", "layer"),
+        Index("ix_planted_reviews_open", "project_id", "layer", "decision", "placed_at"),
+    )
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    item_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
+    round: Mapped[int]
+    layer: Mapped[str] = mapped_column(String(20))
+    changed: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
+    remarks: Mapped[list[list[Any]]]
+    placed_at: Mapped[float | None]
+    person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id"))
+    decision: Mapped[str | None] = mapped_column(String(10))
+    reason: Mapped[str] = mapped_column(default="")
+    at: Mapped[float | None]
+    seconds: Mapped[float] = mapped_column(default=0.0)
+    is_retired: Mapped[bool] = mapped_column(default=False)
+    is_upheld: Mapped[bool] = mapped_column(default=False)
+    ruled_by: Mapped[int | None] = mapped_column(ForeignKey("people.id"))
 
 
 class StoredGuideline(WorkbenchTable):

@@ -5,7 +5,7 @@ item, so that none belongs to a model. People are “you” and “the other”,
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import select
@@ -106,10 +106,20 @@ class _Talk(NamedTuple):
 
 
 def view_item(
-    session: Session, item: StoredItem, evidence: Sequence[TaskEvidence], visitor: int, catalogues: Catalogues
+    session: Session,
+    item: StoredItem,
+    evidence: Sequence[TaskEvidence],
+    visitor: int,
+    catalogues: Catalogues,
+    *,
+    remarks: Sequence[tuple[int, str]] | None = None,
 ) -> ItemPanels:
-    """Return the view of an item for a visitor, with those of its tasks that are handed in."""
-    view = _view(item, evidence, _talk_about(session, {item.id: evidence}), visitor, catalogues)
+    """Return the view of an item for a visitor, with those of its tasks that are handed in.
+
+    ``remarks``: person and text of what is shown of the discussion; null for all of it.
+    """
+    talk = _talk_about(session, {item.id: evidence}, None if remarks is None else {item.id: remarks})
+    view = _view(item, evidence, talk, visitor, catalogues)
     language = session.get_one(StoredPerson, visitor).language
     return view._replace(guideline=guideline_of(session, item.project_id, item.category, language))
 
@@ -158,20 +168,28 @@ def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
     return adjudication_order(task.responses, kind_named(task.kind), letters_of(item, case_of(item)))
 
 
-def _talk_about(session: Session, evidence: Mapping[int, Sequence[TaskEvidence]]) -> _Talk:
+def _talk_about(
+    session: Session,
+    evidence: Mapping[int, Sequence[TaskEvidence]],
+    remarks: Mapping[int, Sequence[tuple[int, str]]] | None = None,
+) -> _Talk:
     """Return remarks about items, the roles of all who answered or remarked, and discards; ``evidence``: by item."""
-    remark = StoredRemark
-    rows = session.execute(
-        select(remark.item_id, remark.person_id, remark.text).where(remark.item_id.in_(evidence)).order_by(remark.id)
-    )
-    remarks: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for item, person, text in rows:
-        remarks[item].append((person, text))
+    remarks = _remarks(session, evidence) if remarks is None else remarks
     people = {person for of_item in evidence.values() for each in of_item for person in each.answers}
     people |= {person for of_item in remarks.values() for person, _ in of_item}
     roles = session.execute(select(StoredPerson.id, StoredPerson.role).where(StoredPerson.id.in_(people)))
     by_person = {person: role for person, role in roles}  # noqa: C416 - `dict` takes no rows
     return _Talk(remarks, by_person, discards_of(session, evidence))
+
+
+def _remarks(session: Session, items: Collection[int]) -> dict[int, list[tuple[int, str]]]:
+    remark, remarks = StoredRemark, defaultdict[int, list[tuple[int, str]]](list)
+    rows = session.execute(
+        select(remark.item_id, remark.person_id, remark.text).where(remark.item_id.in_(items)).order_by(remark.id)
+    )
+    for item, person, text in rows:
+        remarks[item].append((person, text))
+    return remarks
 
 
 def _voices(people: Sequence[int], roles: Mapping[int, str], visitor: int) -> Mapping[int, str]:

@@ -171,6 +171,16 @@ def _create_reviews() -> None:
     op.create_index("ix_reviews_figures", "reviews", ["project_id", "layer", "person_id", "decision", "at"])
     op.create_index("ix_reviews_open", "reviews", ["project_id", "layer", "decision"])
     _create(
+        "planted_reviews", _columns(_NUMBER, "project_id item_id round"), _columns(sa.String(20), "layer"),
+        _columns(sa.JSON(), "changed", nullable=True), _columns(sa.JSON(), "remarks"),
+        _columns(_NUMBER, "person_id ruled_by", nullable=True), _columns(sa.String(10), "decision", nullable=True),
+        _columns(sa.Text(), "reason"), _columns(sa.Double(), "placed_at at", nullable=True),
+        _columns(sa.Double(), "seconds"), _columns(sa.Boolean(), "is_retired is_upheld"),
+        refers="item_id -> items, person_id -> people, project_id -> projects, ruled_by -> people",
+        unique=("item_id round layer",),
+    )
+    op.create_index("ix_planted_reviews_open", "planted_reviews", ["project_id", "layer", "decision", "placed_at"])
+    _create(
         "adjudication_times", _columns(_NUMBER, "project_id item_id person_id"), _columns(sa.String(20), "stage"),
         _columns(sa.Double(), "seconds at"), refers="item_id -> items, person_id -> people, project_id -> projects",
     )

@@ -1,0 +1,306 @@
+"""Planted reviews: finished items that check the people of a layer (CHEEMS, appendix D.1).
+
+A reviewer of a single answer may simply agree. Of the reviews that a layer gets, a share therefore shows a finished
+item: as it was settled, or with one task changed into a wrong answer (`TaskKind.falsify`). It looks like any item that
+waits, and is a row of a table of its own: nothing that counts items, reviews, answers or hours reads it.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.answers import TaskAnswer
+from steelyard.annotation.pipeline import LAYERS, Layer
+from steelyard.annotation.task_kinds import Catalogues, kind_named
+from steelyard.core.numerics import generator
+from steelyard.core.types import Record
+from steelyard.workbench.pipeline.alignment import QueuePage, checked_text, page_of
+from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
+from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF, can_review, knows_item
+from steelyard.workbench.storage.audit_log import AuditEvent, record
+from steelyard.workbench.storage.tables import (
+    StoredEvent,
+    StoredItem,
+    StoredPlantedReview,
+    StoredProject,
+    StoredRemark,
+    StoredReview,
+)
+
+_MOST_READY = 20
+"""Planted reviews of a layer that lie ready: each time, the latest of them comes."""
+_CHANGED_SHARE = 0.5
+
+
+class SpoiledTask(Record, frozen=True, kw_only=True):
+    """A task of a planted review as it is shown: the wrong answers of its people, by number, and the settled one."""
+
+    task: int
+    answers: dict[str, TaskAnswer] = {}  # noqa: RUF012 - msgspec copies it
+    proposals: dict[str, TaskAnswer] = {}  # noqa: RUF012
+    settled: TaskAnswer | None = None
+
+
+def prepare_reviews(session: Session, project: StoredProject, items: Sequence[StoredItem]) -> int:
+    """Make planted reviews of items that have just been finished, as far as the layers need some. Returns their number.
+
+    Items with a task on which its people differ, and that nobody settled, have no truth. Delivery and operations get
+    items that they had not drawn: others were in their queue before.
+    """
+    settings = settings_of(project)
+    if not settings.rules.review_gold_share:
+        return 0
+    drawn_shares: dict[Layer, float] = {
+        "delivery": settings.rules.delivery_share,
+        "operations": settings.rules.operations_share,
+    }
+    checked: dict[Layer, float] = {**drawn_shares, "research": float(settings.rules.validation)}
+    room = {layer: _MOST_READY - _num_ready(session, project.id, layer) for layer in LAYERS if checked[layer]}
+    if not any(number > 0 for number in room.values()):
+        return 0
+    evidence, number = evidence_of(session, items), 0
+    for item in items:
+        if not evidence[item.id] or any(each.is_open for each in evidence[item.id]):
+            continue
+        for layer in LAYERS:
+            is_new = checked[layer] == 1 or not _had_drawn(session, item, layer)
+            if room.get(layer, 0) > 0 and is_new and _is_unknown(session, item, layer):
+                made = _prepared(item, evidence[item.id], layer, settings)
+                session.add_all(made)
+                room[layer], number = room[layer] - len(made), number + len(made)
+    session.flush()
+    return number
+
+
+def retire_reviews(session: Session, items: Sequence[int]) -> None:
+    """Take the planted reviews of items away whose truth was withdrawn; decisions on them count against nobody."""
+    session.execute(update(StoredPlantedReview).where(StoredPlantedReview.item_id.in_(items)).values(is_retired=True))
+
+
+def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage) -> list[StoredItem]:
+    """Return a page of the items whose planted review waits for a person of a layer, as they are shown."""
+    statement = select(StoredItem, StoredPlantedReview).where(*_is_open(layer, person))
+    rows = session.execute(page_of(statement, wanted, StoredPlantedReview.placed_at)).all()
+    return [item_as_shown(*row) for row in rows]
+
+
+def num_open_reviews(session: Session, person: int, role: str) -> int:
+    """Return the number of planted reviews of all projects that wait for a person with a role."""
+    counts = [
+        select(func.count(StoredPlantedReview.id)).select_from(StoredItem).where(*_is_open(layer, person))
+        for layer in LAYERS
+        if ROLE_OF[layer] == role
+    ]
+    return sum(session.scalar(count) or 0 for count in counts)
+
+
+def open_review(
+    session: Session, item: int, layer: Layer, person: int, *, locks: bool = False
+) -> StoredPlantedReview | None:
+    """Return the planted review of an item that waits for a person of a layer; null where there is none.
+
+    ``locks``: its row is locked where the database locks rows, so that of two people who decide at once one is faster.
+    """
+    statement = select(StoredPlantedReview).where(StoredItem.id == item, *_is_open(layer, person))
+    if locks:
+        statement = statement.with_for_update(of=StoredPlantedReview).execution_options(populate_existing=True)
+    return session.scalar(statement)
+
+
+def open_in_batch(session: Session, project: int, batch: str, layer: Layer, person: int) -> list[StoredPlantedReview]:
+    """Lock the planted reviews of a batch that wait for a person of a layer, and return them."""
+    of_batch = StoredItem.project_id == project, StoredItem.batch == batch
+    statement = select(StoredPlantedReview).where(*of_batch, *_is_open(layer, person))
+    in_order = statement.order_by(StoredPlantedReview.id).with_for_update(of=StoredPlantedReview)
+    return list(session.scalars(in_order.execution_options(populate_existing=True)))
+
+
+def num_in_batches(session: Session, layer: Layer) -> dict[tuple[int, str], int]:
+    """Return the number of planted reviews in the queue of a layer by project and batch."""
+    planted = StoredPlantedReview
+    counts = (
+        select(StoredItem.project_id, StoredItem.batch, func.count())
+        .join(planted, planted.item_id == StoredItem.id)
+        .where(planted.layer == layer, *_IS_WAITING)
+        .group_by(StoredItem.project_id, StoredItem.batch)
+    )
+    return {(project, batch): number for project, batch, number in session.execute(counts)}
+
+
+def item_as_shown(item: StoredItem, planted: StoredPlantedReview) -> StoredItem:
+    """Return an item, in no session, with the state and the time at which its planted review shows it."""
+    values = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns}
+    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
+    return StoredItem(**values | {"state": STATE_OF[layer], "changed_at": planted.placed_at})
+
+
+def evidence_shown(session: Session, item: StoredItem, planted: StoredPlantedReview) -> list[TaskEvidence]:
+    """Return the tasks of an item with their answers, the changed ones in place of the true ones."""
+    evidence = evidence_of(session, [item])[item.id]
+    if planted.changed is None:
+        return evidence
+    spoiled = msgspec.convert(planted.changed, SpoiledTask)
+    for each in evidence:
+        if each.task.id == spoiled.task:
+            each.answers |= {int(person): answer for person, answer in spoiled.answers.items()}
+            each.proposals |= {int(person): answer for person, answer in spoiled.proposals.items()}
+            each.settled = spoiled.settled or each.settled
+    return evidence
+
+
+def decisions_shown(planted: StoredPlantedReview, decisions: Sequence[StoredReview]) -> list[StoredReview]:
+    """Return those of the decisions on an item that were made before it came to the layer of a planted review."""
+    before = LAYERS[: LAYERS.index(planted.layer)]  # pyright: ignore[reportArgumentType] - a Layer
+    return [each for each in decisions if each.round < planted.round or each.layer in before]
+
+
+def remarks_shown(session: Session, planted: StoredPlantedReview) -> list[tuple[int, str]]:
+    """Return person and text of the remarks on an item up to when it came to the layer, and of those made since."""
+    moves = select(StoredEvent.at, StoredEvent.detail).where(
+        StoredEvent.subject == "item", StoredEvent.subject_id == planted.item_id
+    )
+    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
+    came = [
+        at
+        for at, detail in session.execute(moves)
+        if detail.get("to") == STATE_OF[layer] and detail.get("round") == planted.round
+    ]
+    remark = StoredRemark
+    rows = session.execute(
+        select(remark.person_id, remark.text)
+        .where(remark.item_id == planted.item_id, remark.at <= max(came, default=0.0))
+        .order_by(remark.id)
+    )
+    return [*((person, text) for person, text in rows), *((person, text) for person, text, _ in planted.remarks)]
+
+
+def remark_on(session: Session, planted: StoredPlantedReview, text: str, *, person: int, at: float) -> None:
+    """Keep a remark on a planted review with it, as `alignment.add_remark` keeps those on items."""
+    checked = checked_text(text, "remark")
+    if planted.remarks and planted.remarks[-1][:2] == [person, checked]:
+        return
+    planted.remarks = [*planted.remarks, [person, checked, at]]
+    record(session, AuditEvent("remarked", "planted review", planted.id, person, {}), at=at)
+
+
+def decide_planted(
+    session: Session, planted: StoredPlantedReview, *, is_accepted: bool, reason: str, person: int, at: float
+) -> None:
+    """Store the decision of a person on a planted review."""
+    planted.person_id, planted.reason, planted.at = person, reason.strip(), at
+    planted.decision = "accepted" if is_accepted else "rejected"
+    detail = {"layer": planted.layer, "decision": planted.decision}
+    record(session, AuditEvent("planted review decided", "planted review", planted.id, person, detail), at=at)
+    session.flush()
+
+
+_IS_WAITING = (
+    StoredPlantedReview.round == StoredItem.round,
+    StoredPlantedReview.placed_at.is_not(None),
+    StoredPlantedReview.decision.is_(None),
+    StoredPlantedReview.is_retired.is_(False),
+    StoredItem.state == "finished",
+)
+
+
+def _is_open(layer: Layer, person: int):  # noqa: ANN202 - expressions of SQLAlchemy
+    """Return the conditions that a planted review, joined to its item, waits for a person of a layer."""
+    planted = StoredPlantedReview
+    return planted.item_id == StoredItem.id, planted.layer == layer, *_IS_WAITING, ~knows_item(person)
+
+
+def _num_ready(session: Session, project: int, layer: Layer) -> int:
+    planted = StoredPlantedReview
+    ready = select(func.count()).where(
+        planted.project_id == project,
+        planted.layer == layer,
+        planted.decision.is_(None),
+        planted.placed_at.is_(None),
+        planted.is_retired.is_(False),
+    )
+    return session.scalar(ready) or 0
+
+
+def _had_drawn(session: Session, item: StoredItem, layer: Layer) -> bool:
+    drawn = select(StoredReview.id).where(StoredReview.item_id == item.id, StoredReview.layer == layer)
+    return session.scalar(drawn.limit(1)) is not None
+
+
+def _is_unknown(session: Session, item: StoredItem, layer: Layer) -> bool:
+    """Tell whether somebody of a layer does not know an item, and it has no planted review of this round there."""
+    known = select(StoredItem.id).where(StoredItem.id == item.id, can_review(layer))
+    planted = select(StoredPlantedReview.id).where(
+        StoredPlantedReview.item_id == item.id,
+        StoredPlantedReview.round == item.round,
+        StoredPlantedReview.layer == layer,
+    )
+    return session.scalar(known) is not None and session.scalar(planted) is None
+
+
+def _prepared(
+    item: StoredItem, evidence: Sequence[TaskEvidence], layer: Layer, settings: ProjectSettings
+) -> list[StoredPlantedReview]:
+    """Return the planted review of an item for a layer; none where a wrong answer is drawn and cannot be made."""
+    rng = generator(settings.seed, "planted review", item.id, item.round, LAYERS.index(layer))
+    changed = None
+    if rng.random() < _CHANGED_SHARE:
+        catalogues = catalogues_of(settings)
+        order = [evidence[place] for place in rng.permutation(len(evidence))]
+        changed = next(
+            (spoiled for each in order if (spoiled := spoil_task(each, catalogues, settings.seed)) is not None), None
+        )
+        if changed is None:
+            return []
+    return [
+        StoredPlantedReview(
+            project_id=item.project_id,
+            item_id=item.id,
+            round=item.round,
+            layer=layer,
+            changed=None if changed is None else msgspec.to_builtins(changed),
+            remarks=[],
+        )
+    ]
+
+
+def spoil_task(evidence: TaskEvidence, catalogues: Catalogues, seed: int) -> SpoiledTask | None:
+    """Return a task with a wrong answer: all its people give it, or it was settled; null where none is clearly wrong.
+
+    Nobody may have given it: what a person said before a dispute was settled is not clearly wrong.
+    """
+    task = evidence.task
+    kind = kind_named(task.kind)
+
+    def falsified(answer: TaskAnswer) -> TaskAnswer | None:
+        # The same draw for everybody: people who agreed agree on what is shown.
+        return kind.falsify(answer, catalogues, generator(seed, "wrong answer", task.id))
+
+    if evidence.settled is not None:
+        agreeing = {
+            str(person): answer
+            for person, answer in evidence.proposals.items()
+            if are_alike(task, [evidence.settled, answer])
+        }
+        proposals = {person: wrong for person, answer in agreeing.items() if (wrong := falsified(answer)) is not None}
+        settled, answers = falsified(evidence.settled), {}
+        shown = [settled, *proposals.values()]
+        is_whole = len(proposals) == len(agreeing)
+    else:
+        drawn = {str(person): falsified(answer) for person, answer in evidence.answers.items()}
+        answers = {person: wrong for person, wrong in drawn.items() if wrong is not None}
+        settled, proposals = None, {}
+        shown = list(answers.values())
+        is_whole = len(answers) == len(evidence.answers)
+    wrong_answers = [wrong for wrong in shown if wrong is not None]
+    if not is_whole or not wrong_answers or len(wrong_answers) != len(shown) or not are_alike(task, wrong_answers):
+        return None
+    true = [*evidence.answers.values(), *([] if evidence.settled is None else [evidence.settled])]
+    if any(are_alike(task, [wrong, answer]) for wrong in wrong_answers for answer in true):
+        return None
+    if any(kind.contradictions(wrong, task.responses) for wrong in wrong_answers):
+        return None
+    return SpoiledTask(task=task.id, answers=answers, proposals=proposals, settled=settled)

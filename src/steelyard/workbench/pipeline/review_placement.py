@@ -1,0 +1,102 @@
+"""When a planted review comes into the queue of a layer, and who may get it.
+
+It comes with an ordinary item, at the same moment, and has its place in the queue by that moment, as others do: it neither
+gathers at an end nor fills an empty queue. One of each 1/share reviews is planted, at a random place of each block of
+items (`annotation.gold`). The first person of the layer who decides on it takes it from the queue, as with any item.
+"""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, exists, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from steelyard.annotation.gold import is_gold_place
+from steelyard.annotation.pipeline import LAYERS, REVIEWED_BY, Layer
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.storage.tables import (
+    StoredAdjudicationTime,
+    StoredAnswer,
+    StoredAssignment,
+    StoredItem,
+    StoredPerson,
+    StoredPlantedReview,
+    StoredProject,
+    StoredRemark,
+    StoredReview,
+    StoredTask,
+)
+
+STATE_OF: dict[Layer, str] = {layer: state for state, layer in REVIEWED_BY.items()}
+"""The state of an item that waits for the review of a layer."""
+ROLE_OF: dict[Layer, str] = {"delivery": "delivery", "operations": "operations", "research": "researcher"}
+"""The role of those who decide in a layer."""
+
+
+def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float) -> None:
+    """Put a planted review into the queue of a layer to which an item comes, if it is the turn of one.
+
+    None comes while no finished item lies ready that a colleague of the layer does not know.
+    """
+    settings = settings_of(session.get_one(StoredProject, item.project_id))
+    share = settings.rules.review_gold_share
+    if not share:
+        return
+    # Of the reviews that people make, ordinary ones are 1 - share: so many planted ones come for each of them.
+    odds = share / (1 - share)
+    if not is_gold_place(item.id, share=odds, person=-1 - LAYERS.index(layer), seed=settings.seed):
+        return
+    planted = StoredPlantedReview
+    ready = (
+        select(planted)
+        .join(StoredItem, planted.item_id == StoredItem.id)
+        .where(
+            planted.project_id == item.project_id,
+            planted.layer == layer,
+            planted.decision.is_(None),
+            planted.placed_at.is_(None),
+            planted.is_retired.is_(False),
+            can_review(layer),
+        )
+        # The latest: its number is near those of the items that come now.
+        .order_by(planted.item_id.desc())
+        .limit(1)
+        # Two people who move items at once take different ones, and wait for nothing.
+        .with_for_update(of=planted, skip_locked=True)
+    )
+    if chosen := session.scalar(ready.execution_options(populate_existing=True)):
+        chosen.placed_at = at
+        session.flush()
+
+
+def can_review(layer: Layer) -> ColumnElement[bool]:
+    """Return the condition that somebody of a layer does not know the item of the statement."""
+    colleague = aliased(StoredPerson)
+    return (
+        exists()
+        .where(colleague.role == ROLE_OF[layer], colleague.is_active.is_(True), ~knows_item(colleague.id))
+        .correlate_except(colleague)
+    )
+
+
+def knows_item(person: int | InstrumentedAttribute[int]) -> ColumnElement[bool]:
+    """Return the condition that a person has worked on the item of the statement: in any role and round."""
+    task, others = aliased(StoredTask), aliased(StoredTask)
+    answer, assignment = aliased(StoredAnswer), aliased(StoredAssignment)
+    planted = aliased(StoredPlantedReview)
+    rows = [aliased(table) for table in (StoredReview, StoredRemark, StoredAdjudicationTime)]
+    by_item: list[tuple[Any, ColumnElement[bool]]] = [(row, row.person_id == person) for row in rows]
+    by_item.append((planted, or_(planted.person_id == person, planted.ruled_by == person)))
+    answered = select(answer.id).join(task, answer.task_id == task.id)
+    had = select(assignment.id).join(others, assignment.task_id == others.id)
+    return or_(
+        answered.where(answer.person_id == person, task.item_id == StoredItem.id)
+        .correlate_except(answer, task)
+        .exists(),
+        had.where(assignment.person_id == person, assignment.state != "unseen", others.item_id == StoredItem.id)
+        .correlate_except(assignment, others)
+        .exists(),
+        *(
+            select(table.id).where(table.item_id == StoredItem.id, condition).correlate_except(table).exists()
+            for table, condition in by_item
+        ),
+    )
