@@ -52,6 +52,8 @@ _NUM_PROMPTS = 60
 _DAYS = 8
 _PACE = 400.0
 """Some minutes of work of each person stand for the days of a project, which end before the visitor comes."""
+_REVIEW_GOLD_SHARE = 0.4
+"""A few dozen reviews show little of their reviewers with the usual share."""
 _FILE = "workbench.db"
 _NUM_QUALIFICATION = 5
 _ORDERING_KINDS = ("ranking", "pairwise", "baseline")
@@ -91,7 +93,8 @@ def populate(database: Database, cases: Sequence[Case], *, seed: int) -> Simulat
     begun_at = time.time() - _DAYS * 24 * 3600
     num_examples = min(_NUM_QUALIFICATION, len(cases) // 10)
     examples, cases = cases[:num_examples], cases[num_examples:]
-    simulation = start_project(database, cases, seed=seed, begun_at=begun_at, qualification=examples)
+    rules = PipelineRules(review_gold_share=_REVIEW_GOLD_SHARE)
+    simulation = start_project(database, cases, seed=seed, begun_at=begun_at, rules=rules, qualification=examples)
     simulation = simulation._replace(pace=_PACE)
     add_guidelines(simulation)
     size = len(cases) // 7

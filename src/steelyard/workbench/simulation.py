@@ -33,10 +33,11 @@ from steelyard.workbench.pipeline.alignment import (
     tasks_to_align,
 )
 from steelyard.workbench.pipeline.disputes import are_alike, evidence_of
+from steelyard.workbench.pipeline.planted_reviews import open_review
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, count_states, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import Membership, may_work, next_assignments
-from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
+from steelyard.workbench.pipeline.reviewing import Verdict, count_review, decide, items_to_review
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.qualification.rounds import answer_task, decide_qualification, next_tasks
 from steelyard.workbench.storage.database import Database
@@ -74,6 +75,12 @@ class Habits(Config, frozen=True):
     """The share of responses to triples in which an annotator marks a problem."""
     unjudged_share: float = 0.005
     """The share of tasks that an annotator says cannot be judged."""
+    truths_accepted: float = 0.95
+    """The share of settled items that a reviewer accepts, on average over reviewers."""
+    wrong_rejected: float = 0.75
+    """The share of wrong answers that a reviewer sends back, on average over those who read them."""
+    agreeable_share: float = 0.2
+    """The share of reviewers who accept everything."""
     careless_share: float = 0.07
     """The share of annotators who hardly look: five times the errors, in a tenth of the time."""
 
@@ -98,6 +105,28 @@ class Simulation(NamedTuple):
     """The time of the first answer, in seconds since 1970."""
     pace: float = 1.0
     """Seconds of the calendar for each second that a person works."""
+
+
+class ReviewerRates(NamedTuple):
+    """How often a reviewer accepts a settled item, and sends a wrong answer back."""
+
+    truths_accepted: float
+    wrong_rejected: float
+
+
+def reviewer_rates(simulation: Simulation, person: int) -> ReviewerRates:
+    """Return the rates of a simulated reviewer: near those of the habits, or those of somebody who only agrees."""
+    rng = generator(simulation.seed, "reviewer", person)
+    if rng.random() < simulation.habits.agreeable_share:
+        return ReviewerRates(1.0, 0.0)
+    habits = simulation.habits
+    # Of the distance to the nearer end half: every rate stays within 0 and 1.
+    shifts = rng.uniform(-0.5, 0.5, 2)
+    rates = [
+        rate + shift * min(rate, 1 - rate)
+        for rate, shift in zip((habits.truths_accepted, habits.wrong_rejected), shifts.tolist(), strict=True)
+    ]
+    return ReviewerRates(*rates)
 
 
 def latent_qualities(cases: Sequence[Case], *, seed: int) -> dict[tuple[str, str], dict[str, float]]:
@@ -289,9 +318,15 @@ def _review_all(simulation: Simulation, session: Session, layer: Layer, person: 
     items = _of_project(simulation, items_to_review(session, layer, person))
     for item in items:
         share = simulation.habits.rejected_share if layer == LAYERS[-1] and item.round == 1 else 0.0
-        is_rejected = _is_drawn(simulation, "rejected", item, share)
+        planted = open_review(session, item.id, layer, person)
+        if planted is None:
+            is_rejected = _is_drawn(simulation, "rejected", item, share)
+        else:
+            rates = reviewer_rates(simulation, person)
+            rate = 1 - rates.truths_accepted if planted.changed is None else rates.wrong_rejected
+            is_rejected = _is_drawn(simulation, f"planted, by {person}", item, rate)
         verdict = Verdict(is_accepted=not is_rejected, reason=_REASON if is_rejected else "")
-        count_adjudication(session, item, stage=layer, person=person, reported=simulation.habits.seconds, at=at)
+        count_review(session, item, layer=layer, person=person, reported=simulation.habits.seconds, at=at)
         decide(session, item.id, verdict, layer=layer, person=person, at=at)
     return len(items)
 

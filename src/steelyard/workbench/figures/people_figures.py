@@ -22,6 +22,7 @@ from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, reviewer_accuracy
 from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.gold_tasks import GOLD_MADE
 from steelyard.workbench.pipeline.projects import settings_of
@@ -75,12 +76,13 @@ class PersonQuality(Record, frozen=True, kw_only=True, omit_defaults=False):
 class PeopleFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Everybody who answered, those first who stand out; ``gold``: the mean accuracy of all gold answers.
 
-    ``fit``: what the reliability of people stands on; null before the first fit.
+    ``fit``: what the reliability of people stands on; null before the first fit. ``reviewers``: planted reviews.
     """
 
     gold: Estimate
     fit: FitNote | None
     people: tuple[PersonQuality, ...]
+    reviewers: tuple[ReviewerAccuracy, ...]
 
 
 def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
@@ -122,6 +124,7 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
         gold=mean_of_sums(int(total[0]), total[1], total[2], low=0.0, high=1.0),
         fit=None if panel is None else panel.note,
         people=tuple(sorted(rows, key=lambda row: (-_num_raised(row), natural_order(row.name), row.person))),
+        reviewers=reviewer_accuracy(session, project.id),
     )
 
 

@@ -1,8 +1,9 @@
 """When a planted review comes into the queue of a layer, and who may get it.
 
-It comes with an ordinary item, at the same moment, and has its place in the queue by that moment, as others do: it neither
-gathers at an end nor fills an empty queue. One of each 1/share reviews is planted, at a random place of each block of
-items (`annotation.gold`). The first person of the layer who decides on it takes it from the queue, as with any item.
+It comes with an ordinary item, at the same moment, and has its place in the queue by that moment, as others do: it
+neither gathers at an end nor fills an empty queue. One of each 1/share reviews is planted, at a random place of each
+block of items (`annotation.gold`). The first person of the layer who decides on it takes it from the queue, as with any
+item.
 """
 
 from typing import Any

@@ -7,7 +7,7 @@ far items climbed, and the versions of the guidelines that answers were given un
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sqlalchemy import func, select
@@ -90,6 +90,20 @@ class PaperPerson(Record, frozen=True, kw_only=True, omit_defaults=False):
     gold: Estimate
 
 
+class PaperReviewer(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """Planted reviews of a person under the pseudonym, of a layer, or of all layers: right decisions of ``planted``.
+
+    ``pseudonym`` is empty for more than one person.
+    """
+
+    layer: Layer | Literal["all"]
+    pseudonym: str
+    planted: int
+    right: Estimate
+    truths_accepted: Estimate
+    wrong_rejected: Estimate
+
+
 class PaperGuideline(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A version of a guideline and the number of answers that were given under it. ``category``: empty for all."""
 
@@ -137,6 +151,7 @@ class PaperFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     layers: tuple[PaperLayer, ...]
     categories: tuple[PaperCategory, ...]
     people: tuple[PaperPerson, ...]
+    reviewers: tuple[PaperReviewer, ...]
     guidelines: tuple[PaperGuideline, ...]
 
 
@@ -190,6 +205,7 @@ def paper_figures(session: Session, project: StoredProject, *, at: float) -> Pap
         layers=_layers(session, project, agreement, climb, adjudicated),
         categories=_categories(progress, agreement),
         people=_people(progress, agreement, quality, seconds),
+        reviewers=_reviewers(quality),
         guidelines=_guidelines(session, project.id),
     )
 
@@ -370,6 +386,23 @@ def _people(
         for pace in progress.people
     ]
     return tuple(sorted(people, key=lambda person: person.pseudonym))
+
+
+def _reviewers(quality: PeopleFigures) -> tuple[PaperReviewer, ...]:
+    """Return the accuracy of all layers, then of each layer with its people by pseudonym."""
+    order = ("all", *LAYERS)
+    rows = [
+        PaperReviewer(
+            layer=row.layer,
+            pseudonym=row.pseudonym,
+            planted=row.planted,
+            right=row.right,
+            truths_accepted=row.truths_accepted,
+            wrong_rejected=row.wrong_rejected,
+        )
+        for row in quality.reviewers
+    ]
+    return tuple(sorted(rows, key=lambda row: (order.index(row.layer), row.pseudonym)))
 
 
 def _guidelines(session: Session, project: int) -> tuple[PaperGuideline, ...]:

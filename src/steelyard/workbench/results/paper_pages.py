@@ -67,8 +67,9 @@ def methods_paragraph(figures: PaperFigures, language: str) -> str:
 
 
 def paper_tables(figures: PaperFigures, language: str) -> tuple[TextTable, ...]:
-    """Return the tables by category, layer, person and version of the guidelines; the last only if there is one."""
+    """Return the tables by category, layer, person, reviewer and version of the guidelines; the last two if any."""
     tables = [_categories(figures, language), _layers(figures, language), _people(figures, language)]
+    tables += [_reviewers(figures, language)] if figures.reviewers else []
     return (*tables, _guidelines(figures, language)) if figures.guidelines else tuple(tables)
 
 
@@ -169,6 +170,20 @@ def _quality_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str
         number = _count(sum(person.gold_answers for person in figures.people))
         share = _setting(figures.settings.rules.gold_share)
         yield "gold", {"share": share, "number": number, "gold": _share(figures.gold)}
+    if not figures.reviewers:
+        yield "no review gold", {}
+    else:
+        total = figures.reviewers[0]
+        yield (
+            "review gold",
+            {
+                "share": _setting(figures.settings.rules.review_gold_share),
+                "number": _count(total.planted),
+                "right": _share(total.right),
+                "accepted": _share(total.truths_accepted),
+                "rejected": _share(total.wrong_rejected),
+            },
+        )
 
 
 def _categories(figures: PaperFigures, language: str) -> TextTable:
@@ -228,6 +243,23 @@ def _people(figures: PaperFigures, language: str) -> TextTable:
         for person in figures.people
     )
     return _table("people", language, heads, rows)
+
+
+def _reviewers(figures: PaperFigures, language: str) -> TextTable:
+    words = _words(language)
+    rows = tuple(
+        (
+            words[f"layer {row.layer}"],
+            row.pseudonym or words["everybody"],
+            _count(row.planted),
+            _share_cell(row.right),
+            _share_cell(row.truths_accepted),
+            _share_cell(row.wrong_rejected),
+        )
+        for row in figures.reviewers
+    )
+    heads = ("layer", "reviewer", "planted", "right", "truths accepted", "wrong rejected")
+    return _table("reviewers", language, heads, rows)
 
 
 def _guidelines(figures: PaperFigures, language: str) -> TextTable:
