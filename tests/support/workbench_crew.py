@@ -1,13 +1,17 @@
 """A small project of the workbench and its people, for tests: who answers what, in one line each."""
 
+import re
+import time
 from itertools import combinations
 
 import msgspec
 from sqlalchemy import select
+from starlette.testclient import TestClient
 
 from steelyard.annotation.answers import BucketComparison, TaskAnswer
 from steelyard.annotation.pipeline import PipelineRules
-from steelyard.workbench.accounts.people import NewPerson, add_person
+from steelyard.workbench.accounts.people import NewPerson, add_person, log_in
+from steelyard.workbench.accounts.permissions import COOKIE
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, settings_of
 from steelyard.workbench.pipeline.queues import Membership, next_assignments
@@ -66,6 +70,16 @@ class Crew:
             return project.id, people
 
         self.project, self.people = database.write(make)
+
+    def visit(self, app, name, password):
+        """Return the browser of a person who is logged in; it follows no redirection, and sends its session's token."""
+        client = TestClient(app, follow_redirects=False)
+        at = time.time()
+        cookie = self.database.write(lambda session: log_in(session, name, password, address="x", at=at))
+        client.cookies.set(COOKIE, cookie)
+        token = re.search(r'name="csrf-token" content="(\w+)"', client.get("/account").text)[1]
+        client.headers["x-csrf-token"] = token
+        return client
 
     def now(self):
         """A later time at each call."""

@@ -85,6 +85,8 @@ ROUTES = {
     ("POST", "/review/{item}/remarks"): Row("adjudicate", 303, {"data": {"text": "Why?"}}),
     ("POST", "/review/{item}/tasks/{task}"): Row("adjudicate", 303, _form()),
     ("POST", "/review/{item}/unresolved"): Row("pass on", 303, {"data": {"reason": "no way"}}),
+    # Nobody doubts an answer here: `test_doubted_truths` has doubts.
+    ("POST", "/review/{item}/truth"): Row("validate", 404, {"data": {"verdict": "accept"}}),
     ("POST", "/review/projects/{project}/batches"): Row(
         "decide on batches", 303, {"data": {"batch": "b0", "verdict": "accept"}}
     ),

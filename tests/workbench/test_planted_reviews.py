@@ -2,18 +2,15 @@
 
 import random
 import re
-import time
 from threading import Barrier, Thread
 
 import msgspec
 import pytest
 from sqlalchemy import String, cast, delete, select, update
-from starlette.testclient import TestClient
 
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.io.cases import encode_case
-from steelyard.workbench.accounts.people import NewPerson, add_person, log_in
-from steelyard.workbench.accounts.permissions import COOKIE
+from steelyard.workbench.accounts.people import NewPerson, add_person
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.figures.dashboards import progress_figures
@@ -36,11 +33,13 @@ from steelyard.workbench.pipeline.reviewing import (
 from steelyard.workbench.pipeline.waiting import count_waiting, waiting_work
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.storage.tables import (
+    StoredAnswer,
     StoredItem,
     StoredPerson,
     StoredPlantedReview,
     StoredProject,
     StoredReview,
+    StoredTask,
 )
 from strategies import case
 from workbench_crew import Crew, in_order
@@ -187,12 +186,19 @@ def change_role(session, person, role):
 def test_who_worked_on_the_item_in_any_role_never_gets_it(database, role):
     crew = planted_crew(database)
     item = waiting_rows(crew)[0].item_id
-    # The annotators, and the first person of each layer, have worked on every item of the first batch.
-    with crew.database.reading() as session:
-        for person in crew.people[role][: 2 if role == "annotator" else 1]:
+    # Two annotators, and the first person of each layer, have worked on every item of the first batch.
+    annotators = crew.rows(
+        select(StoredAnswer.person_id)
+        .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
+        .where(StoredTask.item_id == item)
+    )
+    people = annotators if role == "annotator" else crew.people[role][:1]
+    assert people
+    for person in people:
+        with crew.database.reading() as session:
             assert item_for(session, item, person, ["delivery review"]) is None
-    crew.database.write(lambda session: change_role(session, crew.people[role][0], "delivery"))
-    assert item not in queue(crew, "delivery", crew.people[role][0])
+        crew.database.write(lambda session, person=person: change_role(session, person, "delivery"))
+        assert item not in queue(crew, "delivery", person)
 
 
 def test_two_reviewers_at_once_make_one_decision(database):
@@ -245,7 +251,7 @@ def test_items_that_arrive_at_once_get_different_planted_reviews(database):
 
 @pytest.mark.parametrize("changed", [False, True])
 def test_what_is_shown_is_the_truth_or_clearly_not(database, changed):
-    crew = planted_crew(database, num_items=8)
+    crew = planted_crew(database, num_items=8, validation=False)
     rows = [row for row in waiting_rows(crew) if (row.changed is not None) == changed]
     assert rows
     with crew.database.reading() as session:
@@ -262,8 +268,8 @@ def test_what_is_shown_is_the_truth_or_clearly_not(database, changed):
 def test_half_of_the_planted_reviews_are_changed(database):
     crew = planted_crew(database, num_items=40)
     kinds = [row.changed is not None for row in planted_rows(crew)]
-    # 20 lie ready for each of two layers that check: three standard deviations of a fair coin.
-    assert len(kinds) >= 40
+    # Up to 20 lie ready for each of two layers: three standard deviations of a fair coin.
+    assert len(kinds) > 30
     assert abs(sum(kinds) / len(kinds) - 0.5) < 1.5 / len(kinds) ** 0.5
 
 
@@ -287,7 +293,7 @@ def test_the_page_of_a_planted_review_is_that_of_the_item_when_it_waited(new_sql
     )
     crew.annotate(lambda person, responses: in_order(responses))
     app = application(crew.database, Options(hosts=("testserver",)))
-    first, second = browser(crew, app, "delivery 4"), browser(crew, app, "delivery 5")
+    first, second = crew.visit(app, "delivery 4", PASSWORD), crew.visit(app, "delivery 5", PASSWORD)
     before = {item.id: page(first, f"/review/{item.id}") for item in crew.items()}
     listed = page(first, "/review")
     crew.database.write(
@@ -323,15 +329,6 @@ def page(visitor, address):
     return re.sub(r'for you">\d+|delivery [45]', "", text)
 
 
-def browser(crew, app, name):
-    client = TestClient(app, follow_redirects=False)
-    cookie = crew.database.write(lambda session: log_in(session, name, PASSWORD, address="x", at=time.time()))
-    client.cookies.set(COOKIE, cookie)
-    token = re.search(r'name="csrf-token" content="(\w+)"', client.get("/account").text)[1]
-    client.headers["x-csrf-token"] = token
-    return client
-
-
 def test_every_form_of_a_planted_review_is_answered_as_that_of_an_item(new_sqlite):
     crew = Crew(
         new_sqlite(), responses="abc", num_items=4, passwords=PASSWORD, delivery_share=1.0, review_gold_share=0.5
@@ -342,7 +339,7 @@ def test_every_form_of_a_planted_review_is_answered_as_that_of_an_item(new_sqlit
     app = application(crew.database, Options(hosts=("testserver",)))
     planted = waiting_rows(crew)[0].item_id
     ordinary = next(item.id for item in crew.items() if item.state == "delivery review")
-    visitor, form = browser(crew, app, "delivery 5"), {"score": ["5", "4", "3"], "place": ["1", "2", "3"]}
+    visitor, form = crew.visit(app, "delivery 5", PASSWORD), {"score": ["5", "4", "3"], "place": ["1", "2", "3"]}
     answers = []
     for item in (planted, ordinary):
         task = crew.tasks(item_id=item, is_gold=False)[0].id
@@ -398,7 +395,7 @@ def snapshot(crew, *, at=10_000.0):
             item_page(session, project.id, ItemSelection()),
             answer_page(session, project.id),
             waiting_work(session, project.id),
-            [each._replace(project=None) for each in batches_of(session)],
+            [each._replace(project=None) for each in batches_of(session, "delivery", 10**6)],
         )
         return msgspec.json.encode(parts)
 
@@ -464,7 +461,7 @@ def test_a_batch_that_is_accepted_takes_its_planted_reviews_along(database):
     planted = {row.item_id for row in waiting_rows(crew, "research")}
     assert planted
     with crew.database.reading() as session:
-        shown = {each.batch: each for each in batches_of(session, "research")}
+        shown = {each.batch: each for each in batches_of(session, "research", second)}
         project = session.get_one(StoredProject, crew.project)
     # An item of the first batch that is shown as waiting is not shown as finished.
     assert (shown["b"].num_waiting, shown["b"].num_finished) == (len(planted), 6 - len(planted))

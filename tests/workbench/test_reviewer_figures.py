@@ -117,7 +117,7 @@ def test_a_paper_states_the_rates_or_that_there_are_none(database):
 @pytest.mark.slow
 def test_simulated_reviewers_have_their_rates_within_the_intervals(new_sqlite):
     """At 95 % and 12 rates of reviewers who differ, 9 of 12 within is less than one chance in a hundred."""
-    crew = Crew(new_sqlite(), responses="abc", num_items=900, delivery_share=1.0)
+    crew = Crew(new_sqlite(), responses="abc", num_items=360, delivery_share=1.0)
     reviewers = [person for role in ("delivery", "operations", "researcher") for person in crew.people[role]]
     layers = {
         "delivery": tuple(crew.people["delivery"]),
@@ -162,7 +162,7 @@ def test_simulated_reviewers_have_their_rates_within_the_intervals(new_sqlite):
     within = []
     for person, row in rows.items():
         rates = reviewer_rates(simulation, person)
-        assert row.truths_accepted.n == row.wrong_rejected.n == 75
+        assert row.truths_accepted.n == row.wrong_rejected.n == 30
         assert row.accepts_all == (rates.wrong_rejected == 0)
         for estimate, rate in (
             (row.truths_accepted, rates.truths_accepted),

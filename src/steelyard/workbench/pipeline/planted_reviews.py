@@ -6,9 +6,10 @@ waits, and is a row of a table of its own: nothing that counts items, reviews, a
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
-from sqlalchemy import func, select, update
+from sqlalchemy import Select, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
@@ -66,12 +67,14 @@ def prepare_reviews(session: Session, project: StoredProject, items: Sequence[St
     for item in items:
         if not evidence[item.id] or any(each.is_open for each in evidence[item.id]):
             continue
-        for layer in LAYERS:
+        # Those first that have the fewest. One review of an item, in one layer: nobody meets the item in two ways.
+        for layer in sorted(LAYERS, key=lambda layer: -room.get(layer, 0)):
             is_new = checked[layer] == 1 or not _had_drawn(session, item, layer)
             if room.get(layer, 0) > 0 and is_new and _is_unknown(session, item, layer):
                 made = _prepared(item, evidence[item.id], layer, settings)
                 session.add_all(made)
                 room[layer], number = room[layer] - len(made), number + len(made)
+                break
     session.flush()
     return number
 
@@ -83,19 +86,15 @@ def retire_reviews(session: Session, items: Sequence[int]) -> None:
 
 def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage) -> list[StoredItem]:
     """Return a page of the items whose planted review waits for a person of a layer, as they are shown."""
-    statement = select(StoredItem, StoredPlantedReview).where(*_is_open(layer, person))
-    rows = session.execute(page_of(statement, wanted, StoredPlantedReview.placed_at)).all()
+    statement = select(StoredItem, StoredPlantedReview).where(*_is_open(layer))
+    rows = session.execute(page_of(statement, wanted, StoredPlantedReview.placed_at), {"person": person}).all()
     return [item_as_shown(*row) for row in rows]
 
 
 def num_open_reviews(session: Session, person: int, role: str) -> int:
     """Return the number of planted reviews of all projects that wait for a person with a role."""
-    counts = [
-        select(func.count(StoredPlantedReview.id)).select_from(StoredItem).where(*_is_open(layer, person))
-        for layer in LAYERS
-        if ROLE_OF[layer] == role
-    ]
-    return sum(session.scalar(count) or 0 for count in counts)
+    layers = (layer for layer in LAYERS if ROLE_OF[layer] == role)
+    return sum(session.scalar(_num_open(layer), {"person": person}) or 0 for layer in layers)
 
 
 def open_review(
@@ -105,30 +104,26 @@ def open_review(
 
     ``locks``: its row is locked where the database locks rows, so that of two people who decide at once one is faster.
     """
-    statement = select(StoredPlantedReview).where(StoredItem.id == item, *_is_open(layer, person))
-    if locks:
-        statement = statement.with_for_update(of=StoredPlantedReview).execution_options(populate_existing=True)
-    return session.scalar(statement)
+    return session.scalar(_open_of_item(layer, locks=locks), {"item": item, "person": person})
 
 
 def open_in_batch(session: Session, project: int, batch: str, layer: Layer, person: int) -> list[StoredPlantedReview]:
     """Lock the planted reviews of a batch that wait for a person of a layer, and return them."""
     of_batch = StoredItem.project_id == project, StoredItem.batch == batch
-    statement = select(StoredPlantedReview).where(*of_batch, *_is_open(layer, person))
+    statement = select(StoredPlantedReview).where(*of_batch, *_is_open(layer))
     in_order = statement.order_by(StoredPlantedReview.id).with_for_update(of=StoredPlantedReview)
-    return list(session.scalars(in_order.execution_options(populate_existing=True)))
+    return list(session.scalars(in_order.execution_options(populate_existing=True), {"person": person}))
 
 
-def num_in_batches(session: Session, layer: Layer) -> dict[tuple[int, str], int]:
-    """Return the number of planted reviews in the queue of a layer by project and batch."""
-    planted = StoredPlantedReview
+def num_in_batches(session: Session, layer: Layer, person: int) -> dict[tuple[int, str], int]:
+    """Return the number of planted reviews that wait for a person of a layer, by project and batch."""
     counts = (
-        select(StoredItem.project_id, StoredItem.batch, func.count())
-        .join(planted, planted.item_id == StoredItem.id)
-        .where(planted.layer == layer, *_IS_WAITING)
+        select(StoredItem.project_id, StoredItem.batch, func.count(StoredPlantedReview.id))
+        .where(*_is_open(layer))
         .group_by(StoredItem.project_id, StoredItem.batch)
     )
-    return {(project, batch): number for project, batch, number in session.execute(counts)}
+    rows = session.execute(counts, {"person": person})
+    return {(project, batch): number for project, batch, number in rows}
 
 
 def item_as_shown(item: StoredItem, planted: StoredPlantedReview) -> StoredItem:
@@ -207,10 +202,25 @@ _IS_WAITING = (
 )
 
 
-def _is_open(layer: Layer, person: int):  # noqa: ANN202 - expressions of SQLAlchemy
-    """Return the conditions that a planted review, joined to its item, waits for a person of a layer."""
+def _is_open(layer: Layer):  # noqa: ANN202 - expressions of SQLAlchemy
+    """Return the conditions that a planted review, joined to its item, waits for the ``person`` of a layer."""
     planted = StoredPlantedReview
-    return planted.item_id == StoredItem.id, planted.layer == layer, *_IS_WAITING, ~knows_item(person)
+    is_unknown = ~knows_item(bindparam("person"))
+    return planted.item_id == StoredItem.id, planted.layer == layer, *_IS_WAITING, is_unknown
+
+
+# Every page of a reviewer asks these: building a statement takes longer than running it.
+@cache
+def _num_open(layer: Layer) -> Select[int]:
+    return select(func.count(StoredPlantedReview.id)).select_from(StoredItem).where(*_is_open(layer))
+
+
+@cache
+def _open_of_item(layer: Layer, *, locks: bool) -> Select[StoredPlantedReview]:
+    statement = select(StoredPlantedReview).where(StoredItem.id == bindparam("item"), *_is_open(layer))
+    if not locks:
+        return statement
+    return statement.with_for_update(of=StoredPlantedReview).execution_options(populate_existing=True)
 
 
 def _num_ready(session: Session, project: int, layer: Layer) -> int:
@@ -231,12 +241,11 @@ def _had_drawn(session: Session, item: StoredItem, layer: Layer) -> bool:
 
 
 def _is_unknown(session: Session, item: StoredItem, layer: Layer) -> bool:
-    """Tell whether somebody of a layer does not know an item, and it has no planted review of this round there."""
+    """Tell whether somebody of a layer does not know an item, and it has no planted review of this round yet."""
     known = select(StoredItem.id).where(StoredItem.id == item.id, can_review(layer))
     planted = select(StoredPlantedReview.id).where(
         StoredPlantedReview.item_id == item.id,
         StoredPlantedReview.round == item.round,
-        StoredPlantedReview.layer == layer,
     )
     return session.scalar(known) is not None and session.scalar(planted) is None
 

@@ -8,14 +8,13 @@ item.
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, or_, select
+from sqlalchemy import BindParameter, ColumnElement, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
 from steelyard.annotation.pipeline import LAYERS, REVIEWED_BY, Layer
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.storage.tables import (
-    StoredAdjudicationTime,
     StoredAnswer,
     StoredAssignment,
     StoredItem,
@@ -79,14 +78,17 @@ def can_review(layer: Layer) -> ColumnElement[bool]:
     )
 
 
-def knows_item(person: int | InstrumentedAttribute[int]) -> ColumnElement[bool]:
+def knows_item(person: InstrumentedAttribute[int] | BindParameter[int]) -> ColumnElement[bool]:
     """Return the condition that a person has worked on the item of the statement: in any role and round."""
     task, others = aliased(StoredTask), aliased(StoredTask)
     answer, assignment = aliased(StoredAnswer), aliased(StoredAssignment)
     planted = aliased(StoredPlantedReview)
-    rows = [aliased(table) for table in (StoredReview, StoredRemark, StoredAdjudicationTime)]
-    by_item: list[tuple[Any, ColumnElement[bool]]] = [(row, row.person_id == person) for row in rows]
-    by_item.append((planted, or_(planted.person_id == person, planted.ruled_by == person)))
+    review, remark = aliased(StoredReview), aliased(StoredRemark)
+    by_item: tuple[tuple[Any, ColumnElement[bool]], ...] = (
+        (review, review.person_id == person),
+        (remark, remark.person_id == person),
+        (planted, or_(planted.person_id == person, planted.ruled_by == person)),
+    )
     answered = select(answer.id).join(task, answer.task_id == task.id)
     had = select(assignment.id).join(others, assignment.task_id == others.id)
     return or_(

@@ -176,7 +176,7 @@ def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, perso
     Raises TransitionRefused where somebody else was faster, or has sent the item back and it came again with other
     answers, and RefusedError for a rejection without a reason.
     """
-    _check_reason(verdict)
+    check_reason(verdict)
     locked = lock_item(session, item)
     if verdict.round not in (None, locked.round):
         raise TransitionRefused(f"the item is in round {locked.round} by now")
@@ -197,12 +197,12 @@ def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, perso
     return locked.state
 
 
-def batches_of(session: Session, layer: Layer | None = None) -> list[BatchProgress]:
+def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgress]:
     """Return the batches with items past the gate, by project and name.
 
-    For a layer, items count as it sees them: one with a planted review waits for it, and is not finished.
+    Items count as a person of the layer sees them: one with a planted review waits, and is not finished.
     """
-    planted = {} if layer is None else num_in_batches(session, layer)
+    planted = num_in_batches(session, layer, person)
     counts = (
         select(StoredItem.project_id, StoredItem.batch, StoredItem.state, func.count())
         .where(StoredItem.state.in_(_AFTER_THE_GATE))
@@ -234,7 +234,7 @@ def decide_batch(
 
     Raises RefusedError for a rejection without a reason, and TransitionRefused where no item is to be decided.
     """
-    _check_reason(verdict)
+    check_reason(verdict)
     states = (STATE_OF[layer],) if verdict.is_accepted else _AFTER_THE_GATE
     chosen = (
         select(StoredItem)
@@ -370,7 +370,8 @@ def _write_decision(
         review.decision = "accepted" if verdict.is_accepted else "rejected"
 
 
-def _check_reason(verdict: Verdict) -> None:
+def check_reason(verdict: Verdict) -> None:
+    """Raise RefusedError for a rejection without a reason, and for an overlong one."""
     reason = verdict.reason.strip()
     if len(reason) > MOST_CHARACTERS or not (reason or verdict.is_accepted):
         raise RefusedError(

@@ -15,9 +15,10 @@ from starlette.responses import RedirectResponse, Response
 from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
-from steelyard.workbench.accounts.permissions import ALLOWED, Permission, needs
+from steelyard.workbench.accounts.permissions import ALLOWED, Permission, RowNumber, needs
 from steelyard.workbench.pipeline.alignment import QueuePage, adjudicate, items_to_adjudicate, pass_on
 from steelyard.workbench.pipeline.disputes import evidence_of
+from steelyard.workbench.pipeline.doubted_truths import doubted_truths, rule_on_truth, was_doubted
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
@@ -44,6 +45,7 @@ from steelyard.workbench.views.pages import language_of, page, refusal_text
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Reviewer = Annotated[Visitor, Depends(needs("adjudicate"))]
 Escalator = Annotated[Visitor, Depends(needs("pass on"))]
+Researcher = Annotated[Visitor, Depends(needs("validate"))]
 BatchReviewer = Annotated[Visitor, Depends(needs("decide on batches"))]
 Text = Annotated[str, Form()]
 Decision = Annotated[Literal["accept", "reject"], Form()]
@@ -83,7 +85,8 @@ def review_page(
             adjudicate_after=to_adjudicate.following(items_adjudicated_next),
             to_review=items_reviewed_next,
             review_after=to_review.following(items_reviewed_next),
-            batches=batches_of(session, layer) if "decide on batches" in ALLOWED[visitor.role] else [],
+            doubts=doubted_truths(session, visitor.person) if "validate" in ALLOWED[visitor.role] else [],
+            batches=batches_of(session, layer, visitor.person) if "decide on batches" in ALLOWED[visitor.role] else [],
         )
 
 
@@ -151,6 +154,25 @@ def unresolved(request: Request, visitor: Escalator, item: int, reason: Text, *,
         pass_on(session, stored.id, reason, state=state, person=visitor.person, at=now)
 
     return _changed(request, visitor, item, work, seconds=seconds, at=now)
+
+
+@router.post("/review/{item}/truth")
+def ruling(request: Request, visitor: Researcher, item: RowNumber, *, verdict: Decision, reason: Text = "") -> Response:
+    """Keep the settled answer of an item that people doubt, or withdraw it. 404 for an item that nobody doubted."""
+    now = time.time()
+
+    def work(session: Session) -> None:
+        if session.get(StoredItem, item) is None:
+            raise HTTPException(404)
+        if not was_doubted(session, item) and not any(
+            doubt.item.id == item for doubt in doubted_truths(session, visitor.person)
+        ):
+            raise HTTPException(404)
+        chosen = Verdict(verdict == "accept", reason.strip())
+        rule_on_truth(session, item, chosen, person=visitor.person, at=now)
+
+    _database(request).write(work)
+    return RedirectResponse("/review", 303)
 
 
 @router.post("/review/projects/{project}/batches")
