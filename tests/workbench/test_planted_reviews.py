@@ -395,7 +395,7 @@ def snapshot(crew, *, at=10_000.0):
             item_page(session, project.id, ItemSelection()),
             answer_page(session, project.id),
             waiting_work(session, project.id),
-            [each._replace(project=None) for each in batches_of(session, "delivery", 10**6)],
+            [each._replace(project=None) for each in batches_of(session, "delivery", crew.people["delivery"][0])],
         )
         return msgspec.json.encode(parts)
 
