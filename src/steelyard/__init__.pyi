@@ -17,8 +17,10 @@ from steelyard.api.pipelines import demo as demo
 from steelyard.api.pipelines import run as run
 from steelyard.api.verbs import audit as audit
 from steelyard.api.verbs import backbone as backbone
+from steelyard.api.verbs import best_of_n as best_of_n
 from steelyard.api.verbs import clean as clean
 from steelyard.api.verbs import compare as compare
+from steelyard.api.verbs import correlate as correlate
 from steelyard.api.verbs import debias as debias
 from steelyard.api.verbs import describe as describe
 from steelyard.api.verbs import filter_study as filter_study
@@ -58,9 +60,11 @@ __all__ = [
     "Scores",
     "audit",
     "backbone",
+    "best_of_n",
     "clean",
     "compare",
     "convert",
+    "correlate",
     "debias",
     "demo",
     "describe",

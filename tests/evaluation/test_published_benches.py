@@ -113,7 +113,9 @@ BROKEN = {
     "name,rewardbench\nm,0.5\n": "t.csv:1: no column has the names of the rows",
     "model,dataset,rewardbench\nm,d,0.5\n": "t.csv:1: two columns of names",
     "model,rewardbensh\nm,0.5\n": "t.csv:1: the column 'rewardbensh' is unknown\n  allowed: did you mean 'rewardbench'",
-    "model,de,fr\nm,50,60\n": "the column 'de' is unknown\n.*\n  do: numbers by language: steelyard languages with table=FILE",
+    "model,de,fr\nm,50,60\n": (
+        "the column 'de' is unknown\n.*\n  do: numbers by language: steelyard languages with table=FILE"
+    ),
     "model,type\nm,generative\n": "t.csv:1: no column has values",
     "model,rewardbench\nm,good\n": "t.csv:2: rewardbench is 'good'\n  allowed: a number",
     "model,rewardbench\nm,93.8%\n": "t.csv:2: rewardbench is '93.8%'\n  allowed: a number without a percent sign",

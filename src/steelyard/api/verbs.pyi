@@ -14,7 +14,10 @@ from steelyard.curation.debiasing import DebiasSummary
 from steelyard.curation.filter_study import FilterStudySummary
 from steelyard.curation.merge import MergeSummary
 from steelyard.curation.splits import SplitSummary
+from steelyard.evaluation.bench_table import BenchTable
+from steelyard.evaluation.best_of_n import BestOfNSummary
 from steelyard.evaluation.comparison import ComparisonSummary
+from steelyard.evaluation.correlation import CorrelateSummary
 from steelyard.evaluation.language_table import LanguageTable
 from steelyard.evaluation.languages import LanguagesSummary
 from steelyard.evaluation.leaderboard import LeaderboardSummary
@@ -160,6 +163,7 @@ def sample(
     refused: Literal["keep", "drop"] = "keep",
     cut_off: Literal["keep", "drop"] = "drop",
     max_truncated: float = 0.2,
+    turns: Literal["all", "first"] = "all",
     seed: int = 0,
 ) -> Outcome[SamplingSummary]: ...
 @overload
@@ -177,6 +181,7 @@ def sample(
     refused: Literal["keep", "drop"] = "keep",
     cut_off: Literal["keep", "drop"] = "drop",
     max_truncated: float = 0.2,
+    turns: Literal["all", "first"] = "all",
     seed: int = 0,
 ) -> SamplingForecast: ...
 @overload
@@ -232,6 +237,7 @@ def translate(
     max_tokens: int = 16384,
     max_truncated: float = 0.2,
     allow_failed: int = 0,
+    encoder: Mapping[str, Any] = ...,
     check_only: bool = False,
     num_review: int = 50,
     seed: int = 0,
@@ -255,6 +261,7 @@ def translate(
     max_tokens: int = 16384,
     max_truncated: float = 0.2,
     allow_failed: int = 0,
+    encoder: Mapping[str, Any] = ...,
     check_only: bool = False,
     num_review: int = 50,
     seed: int = 0,
@@ -354,6 +361,8 @@ def train(
     weight_decay: float = 0.0,
     max_grad_norm: float = 1.0,
     loss: str = "bradley-terry",
+    dimensions: str | Mapping[str, float] | None = None,
+    pair_weight: float = 0.0,
     reduction: Literal["pair", "prompt"] = "pair",
     regulariser: float | None = None,
     centring: float = 0.0,
@@ -382,7 +391,7 @@ def train(
     deterministic: bool = False,
     tokens_per_forward: int | None = None,
     evaluate_every: int = 0,
-    metric: Literal["accuracy", "exact_match"] = "accuracy",
+    metric: Literal["accuracy", "exact_match", "pearson", "spearman", "mean_squared_error"] = "accuracy",
     keep: Literal["last", "best"] = "last",
     patience: int = 0,
     checkpoint_every: int = 0,
@@ -395,6 +404,27 @@ def train(
     allow_overlap: bool = False,
     seed: int = 0,
 ) -> TrainedModel: ...
+def best_of_n(
+    cases: CasesLike,
+    *,
+    scores: ScoresLike,
+    gold_scores: ScoresLike | None = None,
+    baseline: CasesLike | None = None,
+    against: Sequence[CasesLike] = (),
+    train_cases: Sequence[CasesLike] = (),
+    out: PathText | None = None,
+    force: bool = False,
+    n: int | None = None,
+    largest: int | None = None,
+    gold: Literal["ratings", "tiers", "judgments", "scores", "none"] | None = None,
+    dimension: str | None = None,
+    gold_by: Literal["human", "llm", "model"] | None = None,
+    baseline_author: str | None = None,
+    overlap: float = 0.8,
+    allow_overlap: bool = False,
+    num_resamples: int = 1000,
+    seed: int = 0,
+) -> Outcome[BestOfNSummary]: ...
 def compare(
     runs: Sequence[RunLike],
     *,
@@ -416,11 +446,26 @@ def languages(
     seed: int = 0,
 ) -> Outcome[LanguagesSummary] | Outcome[LanguageTable]: ...
 def leaderboard(
-    runs: Sequence[RunLike],
+    runs: Sequence[RunLike] = (),
     *,
+    table: PathText | None = None,
     out: PathText | None = None,
     force: bool = False,
     num_resamples: int = 10000,
     allow_differing: Sequence[Literal["self_test", "dtype", "max_length", "over_length", "template"]] = (),
     seed: int = 0,
-) -> Outcome[LeaderboardSummary]: ...
+) -> Outcome[LeaderboardSummary] | Outcome[BenchTable]: ...
+def correlate(
+    benches: Sequence[RunLike],
+    *,
+    outcomes: Sequence[RunLike],
+    families: PathText | None = None,
+    out: PathText | None = None,
+    force: bool = False,
+    columns: Sequence[str] = (),
+    outcome_columns: Sequence[str] = (),
+    coefficient: Literal["pearson", "spearman", "kendall"] = "spearman",
+    families_by_name: bool = False,
+    num_resamples: int = 1000,
+    seed: int = 0,
+) -> Outcome[CorrelateSummary]: ...

@@ -50,7 +50,13 @@ class _Decisions(NamedTuple):
 
     def plus(self, other: "_Decisions") -> "_Decisions":
         """Return the sums of both."""
-        return _Decisions(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return _Decisions(
+            self.truths + other.truths,
+            self.accepted + other.accepted,
+            self.wrong + other.wrong,
+            self.rejected + other.rejected,
+            self.seconds + other.seconds,
+        )
 
 
 def reviewer_accuracy(session: Session, project: int) -> tuple[ReviewerAccuracy, ...]:
