@@ -11,6 +11,7 @@ from math import comb
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from steelyard.core.numerics import generator
 from steelyard.evaluation.best_of_n import budgets_from_one, curve_table
@@ -29,7 +30,8 @@ def plain_curve(score, gold):
     ]
 
 
-def main():
+def main() -> None:
+    """Print the processor seconds of the curve of a million prompts."""
     random = generator(0, "best of n")
     results = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(), "processor seconds": {}}
     prompt = np.repeat(np.arange(NUM_PROMPTS), NUM_RESPONSES)
@@ -57,4 +59,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

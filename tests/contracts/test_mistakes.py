@@ -113,7 +113,7 @@ MISTAKES = {
         "resolved: the folder holds a run of resolve",
         "allowed: the folder of a run of `steelyard evaluate`",
     ],
-    "run nothing": ["nothing: there is no such recipe", "allowed: a .toml file, or cheems, demo, demo_real, labelling"],
+    "run nothing": ["nothing: there is no such recipe", "allowed: a .toml file, or cheems, cheems_bench, "],
     "run demo --from nostage --dry-run": ["the recipe has no stage 'nostage'", "allowed: "],
     "list format": ["there is no package of plug-ins 'format'", "did you mean 'formats'?"],
     "supervise sim/llm.jsonl --out out": ["neither model nor scores", "do: "],

@@ -174,7 +174,7 @@ def test_a_lead_that_is_gone_if_unscored_pairs_were_right_is_not_beyond_doubt(ve
     whole = evaluated(tmp_path, "whole", "+" * 100)
     cut = evaluated(tmp_path, "cut", "+" * 80 + "0" * 20)
     config = (Config if verb is compare else LeaderboardConfig)(num_resamples=500)
-    summary = verb([whole, cut], tmp_path / "out", config).summary
+    summary = verb([whole, cut], out=tmp_path / "out", config=config).summary
     (one,) = summary.comparisons
     strict = one.p_accuracy_corrected if verb is compare else one.p_corrected
     assert strict < 0.001
@@ -187,5 +187,5 @@ def test_pairs_that_neither_model_scored_leave_the_lead_as_it_is(verb, tmp_path)
     good = evaluated(tmp_path, "good", "+" * 80 + "0" * 20)
     bad = evaluated(tmp_path, "bad", "+" * 40 + "-" * 40 + "0" * 20)
     config = (Config if verb is compare else LeaderboardConfig)(num_resamples=500)
-    summary = verb([good, bad], tmp_path / "out", config).summary
+    summary = verb([good, bad], out=tmp_path / "out", config=config).summary
     assert ranks(summary.models if verb is compare else summary.rows) == {"good": (1, 1), "bad": (2, 2)}

@@ -18,10 +18,16 @@ from steelyard.training.config import Config
 from steelyard.training.gradient_accumulation import Accumulation, objective_of
 from steelyard.training.losses import LOSSES
 from steelyard.training.optimiser import parameter_groups, put_loss_parameter
+from steelyard.training.ratings import IndexedRating
 from steelyard.training.trainer import Callback, Trainer, scorer_of
 from training_examples import answers, network
 
-EXAMPLES = tuple(answers((7, 8), (20 + index, 21), (40 + index,), pairs=[(0, 1)]) for index in range(6))
+EXAMPLES = tuple(
+    answers((7, 8), (20 + index, 21), (40 + index,), pairs=[(0, 1)])._replace(
+        ratings=(IndexedRating(0, 0.5, 1.0), IndexedRating(1, 0.25, 1.0))
+    )
+    for index in range(6)
+)
 CONFIG = Config(epochs=5, batch_size=2, learning_rate=1e-2)
 
 
@@ -146,7 +152,8 @@ class NoWaiting(TorchDispatchMode):
 @pytest.mark.parametrize("reduction", ["pair", "prompt"])
 @pytest.mark.parametrize("loss", list(LOSSES))
 def test_a_step_reads_no_number_of_the_gpu(monkeypatch, loss, reduction):
-    config = Config(loss=loss, reduction=reduction, centring=0.1, batch_size=6, tokens_per_forward=8192)
+    beside = {"pair_weight": 0.5} if LOSSES[loss].rating_link else {}
+    config = Config(loss=loss, reduction=reduction, centring=0.1, batch_size=6, tokens_per_forward=8192, **beside)
     model = packed_network("qwen2", torch.float32)
     put_loss_parameter(model, config)
     monkeypatch.setattr(torch.Tensor, "backward", lambda *_: None)  # see `fake_gpu`: gradients end the process

@@ -289,7 +289,7 @@ def test_a_settled_dispute_is_changed_only_to_what_nobody_said(database):
 def test_the_page_of_a_planted_review_is_that_of_the_item_when_it_waited(new_sqlite):
     """To the byte, but for the token of the session: what one person saw is what another one sees later."""
     crew = Crew(
-        new_sqlite(), responses="abc", num_items=6, passwords=PASSWORD, delivery_share=1.0, review_gold_share=0.5
+        new_sqlite(), responses="abc", num_items=16, passwords=PASSWORD, delivery_share=1.0, review_gold_share=0.5
     )
     crew.annotate(lambda person, responses: in_order(responses))
     app = application(crew.database, Options(hosts=("testserver",)))

@@ -8,7 +8,7 @@ import msgspec
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
 from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.remedies import FILE, Advice, Remedy
+from steelyard.core.remedies import FILE, NAME, Advice, Remedy
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.correlation import CoefficientName, CorrelateSummary, correlate_series
 from steelyard.evaluation.model_values import ModelValues, choose_families, is_table, read_values
@@ -137,7 +137,7 @@ def _read(left: Sequence[Path], right: Sequence[Path], config: Config) -> tuple[
     """Read both sides. A column of a table that is on both sides is a bench or an outcome, whichever is named."""
     shared = {path.resolve() for path in left if is_table(path)} & {path.resolve() for path in right if is_table(path)}
     if shared and not config.columns and not config.outcome_columns:
-        do = Advice("say which of its columns are benches: ", Remedy("columns", "NAME"))
+        do = Advice("say which of its columns are benches: ", Remedy("columns", NAME))
         raise ConfigError("benches and outcomes are the same table", where=str(min(shared)), do=do)
     both = [name for name in config.columns if name in config.outcome_columns]
     if shared and both:
