@@ -178,7 +178,7 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
 
     Example: `steelyard convert pandalm.json people.jsonl --evidence human`
 
-    Example: `steelyard convert cases.jsonl pairs.jsonl --to trl`
+    Example: `steelyard convert resolved/cases.jsonl pairs.jsonl --to trl`
 
     Example: `steelyard convert rated.jsonl judged.jsonl --ratings-to-judgments`
 
