@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import asdict
 
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, OutputError, RecordError
-from steelyard.core.types import Case, Response
+from steelyard.core.types import Case, Pair, Response
 from steelyard.evaluation.failures import error_groups, pair_columns
 from steelyard.evaluation.items import ScoredItem, read_items
 from steelyard.evaluation.measures.accuracy import Range
@@ -85,6 +85,17 @@ def test_what_went_in_is_counted_and_the_items_add_up(bench, tmp_path):
         position = {response.id: place for place, response in enumerate(own.responses)}
         assert row["scores"] == {name: -float(place) for name, place in position.items()}
         assert tuple(map(tuple, row["ranking"])) == own.ranking
+
+
+def test_a_bench_of_listed_pairs_without_any_ranking_is_evaluated(tmp_path):
+    # Best-of-N regret has no N there: its curve is empty, and it was a crash.
+    texts = (Response(id="a", text="a longer answer"), Response(id="b", text="short"), Response(id="c", text="so"))
+    pairs = (Pair(better="a", worse="b"), Pair(better="c", worse="b"))
+    cases = [Case(prompt=prompt(f"p{number}", "q"), responses=texts, pairs=pairs) for number in range(12)]
+    write_cases(tmp_path / "pairs.jsonl", cases)
+    summary = evaluate([tmp_path / "pairs.jsonl"], tmp_path / "out", CONFIG, model="longer").summary
+    assert summary.accuracy_micro.value == pytest.approx(1 / 2)
+    assert summary.measures.regret.tiers.curve == ()
 
 
 def test_the_published_rule_counts_a_prompt_without_pairs(bench, tmp_path):

@@ -102,6 +102,8 @@ def grouped_means(blocks: Blocks, ratios: Mapping[str, Ratio]) -> dict[str, Grou
 
 def ungrouped_means(blocks: Blocks, ratios: Mapping[str, Ratio]) -> dict[str, Means]:
     """Estimate the means of each ratio without categories and languages."""
+    if not ratios:
+        return {}
     return msgspec.convert(summarise(blocks, ratios, with_groups=False), dict[str, Means])
 
 
