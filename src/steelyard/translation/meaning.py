@@ -25,8 +25,8 @@ _FEWEST_OTHERS = 12
 _FEWEST_LETTERS = 8.0
 _LIMIT = 2.0
 """The standing of 98% of the translations of other texts is below it."""
-_SPREADS = 3.0
-_MAD = 1.4826
+_REACH = 1.5
+"""Tukey's rule for what lies outside: so many distances of the quartiles below the first one."""
 _FEWEST_TEXTS = 20
 _DECISIVE = 1.5
 """Standard deviations by which crossed responses have to be nearer than straight ones."""
@@ -74,7 +74,7 @@ class MeaningCheck:
         pairs = [PassagePair(*both) for both in zip(passages(source), passages(target), strict=False)]
         lowest = [self._lowest(pair) for pair in pairs]
         for first, second in standing.crossed:
-            if min(lowest[first], lowest[second]) > 0:
+            if self._is_read(pairs[first]) and self._is_read(pairs[second]):
                 names = f"{pairs[first].target.place}, {pairs[second].target.place}"
                 yield DamageFinding(kind="swapped_responses", place="responses", before=names, after=names)
         swapped = {place for each in standing.crossed for place in each}
@@ -87,11 +87,16 @@ class MeaningCheck:
 
         It is 0, below which nothing is a finding, where the encoder cannot tell these translations from other texts.
         """
-        values = np.array(self._by_languages[_languages(pair)])
+        values = self._by_languages[_languages(pair)]
         if len(values) < _FEWEST_TEXTS:
             return 0.0
-        middle = np.median(values)
-        return float(np.clip(middle - _SPREADS * _MAD * np.median(np.abs(values - middle)), 0.0, _LIMIT))
+        first, third = np.quantile(values, (0.25, 0.75))
+        return float(np.clip(first - _REACH * (third - first), 0.0, _LIMIT))
+
+    def _is_read(self, pair: PassagePair) -> bool:
+        """Return whether most translations between two languages stand above those of other texts."""
+        values = self._by_languages[_languages(pair)]
+        return len(values) >= _FEWEST_TEXTS and bool(np.median(values) > _LIMIT)
 
     def _standing(self, pairs: Sequence[PassagePair]) -> _Standing:
         texts = tuple(map(self._text_standing, pairs))
