@@ -296,6 +296,10 @@ def test_the_page_of_a_planted_review_is_that_of_the_item_when_it_waited(new_sql
     first, second = crew.visit(app, "delivery 4", PASSWORD), crew.visit(app, "delivery 5", PASSWORD)
     before = {item.id: page(first, f"/review/{item.id}") for item in crew.items()}
     listed = page(first, "/review")
+    looked_up = {
+        item.id: re.search(r"<main.*", page(first, f"/progress/1/items/{item.id}"), re.DOTALL)[0]
+        for item in crew.items()
+    }
     crew.database.write(
         lambda session: remark_in_review(
             session, session.get_one(StoredItem, 1), "late", layer="operations", person=9, at=crew.now()
@@ -317,6 +321,19 @@ def test_the_page_of_a_planted_review_is_that_of_the_item_when_it_waited(new_sql
         # The row of the list, too.
         (line,) = [line for line in listed.splitlines() if f'"/review/{row.item_id}"' in line]
         assert line in after.splitlines()
+    # What the reviewer looks up shows the item as it waits, and in the list under that state alone.
+    for row in intact:
+        shown = re.search(r"<main.*", page(second, f"/progress/1/items/{row.item_id}"), re.DOTALL)[0]
+        assert shown == looked_up[row.item_id]
+    waiting, finished = (
+        {each["id"]: each["state"] for each in second.get(f"/api/v1/projects/1/items?state={state}").json()["items"]}
+        for state in ("delivery review", "finished")
+    )
+    everything = {each["id"]: each["state"] for each in second.get("/api/v1/projects/1/items").json()["items"]}
+    assert {row.item_id for row in intact} <= waiting.keys()
+    assert set(waiting.values()) == {"delivery review"}
+    assert not waiting.keys() & finished.keys()
+    assert everything == waiting | finished
     # Who decided on the items does not see them: the pages do not exist.
     assert {first.get(f"/review/{row.item_id}").status_code for row in intact} == {404}
 

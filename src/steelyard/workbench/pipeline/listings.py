@@ -4,14 +4,23 @@ A page begins after the last number of the page before it (keyset paging): the h
 the first one costs, and a row that is added meanwhile moves no other to another page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Select, Subquery, exists, select
+from sqlalchemy import Select, Subquery, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from steelyard.workbench.pipeline.planted_reviews import state_shown
 from steelyard.workbench.pipeline.question_words import category_spellings
-from steelyard.workbench.storage.tables import StoredAnswer, StoredEvent, StoredItem, StoredPerson, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredEvent,
+    StoredItem,
+    StoredPerson,
+    StoredPlantedReview,
+    StoredTask,
+)
 
 PAGE_SIZE = 50
 LARGEST_PAGE = 1000
@@ -95,16 +104,35 @@ class EventSelection(NamedTuple):
 
 
 def item_page(
-    session: Session, project: int, wanted: ItemSelection, *, after: int = 0, size: int = PAGE_SIZE
+    session: Session,
+    project: int,
+    wanted: ItemSelection,
+    *,
+    after: int = 0,
+    size: int = PAGE_SIZE,
+    planted: Mapping[int, StoredPlantedReview] = MappingProxyType({}),
 ) -> ListPage[ListedItem]:
-    """Return items of a project in the order of the import."""
+    """Return items of a project in the order of the import.
+
+    ``planted``: the planted reviews that wait for the reader, by item; these items are listed as they are shown.
+    """
     columns = [getattr(StoredItem, name) for name in ListedItem._fields]
     statement = select(*columns).where(StoredItem.project_id == project, StoredItem.id > after)
     for name, value in wanted._asdict().items():
         if value:
             values = category_spellings(value) if name == "category" else (value,)
-            statement = statement.where(getattr(StoredItem, name).in_(values))
-    return _page(session, statement.order_by(StoredItem.id), ListedItem, size)
+            condition = getattr(StoredItem, name).in_(values)
+            if name == "state" and planted:
+                shown = [item for item, row in planted.items() if state_shown(row) == value]
+                condition = or_(StoredItem.id.in_(shown), and_(condition, StoredItem.id.not_in(list(planted))))
+            statement = statement.where(condition)
+    page = _page(session, statement.order_by(StoredItem.id), ListedItem, size)
+    rows = [
+        row if (review := planted.get(row.id)) is None
+        else row._replace(state=state_shown(review), changed_at=review.placed_at or row.changed_at)
+        for row in page.rows
+    ]  # fmt: skip
+    return page._replace(rows=rows)
 
 
 def answer_page(session: Session, project: int, *, after: int = 0, size: int = PAGE_SIZE) -> ListPage[ListedAnswer]:

@@ -97,6 +97,17 @@ def num_open_reviews(session: Session, person: int, role: str) -> int:
     return sum(session.scalar(_num_open(layer), {"person": person}) or 0 for layer in layers)
 
 
+def waiting_for(session: Session, project: int, person: int, role: str) -> dict[int, StoredPlantedReview]:
+    """Return the planted reviews of a project that wait for a person with a role, by item."""
+    statements = (
+        select(StoredPlantedReview).where(StoredItem.project_id == project, *_is_open(layer))
+        for layer in LAYERS
+        if ROLE_OF[layer] == role
+    )
+    rows = (row for statement in statements for row in session.scalars(statement, {"person": person}))
+    return {row.item_id: row for row in rows}
+
+
 def open_review(
     session: Session, item: int, layer: Layer, person: int, *, locks: bool = False
 ) -> StoredPlantedReview | None:
@@ -129,8 +140,13 @@ def num_in_batches(session: Session, layer: Layer, person: int) -> dict[tuple[in
 def item_as_shown(item: StoredItem, planted: StoredPlantedReview) -> StoredItem:
     """Return an item, in no session, with the state and the time at which its planted review shows it."""
     values = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns}
+    return StoredItem(**values | {"state": state_shown(planted), "changed_at": planted.placed_at})
+
+
+def state_shown(planted: StoredPlantedReview) -> str:
+    """Return the state in which a planted review shows its item."""
     layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
-    return StoredItem(**values | {"state": STATE_OF[layer], "changed_at": planted.placed_at})
+    return STATE_OF[layer]
 
 
 def evidence_shown(session: Session, item: StoredItem, planted: StoredPlantedReview) -> list[TaskEvidence]:

@@ -28,6 +28,7 @@ from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.figures.hard_items import FEWEST_ITEMS, LEVEL, DisagreementFigures, disagreement_figures
 from steelyard.workbench.figures.native_figures import NativeFigures, is_native_check, native_figures
 from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
+from steelyard.workbench.pipeline.planted_reviews import waiting_for
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.qualification.results import QualificationFigures
 from steelyard.workbench.routes.manage import project_of
@@ -143,7 +144,9 @@ def disagreement_page(
     with _database(request).reading() as session:
         row = project_of(session, project)
         made = disagreement_figures(session, row, category=category, after=after)
-        views = item_panels(session, [each.item for each in made.items], visitor.person, settings_of(row))
+        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        items = [each.item for each in made.items]
+        views = item_panels(session, items, visitor.person, settings_of(row), planted)
     limits = {"fewest_shared": FEWEST_SHARED, "level": LEVEL, "fewest": FEWEST_ITEMS}
     values = {"figures": made, "views": views, "category": category, **limits}
     return page(request, "disagreement.html", visitor, project=row, **values)
@@ -157,7 +160,8 @@ def item_page(request: Request, visitor: PeopleObserver, project: RowNumber, ite
         stored = session.get(StoredItem, item)
         if stored is None or stored.project_id != row.id:
             raise HTTPException(404)
-        view = item_panels(session, [item], visitor.person, settings_of(row))[item]
+        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        view = item_panels(session, [item], visitor.person, settings_of(row), planted)[item]
     return page(request, "read_item.html", visitor, project=row, view=view, refusal="", is_late=False)
 
 

@@ -20,6 +20,7 @@ from steelyard.core.types import JsonObject
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
 from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
+from steelyard.workbench.pipeline.planted_reviews import waiting_for
 from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
     add_project,
@@ -220,7 +221,8 @@ def list_items(
     with _database(request).reading() as session:
         project_of(session, project)
         wanted = ItemSelection(state, batch, category, prompt)
-        listed = item_page(session, project, wanted, after=after, size=limit)
+        planted = waiting_for(session, project, visitor.person, visitor.role)
+        listed = item_page(session, project, wanted, after=after, size=limit, planted=planted)
     return ItemsNote(items=[ItemNote(**row._asdict()) for row in listed.rows], next=listed.following)
 
 

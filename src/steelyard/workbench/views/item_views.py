@@ -6,6 +6,7 @@ item, so that none belongs to a model. People are “you” and “the other”,
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sqlalchemy import select
@@ -17,10 +18,18 @@ from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, adjudication_order, evidence_of, letters_of
+from steelyard.workbench.pipeline.planted_reviews import evidence_shown, item_as_shown, remarks_shown
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.submissions import guideline_of
-from steelyard.workbench.storage.tables import StoredGuideline, StoredItem, StoredPerson, StoredRemark, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredGuideline,
+    StoredItem,
+    StoredPerson,
+    StoredPlantedReview,
+    StoredRemark,
+    StoredTask,
+)
 from steelyard.workbench.views.adjudication_forms import question_fields
 from steelyard.workbench.views.blinding import BlindText
 
@@ -125,12 +134,24 @@ def view_item(
 
 
 def item_panels(
-    session: Session, items: Sequence[int], visitor: int, settings: ProjectSettings
+    session: Session,
+    items: Sequence[int],
+    visitor: int,
+    settings: ProjectSettings,
+    planted: Mapping[int, StoredPlantedReview] = MappingProxyType({}),
 ) -> dict[int, ItemPanels]:
-    """Return the views of items of a project with the tasks of their present rounds, the most disputed task first."""
-    stored = session.scalars(select(StoredItem).where(StoredItem.id.in_(items))).all()
-    evidence = evidence_of(session, stored)
-    talk, catalogues = _talk_about(session, evidence), catalogues_of(settings)
+    """Return the views of items of a project with the tasks of their present rounds, the most disputed task first.
+
+    ``planted``: the planted reviews that wait for the visitor, by item; these items are seen as they are shown.
+    """
+    stored = list(session.scalars(select(StoredItem).where(StoredItem.id.in_(items))))
+    evidence, remarks = evidence_of(session, stored), _remarks(session, items)
+    for place, item in enumerate(stored):
+        if (review := planted.get(item.id)) is not None:
+            evidence[item.id] = evidence_shown(session, item, review)
+            remarks[item.id] = remarks_shown(session, review)
+            stored[place] = item_as_shown(item, review)
+    talk, catalogues = _talk_about(session, evidence, remarks), catalogues_of(settings)
     views: dict[int, ItemPanels] = {}
     for item in stored:
         view = _view(item, evidence[item.id], talk, visitor, catalogues)
