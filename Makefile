@@ -7,6 +7,9 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Databases and atomic writes wait for a disk: the folders of tests are in memory, where it has room for them.
+MEMORY := $(shell [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR==2 {print $$4}')" -gt 4000000 ] 2>/dev/null && echo /dev/shm)
+
 SUITE := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q --ignore tests/architecture --ignore tests/field
 
 .PHONY: demo demo-real test slow check properties field api notebook settings peers clean
@@ -19,7 +22,7 @@ demo-real: $(VENV)/.backbones
 	$(BIN)/steelyard demo --real --out demo-real
 
 test: $(VENV)/.dev
-	$(SUITE)
+	$(if $(TMPDIR),,$(if $(MEMORY),TMPDIR=$(MEMORY))) $(SUITE)
 
 # What starts processes, kills them, opens browsers or trains for long.
 slow: $(VENV)/.dev

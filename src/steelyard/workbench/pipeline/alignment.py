@@ -6,6 +6,7 @@ operations, and these to the developers.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -170,6 +171,7 @@ def page_of(statement: Any, wanted: QueuePage, moment: InstrumentedAttribute[Any
     return statement.order_by(moment, StoredItem.id).limit(PAGE_LENGTH)
 
 
+@lru_cache(maxsize=10_000)
 def has_worked_on(person: int):  # noqa: ANN201 - an expression of SQLAlchemy
     """Return the condition that a person annotated or aligned the item of a statement, in any round.
 
