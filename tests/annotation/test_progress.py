@@ -63,6 +63,7 @@ def test_no_forecast_without_evidence(days, changes, why):
     assert (made.why, made.days, made.cost) == (why, None, None)
 
 
+@pytest.mark.slow
 @given(
     days=st.lists(st.integers(0, 500), min_size=1, max_size=40),
     answers=st.integers(0, 10**7),

@@ -459,9 +459,9 @@ REFUSED = [
 
 
 def marked(refused):
-    """The remedies to paste; those of the largest model of the example are slow."""
+    """The remedies to paste; those of commands that load a model are slow."""
     for case in refused:
-        yield pytest.param(*case, marks=pytest.mark.slow) if "--model features" in case[0] else case
+        yield pytest.param(*case, marks=pytest.mark.slow) if re.search(r"--model (?!longer|M\b)", case[0]) else case
 
 
 @pytest.mark.parametrize(("command", "remedy", "replaced"), list(marked(REFUSED)))

@@ -93,7 +93,7 @@ def intervals(value, path=""):
         ("resolve {} --aggregate majority", 120),
         ("resolve {} --workers 2", 120),
         ("supervise {} --model longer --set min_margin=0", 2),
-        ("audit {}", 2),
+        pytest.param("audit {}", 2, marks=pytest.mark.slow),
     ],
 )
 def test_intervals_are_those_of_prompts_with_one_id(folder, words, fewest):

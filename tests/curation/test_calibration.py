@@ -141,6 +141,7 @@ def test_a_precision_that_is_not_there_is_certified_as_rarely_as_promised(sizes)
     assert num_wrong <= num_runs * risk + 3 * math.sqrt(num_runs * risk * (1 - risk))
 
 
+@pytest.mark.slow
 def test_a_binomial_over_dependent_verdicts_would_break_the_promise():
     # The simulation has teeth: the same draws, each verdict taken for independent, are wrong far more often.
     true, random = precisions((0.0,))[0], np.random.default_rng(8)

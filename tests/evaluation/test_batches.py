@@ -53,6 +53,7 @@ def test_memory_does_not_grow_with_the_texts(tmp_path):
     assert many < 1.2 * few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_cases", [1, 1024, 1025, 2500])
 def test_batches_make_one_bench(tmp_path, num_cases):
     write_bench(tmp_path, num_cases)

@@ -71,6 +71,7 @@ def test_reinforcement_learning_in_trl_moves_the_policy(folder):
     assert not torch.equal(before, names["trainer"].model.lm_head.weight)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_transformers_trainer_learns_the_ranking():
     # The weights are those of one seed: how far a few steps come depends on them.

@@ -8,6 +8,7 @@ from steelyard.report.items import JoinedItems, pack
 from steelyard.report.page import Page, Section, render
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

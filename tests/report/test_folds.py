@@ -48,6 +48,7 @@ def is_open(browser, anchor):
     return browser.value(f"document.querySelector('#{anchor} > details.section').open")
 
 
+@pytest.mark.slow
 @in_chromium
 @one_browser
 def test_the_result_is_open_and_first_and_the_rest_is_folded(browser, address):
@@ -63,6 +64,7 @@ def test_the_result_is_open_and_first_and_the_rest_is_folded(browser, address):
     browser.resize(1280, 900)
 
 
+@pytest.mark.slow
 @in_chromium
 @one_browser
 def test_a_link_into_a_fold_opens_it(browser, address):
@@ -83,6 +85,7 @@ def test_a_link_into_a_fold_opens_it(browser, address):
     browser.wait("document.querySelector('#items > details').open")
 
 
+@pytest.mark.slow
 @in_chromium
 @one_browser
 def test_print_shows_the_folds_and_leaves_them_as_they_were(browser, address):

@@ -37,9 +37,8 @@ def run(*words):
     return CliRunner().invoke(build_app(), [*map(str, words)])
 
 
-@pytest.mark.parametrize(
-    "kind", ["pairwise", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("triple", "baseline"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pairwise", "triple", "baseline"])
 def test_records_say_all_and_judgments_are_resolved_as_they_are(sqlite_template, tmp_path, kind):
     address = worked(sqlite_template, tmp_path, kind)
     place = ("--project", "Simulated project", "--database", address)
@@ -68,6 +67,7 @@ def test_records_say_all_and_judgments_are_resolved_as_they_are(sqlite_template,
     assert all(case.ranking for case in read_cases(tmp_path / "resolved" / "cases.jsonl"))
 
 
+@pytest.mark.slow
 def test_a_file_that_holds_something_else_stays(sqlite_template, tmp_path):
     address, out = worked(sqlite_template, tmp_path, "span_marking"), tmp_path / "answers.jsonl"
     place = ("--project", "Simulated project", "--database", address)

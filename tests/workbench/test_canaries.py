@@ -148,6 +148,7 @@ def walk(visit, role):
 WALKS = [("annotator", "en"), *(pytest.param(role, "zh", marks=pytest.mark.slow) for role in ROLES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "language"), WALKS, ids=lambda value: value)
 def test_no_canary_leaves_by_any_route_and_refusals_are_in_words(visit, role, language):
     put_canaries(visit.database, role)
@@ -260,7 +261,8 @@ PROBLEMS = {"misfit", "missing score", "missing comparison", "missing entry", "c
 PROBLEMS |= {"comparison against ranking", "no reason", "discard reason", "too long", "too many marks"}
 
 
-@pytest.mark.parametrize("language", ["zh", pytest.param("en", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["zh", "en"])
 def test_no_wrong_answer_of_any_kind_is_refused_with_a_canary(visit, language):
     projects = [Blind(visit, name) for name in kind_names()]
     put_canaries(visit.database)
@@ -291,7 +293,8 @@ def test_no_wrong_answer_of_any_kind_is_refused_with_a_canary(visit, language):
     assert problems >= PROBLEMS
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_form_of_any_kind_is_refused_with_a_canary(visit, language):
     projects = [Blind(visit, name) for name in kind_names()]
     put_canaries(visit.database)

@@ -179,6 +179,7 @@ def test_every_error_of_the_core_is_a_chinese_sentence_on_a_chinese_page(kind, w
     assert refusal_text(error, "en") == str(error)
 
 
+@pytest.mark.slow
 def test_every_refusal_of_the_workbench_has_its_sentence_in_both_languages():
     keys = set()
     for source in sources():

@@ -49,6 +49,7 @@ def refused_unread(visit, method, path, headers):
     return exchange.status
 
 
+@pytest.mark.slow
 @each(("method", "path"), CHANGES)
 @each("size", [1000, LARGE])
 def test_no_byte_is_read_of_nobody(visit, method, path, size):

@@ -276,6 +276,7 @@ def test_a_queue_of_any_length_is_read_page_by_page(database):
     assert list(walk(QueuePage(language="ar"))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", ["delivery", "operations", "research"])
 def test_who_settled_an_item_reviews_it_only_where_no_colleague_can(database, layer):
     crew = Crew(database, responses="abc", num_annotators=2, delivery_share=1.0, operations_share=1.0)

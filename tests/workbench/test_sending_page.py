@@ -12,6 +12,7 @@ from workbench_people import answer, make_project, send, take
 from workbench_server import PASSWORD, Login
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
     pytest.mark.xdist_group("chromium"),
 ]

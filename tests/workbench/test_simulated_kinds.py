@@ -18,7 +18,8 @@ def run(*words):
     return result.output
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_is_rehearsed_from_cases_to_its_release(kind, tmp_path):
     cases = demo_cases(tmp_path / "corpus", seed=2, num_prompts=6) if kind == "ranking" else cases_for(kind, 6)
     write_cases(tmp_path / "cases.jsonl", cases)

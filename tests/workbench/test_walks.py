@@ -221,6 +221,7 @@ def test_every_walk_ends_and_its_counts_add_up(new_sqlite, seed, rework, gate, t
     database.close()
 
 
-@pytest.mark.parametrize("num_annotators", [1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_annotators", [1, 2, 3])
 def test_a_walk_on_each_database(database, num_annotators):
     walk(database, 7, num_annotators=num_annotators)

@@ -291,6 +291,7 @@ def test_an_export_that_cannot_be_written_is_refused_before_anything_is_opened(r
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_every_export_has_an_example_that_runs(run, opened, tmp_path, monkeypatch):
     finish_project(opened)
     command = typer.main.get_command(build_app()).commands["workbench"].commands["export"]
@@ -356,6 +357,7 @@ def test_pages_of_simulated_people_say_so_however_they_are_served(address, opene
     assert is_simulated(opened)
 
 
+@pytest.mark.slow
 def test_serve_answers_on_a_free_port_and_ends_at_ctrl_c(address):
     command = [sys.executable, "-m", "steelyard", "workbench", "serve", "--port", "0", "--database", address]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
@@ -375,6 +377,7 @@ def test_serve_answers_on_a_free_port_and_ends_at_ctrl_c(address):
     assert errors.count("stopped") == 1
 
 
+@pytest.mark.slow
 def test_results_of_native_speakers_are_printed_by_language(run, opened, tmp_path):
     opened.migrate()
     every = cases_for("native_check", 6)

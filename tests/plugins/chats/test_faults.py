@@ -39,6 +39,7 @@ def expected(number):
     return {one.id: text_of({"messages": [{"content": one.question.messages[-1].content}]}) for one in requests(number)}
 
 
+@pytest.mark.slow
 @each("kind", FAULTS)
 def test_after_a_fault_the_request_is_answered_with_its_own_reply(kind):
     with faulting(share=0.4, kinds=(kind,)) as server:
@@ -50,6 +51,7 @@ def test_after_a_fault_the_request_is_answered_with_its_own_reply(kind):
         assert server.num_requests == 40
 
 
+@pytest.mark.slow
 @each("kind", sorted(FAULTS.keys() - HARMLESS))
 def test_a_fault_that_stays_is_a_failure_and_no_answer(kind):
     with faulting(share=1.0, kinds=(kind,)) as server:
@@ -75,6 +77,7 @@ def test_connections_are_kept():
 KEYS = strategies.text(string.ascii_letters + string.digits + "-_.+/=!$&*", min_size=12, max_size=60)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(key=KEYS, kinds=strategies.lists(strategies.sampled_from(sorted(set(FAULTS) - SLOW)), min_size=1, max_size=6))
 def test_a_key_that_the_server_repeats_is_written_nowhere(key, kinds, tmp_path_factory, capsys):
