@@ -8,7 +8,7 @@ independent: with families, they are left out one family at a time (the jackknif
 """
 
 from collections.abc import Callable, Iterator
-from math import isnan, sqrt, tanh
+from math import atanh, isnan, sqrt, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +25,10 @@ TOO_FEW_FAMILIES = f"fewer than {FEWEST_MODELS} families of models"
 ONE_FAMILY_VARIES = "only one family has different values"
 _NO_LIMIT = 1e6
 """The degrees of freedom of the normal distribution."""
-_POWER = 0.841621
-"""The normal quantile of a power of 80%."""
+_POWER = 0.8
+"""The power of a detectable difference."""
+_NUM_ANGLES = 4097
+"""Points around an ellipse; the ends of an interval are exact to six digits."""
 _ROUNDING = 1e-12
 _LARGEST_INFLATION = 2.0
 Coefficient = Callable[[Floats, Floats], Floats]
@@ -35,8 +37,8 @@ Coefficient = Callable[[Floats, Floats], Floats]
 class CorrelationDifference(NamedTuple):
     """One correlation with an outcome minus another, with the two-sided ``p`` of the test of no difference.
 
-    ``detectable`` is the difference that the test shows with a power of 80%, before a correction for many tests. Both
-    are null where the difference has no interval.
+    ``detectable`` is the difference around the mean of the two that the test shows with a power of 80%, before a
+    correction for many tests. Both are null where the difference has no interval.
     """
 
     estimate: Estimate
@@ -106,7 +108,7 @@ def correlate(coefficient: Coefficient, first: Floats, second: Floats, families:
     over_models, freedom = _variance(coefficient, value, number), _NO_LIMIT
     if families is not None and num_units < number:
         left_out = [_fisher(coefficient, *sides) for sides in _without_each(families, first[0], second[0])]
-        over_models, freedom = _jackknife_variance(np.concatenate(left_out)), num_units - 1
+        over_models, freedom = _jackknife_variance(np.concatenate(left_out)), _freedom(families)
         if isnan(over_models):
             return Estimate(value, None, None, number, why=ONE_FAMILY_VARIES)
     on_scale = _on_scale(coefficient, values, number)
@@ -123,46 +125,83 @@ def compare_correlations(
 ) -> CorrelationDifference:
     """Test whether two values correlate equally with one outcome over the same models (dependent correlations).
 
-    Differs from: Meng, Rosenthal and Rubin (1992), whose variance holds for normal values of independent models: the
-    variance of the difference on Fisher's scale is that of the jackknife over models or families, for ranks as well.
-    Student's t has one degree of freedom less than there are models or families. Arrays: see `correlate`.
+    The test is that of the difference on Fisher's scale; the interval has the differences of all pairs of correlations
+    that this test does not refuse together, so that p < 0.05 exactly where it excludes 0. Student's t has one degree of
+    freedom less than there are models, or effective families. Arrays: see `correlate`.
+
+    Differs from: Meng, Rosenthal and Rubin (1992), whose covariance of the two correlations holds for normal values of
+    independent models: it is that of the jackknife, for ranks and families as well. Differs from: Zou (2007), who adds
+    the distances to the ends of the two intervals: where benches correlate highly, that interval is wider than needed
+    and includes 0 where the test finds a difference.
     """
     number = first.shape[-1]
     groups = np.arange(number) if families is None else families
     num_units = len(np.unique(groups))
-    first_values, second_values = coefficient(first, outcome), coefficient(second, outcome)
-    value = float(first_values[0] - second_values[0])
+    points = [coefficient(side, outcome) for side in (first, second)]
+    value = float(points[0][0] - points[1][0])
     if isnan(value):
         return CorrelationDifference(Estimate(None, None, None, number, why="all values are equal"))
     if num_units < FEWEST_MODELS:
         why = TOO_FEW_MODELS if number == num_units else TOO_FEW_FAMILIES
         return CorrelationDifference(Estimate(value, None, None, number, why=why))
+    if np.all(pearson(first, second) > 1 - _ROUNDING):
+        return CorrelationDifference(Estimate(0.0, 0.0, 0.0, number, method="equal values"), 1.0, 0.0)
     left_out = [
-        _fisher(coefficient, left, both) - _fisher(coefficient, right, both)
-        for left, right, both in _without_each(groups, first[0], second[0], outcome[0])
+        np.stack([_fisher(coefficient, side, both) for side in sides])
+        for *sides, both in _without_each(groups, first[0], second[0], outcome[0])
     ]
-    # A side without resamples keeps its value in those of the other.
-    on_scale = np.subtract(
-        *np.broadcast_arrays(*(_on_scale(coefficient, each, number) for each in (first_values, second_values)))
-    )
-    resampled = on_scale[1:]
-    over_items = float(np.nanvar(resampled, ddof=1)) if (~np.isnan(resampled)).sum() > 1 else 0.0
-    variance = _jackknife_variance(np.concatenate(left_out)) + over_items
-    if isnan(variance):
+    covariance = _jackknife_covariance(np.concatenate(left_out, axis=1))
+    if np.isnan(covariance).any():
         return CorrelationDifference(Estimate(value, None, None, number, why=ONE_FAMILY_VARIES))
-    ends = _bounded(coefficient, np.array([first_values[0], second_values[0]]), number)
-    step = float(on_scale[0])
-    # The delta method: one step on Fisher's scale is a step of the coefficient times this slope.
-    slope = value / step if abs(step) > 1e-6 else 1 - float((ends**2).mean())
-    if variance < _ROUNDING:
+    if num_units == number and coefficient is not pearson:
+        # The variance of ranks does not depend on the distribution of values, and is known better than by a jackknife.
+        known = np.sqrt([_variance(coefficient, float(each[0]), number) for each in points])
+        covariance = _correlation_of(covariance) * np.outer(known, known)
+    # A side without resamples keeps its value in those of the other.
+    on_scale = np.stack(np.broadcast_arrays(*(_on_scale(coefficient, each, number) for each in points)))
+    resampled = on_scale[:, 1:][:, ~np.isnan(on_scale[:, 1:]).any(axis=0)]
+    covariance += np.cov(resampled) if resampled.shape[1] > 1 else 0.0
+    return _tested(value, on_scale[:, 0], covariance, _freedom(groups), number)
+
+
+def _tested(value: float, middle: Floats, covariance: Floats, freedom: float, number: int) -> CorrelationDifference:
+    """Return a difference with its test and interval, from both coefficients on Fisher's scale and their covariance."""
+    from scipy.special import stdtr, stdtrit
+
+    error = sqrt(max(float(np.array([1, -1]) @ covariance @ np.array([1, -1])), 0.0))
+    if error < _ROUNDING:
         is_equal = abs(value) < _ROUNDING
         return CorrelationDifference(Estimate(value, value, value, number, method="equal orders"), float(is_equal), 0.0)
-    from scipy.special import stdtr
+    p = min(1.0, 2 * float(stdtr(freedom, -abs(middle[0] - middle[1]) / error)))
+    # The ellipse of the pairs of correlations whose difference from the values is no larger than the test allows.
+    angle = np.linspace(0.0, 2 * np.pi, _NUM_ANGLES)
+    share = _correlation_of(covariance)[0, 1]
+    around = np.stack([np.cos(angle), share * np.cos(angle) + sqrt(1 - share**2) * np.sin(angle)])
+    reach = student(freedom) * np.sqrt(np.diag(covariance))
+    left, right = np.tanh(middle[:, None] + reach[:, None] * around)
+    estimate = Estimate(value, min(float((left - right).min()), value), max(float((left - right).max()), value), number)
+    level, half = atanh(np.tanh(middle).mean()), (student(freedom) + float(stdtrit(freedom, _POWER))) * error / 2
+    detectable = tanh(level + half) - tanh(level - half)
+    return CorrelationDifference(estimate, p, detectable)
 
-    error, t = slope * sqrt(variance), student(num_units - 1)
-    p = min(1.0, 2 * float(stdtr(num_units - 1, -abs(step) / sqrt(variance))))
-    estimate = Estimate(value, max(value - t * error, -2.0), min(value + t * error, 2.0), number)
-    return CorrelationDifference(estimate, p, min((t + _POWER) * error, 2.0))
+
+def _jackknife_covariance(left_out: Floats) -> Floats:
+    """Return the covariance of two values from those without each unit, shape (2, unit); NaN where one is not defined.
+
+    The correlation of the two is shrunk a little: with few units, those of a sample may have equal values by chance.
+    """
+    num_units = left_out.shape[1]
+    covariance = np.cov(left_out, bias=True) * (num_units - 1)
+    return covariance * np.where(np.eye(2, dtype=bool), 1.0, 1 - 1 / num_units**2)
+
+
+def _correlation_of(covariance: Floats) -> Floats:
+    """Return the matrix of correlations of a covariance; 0 where one side has no variance."""
+    error = np.sqrt(np.diag(covariance))
+    scale = np.outer(error, error)
+    correlations = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > _ROUNDING)
+    np.fill_diagonal(correlations, 1.0)
+    return correlations
 
 
 def _variance(coefficient: Coefficient, value: float, number: int) -> float:
@@ -198,6 +237,15 @@ def _on_scale(coefficient: Coefficient, values: Floats, number: int) -> Floats:
 def _fisher(coefficient: Coefficient, first: Floats, second: Floats) -> Floats:
     """Return the coefficient over the last axis on Fisher's scale."""
     return _on_scale(coefficient, coefficient(first, second), first.shape[-1])
+
+
+def _freedom(families: Integers) -> float:
+    """Return the degrees of freedom of a jackknife by family: the effective number of families (Kish, 1965) minus 1.
+
+    At least 1, where nearly all models are of one family.
+    """
+    sizes = np.unique(families, return_counts=True)[1]
+    return max(len(families) ** 2 / float((sizes**2).sum()) - 1, 1.0)
 
 
 def _without_each(families: Integers, *sides: Floats) -> Iterator[tuple[Floats, ...]]:
