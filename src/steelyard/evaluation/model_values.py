@@ -1,25 +1,24 @@
 """Values of models on benches and outcomes, read from tables and from runs, with the families of the models.
 
-A table has a row a model: a column ``model`` (or 模型) with names, and columns of numbers. A column without any number
-is left out and named; a column ``family`` has the families. A cell that is empty, or a dash, is a missing value.
-Evaluations of one bench make one series, whose prompts are resampled.
+Tables are those of `model_tables`. Evaluations of one bench make one series, whose prompts are resampled. Runs of
+`best-of-n` on the same prompts make one: the gold value of the answer chosen among N. The model of a file of scores is
+that of the run of `score` which wrote it.
 """
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, Place, RecordError, choices
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, ModelError, RecordError, choices
 from steelyard.core.names import name_key
 from steelyard.core.numerics import derived_seed
-from steelyard.core.protocols import Row
-from steelyard.core.remedies import Advice, Command
+from steelyard.core.remedies import NUMBER, Advice, Command, Remedy
 from steelyard.core.types import Meta, Run
+from steelyard.evaluation.best_of_n import BestOfNSummary
 from steelyard.evaluation.correlation import Families, Series
 from steelyard.evaluation.evaluations import (
     BENCH_SETTINGS,
@@ -29,18 +28,14 @@ from steelyard.evaluation.evaluations import (
     ranking_of,
     read_evaluation,
 )
+from steelyard.evaluation.model_tables import FAMILY_COLUMNS, MODEL_COLUMNS, is_table, only_column, read_table, text_of
 from steelyard.evaluation.summary import EvaluationSummary
+from steelyard.io.hashing import file_hash
 from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, read_run
 from steelyard.networks.settings import read_manifest
 from steelyard.statistics.significance import HeadlineBootstrap
 
-_MODEL = ("model", "模型")
-_FAMILY = ("family", "backbone", "家族", "基座")
-_ABSENT = frozenset({"", "-", "\N{EN DASH}", "\N{EM DASH}", "na", "n/a", "nan", "none", "null"})
-_PERCENT = 100.0
-_FEW_SHARES = 5.0
-"""The smallest ratio of the least percentage to the greatest share in a column that mixes both."""
 _BACKBONES = (
     "llama", "qwen", "gemma", "mixtral", "mistral", "internlm", "baichuan", "chatglm", "glm", "deepseek", "phi", "yi",
     "gpt", "claude", "gemini", "command", "aya", "pythia", "olmo", "smollm", "falcon", "deberta", "t5",
@@ -62,45 +57,28 @@ class ModelValues(NamedTuple):
     text_columns: tuple[str, ...]
 
 
-class _Table(NamedTuple):
-    """A table of models: its place, the name by key, and for each column the value by key."""
-
-    path: Path
-    names: dict[str, str]
-    families: dict[str, str]
-    columns: dict[str, dict[str, float]]
-    empty: tuple[str, ...]
-    text_columns: tuple[str, ...]
-
-
-def is_table(path: Path) -> bool:
-    """Return whether a path is a table, present or not, rather than the folder of a run."""
-    return path.is_file() or (bool(path.suffix) and not path.exists() and path.suffix.lower() in (".csv", ".tsv"))
-
-
 def read_values(
     paths: Sequence[Path],
     columns: Sequence[str],
     *,
     side: str,
-    excluded: Mapping[Path, Sequence[str]] | None = None,
+    excluded: Mapping[Path, Sequence[str]],
+    n: int | None,
     num_resamples: int,
     seed: int,
 ) -> ModelValues:
     """Read one side. ``columns`` are those of tables that count, empty for all; ``side`` is the setting that has them.
 
-    ``excluded``: columns of a table that the other side uses. Raises FileError, RecordError, ConfigError or
-    EvidenceError for broken input, with file and line.
+    ``excluded``: columns of a table that the other side uses. ``n``: that of runs of best-of-n, null for the largest.
+    Raises FileError, RecordError, ConfigError or EvidenceError for broken input, with file and line.
     """
-    tables = [
-        _read_table(path, columns, side, (excluded or {}).get(path.resolve(), ())) for path in paths if is_table(path)
-    ]
+    tables = [read_table(path, columns, excluded.get(path.resolve(), ())) for path in paths if is_table(path)]
     absent = [name for name in columns if not any(name in table.columns for table in tables)]
     if absent:
-        known = [name for table in tables for name in (*table.columns, *table.text_columns)]
+        known = [name for table in tables for name in table.present]
         allowed = choices(absent[0], known) if known else "columns of tables, and none is named"
         raise ConfigError(f"no table has the column {absent[0]!r}", where=side, allowed=allowed)
-    runs = _Runs.read([path for path in paths if not is_table(path)])
+    runs = _Runs.read([path for path in paths if not is_table(path)], n)
     names, families, series = dict(runs.names), dict(runs.families), list(runs.series(num_resamples, seed))
     for table in tables:
         names |= {key: name for key, name in table.names.items() if key not in names}
@@ -123,14 +101,16 @@ def read_families(path: Path) -> dict[str, str]:
     """Read a table of models and their families, by the keys of the models' names."""
     families: dict[str, str] = {}
     for row in read_rows(path):
-        model, family = (_only_column(row, names, kind) for names, kind in ((_MODEL, "models"), (_FAMILY, "families")))
-        key, name = name_key(_text(row, model)), _text(row, family)
+        model, family = (
+            only_column(row, names, kind) for names, kind in ((MODEL_COLUMNS, "models"), (FAMILY_COLUMNS, "families"))
+        )
+        key, name = name_key(text_of(row, model)), text_of(row, family)
         if not key or not name:
             raise RecordError(
                 f"{model if not key else family} is empty", where=row.place, allowed="a model and its family"
             )
         if key in families:
-            raise RecordError(f"{_text(row, model)!r} is there twice", where=row.place, allowed="one row a model")
+            raise RecordError(f"{text_of(row, model)!r} is there twice", where=row.place, allowed="one row a model")
         families[key] = name
     return families
 
@@ -153,152 +133,44 @@ def choose_families(sides: Iterable[ModelValues], path: Path | None, *, by_names
     return Families(by_key, source if by_key else None)  # pyright: ignore[reportArgumentType]
 
 
-def _read_table(path: Path, columns: Sequence[str], side: str, excluded: Sequence[str]) -> _Table:
-    """Read a table; ``columns`` selects among its columns."""
-    rows = list(read_rows(path))
-    if not rows:
-        raise FileError("the table has no rows", where=str(path), allowed="a row for each model")
-    model = _only_column(rows[0], _MODEL, "models")
-    present = list(dict.fromkeys(str(name) for row in rows for name in row.value))
-    folded = [name_key(name) for name in present]
-    if len(set(folded)) < len(folded):
-        name = next(name for name in present if folded.count(name_key(name)) > 1)
-        raise RecordError(
-            f"the column {name!r} is there twice", where=Place(str(path), 1), allowed="one column a value"
-        )
-    family = next((name for name in present if name_key(name) in _FAMILY), None)
-    names: dict[str, str] = {}
-    lines: dict[str, Place] = {}
-    for row in rows:
-        name = _text(row, model)
-        key = name_key(name)
-        if not key or key in names:
-            problem = f"{name!r} is there twice, first in {lines[key]}" if key else "a row without the name of a model"
-            raise RecordError(problem, where=row.place, allowed="one row a model")
-        names[key], lines[key] = name, row.place
-    values: dict[str, dict[str, float]] = {}
-    empty: list[str] = []
-    text_columns: list[str] = []
-    wanted = [name for name in present if name not in (model, family) and name not in excluded]
-    for column in [name for name in wanted if name in columns] if columns else wanted:
-        if not columns and not any(_is_number(_text(row, column)) for row in rows):
-            text_columns.append(column)
-            continue
-        values[column], absent = _read_column(rows, column, list(names))
-        empty += absent
-    families = (
-        {}
-        if family is None
-        else {key: _text(row, family) for key, row in zip(names, rows, strict=True) if _text(row, family)}
-    )
-    return _Table(path, names, families, values, tuple(empty), tuple(text_columns))
-
-
-def _read_column(rows: Sequence[Row], column: str, keys: Sequence[str]) -> tuple[dict[str, float], list[str]]:
-    """Return the numbers of a column by model, and its empty cells. A sign % divides a number by 100."""
-    numbers: dict[str, float] = {}
-    empty: list[str] = []
-    signed: dict[str, bool] = {}
-    for key, row in zip(keys, rows, strict=True):
-        text = _text(row, column)
-        if text.casefold() in _ABSENT:
-            empty.append(f"{row.place} {column}")
-            continue
-        if not _is_number(text):
-            raise RecordError(
-                f"{column} is {text[:40]!r}", where=row.place, allowed="a number, or an empty cell for a missing value"
-            )
-        signed[key] = text.endswith("%")
-        numbers[key] = _number(text)
-    places = dict(zip(keys, (row.place for row in rows), strict=True))
-    for key in numbers:
-        if any(signed.values()) and not signed[key]:
-            raise RecordError(
-                f"{column} is a number without %, and others have the sign",
-                where=places[key],
-                do="write the sign in all cells of the column, or in none",
-            )
-    _check_scale(column, numbers, places, is_percent=any(signed.values()))
-    return numbers, empty
-
-
-def _check_scale(column: str, numbers: Mapping[str, float], places: Mapping[str, Place], *, is_percent: bool) -> None:
-    """Raise RecordError where some numbers look like shares and others like percentages."""
-    shares = {key: value for key, value in numbers.items() if 0 < value < 1}
-    larger = [value for value in numbers.values() if value > 1]
-    if is_percent or not shares or not larger or not all(0 <= value <= _PERCENT for value in numbers.values()):
-        return
-    if min(larger) / max(shares.values()) >= _FEW_SHARES:
-        few_are_shares = len(shares) <= len(larger)
-        key = next(
-            key for key, value in numbers.items() if (key in shares) == few_are_shares and (key in shares or value > 1)
-        )
-        raise RecordError(
-            f"{column} is {numbers[key]:g}, and others are {'percentages' if few_are_shares else 'shares'}",
-            where=places[key],
-            allowed="shares or percentages in one column, not both",
-            do="write the column in one unit; with the sign % in all cells it is in percent",
-        )
-
-
-def _only_column(row: Row, names: Sequence[str], kind: str) -> str:
-    matches = [str(name) for name in row.value if name_key(str(name)) in names]
-    if len(matches) != 1:
-        problem = f"{len(matches)} columns have" if matches else "no column has"
-        place = Place(row.place.file, 1)
-        raise RecordError(f"{problem} the {kind}", where=place, allowed=f"a column {' or '.join(map(repr, names))}")
-    return matches[0]
-
-
-def _text(row: Row, column: str) -> str:
-    value = row.value.get(column)
-    return "" if value is None else str(value).strip().replace("\N{MINUS SIGN}", "-")
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})? ?%?", text) is not None and math.isfinite(
-        _number(text)
-    )
-
-
-def _number(text: str) -> float:
-    return float(text.rstrip("% ")) / (_PERCENT if text.endswith("%") else 1.0)
-
-
 class _Runs(NamedTuple):
-    """The runs of one side: evaluations by bench, and the headlines of other stages by what they measure."""
+    """The runs of one side: evaluations by bench, and the gold values of answers chosen by best-of-n."""
 
     evaluations: dict[str, list[tuple[str, Path, Run[EvaluationSummary]]]]
-    headlines: dict[str, dict[str, float]]
+    chosen: dict[str, dict[str, float]]
     names: dict[str, str]
     families: dict[str, str]
     without_value: tuple[str, ...]
 
     @classmethod
-    def read(cls, folders: Sequence[Path]) -> "_Runs":
+    def read(cls, folders: Sequence[Path], n: int | None) -> "_Runs":
         """Read the records of these folders. Raises EvidenceError for a model that a bench has twice."""
         runs = [(folder, read_run(folder)) for folder in folders]
-        titles = _titles(runs)
-        models = _models(runs, titles)
-        result = cls(
-            {}, {}, {}, {}, tuple(f"{folder}/{RUN_FILE}" for folder, run in runs if _value(folder, run) is None)
-        )
-        for (folder, run), title, model in zip(runs, titles, models, strict=True):
+        for folder, run in runs:
+            _check_stage(folder, run)
+        scored = [_scoring_run(run) for _, run in runs]
+        titles = _titles(runs, n)
+        models = _models(runs, scored, titles)
+        result = cls({}, {}, {}, {}, ())
+        without_value: list[str] = []
+        for (folder, run), score_run, title, model in zip(runs, scored, titles, models, strict=True):
             key = name_key(model)
             result.names.setdefault(key, model)
-            if (family := _family_of(run)) is not None:
+            if (family := _family_of(run) or _family_of(score_run)) is not None:
                 result.families.setdefault(key, family)
-            value = _value(folder, run)
-            if value is None:
+            if run.stage == "best-of-n":
+                value = _chosen_value(folder, n)
+                if value is not None:
+                    result.chosen.setdefault(title, {})[key] = value
+                    continue
+            elif has_headline(evaluation := read_evaluation(folder)):
+                result.evaluations.setdefault(title, []).append((key, folder, evaluation))
                 continue
-            if run.stage == "evaluate":
-                result.evaluations.setdefault(title, []).append((key, folder, read_evaluation(folder)))
-            else:
-                result.headlines.setdefault(title, {})[key] = value
-        return result
+            without_value.append(f"{folder}/{RUN_FILE}")
+        return result._replace(without_value=tuple(without_value))
 
     def series(self, num_resamples: int, seed: int) -> Iterator[Series]:
-        """Yield a series for each bench, with resamples of its prompts, and one for each other headline."""
+        """Yield a series for each bench, with resamples of its prompts, and one for each set of chosen answers."""
         for title, members in self.evaluations.items():
             keys = [key for key, _, _ in members]
             evaluations = join_evaluations([folder for _, folder, _ in members], [run for _, _, run in members])
@@ -308,33 +180,107 @@ class _Runs(NamedTuple):
             bootstrap = HeadlineBootstrap(evaluations.layout, formula, num_resamples, prompts)
             headlines = bootstrap.draw([each.statistics for each in evaluations.evaluated])
             yield Series(title, dict(zip(keys, headlines.point.tolist(), strict=True)), headlines.resampled)
-        for title, values in self.headlines.items():
+        for title, values in self.chosen.items():
             yield Series(title, values)
 
 
-def _titles(runs: Sequence[tuple[Path, Run[Meta]]]) -> list[str]:
+def _check_stage(folder: Path, run: Run[Meta]) -> None:
+    """Raise FileError for a run that has no value of a model, with the verb that computes one."""
+    if run.stage in ("evaluate", "best-of-n"):
+        return
+    todo = {
+        "score": Advice("compare the scores with labels: `", Command("evaluate"), "` or `", Command("best-of-n"), "`"),
+        "languages": Advice(
+            "name the evaluation that it was made from, or several evaluations together: `", Command("languages"), "`"
+        ),
+    }
+    raise FileError(
+        f"a run of {run.stage} has no value to correlate",
+        where=str(folder),
+        allowed="tables (CSV), and runs of evaluate, best-of-n, leaderboard and languages over several models",
+        do=todo.get(run.stage, Advice("evaluate the model: `", Command("evaluate"), "`")),
+    )
+
+
+def _titles(runs: Sequence[tuple[Path, Run[Meta]]], n: int | None) -> list[str]:
     """Return the bench of each run; benches of one name and other files or settings show their file, or a number."""
     identities: list[tuple[str, str]] = []
-    for _, run in runs:
-        settings = [run.config.get(key) for key in BENCH_SETTINGS] if run.stage == "evaluate" else []
-        identity = msgspec.json.encode([run.stage, bench_hashes(run), settings]).decode()
-        identities.append((str(run.summary.get("bench") or run.stage), identity))
+    largest: dict[str, tuple[int, Path]] = {}
+    for folder, run in runs:
+        if run.stage == "evaluate":
+            identity = [run.stage, bench_hashes(run), [run.config.get(key) for key in BENCH_SETTINGS]]
+            identities.append((_bench_name(run), msgspec.json.encode(identity).decode()))
+            continue
+        selection = read_run(folder, Run[BestOfNSummary]).summary
+        files = [run.inputs[role].sha256 for role in ("cases", "gold_scores") if role in run.inputs]
+        gold = [selection.gold, selection.dimension, selection.gold_by]
+        identity = msgspec.json.encode([run.stage, files, gold]).decode()
+        if selection.largest is not None:
+            number, first = largest.setdefault(identity, (selection.largest, folder))
+            if number != selection.largest:
+                # The prompts of a curve are those with as many answers: other curves are of other prompts.
+                same = Remedy("largest", min(number, selection.largest))
+                raise EvidenceError(
+                    f"the largest N is {selection.largest}, and {number} in {first}",
+                    where=str(folder),
+                    do=Advice("run all with the same: `", Command("best-of-n", changes=(same,)), "`"),
+                )
+        unit = ", ".join(filter(None, (selection.dimension, selection.gold_by)))
+        best_of = f"best of {n or selection.largest}: {selection.gold}"
+        identities.append((f"{best_of} ({unit})" if unit else best_of, identity))
     distinct = list(dict.fromkeys(identities))
     titles: dict[tuple[str, str], str] = {}
     for key in distinct:
         title = key[0]
         if sum(other[0] == title for other in distinct) > 1:
             run = runs[identities.index(key)][1]
-            files = [Path(file.path) for role, file in run.inputs.items() if role.split(".")[0] == "bench"]
+            files = _bench_files(run)
             title = f"{title} ({files[0].parent.name}/{files[0].name})" if files else title
         number = sum(other.split(" #")[0] == title for other in titles.values())
         titles[key] = title if not number else f"{title} #{number + 1}"
     return [titles[key] for key in identities]
 
 
-def _models(runs: Sequence[tuple[Path, Run[Meta]]], titles: Sequence[str]) -> list[str]:
+def _bench_name(run: Run[Meta]) -> str:
+    """Return the bench of an evaluation; the ``cases.jsonl`` of a stage has the name of its folder."""
+    files = _bench_files(run)
+    if len(files) == 1 and files[0].name == "cases.jsonl" and files[0].parent.name:
+        return files[0].parent.name
+    return str(run.summary.get("bench") or run.stage)
+
+
+def _bench_files(run: Run[Meta]) -> list[Path]:
+    return [Path(file.path) for role, file in run.inputs.items() if role.split(".")[0] in ("bench", "cases")]
+
+
+def _chosen_value(folder: Path, n: int | None) -> float | None:
+    """Return the gold value of the answer chosen among N. Raises EvidenceError without gold values, or that N."""
+    curve = read_run(folder, Run[BestOfNSummary]).summary.curve
+    if curve is None:
+        do = Advice("run it again with gold values: `", Command("best-of-n"), "`")
+        raise EvidenceError(
+            "a run of best-of-n without gold values has no value of the model", where=str(folder), do=do
+        )
+    by_number = {point.n: point.chosen.value for point in curve.points}
+    if n is not None and n not in by_number:
+        allowed = f"one of {', '.join(map(str, by_number))}"
+        raise EvidenceError(
+            f"its curve has no point at N = {n}",
+            where=str(folder),
+            allowed=allowed,
+            do=Advice("change ", Remedy("n", NUMBER)),
+        )
+    return curve.points[-1].chosen.value if n is None else by_number[n]
+
+
+def _models(
+    runs: Sequence[tuple[Path, Run[Meta]]], scored: Sequence[Run[Meta] | None], titles: Sequence[str]
+) -> list[str]:
     """Return the model of each run. Where one bench has a name several times, folders tell its models apart."""
-    names = [str(run.summary.get("model") or folder.name) for folder, run in runs]
+    names = [
+        str((run.summary if score_run is None else score_run.summary).get("model") or folder.name)
+        for (folder, run), score_run in zip(runs, scored, strict=True)
+    ]
     pairs = list(zip(titles, map(name_key, names), strict=True))
     repeated = {key for title, key in pairs if pairs.count((title, key)) > 1}
     shown = [folder.name if name_key(name) in repeated else name for name, (folder, _) in zip(names, runs, strict=True)]
@@ -350,25 +296,22 @@ def _models(runs: Sequence[tuple[Path, Run[Meta]]], titles: Sequence[str]) -> li
     return shown
 
 
-def _value(folder: Path, run: Run[Meta]) -> float | None:
-    """Return the headline of a run; null without one. Raises FileError for a stage whose summary names no headline."""
-    if run.stage == "evaluate":
-        evaluation = read_evaluation(folder)
-        return evaluation.summary.accuracy.value if has_headline(evaluation) else None
-    headline: Any = run.summary.get("headline")
-    estimate: Any = run.summary.get(headline) if isinstance(headline, str) else headline
-    if not isinstance(estimate, dict) or "value" not in estimate:
-        raise FileError(
-            f"a run of {run.stage} has no headline of a model",
-            where=str(folder),
-            allowed=Advice("tables, and runs of `", Command("evaluate"), "`"),
-        )
-    value = estimate["value"]
-    return float(value) if isinstance(value, int | float) else None
+def _scoring_run(run: Run[Meta]) -> Run[Meta] | None:
+    """Return the run of `score` that wrote the scores of a run; null where they are from elsewhere, or others now."""
+    file = run.inputs.get("scores")
+    if file is None:
+        return None
+    with suppress(FileError):
+        scored = read_run(Path(file.path).parent)
+        if scored.stage == "score" and file_hash(Path(file.path)) == file.sha256:
+            return scored
+    return None
 
 
-def _family_of(run: Run[Meta]) -> str | None:
+def _family_of(run: Run[Meta] | None) -> str | None:
     """Return what a record knows of a model's backbone: its hash, or the base model in the manifest of its folder."""
+    if run is None:
+        return None
     protocol = run.summary.get("protocol")
     if isinstance(protocol, dict) and isinstance(protocol.get("backbone"), str):
         return str(protocol["backbone"])[:12]

@@ -99,25 +99,26 @@ def matching_files(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
     return () if search is None else tuple(file for file in sorted(_matches(search)) if _is_data(file, suffixes))
 
 
-def find_runs(paths: Sequence[Path], stage: str) -> tuple[Path, ...]:
-    """Return the folders of finished runs: those named, and those of ``stage`` in folders of runs and by patterns.
+def find_runs(paths: Sequence[Path], *stages: str) -> tuple[Path, ...]:
+    """Return the folders of finished runs: those named, and those of ``stages`` in folders of runs and by patterns.
 
     Raises FileError where a folder or pattern has none.
     """
     folders: list[Path] = []
+    verbs = " or ".join(f"`steelyard {stage}`" for stage in stages)
     for path in paths:
         is_folder = path.is_dir() and not any((path / name).is_file() for name in (RUN_FILE, STARTED_FILE))
         if not is_folder and not is_pattern(path):
             folders.append(path)
             continue
         runs = [folder for folder in _folders(path) if (folder / RUN_FILE).is_file()]
-        chosen = [folder for folder in runs if read_run(folder).stage == stage]
+        chosen = [folder for folder in runs if read_run(folder).stage in stages]
         others = f"; other runs, left out: {len(runs) - len(chosen):,}" if len(chosen) < len(runs) else ""
         if not chosen:
             place = "below this folder" if is_folder else "by this pattern"
-            problem = f"no finished run of `steelyard {stage}` is found {place}{others}"
-            raise FileError(problem, where=str(path), do=f"name folders of finished runs of `steelyard {stage}`")
-        log(f"{path}: runs of {stage}: {len(chosen)}{others}")
+            problem = f"no finished run of {verbs} is found {place}{others}"
+            raise FileError(problem, where=str(path), do=f"name folders of finished runs of {verbs}")
+        log(f"{path}: runs of {' or '.join(stages)}: {len(chosen)}{others}")
         folders += chosen
     return tuple(folders)
 

@@ -11,7 +11,8 @@ from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.remedies import FILE, NAME, Advice, Remedy
 from steelyard.core.types import Counts, Run
 from steelyard.evaluation.correlation import CoefficientName, CorrelateSummary, correlate_series
-from steelyard.evaluation.model_values import ModelValues, choose_families, is_table, read_values
+from steelyard.evaluation.model_tables import is_table
+from steelyard.evaluation.model_values import ModelValues, choose_families, read_values
 from steelyard.io.data_files import find_runs
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import Argument, Option, RunFolder, SettingOption, Verb
@@ -26,6 +27,8 @@ class Config(BaseConfig, frozen=True):
     """The columns of tables that are outcomes. Default: all with numbers; in a table of both, the others."""
     coefficient: CoefficientName = "spearman"
     """The coefficient of the headline, the figures and the test: spearman, pearson or kendall."""
+    n: Positive | None = None
+    """The N of runs of best-of-n. Default: the largest."""
     families_by_name: bool = False
     """Take models whose names have the same backbone (llama, qwen …) for one family."""
     num_resamples: Positive = 1000
@@ -42,10 +45,11 @@ VERB = Verb(
     63,
     (
         Argument("benches", "Benches: tables of models (CSV), evaluations, folders of them, or quoted patterns."),
-        Option("outcomes", "Outcomes: tables of models (CSV), or runs; repeat."),
+        Option("outcomes", "Outcomes: tables of models (CSV), or runs of evaluate, best-of-n or leaderboard; repeat."),
         Option("out", "The folder for the result, run.json."),
         SettingOption("columns", note="With commas.", has_commas=True),
         SettingOption("outcome_columns", note="With commas.", has_commas=True),
+        SettingOption("n"),
         Option("families", "A CSV file with the columns model and family."),
         SettingOption("families_by_name"),
         SettingOption("coefficient"),
@@ -64,8 +68,10 @@ def correlate(
 ) -> Run[CorrelateSummary]:
     """Correlate benches with outcomes over models: Pearson, Spearman and Kendall, and which bench predicts better.
 
-    A table has a row a model, a column of their names, and a column for each bench or outcome. Evaluations
-    of one bench are one bench, whose prompts are resampled. Models of one side alone are named and counted.
+    A table has a row a model, a column of their names, and a column for each bench or outcome. Evaluations of one bench
+    are one bench, whose prompts are resampled; runs of `best-of-n` give the gold value of the answer chosen among
+    N; runs of `leaderboard`, and of `languages` over several models, are tables. Models of one side alone are
+    named and counted.
 
     Two benches are compared on their common models, by a test of correlations that share an outcome; p-values are
     corrected for the number of pairs. Each comparison has the difference
@@ -119,7 +125,9 @@ def correlate(
 
 def _expanded(paths: Sequence[Path]) -> tuple[Path, ...]:
     """Return tables and the folders of runs, each once."""
-    every = [each for path in paths for each in ((path,) if is_table(path) else find_runs((path,), "evaluate"))]
+    every = [
+        each for path in paths for each in ((path,) if is_table(path) else find_runs((path,), "evaluate", "best-of-n"))
+    ]
     return tuple(dict.fromkeys(every))
 
 
@@ -127,7 +135,7 @@ def _inputs(role: str, paths: Sequence[Path]) -> dict[str, Path]:
     """Return the files of one side by role; those of an evaluation are its record and its items."""
     files: dict[str, Path] = {}
     for number, path in enumerate(paths, 1):
-        files[f"{role}.{number}"] = path if is_table(path) else path / "run.json"
+        files[f"{role}.{number}"] = path / "run.json" if path.is_dir() else path
         if not is_table(path) and (path / "items.jsonl").is_file():
             files[f"{role}_items.{number}"] = path / "items.jsonl"
     return files
@@ -142,7 +150,7 @@ def _read(left: Sequence[Path], right: Sequence[Path], config: Config) -> tuple[
     both = [name for name in config.columns if name in config.outcome_columns]
     if shared and both:
         raise ConfigError(f"the column {both[0]!r} of one table is a bench and an outcome", where=str(min(shared)))
-    settings = {"num_resamples": config.num_resamples, "seed": config.seed}
+    settings = {"n": config.n, "num_resamples": config.num_resamples, "seed": config.seed}
     return (
         read_values(
             left,
