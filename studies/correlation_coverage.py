@@ -150,7 +150,7 @@ def draw_benches(
 def power(samples: int = 500, seed: int = 0) -> None:
     """Print how often the test finds a difference that is as large as the detectable one, and that difference."""
     line(("models", "with the outcome", "of the benches", *(f"{name}: power at" for name in COEFFICIENTS)))
-    for number in (12, 20, 50, 100):
+    for number in (12, 20, 50):
         for true, between in PAIRS:
             cells = [found_at_detectable(name, number, (true, between), samples, seed) for name in COEFFICIENTS]
             line((number, true, between, *cells))

@@ -119,6 +119,22 @@ def test_curves_to_different_largest_n_are_refused_with_the_smaller_one(tmp_path
     assert "steelyard best-of-n with largest=3" in str(caught.value)
 
 
+def test_a_curve_on_fewer_prompts_is_counted(tmp_path, made):
+    """One model has no score for the answers of one prompt: its mean is over the others."""
+    shutil.copytree(made / "best", tmp_path / "best")
+    lines = (made / "scored" / "random" / "scores.jsonl").read_text("utf-8").splitlines()
+    first = json.loads(lines[0])
+    unscored = {"scores": dict.fromkeys(first["scores"]), "unscored": dict.fromkeys(first["scores"], "too long")}
+    scores = tmp_path / "random.jsonl"
+    scores.write_text("\n".join([json.dumps({**first, **unscored}), *lines[1:]]) + "\n", "utf-8")
+    config = BestOfNConfig(gold="ratings", largest=4)
+    shutil.rmtree(tmp_path / "best" / "run-random")
+    best_of_n(made / "policy.jsonl", scores, tmp_path / "best" / "random", config)
+    run = correlate([made / "evaluated"], outcomes=[tmp_path / "best"], out=tmp_path / "out", config=FEW)
+    assert run.counts.noted == {"best-of-n on fewer prompts": 1}
+    assert run.counts.num_used == 4
+
+
 def test_runs_without_a_value_of_a_model_are_refused_with_the_verb_that_has_one(tmp_path, made):
     scores = made / "scored" / "longer" / "scores.jsonl"
     best_of_n(made / "policy.jsonl", scores, tmp_path / "chosen", BestOfNConfig(gold="none"))

@@ -97,7 +97,7 @@ class BenchContrast(Record, frozen=True, kw_only=True):
     """Two benches that predict one outcome: the correlation of ``first`` minus that of ``second``, over shared models.
 
     ``between`` is the correlation of the two benches. ``p_corrected`` is Holm's over all contrasts. ``detectable`` is
-    the difference that a test of this many models shows with a power of 80%.
+    the difference that a test of this many models shows with a power of 80% or more.
     """
 
     outcome: str

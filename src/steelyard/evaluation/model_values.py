@@ -18,7 +18,7 @@ from steelyard.core.names import name_key
 from steelyard.core.numerics import derived_seed
 from steelyard.core.remedies import NUMBER, Advice, Command, Remedy
 from steelyard.core.types import Meta, Run
-from steelyard.evaluation.best_of_n import BestOfNSummary
+from steelyard.evaluation.best_of_n import BestOfNCurve, BestOfNSummary
 from steelyard.evaluation.correlation import Families, Series
 from steelyard.evaluation.evaluations import (
     BENCH_SETTINGS,
@@ -47,7 +47,7 @@ class ModelValues(NamedTuple):
     """The series of one side, benches or outcomes, and what its inputs say about their models.
 
     ``names`` has the model of each key, ``families`` its family where the input has it, ``empty`` the missing cells,
-    ``text_columns`` the columns without a number.
+    ``text_columns`` the columns without a number. ``num_fewer``: runs of best-of-n on fewer prompts than others.
     """
 
     series: tuple[Series, ...]
@@ -55,6 +55,7 @@ class ModelValues(NamedTuple):
     families: dict[str, str]
     empty: tuple[str, ...]
     text_columns: tuple[str, ...]
+    num_fewer: int = 0
 
 
 def read_values(
@@ -94,7 +95,7 @@ def read_values(
         )
     empty = [*runs.without_value, *(cell for table in tables for cell in table.empty)]
     left_out = [f"{table.path}: {column}" for table in tables for column in table.text_columns]
-    return ModelValues(tuple(series), names, families, tuple(empty), tuple(left_out))
+    return ModelValues(tuple(series), names, families, tuple(empty), tuple(left_out), runs.num_fewer)
 
 
 def read_families(path: Path) -> dict[str, str]:
@@ -134,10 +135,14 @@ def choose_families(sides: Iterable[ModelValues], path: Path | None, *, by_names
 
 
 class _Runs(NamedTuple):
-    """The runs of one side: evaluations by bench, and the gold values of answers chosen by best-of-n."""
+    """The runs of one side: evaluations by bench, and the gold values of answers chosen by best-of-n.
+
+    ``num_prompts`` has the number of prompts of each of these means.
+    """
 
     evaluations: dict[str, list[tuple[str, Path, Run[EvaluationSummary]]]]
     chosen: dict[str, dict[str, float]]
+    num_prompts: dict[str, list[int]]
     names: dict[str, str]
     families: dict[str, str]
     without_value: tuple[str, ...]
@@ -151,7 +156,7 @@ class _Runs(NamedTuple):
         scored = [_scoring_run(run) for _, run in runs]
         titles = _titles(runs, n)
         models = _models(runs, scored, titles)
-        result = cls({}, {}, {}, {}, ())
+        result = cls({}, {}, {}, {}, {}, ())
         without_value: list[str] = []
         for (folder, run), score_run, title, model in zip(runs, scored, titles, models, strict=True):
             key = name_key(model)
@@ -159,15 +164,22 @@ class _Runs(NamedTuple):
             if (family := _family_of(run) or _family_of(score_run)) is not None:
                 result.families.setdefault(key, family)
             if run.stage == "best-of-n":
-                value = _chosen_value(folder, n)
+                curve = _chosen_curve(folder)
+                value = _value_among(curve, n, folder)
                 if value is not None:
                     result.chosen.setdefault(title, {})[key] = value
+                    result.num_prompts.setdefault(title, []).append(curve.num_prompts)
                     continue
             elif has_headline(evaluation := read_evaluation(folder)):
                 result.evaluations.setdefault(title, []).append((key, folder, evaluation))
                 continue
             without_value.append(f"{folder}/{RUN_FILE}")
         return result._replace(without_value=tuple(without_value))
+
+    @property
+    def num_fewer(self) -> int:
+        """The number of means over fewer prompts than another of the same answers: some have no score there."""
+        return sum(number < max(numbers) for numbers in self.num_prompts.values() for number in numbers)
 
     def series(self, num_resamples: int, seed: int) -> Iterator[Series]:
         """Yield a series for each bench, with resamples of its prompts, and one for each set of chosen answers."""
@@ -253,24 +265,26 @@ def _bench_files(run: Run[Meta]) -> list[Path]:
     return [Path(file.path) for role, file in run.inputs.items() if role.split(".")[0] in ("bench", "cases")]
 
 
-def _chosen_value(folder: Path, n: int | None) -> float | None:
-    """Return the gold value of the answer chosen among N. Raises EvidenceError without gold values, or that N."""
+def _chosen_curve(folder: Path) -> BestOfNCurve:
+    """Read the curve of a run of best-of-n. Raises EvidenceError where it has no gold values."""
     curve = read_run(folder, Run[BestOfNSummary]).summary.curve
     if curve is None:
         do = Advice("run it again with gold values: `", Command("best-of-n"), "`")
-        raise EvidenceError(
-            "a run of best-of-n without gold values has no value of the model", where=str(folder), do=do
-        )
+        raise EvidenceError("a run of best-of-n without gold values has no value of a model", where=str(folder), do=do)
+    return curve
+
+
+def _value_among(curve: BestOfNCurve, n: int | None, folder: Path) -> float | None:
+    """Return the gold value of the answer chosen among N, null for the largest. Raises EvidenceError for another N."""
     by_number = {point.n: point.chosen.value for point in curve.points}
     if n is not None and n not in by_number:
-        allowed = f"one of {', '.join(map(str, by_number))}"
         raise EvidenceError(
             f"its curve has no point at N = {n}",
             where=str(folder),
-            allowed=allowed,
+            allowed=f"one of {', '.join(map(str, by_number))}",
             do=Advice("change ", Remedy("n", NUMBER)),
         )
-    return curve.points[-1].chosen.value if n is None else by_number[n]
+    return by_number[max(by_number) if n is None else n]
 
 
 def _models(

@@ -113,11 +113,15 @@ def correlate(
             "in benches alone": len(summary.unmatched_benches),
             "in outcomes alone": len(summary.unmatched_outcomes),
         }
+        noted = {
+            "missing values": len(result.summary.empty),
+            "best-of-n on fewer prompts": sum(side.num_fewer for side in sides),
+        }
         result.counts = Counts(
             num_in=len(summary.models) + sum(unmatched.values()),
             num_used=len(summary.models),
             dropped={reason: number for reason, number in unmatched.items() if number},
-            noted={"missing values": len(result.summary.empty)} if result.summary.empty else {},
+            noted={name: number for name, number in noted.items() if number},
         )
 
     return run_stage(out, "correlate", Run[CorrelateSummary], write, config=config, inputs=inputs, force=force)

@@ -37,8 +37,8 @@ Coefficient = Callable[[Floats, Floats], Floats]
 class CorrelationDifference(NamedTuple):
     """One correlation with an outcome minus another, with the two-sided ``p`` of the test of no difference.
 
-    ``detectable`` is the difference around the mean of the two that the test shows with a power of 80%, before a
-    correction for many tests. Both are null where the difference has no interval.
+    ``detectable`` is the difference around the mean of the two that the test shows with a power of 80% or more, before
+    a correction for many tests. Both are null where the difference has no interval.
     """
 
     estimate: Estimate
