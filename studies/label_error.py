@@ -1,6 +1,6 @@
 """How often the intervals of a bench's label error contain the planted one.
 
-    python studies/label_error.py [--replays 500] [--only heterogeneous]
+    python studies/label_error.py [--replays 500] [--only heterogeneous] [--rows 0,4] [--first-seed 500]
 
 A truth is drawn for each pair, people answer it with planted errors, and a rule makes the label of their answers. The
 planted label error is computed from binomial probabilities, or by a large sample where pairs differ in difficulty.
@@ -20,6 +20,7 @@ from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.label_error import AnsweredPairs, LabelErrors, label_errors
+from steelyard.statistics.relabelled import RelabelledBench, relabelled_shares
 
 APP = typer.Typer(help=__doc__, add_completion=False)
 RIGHT_IF_TRUE, RIGHT_IF_FALSE = 0.85, 0.3
@@ -140,7 +141,7 @@ class Coverage(NamedTuple):
     num_refused: int
 
 
-def coverage(setting: Setting, replays: int) -> Coverage:
+def coverage(setting: Setting, seeds: range) -> Coverage:
     """Replay a setting."""
     truths = [planted(setting, error) for error in setting.errors]
     large = sample_of(setting._replace(sizes=(_LARGE,) * len(setting.sizes), num_twice=None), np.random.default_rng(1))
@@ -152,7 +153,7 @@ def coverage(setting: Setting, replays: int) -> Coverage:
     person = float(np.mean(setting.errors))
     distance = float(shares @ (1 - np.array(truths) - np.array(accuracies)))
     rows, groups, refused = [], [], 0
-    for seed in range(replays):
+    for seed in seeds:
         result = estimated(setting, sample_of(setting, np.random.default_rng([seed, 17])), seed=seed)
         if result is None:
             refused += 1
@@ -216,15 +217,122 @@ def settings(name: str) -> Sequence[Setting]:
     ]
 
 
+class Check(NamedTuple):
+    """A bench whose labels better judges make again on a random share of the prompts.
+
+    ``sizes``: prompts a category, of ``pairs_per_prompt`` pairs each. ``errors``: planted, by category. ``judge``: how
+    often a judge with verdicts on all pairs is right; 0 for none.
+    """
+
+    sizes: tuple[int, ...]
+    pairs_per_prompt: int
+    errors: tuple[float, ...]
+    share: float
+    judge: float = 0.0
+
+
+def checked_coverage(check: Check, seeds: range) -> Sequence[float]:
+    """Replay a check: coverage of the error of all pairs, the mean of categories, each category, the distance, and the
+    error of whole prompts; then the planted error of all pairs, the mean estimate, its width, and effective labels.
+    """
+    category = np.repeat(np.arange(len(check.sizes)), check.sizes)
+    names = [Label(f"p{row}", Cell(f"c{at:03}")) for row, at in enumerate(category.tolist())]
+    prompt = np.repeat(np.arange(len(category)), check.pairs_per_prompt)
+    errors, sizes = np.array(check.errors), np.array(check.sizes) / sum(check.sizes)
+    micro, macro = float(sizes @ errors), float(errors.mean())
+    of_prompts = float(sizes @ (1 - (1 - errors) ** check.pairs_per_prompt))
+    accuracy = (1 - micro) * RIGHT_IF_TRUE + micro * RIGHT_IF_FALSE
+    rows, groups = [], []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 19])
+        is_wrong = rng.random(len(prompt)) < errors[category[prompt]]
+        is_checked = (rng.random(len(category)) < check.share)[prompt]
+        against = is_wrong ^ (rng.random(len(prompt)) > check.judge) if check.judge else np.full(len(prompt), np.nan)
+        is_right = rng.random(len(prompt)) < np.where(is_wrong, RIGHT_IF_FALSE, RIGHT_IF_TRUE)
+        bench = RelabelledBench(prompt, is_checked, is_wrong & is_checked, against.astype(float), is_right)
+        blocks = draw_blocks(names, num_resamples=200, seed=seed)
+        pairs, prompts = relabelled_shares(blocks, bench), relabelled_shares(blocks, bench.by_prompt())
+        assert pairs is not None, "a part of the bench is relabelled"
+        assert prompts is not None, "and so are some whole prompts"
+        label = pairs.label.micro
+        rows.append(
+            [
+                *(_holds(label, micro), _holds(pairs.label.macro, macro)),
+                *(_holds(pairs.distance.micro, 1 - micro - accuracy), _holds(prompts.label.micro, of_prompts)),
+                *(float(label), (label.high or 0.0) - (label.low or 0.0), pairs.effective_labels),
+            ]
+        )
+        groups += [
+            _holds(each, errors[int(name[1:])])
+            for name, each in zip(pairs.groups, pairs.label.estimates, strict=True)
+            if each.value is not None
+        ]
+    held_all, held_mean, distance, exact, mean, width, effective = np.mean(rows, axis=0).tolist()
+    covered = [held_all, held_mean, float(np.mean(groups)) if groups else float("nan"), distance, exact]
+    return [*(100 * each for each in (*covered, micro, mean, width)), effective]
+
+
+_CHECK_COLUMNS = (
+    *("prompts", "pairs a prompt", "errors", "relabelled", "judge", "label error", "mean of categories", "a category"),
+    *("distance", "whole prompts", "planted", "mean", "width", "effective"),
+)
+
+
+def checks() -> Sequence[Check]:
+    """Return the settings of the table of relabelled benches."""
+    plain = [
+        Check((size,), pairs, (error,), share, judge)
+        for size, pairs, share in ((1000, 1, 0.1), (1000, 1, 0.3), (300, 5, 0.3))
+        for error in (0.05, 0.1, 0.2)
+        for judge in (0.0, 0.85)
+    ]
+    mixed = [
+        Check(sizes, 1, errors, share, judge)
+        for sizes, errors, share in (
+            ((600, 300, 150, 50), (0.05, 0.1, 0.2, 0.1), 0.2),
+            ((100,) * 10, (0.05, 0.1, 0.2, 0.1, 0.05, 0.2, 0.1, 0.1, 0.05, 0.2), 0.3),
+            ((40,) * 10, (0.05, 0.1, 0.2, 0.1, 0.05, 0.2, 0.1, 0.1, 0.05, 0.2), 0.2),
+        )
+        for judge in (0.0, 0.85)
+    ]
+    return [*plain, *mixed]
+
+
 @APP.command()
-def main(replays: int = 500, only: str = "") -> None:
-    """Print a row for each setting: coverage in percent, the planted label error, and mean estimates."""
+def main(replays: int = 500, only: str = "", rows: str = "", first_seed: int = 0) -> None:
+    """Print a row for each setting: coverage in percent, the planted label error, and mean estimates.
+
+    ``rows``: the numbers of some rows of a table, from 0. ``first_seed``: another one for samples of their own.
+    """
+    seeds, chosen = range(first_seed, first_seed + replays), {int(each) for each in rows.split(",") if each}
+    if only in {"", "relabelled"}:
+        print(f"\nrelabelled\n| {' | '.join(_CHECK_COLUMNS)} |\n|{'--|' * len(_CHECK_COLUMNS)}")
+        for number, check in enumerate(checks()):
+            if chosen and number not in chosen:
+                continue
+            *percents, effective = checked_coverage(check, seeds)
+            planted = " ".join(f"{each:g}" for each in dict.fromkeys(check.errors))
+            start = (
+                " ".join(map(str, check.sizes)),
+                check.pairs_per_prompt,
+                planted,
+                check.share,
+                check.judge or "none",
+            )
+            shown = [
+                *map(str, start),
+                *(f"{each:.1f}" for each in percents[:5]),
+                *(f"{each:.2f}" for each in percents[5:]),
+            ]
+            print(f"| {' | '.join(shown)} | {effective:.2f} |", flush=True)
     for name in ("equal", "categories", "sampled", "heterogeneous"):
         if only and only != name:
             continue
         print(f"\n{name}\n| {' | '.join(_COLUMNS)} |\n|{'--|' * len(_COLUMNS)}")
-        for setting in settings(name):
-            row = coverage(setting, replays)
+        for number, setting in enumerate(settings(name)):
+            if chosen and number not in chosen:
+                continue
+            row = coverage(setting, seeds)
             shown = [
                 *(setting.num_people, setting.rule, " ".join(map(str, dict.fromkeys(setting.sizes)))),
                 *(" ".join(f"{each:g}" for each in dict.fromkeys(setting.errors)), setting.num_twice or "all"),

@@ -107,6 +107,7 @@ def evaluate(
     human: CasesLike | None = None,
     judged: CasesLike | None = None,
     kept_prompts: PathText | None = None,
+    relabelled: CasesLike | None = None,
     out: PathText | None = None,
     scores: ScoresLike | None = None,
     train_cases: CasesLike | None = None,
@@ -122,6 +123,7 @@ def evaluate(
     the baseline ``ngram`` learns from. Instead of ``bench``, ``human`` and ``judged`` have people's rankings of a
     random part of the prompts and a judge's of all: ``summary.prediction_powered`` has the values from both.
     ``kept_prompts`` is the file of the prompts that count, in all languages alike, as ``translate`` writes it.
+    ``relabelled``: cases with the labels that better judges made again for a random part of the bench's prompts.
 
     Raises EvidenceError for responses without a score unless ``allow_unscored``, and for prompts that the model was
     trained on unless ``allow_overlap``.
@@ -155,6 +157,7 @@ def evaluate(
             train_cases=call.optional_file(train_cases, "train_cases"),
             **labels,
             kept_prompts=None if kept_prompts is None else Path(kept_prompts),
+            relabelled=call.optional_file(relabelled, "relabelled"),
             workers=workers,
             builder=scoring.builder,
             force=force,

@@ -19,6 +19,7 @@ from steelyard.core.numerics import Booleans, Floats, Integers
 from steelyard.core.types import Record
 from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.columns import BenchColumns, ScoreColumns
+from steelyard.evaluation.relabelled import RelabelledPairs
 from steelyard.evaluation.tables import PERCENT, Form, Panel, Sentence
 from steelyard.statistics.bootstrap import Blocks
 from steelyard.statistics.intervals import Estimate
@@ -57,7 +58,10 @@ class Needs(NamedTuple):
 
 
 class ScoredBench(NamedTuple):
-    """A bench, or a batch of its cases, with the scores or verdicts of a model."""
+    """A bench, or a batch of its cases, with the scores or verdicts of a model.
+
+    ``relabelled``: what better judges said of a random part of its labels.
+    """
 
     columns: BenchColumns
     scores: ScoreColumns
@@ -65,6 +69,7 @@ class ScoredBench(NamedTuple):
     has_scores: bool = True
     has_rewards: bool = True
     matched_ratio: float = MATCHED_RATIO
+    relabelled: RelabelledPairs | None = None
 
     def meets(self, needs: Needs) -> bool:
         """Return whether a measure with these needs applies."""

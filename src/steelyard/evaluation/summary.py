@@ -31,6 +31,7 @@ from steelyard.evaluation.measures.accuracy import Accuracy, Baseline, BenchAccu
 from steelyard.evaluation.model_self_tests import SelfTestSummary
 from steelyard.evaluation.pair_verdicts import MOST_UNREAD, Judged, PairOutcomes, outcome_report, pair_columns
 from steelyard.evaluation.prediction_powered import PPISummary
+from steelyard.evaluation.relabelled import RelabelledPairs
 from steelyard.evaluation.tie_policies import (
     CategoryWeights,
     Policies,
@@ -134,7 +135,8 @@ class HeadlineColumns(NamedTuple):
 class Evaluation(NamedTuple):
     """The comparable pairs of a bench with the scores of a model and of each baseline.
 
-    ``judged`` has the outcomes of the pairs under a judge; null for a reward model.
+    ``judged`` has the outcomes of the pairs under a judge; null for a reward model. ``relabelled``: what better judges
+    said of a random part of the labels.
     """
 
     bench_pairs: BenchPairs
@@ -145,6 +147,7 @@ class Evaluation(NamedTuple):
     baselines: Mapping[str, Floats]
     """The score of every response; shape (response,) each."""
     judged: Judged | None = None
+    relabelled: RelabelledPairs | None = None
 
     @property
     def values(self) -> PairValues:
@@ -243,6 +246,7 @@ def _submit_measures(
         has_scores=judged is None or not judged.by_pair,
         has_rewards=judged is None,
         matched_ratio=config.matched_ratio,
+        relabelled=evaluation.relabelled,
     )
     blocks = draw_layout(
         bench_pairs.layout, bench_pairs.included_units, num_resamples=config.num_resamples, seed=config.seed

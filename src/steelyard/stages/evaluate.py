@@ -40,6 +40,7 @@ from steelyard.evaluation.few_labels import evaluate_few_labels, separate_labels
 from steelyard.evaluation.model_self_tests import SelfTestSummary, self_tested
 from steelyard.evaluation.pair_verdicts import ask, check_bench, refuse_failed
 from steelyard.evaluation.prediction_powered import PPISummary
+from steelyard.evaluation.relabelled import read_relabelled
 from steelyard.evaluation.summary import Evaluation, EvaluationSummary, coverage_counter, reversed_scores, summarise
 from steelyard.io.hashing import file_hash
 from steelyard.io.kept import read_kept
@@ -80,6 +81,7 @@ VERB = Verb(
         MODEL,
         Option("scores", "Scores made elsewhere (docs/formats.md)."),
         Option("kept_prompts", "A kept.json: only its prompts count.", "kept"),
+        Option("relabelled", "Cases: a random part, labelled again by better judges."),
         *in_panel(
             "Baselines",
             SettingOption("baselines", note="With commas; or none.", complete="baselines", has_commas=True),
@@ -87,7 +89,7 @@ VERB = Verb(
         ),
         *in_panel(
             "Few human and many judge labels, instead of a bench",
-            Option("human", "[KIND=]FILE: people's rankings of a random part of the prompts.", is_text=True),
+            Option("human", "[KIND=]FILE: people's rankings of a random part.", is_text=True),
             Option("judged", "[KIND=]FILE: a judge's rankings of all prompts, those of people too.", is_text=True),
             SettingOption("width"),
         ),
@@ -129,6 +131,7 @@ def evaluate(
     human: Path | None = None,
     judged: Path | None = None,
     kept_prompts: Path | None = None,
+    relabelled: Path | None = None,
     workers: int | None = None,
     builder: Builder | None = None,
     force: bool = False,
@@ -163,7 +166,7 @@ def evaluate(
     if scores is not None and config.model:
         problem = f"scores are given with settings of a model: {', '.join(sorted(config.model))}"
         raise ConfigError(problem, do="remove these settings: they have no effect on existing scores")
-    _check_labels(benches, human, judged, config)
+    _check_labels(benches, human, judged, relabelled, config)
     check_settings(config)
     bench_paths = [*benches, *(path for path in (human, judged) if path is not None)]
     kind, bench_settings = read_bench_file(config.bench_kind, config.bench, bench_paths)
@@ -179,12 +182,13 @@ def evaluate(
         _refuse_judge(choice)
     inputs = _inputs(files, bench, choice=choice, scores=scores, train_cases=train_cases)
     inputs |= {f"judged.{number}": path for number, path in enumerate(judged_files, 1)}
-    inputs |= {} if kept_prompts is None else {"kept": kept_prompts}
+    inputs |= {role: path for role, path in (("kept", kept_prompts), ("relabelled", relabelled)) if path is not None}
     ids = None if kept_prompts is None else frozenset(read_kept(kept_prompts).prompts)
 
     def write(result: Result) -> None:
         cases = BenchCases(judged_files or files, bench, ids)
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
+        again = None if relabelled is None else read_relabelled(relabelled, files, cases, config.pairs, ids)
         # Baselines that read files are built first, so that their errors appear before the model scores.
         built = {baseline.name: build_model(baseline) for baseline in baselines}
         source = Source(cases, bench, config, built)
@@ -200,7 +204,7 @@ def evaluate(
             assert choice is not None, "a model or scores"
             evaluated = (_with_judge if choice.judges else _with_model)(source, result, choice, builder or build_model)
         forget_lines(result)
-        summary = summarise(evaluated.evaluation)
+        summary = summarise(evaluated.evaluation._replace(relabelled=again))
         names = evaluated.model._asdict()
         result.findings += reversed_scores(summary, evaluated.model.model)
         result.summary = replace(
@@ -210,12 +214,15 @@ def evaluate(
             **names,
         )
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
+        noted |= {} if again is None else {"relabelled prompts": again.num_prompts}
         result.counts = _counts(evaluated.evaluation, cases.warnings | overlap | noted)
 
     return run_stage(out, "evaluate", Run[EvaluationSummary], write, config=settings, inputs=inputs, force=force)
 
 
-def _check_labels(benches: Sequence[Path], human: Path | None, judged: Path | None, config: Config) -> None:
+def _check_labels(
+    benches: Sequence[Path], human: Path | None, judged: Path | None, relabelled: Path | None, config: Config
+) -> None:
     """Raise ConfigError unless there are either benches, or human labels and a judge's."""
     if (human is None) != (judged is None):
         problem = "people's labels of few prompts and a judge's labels of many belong together"
@@ -227,6 +234,9 @@ def _check_labels(benches: Sequence[Path], human: Path | None, judged: Path | No
                 "leave out ", Remedy("bench"), ": ", Remedy("human"), " and ", Remedy("judged"), " are the benchmark"
             ),
         )
+    if human is not None and relabelled is not None:
+        problem = "relabelled cases belong to a benchmark, not to people's labels, which are taken for right"
+        raise ConfigError(problem, do=Advice("leave out ", Remedy("relabelled")))
     if human is None and not benches:
         raise ConfigError(
             "no benchmark is given",

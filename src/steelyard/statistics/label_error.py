@@ -128,7 +128,7 @@ def label_errors(blocks: Blocks, pairs: AnsweredPairs) -> LabelErrors | None:
         _combine(groups.error, person, groups).shares,
         label.shares,
         most.shares,
-        _complement(label.shares),
+        complement(label.shares),
         model.shares,
         _distance(label, model),
     )
@@ -422,7 +422,8 @@ def _accuracy(groups: _Groups) -> _Part:
     )
 
 
-def _complement(shares: Shares) -> Shares:
+def complement(shares: Shares) -> Shares:
+    """Return 1 minus each share: what a perfect model reaches at this label error."""
     return Shares(tuple(map(_one_minus, shares.estimates)), _one_minus(shares.macro), _one_minus(shares.micro))
 
 
@@ -435,15 +436,15 @@ def _distance(label: _Part, model: _Part) -> Shares:
     """Return how far the model is below a perfect one."""
     return Shares(
         tuple(
-            _gap(error, accuracy, label.values.resampled[:, at], model.values.resampled[:, at])
+            distance_to_perfect(error, accuracy, label.values.resampled[:, at], model.values.resampled[:, at])
             for at, (error, accuracy) in enumerate(zip(label.shares.estimates, model.shares.estimates, strict=True))
         ),
-        _gap(label.shares.macro, model.shares.macro, label.macro, model.macro),
-        _gap(label.shares.micro, model.shares.micro, label.micro, model.micro),
+        distance_to_perfect(label.shares.macro, model.shares.macro, label.macro, model.macro),
+        distance_to_perfect(label.shares.micro, model.shares.micro, label.micro, model.micro),
     )
 
 
-def _gap(error: Estimate, accuracy: Estimate, errors: Floats, accuracies: Floats) -> Estimate:
+def distance_to_perfect(error: Estimate, accuracy: Estimate, errors: Floats, accuracies: Floats) -> Estimate:
     """Return 1 - error - accuracy with the interval of their sum."""
     if error.value is None or accuracy.value is None:
         return Estimate(None, None, None, error.n, why=error.why)

@@ -11,7 +11,7 @@ from steelyard.evaluation.measures.label_error import (
     NO_PEOPLE,
     ONE_PERSON,
     estimate,
-    people_answers,
+    first_answers,
 )
 from steelyard.statistics.label_error import TOO_FEW
 from strategies import case, cases, judgment
@@ -155,7 +155,7 @@ def test_the_sentence_has_the_three_numbers():
 @settings(deadline=None, max_examples=20)
 @given(st.lists(cases(max_responses=4), max_size=3))
 def test_every_person_has_one_answer_a_pair(drawn):
-    found = people_answers(dict(enumerate(drawn)))
+    found = first_answers(dict(enumerate(drawn)))
     expected = {}
     for at, each in enumerate(drawn):
         place = {response.id: position for position, response in enumerate(each.responses)}

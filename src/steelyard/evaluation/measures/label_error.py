@@ -1,8 +1,9 @@
 """The label error of a bench, the accuracy of a perfect model on it, and the model's distance to that.
 
-An accuracy of 100 % is out of reach where labels are wrong. People's answers to the same pairs tell how many are
-(`statistics.label_error`). The human ceiling is another number: the agreement of one person with the others, which a
-model may exceed. A model can exceed neither the truth nor, except by repeating its errors, this one.
+An accuracy of 100 % is out of reach where labels are wrong. Better judges who made a random part of the labels again
+tell how many are (`statistics.relabelled`), or else people's answers to the same pairs (`statistics.label_error`). The
+human ceiling is another number: the agreement of one person with the others, which a model may exceed. A model can
+exceed neither the truth nor, except by repeating its errors, this one.
 
 Answers are the strict judgments of kind ``human``. Several of one person on a pair are one, answers of unnamed people
 those of one person, and of a task that people settled later only the first answers count, because the last are not
@@ -10,14 +11,14 @@ independent. A pair that loses its label to a disagreement, such as one merged i
 disagreement, and so does a prompt that the bench does not count.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.numerics import Booleans, Integers
-from steelyard.core.types import Case, Record
+from steelyard.core.numerics import Booleans, Floats, Integers
+from steelyard.core.types import Case, Kind, Record
 from steelyard.evaluation.measure import (
     Means,
     Measure,
@@ -26,6 +27,7 @@ from steelyard.evaluation.measure import (
     ScoredBench,
     means_row,
 )
+from steelyard.evaluation.relabelled import RelabelledPairs, labels_of_bench
 from steelyard.evaluation.tables import (
     PERCENT,
     Grouped,
@@ -47,6 +49,7 @@ from steelyard.statistics.bootstrap import Blocks, draw_blocks
 from steelyard.statistics.groups import Label, units_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.label_error import TOO_FEW, AnsweredPairs, LabelErrors, Shares, label_errors
+from steelyard.statistics.relabelled import RelabelledBench, RelabelledShares, relabelled_shares
 from steelyard.statistics.unique_rows import find_codes, unique_codes
 
 TEXT = {
@@ -59,6 +62,40 @@ TEXT = {
     "mean_with_answers": {"en": "Mean of categories", "zh": "各类别平均"},
     "all_with_answers": {"en": "All pairs", "zh": "全部偏好对"},
     "why_too_few_pairs_with_two_answers": {"en": "too few pairs with two answers", "zh": "有两人作答的偏好对太少"},
+    "why_too_few_relabelled_prompts": {"en": "too few relabelled prompts", "zh": "重新标注的提示词太少"},
+    "all_with_labels": {"en": "All prompts", "zh": "全部提示词"},
+    "relabelled_pairs": {"en": "Relabelled", "zh": "重新标注"},
+    "complete_prompts": {"en": "Relabelled prompts", "zh": "重新标注的提示词"},
+    "best_exact_match": {"en": "Best exact match", "zh": "完全匹配率上限"},
+    "note_best_exact_match": {
+        "en": "A perfect model matches a prompt exactly unless one of its labels is wrong. From the prompts all of "
+        "whose pairs were labelled again.",
+        "zh": "只要提示词没有一个标签是错的，完美模型就能完全匹配它。只计所有偏好对都重新标注的提示词。",
+    },
+    "note_relabelled": {
+        "en": "From a random part of the bench that better judges labelled again: the share of its pairs whose label "
+        "they contradict. Pairs that they left undecided are in no value.",
+        "zh": "由更可靠的评判者重新标注评测集的随机样本得出：其中标签与其判断相反的偏好对所占比例。他们未能判定的偏好"
+        "对不计入任何数值。",
+    },
+    "say_relabelled": {
+        "en": "{error} of this bench's labels are wrong (95% interval {interval}): better judges contradict {wrong} of "
+        "{pairs:label|labels} that they made again for {prompts:prompt|prompts}, and left {undecided} undecided. A "
+        "perfect model would reach {perfect}; {model} is {distance} points below (95% interval {gap}).",
+        "zh": "该评测集有 {error} 的标签是错的（95% 置信区间 {interval}）：更可靠的评判者为 {prompts} 个提示词重新标注 "
+        "{pairs} 个标签，其中 {wrong} 个与原标签相反，另有 {undecided} 个未能判定。完美模型可达 {perfect}；{model} 低 "
+        "{distance} 个百分点（95% 置信区间 {gap}）。",
+    },
+    "say_relabelled_judge": {
+        "en": "With a judge's verdicts on the other pairs, each of these labels counts as {effective}.",
+        "zh": "借助评判模型对其余偏好对的判断，每个重新标注的标签相当于 {effective} 个。",
+    },
+    "say_best_exact_match": {
+        "en": "A perfect model would match {exact} of the prompts exactly (95% interval {interval}); {model} is "
+        "{distance} points below (95% interval {gap}).",
+        "zh": "完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} 低 {distance} 个百分点（95% 置信"
+        "区间 {gap}）。",
+    },
     "note_label_error": {
         "en": "From how often people contradict each other. The label error holds if they err independently and alike "
         "on all pairs; if their errors gather on hard pairs, it is higher, up to the second value. Errors that people "
@@ -84,6 +121,7 @@ TEXT = {
 }
 NO_PEOPLE = "no strict judgment of a person"
 ONE_PERSON = "no pair has answers of two people"
+NOT_RELABELLED = "no pair that counts was relabelled"
 
 
 class MeansByCategory(Means, frozen=True, kw_only=True):
@@ -92,8 +130,31 @@ class MeansByCategory(Means, frozen=True, kw_only=True):
     by_category: dict[str, Estimate]
 
 
+class RelabelledLabels(Record, frozen=True, kw_only=True):
+    """What better judges said of the labels of a random part of the prompts.
+
+    Of ``num_prompts`` prompts they decided ``num_pairs`` pairs, ``num_wrong`` of them against the label, and left
+    ``num_undecided`` undecided; ``num_unlabelled`` other pairs that they decided have no label. ``num_complete``
+    prompts have all pairs decided. ``num_judged`` pairs of the bench have verdicts of LLMs; with these a decided pair
+    counts as ``effective_labels``.
+    """
+
+    num_prompts: int
+    num_pairs: int
+    num_wrong: int
+    num_undecided: int
+    num_unlabelled: int
+    num_complete: int
+    num_judged: int
+    effective_labels: float
+
+
 class LabelErrorSummary(Record, frozen=True, kw_only=True):
     """The label error and what follows from it; all null with the reason in ``why``.
+
+    With ``relabelled`` pairs, ``label`` is the share of wrong ones among them, and ``person`` and ``most`` are null: it
+    needs no assumption on how people err. ``model`` is then the accuracy on all pairs. ``exact_match``: what a perfect
+    model reaches on prompts of several pairs, and ``exact_distance`` what this model lacks.
 
     ``num_pairs`` bench pairs have an answer, ``num_unanswered`` have none and are in no value. ``num_twice`` pairs have
     answers of two people or more, with a label or not. ``num_tied`` answers were ties and count as none.
@@ -103,12 +164,13 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
     are on coin tosses. ``perfect``: 1 - ``label``. ``model``: the accuracy on these pairs; ``distance``: what it lacks.
     """
 
-    num_people: int
-    num_pairs: int
-    num_unanswered: int
-    num_twice: int
-    num_tied: int
-    num_overruled: int
+    num_people: int = 0
+    num_pairs: int = 0
+    num_unanswered: int = 0
+    num_twice: int = 0
+    num_tied: int = 0
+    num_overruled: int = 0
+    relabelled: RelabelledLabels | None = None
     why: str | None = None
     person: MeansByCategory | None = None
     label: MeansByCategory | None = None
@@ -116,10 +178,12 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
     perfect: MeansByCategory | None = None
     model: MeansByCategory | None = None
     distance: MeansByCategory | None = None
+    exact_match: MeansByCategory | None = None
+    exact_distance: MeansByCategory | None = None
 
 
 class StrictAnswers(NamedTuple):
-    """People's strict answers to pairs of one case, (pair,): ``low`` and ``high`` are positions of responses.
+    """Strict answers to pairs of one case, (pair,): ``low`` and ``high`` are positions of responses.
 
     ``votes`` counts the answers for either, (pair, 2).
     """
@@ -132,10 +196,10 @@ class StrictAnswers(NamedTuple):
     num_tied: int
 
 
-def people_answers(judged: Mapping[int, Case]) -> StrictAnswers:
-    """Return the first answers of people, one a person and pair, by the position of the case."""
+def first_answers(judged: Mapping[int, Case], kind: Kind = "human") -> StrictAnswers:
+    """Return the first answers of people, or of LLMs, one a person and pair, by the position of the case."""
     positions = np.array(sorted(judged), np.int64)
-    table = judgment_table(map(_with_first_answers, (judged[at] for at in positions.tolist())), Only(kind=("human",)))
+    table = judgment_table(map(_with_first_answers, (judged[at] for at in positions.tolist())), Only(kind=(kind,)))
     verdicts = table.verdicts
     width = int(max(verdicts.left.max(initial=0), verdicts.right.max(initial=0))) + 1
     key = verdicts.pair_keys(width)
@@ -166,11 +230,13 @@ def _with_first_answers(case: Case) -> Case:
 
 
 def estimate(resampled: ResampledBench) -> LabelErrorSummary | None:
-    """Estimate the label error; null for a bench without judgments."""
+    """Estimate the label error; null for a bench without judgments, unless labels of it were made again."""
     bench = resampled.bench
+    if bench.relabelled is not None:
+        return _from_relabelled(resampled, bench.relabelled)
     if not bench.columns.judged:
         return None
-    answers = people_answers(bench.columns.judged)
+    answers = first_answers(bench.columns.judged)
     is_twice = answers.votes.sum(axis=1) > 1
     label_of = _labels_of(bench, answers)
     is_labelled = label_of >= 0
@@ -185,7 +251,7 @@ def estimate(resampled: ResampledBench) -> LabelErrorSummary | None:
     )
     errors = label_errors(blocks, pairs) if is_labelled.any() and is_twice.any() else None
     why = NO_PEOPLE if not len(answers.case) else None if errors is not None else _why(is_twice)
-    return LabelErrorSummary(
+    counted = LabelErrorSummary(
         num_people=answers.num_people,
         num_pairs=int(is_labelled.sum()),
         num_unanswered=len(bench.columns.prompt) - int(is_labelled.sum()),
@@ -193,8 +259,8 @@ def estimate(resampled: ResampledBench) -> LabelErrorSummary | None:
         num_tied=answers.num_tied,
         num_overruled=int((pairs.is_labelled & (pairs.agreeing < pairs.contrary)).sum()),
         why=why,
-        **({} if errors is None else _means(errors)),
     )
+    return counted if errors is None else replace(counted, **_means(errors))
 
 
 def _why(is_twice: Booleans) -> str:
@@ -230,7 +296,52 @@ def _resamples(resampled: ResampledBench, case: Integers) -> tuple[Blocks, Integ
     return blocks, (np.cumsum(is_in) - 1)[case]
 
 
-def _means(errors: LabelErrors) -> dict[str, MeansByCategory]:
+def _from_relabelled(resampled: ResampledBench, again: RelabelledPairs) -> LabelErrorSummary:
+    """Estimate the label error from labels that better judges made again."""
+    bench, columns = resampled.bench, resampled.bench.columns
+    labels = labels_of_bench(columns, again)
+    against = _contradictions(bench)
+    rows = resampled.rows[columns.prompt]
+    is_right = bench.values.better > bench.values.worse
+    pairs = RelabelledBench(rows, labels.is_checked, labels.is_wrong, against, is_right)
+    prompts = pairs.by_prompt()
+    by_pair = relabelled_shares(resampled.blocks, pairs)
+    is_plural = len(prompts.prompt) < len(rows)
+    by_prompt = relabelled_shares(resampled.blocks, prompts) if is_plural else None
+    relabelled = RelabelledLabels(
+        num_prompts=again.num_prompts,
+        num_pairs=int(labels.is_checked.sum()),
+        num_wrong=int(labels.is_wrong.sum()),
+        num_undecided=labels.num_undecided,
+        num_unlabelled=labels.num_unlabelled,
+        num_complete=int(prompts.is_checked.sum()),
+        num_judged=int((~np.isnan(against)).sum()),
+        effective_labels=1.0 if by_pair is None else by_pair.effective_labels,
+    )
+    if by_pair is None:
+        return LabelErrorSummary(relabelled=relabelled, why=NOT_RELABELLED)
+    means = _means(by_pair)
+    headline = resampled.accuracy
+    means["model"] = replace(means["model"], macro=headline.macro, micro=headline.micro)
+    exact = {} if by_prompt is None else _means(by_prompt)
+    means |= {f"exact_{name}": exact[part] for name, part in (("match", "perfect"), ("distance", "distance")) if exact}
+    return replace(LabelErrorSummary(relabelled=relabelled), **means)
+
+
+def _contradictions(bench: ScoredBench) -> Floats:
+    """Return the share of the verdicts of LLMs on each pair that contradict its label, NaN without one; (pair,)."""
+    against = np.full(len(bench.columns.prompt), np.nan)
+    answers = first_answers(bench.columns.judged, "llm")
+    label_of = _labels_of(bench, answers)
+    is_labelled = label_of >= 0
+    pair, votes = label_of[is_labelled], answers.votes[is_labelled]
+    is_second = bench.columns.better[pair] > bench.columns.worse[pair]
+    contrary = np.where(is_second, *votes.T)
+    against[pair] = contrary / votes.sum(axis=1)
+    return against
+
+
+def _means(errors: LabelErrors | RelabelledShares) -> dict[str, MeansByCategory]:
     return {
         name: MeansByCategory(
             macro=shares.macro,
@@ -244,59 +355,94 @@ def _means(errors: LabelErrors) -> dict[str, MeansByCategory]:
 
 def rows(summary: LabelErrorSummary) -> Iterator[MeasureRow]:
     """Yield the rows of the table of measures."""
-    if summary.label is not None and summary.perfect is not None:
-        yield means_row(word("label_error"), summary.label)
-        yield means_row(word("perfect_model"), summary.perfect)
+    for title, means in (
+        ("label_error", summary.label),
+        ("perfect_model", summary.perfect),
+        ("best_exact_match", summary.exact_match),
+    ):
+        if means is not None:
+            yield means_row(word(title), means)
 
 
 def panels(summary: LabelErrorSummary) -> Iterator[Panel]:
-    """Yield the table of label errors: the means, and each of several categories."""
-    parts = (summary.label, summary.most, summary.perfect, summary.model, summary.distance)
-    if any(part is None for part in parts):
+    """Yield the table of label errors: the means, and each of several categories; and that of exact match."""
+    error, most, perfect, model = summary.label, summary.most, summary.perfect, summary.model
+    distance = summary.distance
+    if error is None or perfect is None or model is None or distance is None:
         return
-    values = [part for part in parts if part is not None]
-    names = list(values[0].by_category)
-    lines = {word("all_with_answers"): [value.micro for value in values]}
-    if len(names) > 1:
-        lines |= {word("mean_with_answers"): [value.macro for value in values]}
-        lines |= {category_word(name): [value.by_category[name] for value in values] for name in names}
-    columns = ("group", "label_error", "interval", "label_error_most", "interval", "perfect_model",
-               "accuracy_with_answers", "distance_to_perfect", "interval", "pairs_with_two_answers")  # fmt: skip
+    errors = (error,) if most is None else (error, most)
+    columns = ("group", "label_error", "interval", *(() if most is None else ("label_error_most", "interval")),
+               "perfect_model", "accuracy_with_answers", "distance_to_perfect", "interval",
+               "relabelled_pairs" if most is None else "pairs_with_two_answers")  # fmt: skip
     cells = [
         (
             name,
-            *(cell for each in (error, most) for cell in PERCENT.cells(each)),
-            *(percent(each.value) for each in (perfect, model)),
-            *(points(distance.value), points_spread(distance)),
-            count(error.n),
+            *(cell for each in errors for cell in PERCENT.cells(of(each))),
+            *(percent(of(each).value) for each in (perfect, model)),
+            *(points(of(distance).value), points_spread(of(distance))),
+            count(of(error).n),
         )
-        for name, (error, most, perfect, model, distance) in lines.items()
+        for name, of in _lines(error, word("all_with_answers"))
     ]
-    yield Panel(word("label_error"), None, (Grouped("", table(columns, cells)),), "note_label_error")
+    note = "note_relabelled" if most is None else "note_label_error"
+    yield Panel(word("label_error"), None, (Grouped("", table(columns, cells)),), note)
+    exact, lacking = summary.exact_match, summary.exact_distance
+    if exact is not None and lacking is not None:
+        columns = ("group", "best_exact_match", "interval", "distance_to_perfect", "interval", "complete_prompts")
+        cells = [
+            (
+                name,
+                *PERCENT.cells(of(exact)),
+                *(points(of(lacking).value), points_spread(of(lacking))),
+                count(of(exact).n),
+            )
+            for name, of in _lines(exact, word("all_with_labels"))
+        ]
+        yield Panel(word("best_exact_match"), None, (Grouped("", table(columns, cells)),), "note_best_exact_match")
+
+
+def _lines(means: MeansByCategory, title: str) -> Iterator[tuple[str, Callable[[MeansByCategory], Estimate]]]:
+    """Yield the name of each line of a table with the estimate that it shows; ``title`` is that of the first."""
+    yield title, lambda each: each.micro
+    if len(means.by_category) > 1:
+        yield word("mean_with_answers"), lambda each: each.macro
+        for name in means.by_category:
+            yield category_word(name), lambda each, name=name: each.by_category[name]
 
 
 def sentences(model: str, summary: LabelErrorSummary) -> Iterator[Sentence]:
     """Yield the label error in words."""
-    parts = (summary.label, summary.most, summary.perfect, summary.distance)
-    if any(part is None for part in parts):
+    if summary.label is None or summary.perfect is None or summary.distance is None:
         return
-    error, most, perfect, distance = (part.micro for part in parts if part is not None)
-    ends = [None if end is None else 100 * end for end in (distance.value, distance.low, distance.high)]
-    value, low, high = (decimal(end, 1) for end in ends)
-    yield Sentence(
-        "say_label_error",
-        {
-            "model": model,
-            "error": percent(error.value),
-            "interval": spread(error),
-            "most": percent(most.value),
-            "most_interval": spread(most),
-            "perfect": percent(perfect.value),
-            "least": percent(None if most.value is None else 1 - most.value),
-            "distance": value,
-            "gap": f"{low} \N{HORIZONTAL ELLIPSIS} {high}",
-        },
-    )
+    error, perfect = summary.label.micro, summary.perfect.micro
+    values = {
+        "model": model,
+        "error": percent(error.value),
+        "interval": spread(error),
+        "perfect": percent(perfect.value),
+        **_gap_in_words(summary.distance.micro),
+    }
+    if (again := summary.relabelled) is not None:
+        numbers = {"wrong": again.num_wrong, "pairs": again.num_pairs, "prompts": again.num_prompts}
+        numbers["undecided"] = again.num_undecided
+        yield Sentence("say_relabelled", values | {name: count(number) for name, number in numbers.items()})
+        if again.effective_labels > 1:
+            yield Sentence("say_relabelled_judge", {"effective": decimal(again.effective_labels, 2)})
+    elif summary.most is not None:
+        most = summary.most.micro
+        least = percent(None if most.value is None else 1 - most.value)
+        values |= {"most": percent(most.value), "most_interval": spread(most), "least": least}
+        yield Sentence("say_label_error", values)
+    if summary.exact_match is not None and summary.exact_distance is not None:
+        exact = summary.exact_match.micro
+        values = {"model": model, "exact": percent(exact.value), "interval": spread(exact)}
+        yield Sentence("say_best_exact_match", values | _gap_in_words(summary.exact_distance.micro))
+
+
+def _gap_in_words(distance: Estimate) -> dict[str, str]:
+    ends = (distance.value, distance.low, distance.high)
+    value, low, high = (decimal(None if end is None else 100 * end, 1) for end in ends)
+    return {"distance": value, "gap": f"{low} \N{HORIZONTAL ELLIPSIS} {high}"}
 
 
 MEASURE = Measure(

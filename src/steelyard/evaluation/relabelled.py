@@ -1,0 +1,170 @@
+"""Labels that better judges, experts or an adjudication, made again for a random part of a bench."""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard.core.errors import EvidenceError, Place
+from steelyard.core.numerics import Booleans, Integers
+from steelyard.core.remedies import Advice, Command
+from steelyard.core.text import conversation_form, number_of
+from steelyard.core.types import Case, Message, Response
+from steelyard.evaluation.columns import BenchColumns
+from steelyard.io.cases import read_placed_cases
+from steelyard.io.hashing import file_hash
+from steelyard.ranking.pairs import PairChoice, pairs_of
+from steelyard.statistics.unique_rows import find_codes
+
+
+class RelabelledPairs(NamedTuple):
+    """Pairs that better judges looked at, shape (pair,): the position of the case, and of two responses in it.
+
+    ``better`` is the better one where ``is_decided``. ``num_prompts``: the prompts that they looked at.
+    """
+
+    case: Integers
+    better: Integers
+    worse: Integers
+    is_decided: Booleans
+    num_prompts: int
+
+
+class LabelsOfBench(NamedTuple):
+    """What better judges said of the pairs of a bench; the arrays have shape (pair,).
+
+    ``num_undecided`` pairs of the bench they left undecided; ``num_unlabelled`` pairs they decided, and the bench does
+    not label.
+    """
+
+    is_checked: Booleans
+    is_wrong: Booleans
+    num_undecided: int
+    num_unlabelled: int
+
+
+def read_relabelled(
+    path: Path,
+    files: Sequence[Path],
+    bench: Iterable[Case],
+    choice: PairChoice | None,
+    kept_prompts: Collection[str] | None = None,
+) -> RelabelledPairs:
+    """Read the labels of better judges, and find their cases and responses in the bench by id.
+
+    ``files`` are those of the bench, ``choice`` selects its pairs. Of ``kept_prompts`` only, where not all count.
+    Raises EvidenceError for a prompt or response that the bench does not have, or has with another text, if no pair of
+    it was decided, and for a file of the bench itself.
+    """
+    if any(file.stat().st_size == path.stat().st_size and file_hash(file) == file_hash(path) for file in files):
+        problem = "the relabelled cases are the bench itself, and contradict none of its labels"
+        raise EvidenceError(problem, where=str(path), do="name the cases that better judges labelled again")
+    again = {
+        case.key: (place, case)
+        for place, case in read_placed_cases(path)
+        if kept_prompts is None or case.prompt.id in kept_prompts
+    }
+    rows: list[tuple[int, int, int, bool]] = []
+    missing = dict(again)
+    num_decided = num_labelled = 0
+    for position, case in enumerate(bench):
+        if case.key not in missing:
+            continue
+        place, other = missing.pop(case.key)
+        position_of = _positions(case, other, place)
+        names = [response.id for response in other.responses]
+        decided = {(position_of[names[pair.better]], position_of[names[pair.worse]]) for pair in pairs_of(other)}
+        # A pair that is listed in both directions is not decided.
+        decided -= {(worse, better) for better, worse in decided}
+        rows += [(position, *pair, True) for pair in sorted(decided)]
+        taken = {frozenset(pair) for pair in decided}
+        seen = {frozenset((position_of[left], position_of[right])) for left, right in _looked_at(other)}
+        rows += [(position, min(pair), max(pair), False) for pair in sorted(seen - taken, key=sorted)]
+        num_decided += len(decided)
+        num_labelled += len(taken & {frozenset(pair[:2]) for pair in pairs_of(case, choice)})
+    if missing:
+        place, case = next(iter(missing.values()))
+        raise EvidenceError(
+            f"{len(missing)} of {number_of(len(again), 'relabelled prompt')} are not in the bench, the first: prompt "
+            f"{case.prompt.id!r}, language {case.prompt.language!r}",
+            where=place,
+            do="relabel prompts of this bench under their own ids and languages",
+        )
+    if not num_decided:
+        raise EvidenceError(
+            f"none of {number_of(len(again), 'relabelled prompt')} has a pair that the better judges decided",
+            where=str(path),
+            allowed="cases with a ranking of at least two tiers, or with pairs",
+            do=Advice("make rankings from judgments: ", Command("resolve", (str(path),))),
+        )
+    if not num_labelled:
+        raise EvidenceError(
+            f"the bench labels none of {number_of(num_decided, 'pair')} that the better judges decided",
+            where=str(path),
+            do="let them label pairs that the bench has a label of, too",
+        )
+    table = np.array(rows, np.int64)
+    return RelabelledPairs(table[:, 0], table[:, 1], table[:, 2], table[:, 3] > 0, len(again))
+
+
+def _positions(case: Case, other: Case, place: Place) -> dict[str, int]:
+    """Return the position in the bench's case of each relabelled response. Raises EvidenceError for other texts."""
+    name = f"prompt {case.prompt.id!r}"
+    if conversation_form(case.prompt.messages) != conversation_form(other.prompt.messages):
+        raise EvidenceError(
+            f"{name} has another text than in the bench", where=place, do="relabel the prompts of this bench"
+        )
+    position_of: dict[str, int] = {}
+    by_id = {response.id: at for at, response in enumerate(case.responses)}
+    for response in other.responses:
+        position = by_id.get(response.id)
+        if position is None or _text_of(response) != _text_of(case.responses[position]):
+            problem = "is not in the bench" if position is None else "has another text than in the bench"
+            raise EvidenceError(
+                f"response {response.id!r} of {name} {problem}",
+                where=place,
+                allowed=", ".join(by_id),
+                do="relabel the responses of this bench under their own ids",
+            )
+        position_of[response.id] = position
+    return position_of
+
+
+def _text_of(response: Response) -> str:
+    turns = response.messages or (Message(role="assistant", content=response.text or ""),)
+    return conversation_form(turns)
+
+
+def _looked_at(case: Case) -> Iterable[tuple[str, str]]:
+    """Yield the pairs that may be left undecided: those that were judged, of one tier, or listed; else all of them."""
+    if case.judgments:
+        return [(each.left, each.right) for each in case.judgments if each.left != each.right]
+    if case.pairs is not None:
+        return [(pair.better, pair.worse) for pair in case.pairs]
+    if case.ranking is not None:
+        return [pair for tier in case.ranking for pair in combinations(tier, 2)]
+    return combinations([response.id for response in case.responses], 2)
+
+
+def labels_of_bench(columns: BenchColumns, again: RelabelledPairs) -> LabelsOfBench:
+    """Compare the labels of a bench with those of better judges."""
+    first, second = (side - columns.start[columns.prompt] for side in (columns.better, columns.worse))
+    width = int(max(part.max(initial=0) for part in (first, second, again.better, again.worse))) + 1
+
+    def key(case: Integers, left: Integers, right: Integers) -> Integers:
+        return (case * width + np.minimum(left, right)) * width + np.maximum(left, right)
+
+    codes = key(again.case, again.better, again.worse)
+    order = np.argsort(codes)
+    wanted = key(columns.prompt, first, second)
+    place, is_looked_at = find_codes(codes[order], wanted)
+    row = order[place]
+    is_checked = is_looked_at & again.is_decided[row]
+    return LabelsOfBench(
+        is_checked,
+        is_checked & (again.better[row] != first),
+        int((is_looked_at & ~is_checked).sum()),
+        int((again.is_decided & ~np.isin(codes, wanted)).sum()),
+    )

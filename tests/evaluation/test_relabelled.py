@@ -1,0 +1,184 @@
+import pytest
+
+from steelyard.core.errors import ConfigError, EvidenceError, RecordError
+from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Response
+from steelyard.evaluation.measures.label_error import MEASURE
+from steelyard.io.cases import write_cases
+from steelyard.stages.evaluate import Config, evaluate
+
+CONFIG = Config(num_resamples=200, baselines=())
+TEXTS = {"a": "the longest answer", "b": "an answer", "c": "short"}
+
+
+def ranked(index, ranking="abc", *, judgments=(), texts=TEXTS, **fields):
+    """A case whose responses are ``texts``. ``ranking``: ids, best first; or tiers between bars; or None."""
+    tiers = None if ranking is None else tuple(map(tuple, ranking.split("|") if "|" in ranking else ranking))
+    prompt = Prompt(
+        id=f"p{index}", messages=(Message(role="user", content=f"问题 {index}"),), category=("chat",), language="zh"
+    )
+    responses = tuple(Response(id=name, text=text) for name, text in texts.items())
+    return Case(prompt=prompt, responses=responses, judgments=judgments, **({"ranking": tiers} | fields))
+
+
+def verdict(short, judge="expert", kind="human"):
+    left, sign, right = short
+    name = {">": "left", "<": "right", "=": "tie", "?": "none"}[sign]
+    return Judgment(left=left, right=right, verdict=name, judge=judge, kind=kind)
+
+
+BENCH = [ranked(index) for index in range(60)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    def evaluated(again, *, bench=BENCH, config=CONFIG, **inputs):
+        write_cases(tmp_path / "bench.jsonl", bench)
+        write_cases(tmp_path / "experts.jsonl", again)
+        files = {"relabelled": tmp_path / "experts.jsonl", "model": "longer"} | inputs
+        return evaluate([tmp_path / "bench.jsonl"], tmp_path / "out", config, **files, force=True)
+
+    return evaluated
+
+
+def label_error(done):
+    return done.summary.measures.label_error
+
+
+def test_wrong_labels_are_counted_and_the_ceiling_follows(run):
+    # Of 20 prompts of three pairs each, two have one pair the wrong way round and one has all of them.
+    again = [ranked(0, "bac"), ranked(1, "acb"), ranked(2, "cba"), *(ranked(index) for index in range(3, 20))]
+    found = label_error(run(again))
+    counts = found.relabelled
+    assert (counts.num_prompts, counts.num_pairs, counts.num_wrong, counts.num_complete) == (20, 60, 5, 20)
+    assert (counts.num_undecided, counts.num_unlabelled, counts.num_judged, counts.effective_labels) == (0, 0, 0, 1)
+    assert found.label.micro.value == pytest.approx(5 / 60)
+    assert found.perfect.micro.value == pytest.approx(55 / 60)
+    assert found.perfect.micro.low < 55 / 60 < found.perfect.micro.high
+    # The longer answer is right on every label of the bench, and nearer to them than the truth is.
+    assert found.distance.micro.value == pytest.approx(-5 / 60)
+    assert found.exact_match.micro.value == pytest.approx(17 / 20)
+    assert found.exact_distance.micro.value == pytest.approx(17 / 20 - 1)
+    assert found.most is found.person is None
+
+
+def test_the_record_counts_the_relabelled_prompts_and_hashes_the_file(run):
+    done = run(BENCH[:10])
+    assert done.counts.noted["relabelled prompts"] == 10
+    assert "relabelled" in done.inputs
+
+
+def test_pairs_left_undecided_are_counted_and_in_no_value(run):
+    again = [
+        ranked(0, "ab|c"),  # a and b in one tier
+        ranked(1, None, judgments=(verdict("a=b"), verdict("b?c"))),  # judged, and not decided
+        ranked(2, None),  # returned without a word: three pairs
+        ranked(3, None, pairs=(Pair(better="a", worse="c"), Pair(better="b", worse="a"), Pair(better="a", worse="b"))),
+        *(ranked(index) for index in range(4, 24)),
+    ]
+    found = label_error(run(again))
+    # Decided are two pairs of p0, one of p3, and all of twenty prompts.
+    assert (found.relabelled.num_pairs, found.relabelled.num_wrong) == (63, 0)
+    assert found.relabelled.num_undecided == 1 + 2 + 3 + 1
+    assert found.relabelled.num_complete == 20
+
+
+def test_decided_pairs_without_a_label_are_counted(run):
+    bench = [ranked(index, "ab|c") for index in range(40)]
+    found = label_error(run([ranked(index) for index in range(20)], bench=bench))
+    assert (found.relabelled.num_pairs, found.relabelled.num_unlabelled) == (40, 20)
+
+
+def test_a_pair_of_the_responses_may_be_relabelled_alone_and_in_another_order(run):
+    again = [ranked(index, "cb", texts={"c": TEXTS["c"], "b": TEXTS["b"]}) for index in range(30)]
+    found = label_error(run(again))
+    assert (found.relabelled.num_pairs, found.relabelled.num_wrong, found.relabelled.num_complete) == (30, 30, 0)
+    assert found.label.micro.value == 1
+    assert found.exact_match is None
+
+
+def test_another_spelling_of_a_text_is_the_same_text(run):
+    texts = TEXTS | {"b": " An  answer\r\n"}
+    assert label_error(run([ranked(index, texts=texts) for index in range(20)])).relabelled.num_pairs == 60
+
+
+def test_a_bench_of_single_pairs_has_no_exact_match_of_its_own(run):
+    texts = {"a": TEXTS["a"], "b": TEXTS["b"]}
+    bench = [ranked(index, "ab", texts=texts) for index in range(60)]
+    found = label_error(run([ranked(index, "ba", texts=texts) for index in range(20)], bench=bench))
+    assert found.exact_match is None
+    assert found.label.micro.value == 1
+
+
+def test_verdicts_of_an_llm_on_all_pairs_are_used(run):
+    # Every fifth prompt has a wrong label of a and b, which the LLM contradicts.
+    bench = [
+        ranked(index, judgments=(verdict("a<b" if index % 5 == 0 else "a>b", "gpt", "llm"),)) for index in range(200)
+    ]
+    again = [ranked(index, "bac" if index % 5 == 0 else "abc") for index in range(0, 200, 3)]
+    found = label_error(run(again, bench=bench)).relabelled
+    assert found.num_judged == 200
+    assert found.effective_labels > 1
+
+
+@pytest.mark.parametrize(
+    ("again", "message"),
+    [
+        ([ranked(0), ranked(99)], r"1 of 2 relabelled prompts are not in the bench, the first: prompt 'p99'"),
+        ([ranked(0, texts=TEXTS | {"b": "other"})], r"response 'b' of prompt 'p0' has another text than in the bench"),
+        ([ranked(0, "abd", texts=TEXTS | {"d": "new"})], r"response 'd' of prompt 'p0' is not in the bench"),
+        ([ranked(index, None) for index in range(3)], r"none of 3 relabelled prompts has a pair that .* decided"),
+    ],
+    ids=["prompt", "text", "response", "undecided"],
+)
+def test_labels_of_something_else_are_refused_by_name(run, again, message, tmp_path):
+    with pytest.raises(EvidenceError, match=message):
+        run(again)
+    assert not (tmp_path / "out" / "run.json").exists()
+    assert not (tmp_path / "out" / "scores.jsonl").exists()
+
+
+def test_another_prompt_under_the_same_id_is_refused(run):
+    other = ranked(0)
+    messages = (Message(role="user", content="another question"),)
+    again = Case(
+        prompt=Prompt(id="p0", messages=messages, category=("chat",), language="zh"),
+        responses=other.responses,
+        ranking=other.ranking,
+    )
+    with pytest.raises(EvidenceError, match="prompt 'p0' has another text than in the bench"):
+        run([again])
+
+
+def test_decided_pairs_that_the_bench_labels_none_of_are_refused(run):
+    bench = [ranked(index, "ab|c") for index in range(20)]
+    texts = {"a": TEXTS["a"], "b": TEXTS["b"]}
+    with pytest.raises(EvidenceError, match="the bench labels none of 5 pairs that the better judges decided"):
+        run([ranked(index, "ab", texts=texts) for index in range(5)], bench=bench)
+
+
+def test_a_prompt_twice_is_refused(run):
+    with pytest.raises(RecordError, match="already used"):
+        run([ranked(0), ranked(0)])
+
+
+def test_the_bench_itself_is_refused(run):
+    with pytest.raises(EvidenceError, match="are the bench itself"):
+        run(BENCH)
+
+
+def test_few_labels_of_people_are_no_bench_to_relabel(tmp_path):
+    write_cases(tmp_path / "cases.jsonl", BENCH)
+    path = tmp_path / "cases.jsonl"
+    with pytest.raises(ConfigError, match="relabelled cases belong to a benchmark"):
+        evaluate([], tmp_path / "out", CONFIG, model="longer", human=path, judged=path, relabelled=path)
+
+
+def test_the_page_states_it_in_place_of_the_range(run):
+    found = label_error(run([ranked(0, "bac"), *(ranked(index) for index in range(1, 30))]))
+    said = [sentence.key for sentence in MEASURE.sentences("m", found)]
+    assert said == ["say_relabelled", "say_best_exact_match"]
+    table, exact = (panel.tables[0].table for panel in MEASURE.panels(found))
+    assert any("relabelled_pairs" in column for column in table.columns)
+    assert any("best_exact_match" in column for column in exact.columns)
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert len(list(MEASURE.rows(found))) == 3
