@@ -4,7 +4,15 @@ from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Response
 from steelyard.evaluation.measures.label_error import MEASURE
 from steelyard.io.cases import write_cases
+from steelyard.report.leaderboard import as_markdown, as_page
+from steelyard.stages.compare import Config as CompareConfig
+from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
+from steelyard.stages.leaderboard import Config as LeaderboardConfig
+from steelyard.stages.leaderboard import leaderboard
+from steelyard.views import bench_table
+from steelyard.views import compare as compare_view
+from steelyard.views.view import NO_SOURCES, StageRun
 
 CONFIG = Config(num_resamples=200, baselines=())
 TEXTS = {"a": "the longest answer", "b": "an answer", "c": "short"}
@@ -182,3 +190,65 @@ def test_the_page_states_it_in_place_of_the_range(run):
     assert any("best_exact_match" in column for column in exact.columns)
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert len(list(MEASURE.rows(found))) == 3
+
+
+@pytest.fixture
+def evaluations(tmp_path):
+    """Two models on each of two benches, with 6 wrong labels of 90, in 2 of 30 prompts."""
+    again = [ranked(0, "cba"), ranked(1, "cba"), *(ranked(index) for index in range(2, 30))]
+    folders = {}
+    for name, bench in (("first", BENCH), ("second", [ranked(index) for index in range(50)])):
+        write_cases(tmp_path / f"{name}.jsonl", bench)
+        write_cases(tmp_path / "experts.jsonl", again)
+        for model in ("longer", "shorter"):
+            folders[name, model] = tmp_path / f"{name}-{model}"
+            evaluate(
+                [tmp_path / f"{name}.jsonl"],
+                folders[name, model],
+                CONFIG,
+                model=model,
+                relabelled=tmp_path / "experts.jsonl",
+            )
+    return folders
+
+
+def test_a_leaderboard_and_a_comparison_show_what_a_perfect_model_reaches(evaluations, tmp_path):
+    runs = [evaluations["first", "longer"], evaluations["first", "shorter"]]
+    board = leaderboard(runs, out=tmp_path / "board", config=LeaderboardConfig(num_resamples=100)).summary
+    assert board.ceiling.accuracy.value == pytest.approx(84 / 90)
+    assert board.ceiling.exact_match.value == pytest.approx(28 / 30)
+    assert board.ceiling.least is None
+    assert "accuracy 93.3% (95% interval" in as_markdown(board)
+    assert "93.3%" in as_page(board)
+    compared = compare(runs, tmp_path / "compared", CompareConfig(num_resamples=100)).summary
+    assert compared.ceiling == board.ceiling
+    (lines,) = (panel.tables[0].table.rows for panel in list(panels_of(compare_view.VIEW, compared))[:1])
+    assert lines[-1][0].startswith("@@perfect_model")
+    assert lines[-1][2] == "93.3%"
+
+
+def panels_of(view, summary):
+    return view.panels(StageRun("table", None, summary), NO_SOURCES)
+
+
+def test_a_table_of_several_benches_has_a_row_of_a_perfect_model(evaluations, tmp_path):
+    config = LeaderboardConfig(num_resamples=100)
+    done = leaderboard(list(evaluations.values()), out=tmp_path / "board", config=config)
+    assert done.stage == "bench_table"
+    first, *_ = panels_of(bench_table.VIEW, done.summary)
+    table = first.tables[0].table
+    assert table.rows[-1][0].startswith("@@perfect_model")
+    assert table.rows[-1].count("93.3%") == 4, "accuracy and exact match, on two benches"
+    assert len({len(row) for row in (table.columns, *table.rows)}) == 1
+    keys = [sentence.key for sentence in bench_table.VIEW.sentences(StageRun("table", None, done.summary))]
+    assert keys.count("say_ceiling") == keys.count("say_ceiling_exact") == 2
+
+
+def test_evaluations_without_a_label_error_have_no_ceiling(tmp_path):
+    write_cases(tmp_path / "bench.jsonl", BENCH)
+    runs = [tmp_path / model for model in ("longer", "shorter")]
+    for run in runs:
+        evaluate([tmp_path / "bench.jsonl"], run, CONFIG, model=run.name)
+    board = leaderboard(runs, out=tmp_path / "board", config=LeaderboardConfig(num_resamples=100)).summary
+    assert board.ceiling is None
+    assert "perfect" not in as_markdown(board)

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import EvaluationSet, headline_of, ranking_of
+from steelyard.evaluation.evaluations import BenchCeiling, EvaluationSet, ceiling_of, headline_of, ranking_of
 from steelyard.evaluation.few_labels_compared import compare_labelled, read_labelled_evaluations
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
@@ -99,7 +99,7 @@ class ComparisonSummary(Record, frozen=True, kw_only=True):
 
     ``headline`` names the ranking measure, and ``about`` describes it. It is null if parts of the bench are
     ``missing``: models are then ranked by accuracy. ``unlike_coverage``: the coverage of each model, if two of
-    them read different shares of the responses.
+    them read different shares of the responses. ``ceiling``: what a perfect model reaches, where one states it.
     """
 
     bench: str
@@ -110,6 +110,7 @@ class ComparisonSummary(Record, frozen=True, kw_only=True):
     models: tuple[ComparedModel, ...]
     comparisons: tuple[ModelDifference, ...]
     correction: str
+    ceiling: BenchCeiling | None = None
 
     @property
     def ranked_by(self) -> str:
@@ -143,6 +144,7 @@ def compare_models(evaluations: EvaluationSet, *, num_resamples: int, seed: int)
         models=_models(evaluations, pairs, differences, headline.name or "accuracy"),
         comparisons=differences,
         correction="Holm, over all comparisons here",
+        ceiling=ceiling_of(evaluations),
     )
 
 

@@ -6,7 +6,14 @@ from msgspec import UNSET
 
 from steelyard.core.types import Record, Run
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import EvaluationSet, bench_hashes, has_headline, ranking_of
+from steelyard.evaluation.evaluations import (
+    BenchCeiling,
+    EvaluationSet,
+    bench_hashes,
+    ceiling_of,
+    has_headline,
+    ranking_of,
+)
 from steelyard.evaluation.measures.accuracy import GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.statistics.intervals import Estimate
@@ -106,6 +113,7 @@ class LeaderboardSummary(Record, frozen=True, kw_only=True):
     ``missing``: the parts of the bench that all evaluations lack, which are then ranked by accuracy. ``differing``: the
     facts that differ with permission, their values, and the models with each value. ``unlike_coverage``: the coverage
     of each model, if two of them read different shares of the responses. ``partial``: evaluations that are not ranked.
+    ``ceiling``: what a perfect model reaches, where an evaluation states it.
     """
 
     bench: str
@@ -121,6 +129,7 @@ class LeaderboardSummary(Record, frozen=True, kw_only=True):
     differing: dict[str, dict[str, tuple[str, ...]]]
     unlike_coverage: tuple[str, ...]
     partial: tuple[Unranked, ...]
+    ceiling: BenchCeiling | None = None
 
 
 def rank_models(
@@ -172,6 +181,7 @@ def rank_models(
         },
         unlike_coverage=tuple(unequal_coverage(coverage)),
         partial=tuple(Unranked(name=name, why=why) for name, why in partial.items()),
+        ceiling=ceiling_of(evaluations),
     )
 
 

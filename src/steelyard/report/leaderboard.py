@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from msgspec.structs import replace
+
+from steelyard.evaluation.evaluations import BenchCeiling
 from steelyard.evaluation.leaderboard import HALF_POINTS, LeaderboardRow, LeaderboardSummary, Number
 from steelyard.evaluation.measures.accuracy import baseline_word
 from steelyard.evaluation.tables import (
@@ -98,6 +101,7 @@ def as_markdown(summary: LeaderboardSummary) -> str:
         titles=[_title(column.group, column.name) for column in columns],
         rank_range=rank_range,
         value_with_interval=value_with_interval,
+        ceiling=None if summary.ceiling is None else ceiling_cells(summary.ceiling),
         share_of=_share_of,
     )
 
@@ -224,6 +228,7 @@ def leaderboard_sentences(summary: LeaderboardSummary) -> tuple[Sentence, ...]:
     """Return the first model, or those that the data cannot tell apart at the top, in words."""
     if not summary.rows:
         return (Sentence("say_none_ranked"),)
+    ceiling = ceiling_sentences(summary.bench, summary.ceiling)
     leading = [row for row in summary.rows if row.best_rank == 1]
     first = summary.rows[0]
     number = first.by_column.get(("headline", summary.ranked_by))
@@ -236,6 +241,26 @@ def leaderboard_sentences(summary: LeaderboardSummary) -> tuple[Sentence, ...]:
         "prompts": count(summary.num_prompts),
     }
     if len(leading) == 1:
-        return (Sentence("say_first", values),)
+        return (Sentence("say_first", values), *ceiling)
     names = COMMA.join(row.name for row in leading)
-    return (Sentence("say_first_shared", values | {"leading": count(len(leading)), "names": names}),)
+    return (Sentence("say_first_shared", values | {"leading": count(len(leading)), "names": names}), *ceiling)
+
+
+def ceiling_sentences(bench: str, ceiling: BenchCeiling | None) -> tuple[Sentence, ...]:
+    """Return what a perfect model reaches, in words."""
+    if ceiling is None or ceiling.accuracy.value is None:
+        return ()
+    value, interval = ceiling_cells(ceiling)
+    sentences = [Sentence("say_ceiling", {"bench": bench, "value": value, "interval": interval})]
+    if ceiling.exact_match is not None and ceiling.exact_match.value is not None:
+        exact = {"value": percent(ceiling.exact_match.value), "interval": spread(ceiling.exact_match)}
+        sentences.append(Sentence("say_ceiling_exact", exact))
+    return tuple(sentences)
+
+
+def ceiling_cells(ceiling: BenchCeiling) -> tuple[str, str]:
+    """Return the accuracy of a perfect model with its interval; between two values where errors may gather or not."""
+    least, most = ceiling.least, ceiling.accuracy
+    if least is None or least.value is None:
+        return percent(most.value), spread(most)
+    return f"{percent(least.value)}{DASH}{percent(most.value)}", spread(replace(most, low=least.low))

@@ -424,10 +424,11 @@ def _accuracy(groups: _Groups) -> _Part:
 
 def complement(shares: Shares) -> Shares:
     """Return 1 minus each share: what a perfect model reaches at this label error."""
-    return Shares(tuple(map(_one_minus, shares.estimates)), _one_minus(shares.macro), _one_minus(shares.micro))
+    return Shares(tuple(map(complement_of, shares.estimates)), complement_of(shares.macro), complement_of(shares.micro))
 
 
-def _one_minus(estimate: Estimate) -> Estimate:
+def complement_of(estimate: Estimate) -> Estimate:
+    """Return 1 minus a share."""
     value, low, high = (None if end is None else 1 - end for end in (estimate.value, estimate.high, estimate.low))
     return replace(estimate, value=value, low=low, high=high)
 

@@ -14,7 +14,7 @@ from steelyard.core.types import JsonObject
 from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable
 from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, decimal, percent, table, word
 from steelyard.plugins.benches.subset_benches import CHEEMS_PUBLISHED
-from steelyard.report.leaderboard import leaderboard_sentences, rank_range
+from steelyard.report.leaderboard import ceiling_cells, leaderboard_sentences, rank_range
 from steelyard.report.page import COLON, COMMA
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.leaderboard import board_panels, unranked_reasons
@@ -133,7 +133,22 @@ def _main_table(summary: BenchTable) -> Table:
         return _printed(value, place, summary) if summary.is_published else percent(value)
 
     heads = (summary.rows_are, *(("model_kind",) if has_kind else ()), *(("language",) if has_language else ()))
-    return value_table(tuple(map(word, heads)), summary.columns, rows, form)
+    values = value_table(tuple(map(word, heads)), summary.columns, rows, form)
+    ceilings = {bench: board.ceiling for bench, board in summary.boards.items()}
+    known = {bench: ceiling for bench, ceiling in ceilings.items() if ceiling is not None}
+    if not known or len(known) < len(summary.benches):
+        return values
+    perfect = [word("perfect_model"), *[DASH] * (len(heads) - 1)]
+    ranked = {bench for row in rows for bench in row.ranks}
+    for column in summary.columns:
+        ceiling = known[column.bench]
+        shown = {"accuracy": ceiling_cells(ceiling)[0]}
+        if ceiling.exact_match is not None:
+            shown["exact_match"] = percent(ceiling.exact_match.value)
+        perfect.append(DASH if column.subset else shown.get(column.measure, DASH))
+        if column.is_headline and column.bench in ranked:
+            perfect.append(DASH)
+    return values._replace(rows=(*values.rows, tuple(perfect)))
 
 
 def _printed(value: float | None, place: int, summary: BenchTable) -> str:

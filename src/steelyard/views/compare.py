@@ -25,7 +25,7 @@ from steelyard.evaluation.tables import (
 )
 from steelyard.evaluation.vega import Dot, interval_rows
 from steelyard.report.bench_texts import reason_words
-from steelyard.report.leaderboard import rank_range
+from steelyard.report.leaderboard import ceiling_cells, ceiling_sentences, rank_range
 from steelyard.report.page import COMMA
 from steelyard.views.records import RankedModel, flat_row, ranked_headline
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
@@ -93,6 +93,7 @@ def _sentences(run: StageRun[ComparisonSummary]) -> tuple[Sentence, ...]:
     if summary.missing:
         missing = COMMA.join(f"{name} ({reason_words(why)})" for name, why in summary.missing.items())
         sentences.append(Sentence("say_no_bench_headline", {"missing": missing}))
+    sentences += ceiling_sentences(summary.bench, summary.ceiling)
     if summary.unlike_coverage:
         sentences.append(Sentence("say_unlike_read", {"models": COMMA.join(summary.unlike_coverage)}))
     return tuple(sentences)
@@ -120,7 +121,7 @@ def _pair_sentence(difference: ModelDifference, measure: str) -> Sentence:
 
 
 def _model_table(summary: ComparisonSummary) -> Table:
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             model.name,
             rank_range(model.best_rank, model.worst_rank),
@@ -130,6 +131,10 @@ def _model_table(summary: ComparisonSummary) -> Table:
         )
         for model in summary.models
     ]
+    if (ceiling := summary.ceiling) is not None:
+        exact = (DASH, DASH) if ceiling.exact_match is None else PERCENT.cells(ceiling.exact_match)
+        overall = (DASH, DASH) if _has_headline(summary) else ()
+        rows.append((word("perfect_model"), DASH, *overall, *ceiling_cells(ceiling), *exact))
     headline = ("bench_overall", "interval") if _has_headline(summary) else ()
     return table(("scorer", "rank", *headline, "accuracy", "interval", "exact_match", "interval"), rows)
 

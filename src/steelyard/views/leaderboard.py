@@ -8,7 +8,7 @@ from steelyard.core.types import JsonObject
 from steelyard.evaluation.leaderboard import LeaderboardRow, LeaderboardSummary
 from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, percent, spread, table, word
 from steelyard.report.bench_texts import reason_words
-from steelyard.report.leaderboard import leaderboard_sentences, rank_range
+from steelyard.report.leaderboard import ceiling_cells, leaderboard_sentences, rank_range
 from steelyard.report.page import COMMA
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import RankedModel, flat_row, ranked_headline
@@ -58,6 +58,8 @@ def _rank_table(board: LeaderboardSummary) -> Table:
         interval = DASH if number is None else spread(Estimate(number.value, number.low, number.high, number.n))
         ranks = rank_range(row.best_rank, row.worst_rank)
         rows.append((row.name, ranks, row.group, percent(row.value), interval, percent(row.rank_shares[0])))
+    if board.ceiling is not None and board.ranked_by == "accuracy":
+        rows.append((word("perfect_model"), DASH, DASH, *ceiling_cells(board.ceiling), DASH))
     return table(("scorer", "rank", "letters", "ranked_value", "interval", "share_first"), rows)
 
 
