@@ -126,7 +126,7 @@ def test_training_on_reversed_data_is_significantly_worse(ablated):
     (difference,) = found.differences
     assert (difference.first, difference.second) == ("wrong", "right")
     assert difference.comparison.accuracy.high < 0
-    assert difference.p_corrected < 0.01
+    assert difference.p_accuracy_corrected < 0.01
     assert (right.num_prompts, right.num_pairs, right.accuracy.n) == (24, 24, 30)
 
 
@@ -154,14 +154,17 @@ def test_a_report_shows_the_arms_and_their_difference(ablated):
     _, _, out, found = ablated
     section, sentences = only_section(out)
     assert sentences[0].values["best"] == "right"
-    assert (sentences[0].values["significant"], sentences[0].values["all"]) == ("1", "1")
+    for sentence in sentences[1:3]:
+        assert (sentence.values["significant"], sentence.values["all"]) == ("1", "1")
+        assert sentence.values["differences"] == "wrong \N{EN DASH} right (\N{MINUS SIGN}100.0)"
     arms, differences = section.panels
     assert [row[:3] for row in arms.tables[0].table.rows] == [("right", "24", "24"), ("wrong", "24", "24")]
     assert [row[4] for row in arms.tables[0].table.rows] == ["100.0%", "0.0%"]
     seeds = arms.figure.spec["layer"][-1]["data"]["values"]
     assert [seed["value"] for seed in seeds] == [1.0] * 3 + [0.0] * 3
-    assert differences.tables[0].table.rows[0][1] == "\N{MINUS SIGN}100.0"
-    assert found.differences[0].p_corrected < 0.01
+    (row,) = differences.tables[0].table.rows
+    assert (row[1], row[5]) == ("\N{MINUS SIGN}100.0*", "\N{MINUS SIGN}100.0*")
+    assert found.differences[0].p_accuracy_corrected < 0.01
 
 
 def test_no_record_vouches_for_results_that_are_half_replaced(ablated):
@@ -184,7 +187,7 @@ def test_python_gives_the_record_of_the_ablation(ablated):
     assert [(row["name"], row["accuracy"]) for row in outcome.table] == [("right", 1.0), ("wrong", 0.0)]
     (difference,) = outcome.summary.differences
     assert (difference.first, difference.second) == ("wrong", "right")
-    assert difference.p_corrected == found.differences[0].p_corrected
+    assert difference.p_accuracy_corrected == found.differences[0].p_accuracy_corrected
     with pytest.raises(UserError, match="did you mean 'benches'"):
         sy.run(path, settings={"benchs": []})
 
@@ -231,8 +234,10 @@ def test_arms_are_measured_on_each_kind(ablated, tmp_path):
         ("cases: wrong", "cases: right"), ("cheemsbench: wrong", "cheemsbench: right"),
     ]  # fmt: skip
     # Twice as many differences: Holm doubles the smallest p-value.
-    assert measured.differences[0].p_corrected == pytest.approx(2 * alone.differences[0].p_corrected)
+    assert measured.differences[0].p_accuracy_corrected == pytest.approx(2 * alone.differences[0].p_accuracy_corrected)
     summary = read_run(both, Run[AblationSummary]).summary
     assert [arm.bench for arm in summary.arms] == ["cases", "cases", "cheemsbench", "cheemsbench"]
-    lines = [sentence.values["best"] for sentence in experiment_sentences("a", summary.arms, summary.differences)]
+    sentences = list(experiment_sentences("a", summary.arms, summary.differences))
+    assert [sentence.key for sentence in sentences[2:]] == ["say_significant_arms"] * 2
+    lines = [sentence.values["best"] for sentence in sentences[:2]]
     assert lines == ["cases: right", "cheemsbench: wrong"]

@@ -146,7 +146,7 @@ def test_the_test_of_exact_match_is_that_of_its_interval(measured):
     column = two.columns[0]._replace(column=exact)
     (difference,) = compare_arms(two._replace(columns=(column,)), [("good", "bad")])
     (shown,) = difference.columns
-    assert shown.difference == difference.comparison.exact_match
+    assert (shown.difference, shown.p) == (difference.comparison.exact_match, difference.comparison.p_exact_match)
     assert shown.difference.low > 0
     assert shown.p < 0.05
     (none,) = compare_arms(two._replace(columns=(column,)), [("good", "good")])

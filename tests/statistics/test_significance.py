@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 from scipy.stats import t as student_t
 
 from steelyard.statistics.groups import Cell, Label, layout_of
 from steelyard.statistics.pair_counts import CORRECT, EXACT
-from steelyard.statistics.significance import compare, holm, mcnemar_p, significant_ranks, trend
+from steelyard.statistics.significance import compare, holm, significant_ranks, trend
 
 
 def layout(number, categories=("a",)):
@@ -64,11 +63,39 @@ def test_other_pairs_are_a_defect_of_the_caller():
         compare(layout(1), table([1], 3), table([1], 4), num_resamples=10, seed=0)
 
 
-def test_the_test_of_mcnemar_is_the_binomial_one():
-    # 8 against 2: twice the chance of 8 or more of 10 by a fair coin = 2 * 56 / 1024.
-    assert mcnemar_p(8, 2) == pytest.approx(2 * 56 / 1024)
-    assert mcnemar_p(0, 0) == mcnemar_p(3, 3) == 1.0
-    assert mcnemar_p(5, 0) == pytest.approx(2 * binom.pmf(5, 5, 0.5))
+def of_seeds(num_exact, num_seeds=3):
+    """Statistics of single pairs, summed over seeds: how many of the seeds have each prompt right."""
+    return np.array([[num_seeds, right, num_seeds, right] for right in num_exact])
+
+
+def test_seeds_count_by_how_many_have_a_prompt_right():
+    # Fifteen prompts that one seed of three more has right, five that three seeds more have wrong: 15 - 15 = 0. A test
+    # of prompts alone would count fifteen against five.
+    first, second = of_seeds([1] * 15 + [0] * 5), of_seeds([0] * 15 + [3] * 5)
+    found = compare(layout(20), first, second, num_resamples=500, seed=0)
+    assert (found.exact_match.value, found.p_exact_match) == (0.0, 1.0)
+    assert (found.only_first, found.only_second) == (15, 5)
+
+
+def test_equal_seeds_are_no_further_evidence():
+    right, wrong = of_seeds([1] * 9 + [0] * 11, 1), of_seeds([0] * 9 + [1, 1] + [0] * 9, 1)
+    once = compare(layout(20), right, wrong, num_resamples=500, seed=0)
+    thrice = compare(layout(20), 3 * right, 3 * wrong, num_resamples=500, seed=0)
+    assert once.exact_match.value == pytest.approx(7 / 20)
+    for field in ("value", "low", "high"):
+        assert getattr(thrice.exact_match, field) == pytest.approx(getattr(once.exact_match, field))
+    assert thrice.p_exact_match == pytest.approx(once.p_exact_match)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=6, max_size=30))
+@settings(deadline=None)
+def test_a_p_value_is_below_5_percent_where_the_interval_excludes_0(rows):
+    tables = [of_seeds(column) for column in zip(*rows, strict=True)]
+    found = compare(layout(len(rows)), *tables, num_resamples=200, seed=0)
+    for difference, p in ((found.accuracy, found.p_accuracy), (found.exact_match, found.p_exact_match)):
+        ends = (difference.low, difference.high)
+        if min(abs(end) for end in ends) > 1e-3:
+            assert (p < 0.05) == (ends[0] > 0 or ends[1] < 0), (difference, p)
 
 
 def test_holm_by_hand():

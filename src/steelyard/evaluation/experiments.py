@@ -59,7 +59,10 @@ class SweptArm(Arm, frozen=True, kw_only=True):
 
 
 class ArmDifferenceRecord(Record, frozen=True, kw_only=True):
-    """One arm minus another as it is written: paired by prompt over the same seeds."""
+    """One arm minus another as it is written: paired by prompt over the same seeds.
+
+    Each p-value is of the test whose interval is given; ``..._corrected`` for all differences of that measure (Holm).
+    """
 
     first: str
     second: str
@@ -70,7 +73,8 @@ class ArmDifferenceRecord(Record, frozen=True, kw_only=True):
     only_first: int
     only_second: int
     detectable: float
-    p_corrected: float
+    p_accuracy_corrected: float
+    p_exact_match_corrected: float
     columns: tuple[ColumnDifference, ...] = ()
 
 

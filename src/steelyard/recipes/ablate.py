@@ -144,7 +144,7 @@ class AblationResult(NamedTuple):
         return {
             "arms": msgspec.to_builtins(self.arms),
             "differences": [difference.record() for difference in self.differences],
-            "correction": "Holm, over all differences here",
+            "correction": "Holm, over all differences of a measure here",
         }
 
     def figure(self) -> JsonObject:

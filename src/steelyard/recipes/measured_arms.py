@@ -25,25 +25,25 @@ from steelyard.statistics.significance import (
     PairedComparison,
     compare,
     holm,
-    share_difference,
 )
 from steelyard.training.config import TrainingSummary
 
 
 class ArmDifference(NamedTuple):
-    """An arm minus another, paired by prompt over the same seeds."""
+    """An arm minus another, paired by prompt over the same seeds; p-values are corrected for all differences."""
 
     first: str
     second: str
     comparison: PairedComparison
-    p_corrected: float
+    p_accuracy_corrected: float
+    p_exact_match_corrected: float
     columns: tuple[ColumnDifference, ...] = ()
 
     def record(self) -> JsonObject:
         """Return the difference as it is written, with the fields of the comparison."""
-        arms = {"first": self.first, "second": self.second}
         columns = msgspec.to_builtins(self.columns)
-        return {**arms, **self.comparison.record(), "p_corrected": self.p_corrected, "columns": columns}
+        row = self._asdict() | self.comparison.record() | {"columns": columns}
+        return {name: value for name, value in row.items() if name != "comparison"}
 
 
 class MeasuredArms(NamedTuple):
@@ -114,7 +114,7 @@ def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tu
         accuracy, exact = (replace(each, n=each.n // num_seeds) for each in (summed.accuracy, summed.exact_match))
         comparison = summed._replace(accuracy=accuracy, exact_match=exact)
         columns = tuple(_column_difference(measured.layout, tables, comparison, each) for each in measured.columns)
-        differences.append(ArmDifference(first, second, comparison, 1.0, columns))
+        differences.append(ArmDifference(first, second, comparison, 1.0, 1.0, columns))
     return corrected(differences)
 
 
@@ -124,11 +124,7 @@ def _column_difference(
     """Return the difference in one column; that of the whole accuracy or exact match is the comparison's."""
     key = column.column
     if not key.subset and key.measure in SHARES:
-        value, p = comparison.accuracy, comparison.p_accuracy
-        if key.measure == "exact_match":
-            # McNemar's test of a comparison is of prompts; a column has the test that its interval belongs to.
-            both = Items(layout, np.concatenate(tables, axis=1), NUM_RESAMPLES)
-            value, p = comparison.exact_match, share_difference(both, EXACT_MATCH, seed=0).p
+        value, p = getattr(comparison, key.measure), getattr(comparison, f"p_{key.measure}")
     else:
         drawn = HeadlineBootstrap(layout, column.formula, NUM_RESAMPLES, seed=0).draw(tables)
         value, p, _ = drawn.minus(0, 1, column.n)
@@ -136,16 +132,21 @@ def _column_difference(
 
 
 def corrected(differences: Iterable[ArmDifference]) -> tuple[ArmDifference, ...]:
-    """Return the differences with p-values corrected for their number, in columns for all columns too (Holm)."""
+    """Return the differences with p-values corrected for their number, in columns for all columns too (Holm).
+
+    Accuracy and exact match are a family of tests each.
+    """
     listed = tuple(differences)
-    p_values = holm([difference.comparison.p_accuracy for difference in listed])
+    accuracy = holm([difference.comparison.p_accuracy for difference in listed])
+    exact_match = holm([difference.comparison.p_exact_match for difference in listed])
     of_columns = iter(holm([column.p for difference in listed for column in difference.columns]))
     return tuple(
         difference._replace(
-            p_corrected=p,
+            p_accuracy_corrected=p_accuracy,
+            p_exact_match_corrected=p_exact_match,
             columns=tuple(replace(column, p_corrected=next(of_columns)) for column in difference.columns),
         )
-        for difference, p in zip(listed, p_values, strict=True)
+        for difference, p_accuracy, p_exact_match in zip(listed, accuracy, exact_match, strict=True)
     )
 
 

@@ -34,9 +34,9 @@ _POWER_AND_LEVEL = 1.959964 + 0.841621
 class PairedComparison(NamedTuple):
     """The first model minus the second.
 
-    ``p_accuracy``: two-sided, of the test that the interval of the difference belongs to. ``p_exact_match``: McNemar's
-    exact test on the prompts that only one of the two has right, ``only_first`` and ``only_second``. ``detectable``:
-    the smallest true difference in accuracy that this many prompts would detect in four cases out of five.
+    ``p_accuracy`` and ``p_exact_match``: two-sided, of the test that the interval of the difference belongs to.
+    ``only_first`` and ``only_second``: the prompts on which one of the two has more exact matches. ``detectable``: the
+    smallest true difference in accuracy that this many prompts would detect in four cases out of five.
     """
 
     accuracy: Estimate
@@ -111,21 +111,11 @@ def compare(layout: Layout, first: Integers, second: Integers, *, num_resamples:
         accuracy.estimate,
         exact_match.estimate,
         accuracy.p,
-        mcnemar_p(only_first, only_second),
+        exact_match.p,
         only_first,
         only_second,
         accuracy.error * _POWER_AND_LEVEL,
     )
-
-
-def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Return the p-value of McNemar's exact two-sided test: Binomial(n, 1/2) over the n discordant prompts."""
-    # Imported on use: scipy.stats takes over a second to load.
-    from scipy.stats import binomtest
-
-    if only_first + only_second == 0:
-        return 1.0
-    return float(binomtest(only_first, only_first + only_second).pvalue)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

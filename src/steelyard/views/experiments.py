@@ -119,29 +119,40 @@ def _difference_cell(difference: ColumnDifference | None) -> str:
     """Return the difference in points with its interval, and a mark where it is significant."""
     if difference is None:
         return DASH
-    mark = "*" if difference.p_corrected < LEVEL else ""
-    return f"{points(difference.difference.value)}{mark} [{points_spread(difference.difference)}]"
+    return f"{_marked(difference.difference, difference.p_corrected)} [{points_spread(difference.difference)}]"
+
+
+def _marked(difference: Estimate, p_corrected: float) -> str:
+    """Return a difference in points, with an asterisk where it is significant after the correction."""
+    return f"{points(difference.value)}{'*' if p_corrected < LEVEL else ''}"
 
 
 def difference_panels(title: str, differences: Sequence[ArmDifferenceRecord]) -> Iterator[Panel]:
     """Yield the differences of arms with intervals and corrected p-values; nothing without differences."""
     if not differences:
         return
-    names = [pair_name(each.first, each.second, separator="\n") for each in differences]
+    names = [
+        pair_name(each.first, f"{each.second}{' *' if each.p_accuracy_corrected < LEVEL else ''}", separator="\n")
+        for each in differences
+    ]
     dots = [Dot(name, name, each.accuracy) for name, each in zip(names, differences, strict=True)]
     axis = {"title": word("difference"), "format": "+.0%", "tickCount": 6}
     figure = Figure(title, interval_rows(dots, {"axis": axis}, row="arm", form="+.1%", line=0.0))
     rows = [
         (
             pair_name(each.first, each.second),
-            *_POINTS.cells(each.accuracy),
-            f"{each.p_corrected:.4f}",
+            _marked(each.accuracy, each.p_accuracy_corrected),
+            points_spread(each.accuracy),
+            f"{each.p_accuracy_corrected:.4f}",
             points(each.detectable),
-            *_POINTS.cells(each.exact_match),
+            _marked(each.exact_match, each.p_exact_match_corrected),
+            points_spread(each.exact_match),
+            f"{each.p_exact_match_corrected:.4f}",
         )
         for each in differences
     ]
-    columns = ("arm", "accuracy", "interval", "p_corrected", "detectable", "exact_match", "interval")
+    accuracy, exact_match = (("accuracy", "interval", "p_corrected"), ("exact_match", "interval", "p_corrected"))
+    columns = ("arm", *accuracy, "detectable", *exact_match)
     yield Panel(word(title), figure, (Grouped("", table(columns, rows)),), "note_arm_differences")
 
 
@@ -169,7 +180,7 @@ def growth_panels(growth: Sequence[GrowthRecord]) -> Iterator[Panel]:
 def experiment_sentences(
     name: str, arms: Sequence[Arm], differences: Sequence[ArmDifferenceRecord]
 ) -> Iterator[Sentence]:
-    """Yield the best arm for each kind of bench, and how many of all differences are significant."""
+    """Yield the best arm for each kind of bench, and the differences that hold after the correction, by measure."""
     for bench in dict.fromkeys(arm.bench for arm in arms):
         same = [arm for arm in arms if arm.bench == bench]
         best = max(same, key=lambda arm: arm.accuracy.value or 0.0)
@@ -180,10 +191,19 @@ def experiment_sentences(
             "best": best.name,
             "value": percent(best.accuracy.value),
             "interval": PERCENT.cells(best.accuracy)[1],
-            "significant": count(sum(each.p_corrected < LEVEL for each in differences)),
-            "all": count(len(differences)),
         }
-        yield Sentence("say_experiment" if differences else "say_experiment_alone", values)
+        yield Sentence("say_experiment", values)
+    for measure in ("accuracy", "exact_match") if differences else ():
+        significant = [
+            f"{pair_name(each.first, each.second)} ({points(getattr(each, measure).value)})"
+            for each in differences
+            if getattr(each, f"p_{measure}_corrected") < LEVEL
+        ]
+        values = {"measure": word(measure), "all": count(len(differences)), "significant": count(len(significant))}
+        if significant:
+            yield Sentence("say_significant_arms", {**values, "differences": COMMA.join(significant)})
+        else:
+            yield Sentence("say_no_significant_arms", values)
 
 
 class _Arm(msgspec.Struct):
