@@ -10,11 +10,14 @@ import tiny
 from report_sections import only_section
 from steelyard.core.errors import OutputError, UserError
 from steelyard.core.types import Run
-from steelyard.evaluation.experiments import AblationSummary
+from steelyard.evaluation.experiments import AblationSummary, Arm
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import read_run
 from steelyard.recipes.ablate import EXPERIMENT, Ablation, arms_of
 from steelyard.recipes.experiments import evaluation_name
+from steelyard.recipes.measured_arms import MeasuredArms
+from steelyard.statistics.groups import Cell, Label, layout_of
+from steelyard.statistics.intervals import Estimate
 from steelyard.views.experiments import experiment_sentences
 from toy_prompts import toy_prompts
 
@@ -48,6 +51,37 @@ def test_arms_of_table_4_read_the_right_data(tmp_path):
     assert all(reads(recipe, evaluation_name(arm, 2)) == ["test.jsonl", f"{arm}.2.model"] for arm in arms_of(TABLE_4))
 
 
+def test_controls_of_equal_size_and_rules_for_pairs_are_arms(tmp_path):
+    asked = msgspec.structs.replace(
+        TABLE_4, supervisors=("random", "longer"), equal_sizes=True, pair_rules=("tiers",), train={"epochs": 1}
+    )
+    recipe = EXPERIMENT.recipe(asked, tmp_path / "a.toml")
+    assert arms_of(asked)[6:] == (
+        "llm_supervised_by_random", "llm_as_many_by_random",
+        "llm_supervised_by_longer", "llm_as_many_by_longer", "llm_supervised_tiers",
+    )  # fmt: skip
+    control = recipe.step("llm.2.as_many_by_random")
+    assert reads(recipe, control.name) == ["llm.resolved/cases.jsonl", "random", "llm.2.supervised/cases.jsonl"]
+    assert (control.config.model, recipe.step("llm.2.as_many_by_longer").config.model) == ({"seed": 2}, {})
+    tiers, listed = recipe.step("llm_supervised_tiers.1.model"), recipe.step("llm_supervised.1.model")
+    assert (tiers.config.pairs, tiers.config.epochs, listed.config.pairs) == ("tiers", 1, None)
+    assert reads(recipe, tiers.name) == reads(recipe, listed.name) == ["llm.1.supervised/cases.jsonl", "base"]
+
+
+def test_the_supervised_arm_is_compared_with_its_controls():
+    asked = msgspec.structs.replace(TABLE_4, supervisors=("random",), equal_sizes=True, pair_rules=("tiers",))
+    layout = layout_of([Label(f"p{index}", Cell("one")) for index in range(9)])
+    statistics = {name: np.tile([1, 1, 1, 1], (9, 1)) for name in arms_of(asked)}
+    arm = Arm("x", 1, 1, 1, Estimate(1, 1, 1, 9), Estimate(1, 1, 1, 9), (1.0,), 0.0)
+    found = EXPERIMENT.compare(asked, MeasuredArms((arm,), statistics, layout))
+    pairs = [(each.first, each.second) for each in found.differences]
+    assert len(pairs) == len(set(pairs)) == 8 + 7 + 3
+    assert pairs[-3:] == [
+        ("llm_supervised", name)
+        for name in ("llm_supervised_by_random", "llm_as_many_by_random", "llm_supervised_tiers")
+    ]
+
+
 def test_training_files_and_shares_become_arms(tmp_path):
     asked = Ablation(
         benches=("t",), model="m", training={"一": "a.jsonl", "b": "b.jsonl"}, scaled="b", scaling=(0.25, 1.0),
@@ -71,6 +105,12 @@ def test_training_files_and_shares_become_arms(tmp_path):
         ("model='m'\nbenches=['t']\ntraining={a='a'}", "nothing to compare"),
         ("model='m'\nbenches=['t']\nhuman='h'", "human without llm"),
         ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\nseeds=[0,0,1]", "2 seeds\n  allowed: 3 different or more"),
+        ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\nequal_sizes=true", "equal_sizes without supervisors"),
+        (
+            "model='m'\nbenches=['t']\ntraining={a='a',b='b'}\nsupervisors=['random']\npair_rules=['tiers']",
+            "supervisors, pair_rules without human and llm",
+        ),
+        ("model='m'\nbenches=['t']\nhuman='h'\nllm='l'\npair_rules=['tier']", "did you mean 'tiers'|tiers"),
         ("model='m'\nbenches=['t']\nhumans='h'", "unknown setting 'humans'\n  allowed: did you mean 'human'"),
     ],
 )

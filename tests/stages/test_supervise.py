@@ -264,6 +264,31 @@ def test_a_cross_fitted_model_may_judge_its_training_prompts(tmp_path):
         )
 
 
+def of_size(path, number):
+    return write(path, [judged("other", llm=("a>b",) * number + ("a=b", "b?c"), human=("a>b",))])
+
+
+def test_as_many_verdicts_are_kept_as_another_file_has(cases, tmp_path):
+    # Margins 2, 2, 2, 1, -1 and -3: the fifth is -1. Ties, replies without a verdict and people are no verdicts.
+    run = supervise(cases, tmp_path / "out", model="longer", as_many_as=of_size(tmp_path / "5.jsonl", 5))
+    assert (run.summary.min_margin, run.summary.num_strict_kept) == (-1.0, 5)
+    assert run.counts.dropped == {"disagrees": 1, "tie": 1, "unparsed": 1}
+    (dropped,) = [row for row in read_lines(tmp_path / "out" / "manifest.jsonl") if row["rule"] == "disagrees"]
+    assert (dropped["left"], dropped["right"], dropped["margin"]) == ("c", "a", -3.0)
+    assert run.inputs["as_many_as"].path.endswith("5.jsonl")
+    # Three verdicts have the second largest margin: none of them is chosen before the others.
+    run = supervise(cases, tmp_path / "two", model="longer", as_many_as=of_size(tmp_path / "2.jsonl", 2))
+    assert (run.summary.min_margin, run.summary.num_strict_kept) == (2.0, 3)
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_size_without_verdicts_or_above_all_is_refused(cases, tmp_path, number):
+    message = f"other.jsonl has {number} strict judgments.*\n  allowed: from 1 to 6, the scored ones"
+    with pytest.raises(EvidenceError, match=message):
+        supervise(cases, tmp_path / "out", model="longer", as_many_as=of_size(tmp_path / "other.jsonl", number))
+    assert not (tmp_path / "out" / "cases.jsonl").exists()
+
+
 def test_settings_that_contradict_are_refused_before_anything_is_made(cases, tmp_path):
     with pytest.raises(ConfigError, match="neither model nor scores"):
         supervise(cases, tmp_path / "out", **Files()._asdict())
@@ -370,6 +395,9 @@ CALIBRATED = MODEL._replace(calibration_cases=Path("h"))
         (Config(policy="cycles", min_margin=1.0), MODEL, "min_margin with the policy cycles"),
         (Config(policy="weight", min_precision=0.9), CALIBRATED, "calibration_cases with the policy weight"),
         (Config(scale=2.0), MODEL, "scale with the policy agree"),
+        (Config(min_margin=1.0), MODEL._replace(as_many_as=Path("f")), "as_many_as sets the margin"),
+        (Config(policy="weight"), MODEL._replace(as_many_as=Path("f")), "as_many_as sets the margin"),
+        (Config(min_precision=0.9), CALIBRATED._replace(as_many_as=Path("f")), "as_many_as sets the margin"),
         (Config(min_precision=0.9), SCORES._replace(calibration_cases=Path("h")), "no scores of the calibration cases"),
         (Config(), SCORES._replace(calibration_scores=Path("h")), "calibration_scores goes with"),
         (

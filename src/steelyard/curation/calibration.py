@@ -214,6 +214,22 @@ def check_some_kept(cases: MarginSurvey, threshold: float, *, where: str, do: st
     raise EvidenceError(f"threshold {threshold:g} drops everything\n{threshold_table(rows)}", where=where, do=do)
 
 
+def threshold_of_size(cases: MarginSurvey, number: int, *, where: str) -> float:
+    """Return the margin from which ``number`` strict verdicts are kept, and more where several have this margin.
+
+    It is below 0 where fewer verdicts agree with the supervisor. Raises EvidenceError for a number without a verdict,
+    or above that of the scored ones.
+    """
+    margins = np.sort(cases.margins[~np.isnan(cases.margins)])
+    if not 0 < number <= len(margins):
+        raise EvidenceError(
+            f"{where} has {number_of(number, 'strict judgment')} of those that are supervised",
+            allowed=f"from 1 to {len(margins)}, the scored ones of these cases",
+            do=Advice("name a file that a supervisor filtered, of the same cases: ", Remedy("as_many_as", CASES)),
+        )
+    return float(margins[-number])
+
+
 def threshold_table(rows: Sequence[ThresholdRow]) -> str:
     """Return the rows of `rows_by_threshold` as lines of text."""
     lines = ["   threshold      kept  coverage  precision [95%]"]
@@ -252,8 +268,8 @@ def calibrate(
 
 
 def is_kept(margin: Floats, threshold: float) -> Booleans:
-    """Return which verdicts the policy ``agree`` keeps at a threshold."""
-    return (margin > 0) & (margin >= threshold)
+    """Return which verdicts the policy ``agree`` keeps at a threshold; one below 0 keeps margins from it on."""
+    return margin >= threshold if threshold < 0 else (margin > 0) & (margin >= threshold)
 
 
 def p_value(labelled: LabelledVerdicts, threshold: float, precision: float) -> float:

@@ -166,13 +166,13 @@ def margins_of(verdicts: Verdicts, scores: Floats, first: Integers) -> Floats:
 def agree(verdicts: Verdicts, margin: Floats, *, min_margin: float, keep_ties: bool = False) -> Integers:
     """Return the rule for each verdict: a strict one stays if its margin is above 0 and at least ``min_margin``.
 
-    Strict verdicts that stay have no cycle: scores fall along every edge. Kept ties can close cycles, which the ranking
-    resolves like any other.
+    A ``min_margin`` below 0 keeps margins from it on. Strict verdicts that stay have no cycle where it is not below 0:
+    scores fall along every edge. Kept ties can close cycles, which the ranking resolves like any other.
     """
     rule = np.full(len(verdicts.graph), KEPT)
     # Later assignments take precedence: NaN compares as false, and ties and unparsed verdicts have no margin.
     rule[margin < min_margin] = BELOW_MIN_MARGIN
-    rule[margin <= 0] = DISAGREES
+    rule[(margin <= 0) & (margin < min_margin if min_margin < 0 else True)] = DISAGREES
     rule[np.isnan(margin)] = UNSCORED
     rule[verdicts.verdict == TIE] = KEPT if keep_ties else TIED
     rule[verdicts.verdict == NONE] = UNPARSED

@@ -5,13 +5,16 @@ bench; then the arms are compared on the same prompts.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from steelyard.core.errors import ConfigError
+from steelyard.core.plugins import load
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Meta
 from steelyard.evaluation.experiments import AblationSummary, Arm
+from steelyard.ranking.pairs import PairChoice
 from steelyard.recipes.experiments import (
     Experiment,
     ExperimentKind,
@@ -30,7 +33,10 @@ from steelyard.recipes.measured_arms import (
     on_bench,
 )
 
-HUMAN, LLM = "human", "llm"
+HUMAN, LLM, SUPERVISED = "human", "llm", "llm_supervised"
+_AS_MANY = "llm_as_many_by"
+_VARIANTS = (f"{SUPERVISED}_", f"{_AS_MANY}_")
+"""The beginnings of arms whose data differ from those of the supervised arm by supervisor or pairs alone."""
 _HUMAN_CASES, _LLM_CASES = "human.resolved/cases.jsonl", "llm.resolved/cases.jsonl"
 
 
@@ -54,6 +60,10 @@ class Ablation(Experiment, frozen=True, kw_only=True):
     """The arm of the shares."""
     supervisors: tuple[str, ...] = ()
     """Kinds of model that filter the LLM's verdicts instead of the human reward model, as controls."""
+    equal_sizes: bool = False
+    """Whether each of the supervisors is a second control, which keeps as many verdicts as the human reward model."""
+    pair_rules: tuple[PairChoice, ...] = ()
+    """Further rules for the pairs of the LLM's verdicts that the human reward model keeps: an arm each."""
     resolve: Meta = msgspec.field(default_factory=dict)
     """Settings of `resolve`."""
     supervise: Meta = msgspec.field(default_factory=dict)
@@ -65,16 +75,29 @@ class Ablation(Experiment, frozen=True, kw_only=True):
 def _check(ablation: Ablation, where: str) -> None:
     if (ablation.human is None) != (ablation.llm is None):
         raise ConfigError("human without llm, or llm without human", where=where, do="give both, or training files")
+    of_table_4 = {
+        "supervisors": ablation.supervisors,
+        "equal_sizes": ablation.equal_sizes,
+        "pair_rules": ablation.pair_rules,
+    }
+    if ablation.human is None and (given := [name for name, value in of_table_4.items() if value]):
+        raise ConfigError(
+            f"{', '.join(given)} without human and llm", where=where, do="give both files, whose arms they are"
+        )
+    if ablation.equal_sizes and not ablation.supervisors:
+        do = Advice("name the controls: ", Remedy("supervisors", ("random",)))
+        raise ConfigError("equal_sizes without supervisors", where=where, do=do)
     if ablation.human is None and len(ablation.training) < 2 and not ablation.scaling:
         raise ConfigError("nothing to compare", where=where, do="give human and llm, or two training files")
 
 
 class _TrainingData(NamedTuple):
-    """The training cases of an arm and a seed, and the stages that make them."""
+    """The training cases of an arm and a seed, the stages that make them, and settings of the training."""
 
     arm: str
     cases: str
     stages: Tables
+    settings: JsonObject | None = None
 
 
 def arms_of(ablation: Ablation) -> tuple[str, ...]:
@@ -92,7 +115,9 @@ def _stages(ablation: Ablation) -> Tables:
     for seed in ablation.seeds:
         for data in _training_data(ablation, seed):
             stages |= data.stages
-            stages |= trained_and_evaluated(data.arm, seed, cases=data.cases, model=ablation.model, experiment=ablation)
+            stages |= trained_and_evaluated(
+                data.arm, seed, cases=data.cases, model=ablation.model, experiment=ablation, settings=data.settings
+            )
     return stages
 
 
@@ -115,22 +140,31 @@ def _training_data(ablation: Ablation, seed: int) -> Iterator[_TrainingData]:
 def _table_4(ablation: Ablation, seed: int) -> Iterator[_TrainingData]:
     """Yield the data of CHEEMS, Table 4, and those of the controls."""
     supervised, both, merged = f"llm.{seed}.supervised", f"llm.{seed}.both", f"all.{seed}.merged"
-    debias = {"verb": "debias", "cases": f"{supervised}/cases.jsonl", "config": ablation.debias}
+    supervised_cases = f"{supervised}/cases.jsonl"
+    debias = {"verb": "debias", "cases": supervised_cases, "config": ablation.debias}
     merge = {"verb": "merge", "files": [_HUMAN_CASES, f"{both}/cases.jsonl"]}
 
-    def supervise(supervisor: str) -> JsonObject:
-        return {"verb": "supervise", "cases": _LLM_CASES, "model": supervisor, "config": ablation.supervise}
+    def supervise(supervisor: str, **parts: Any) -> JsonObject:
+        return {"verb": "supervise", "cases": _LLM_CASES, "model": supervisor, "config": ablation.supervise} | parts
 
     yield _TrainingData(HUMAN, _HUMAN_CASES, {})
     yield _TrainingData(LLM, _LLM_CASES, {})
     yield _TrainingData("llm_debiased", "llm.debiased/cases.jsonl", {})
-    yield _TrainingData("llm_supervised", f"{supervised}/cases.jsonl", {supervised: supervise(model_name(HUMAN, seed))})
+    yield _TrainingData(SUPERVISED, supervised_cases, {supervised: supervise(model_name(HUMAN, seed))})
     yield _TrainingData("llm_both", f"{both}/cases.jsonl", {both: debias})
     yield _TrainingData("all", f"{merged}/cases.jsonl", {merged: merge})
     for name in ablation.supervisors:
-        # A kind of model has no seed; its name keeps the stages of different seeds apart.
+        # Draws of a control differ from seed to seed; other kinds of model have no seed.
+        has_seed = "seed" in load("models", name).Config.__struct_fields__
+        config = ablation.supervise | ({"model": {"seed": seed}} if has_seed else {})
         stage = f"llm.{seed}.supervised_by_{name}"
-        yield _TrainingData(f"llm_supervised_by_{name}", f"{stage}/cases.jsonl", {stage: supervise(name)})
+        yield _TrainingData(f"{SUPERVISED}_by_{name}", f"{stage}/cases.jsonl", {stage: supervise(name, config=config)})
+        if ablation.equal_sizes:
+            stage = f"llm.{seed}.as_many_by_{name}"
+            table = supervise(name, config=config, as_many_as=supervised_cases)
+            yield _TrainingData(f"{_AS_MANY}_{name}", f"{stage}/cases.jsonl", {stage: table})
+    for rule in ablation.pair_rules:
+        yield _TrainingData(f"{SUPERVISED}_{rule}", supervised_cases, {}, {"pairs": rule})
 
 
 class AblationResult(NamedTuple):
@@ -162,7 +196,10 @@ class AblationResult(NamedTuple):
 
 
 def _compare(ablation: Ablation, measured: MeasuredArms) -> AblationResult:
-    """Compare every arm with the human and the LLM arm, or with the first; two references are compared once."""
+    """Compare every arm with the human and the LLM arm, or with the first; two references are compared once.
+
+    The arm that the human reward model filters is compared with its controls too, and with other rules for its pairs.
+    """
     references = (HUMAN, LLM) if ablation.human is not None else arms_of(ablation)[:1]
     pairs = [
         (arm, reference)
@@ -170,6 +207,7 @@ def _compare(ablation: Ablation, measured: MeasuredArms) -> AblationResult:
         for arm in measured.statistics
         if arm not in references[index:]
     ]
+    pairs += [(SUPERVISED, arm) for arm in measured.statistics if arm.startswith(_VARIANTS)]
     return AblationResult(measured.arms, compare_arms(measured, pairs))
 
 

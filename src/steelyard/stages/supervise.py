@@ -24,6 +24,7 @@ from steelyard.curation.calibration import (
     check_some_kept,
     rows_by_threshold,
     survey_margins,
+    threshold_of_size,
 )
 from steelyard.curation.input_checks import below_chance, check_cases, judged_pairs
 from steelyard.curation.supervised import (
@@ -61,7 +62,7 @@ from steelyard.io.verbs import (
     Verb,
 )
 from steelyard.plugins.reward_models import Builder, ModelChoice, build_model, choose_model, forget_lines, write_scores
-from steelyard.ranking.judgment_table import Only, check_admits
+from steelyard.ranking.judgment_table import Only, check_admits, judgment_table
 
 _DEFAULT = Config()
 _CASES_A_BATCH = 256
@@ -72,7 +73,7 @@ class Files(NamedTuple):
 
     Either a ``model`` (a trained model's folder, or a kind) or ``scores``. ``calibration_cases``: cases that people and
     the supervised judge judged alike, with ``calibration_scores`` where ``scores`` are an input. ``train_cases``: the
-    cases that the supervisor was trained on.
+    cases that the supervisor was trained on. ``as_many_as``: cases whose number of judgments is that to keep.
     """
 
     model: str | None = None
@@ -80,6 +81,7 @@ class Files(NamedTuple):
     calibration_cases: Path | None = None
     calibration_scores: Path | None = None
     train_cases: Path | None = None
+    as_many_as: Path | None = None
 
 
 class _Threshold(NamedTuple):
@@ -106,6 +108,7 @@ VERB = Verb(
         SettingOption("min_precision"),
         SettingOption("confidence"),
         Option("train_cases", "The supervisor's training cases: it judges none."),
+        Option("as_many_as", "A filtered file: as many judgments are kept."),
         ONLY,
         *MODEL_SETTINGS,
     ),
@@ -122,6 +125,7 @@ def supervise(
     calibration_cases: CaseFile | None = None,
     calibration_scores: ScoreFile | None = None,
     train_cases: CaseFile | None = None,
+    as_many_as: CaseFile | None = None,
     builder: Builder | None = None,
     force: bool = False,
 ) -> Run[SupervisionSummary]:
@@ -131,8 +135,7 @@ def supervise(
     drops ties; `cycles` drops only what closes a cycle, the pairs with the smallest margin first; `weight` drops
     nothing and lists each pair with the model's belief in it as its weight.
 
-    OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule. A supervisor
-    may not judge prompts that it was trained on.
+    OUT/cases.jsonl has what is kept, ranked again; manifest.jsonl has each dropped judgment with its rule.
 
     With ``calibration_cases``, the threshold is the smallest margin at which the kept verdicts are right as often as
     ``min_precision`` asks. That file needs judgments by people and by the LLM on the same pairs.
@@ -152,7 +155,7 @@ def supervise(
     >>> kept.counts.num_in == kept.counts.num_used + sum(kept.counts.dropped.values())
     True
     """
-    files = Files(model, scores, calibration_cases, calibration_scores, train_cases)
+    files = Files(model, scores, calibration_cases, calibration_scores, train_cases, as_many_as)
     check_settings(config, files)
     choice = choose_model(model, config.model) if model else None
     inputs = {"cases": cases} | {role: path for role, path in files._asdict().items() if isinstance(path, Path)}
@@ -182,7 +185,13 @@ def check_settings(config: Config, files: Files) -> None:
         raise ConfigError(
             f"settings of a model ({', '.join(sorted(config.model))}) with scores", do="the scores are made already"
         )
-    check_policy(config, is_calibrated=files.calibration_cases is not None)
+    is_calibrated = files.calibration_cases is not None
+    if files.as_many_as is not None and (config.policy != "agree" or config.min_margin is not None or is_calibrated):
+        raise ConfigError(
+            "as_many_as sets the margin of the policy agree",
+            do="leave min_margin, calibration_cases and other policies away",
+        )
+    check_policy(config, is_calibrated=is_calibrated)
 
 
 def _run(
@@ -218,7 +227,7 @@ def _run(
     check_judged(survey, where=str(cases))
     num_reversed = int((survey.margins < 0).sum())
     result.findings += below_chance(survey.agreement(config.seed), num_reversed, model=supervisor.name)
-    if config.policy == "agree":
+    if config.policy == "agree" and files.as_many_as is None:
         hint = (
             (f"; the scores are in {files.scores}, for ", Remedy("scores"), " and another ", Remedy("out"))
             if choice
@@ -273,6 +282,10 @@ def _score(
 
 
 def _threshold(survey: MarginSurvey, config: Config, files: Files, result: Result) -> _Threshold:
+    if files.as_many_as is not None:
+        tables = (judgment_table(batch, config.only) for batch in batched(read_cases(files.as_many_as), _CASES_A_BATCH))
+        number = sum(int(table.verdicts.is_strict.sum()) for table in tables)
+        return _Threshold(threshold_of_size(survey, number, where=str(files.as_many_as)), None, None)
     if files.calibration_cases is None:
         return _Threshold(config.min_margin or 0.0, None, None)
     assert files.calibration_scores is not None
