@@ -11,7 +11,6 @@ import msgspec
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import load
-from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import JsonObject, Meta
 from steelyard.evaluation.experiments import AblationSummary, Arm
 from steelyard.ranking.pairs import PairChoice
@@ -85,8 +84,9 @@ def _check(ablation: Ablation, where: str) -> None:
             f"{', '.join(given)} without human and llm", where=where, do="give both files, whose arms they are"
         )
     if ablation.equal_sizes and not ablation.supervisors:
-        do = Advice("name the controls: ", Remedy("supervisors", ("random",)))
-        raise ConfigError("equal_sizes without supervisors", where=where, do=do)
+        raise ConfigError(
+            "equal_sizes without supervisors", where=where, do='name the controls: supervisors = ["random"]'
+        )
     if ablation.human is None and len(ablation.training) < 2 and not ablation.scaling:
         raise ConfigError("nothing to compare", where=where, do="give human and llm, or two training files")
 

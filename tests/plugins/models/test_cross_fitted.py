@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from steelyard.core.errors import EvidenceError
-from steelyard.core.types import Case, Pair, Response
+from steelyard.core.types import Case, Pair, Rating, Response
 from steelyard.plugins.models._cross_fitted import CrossFitted, flat_pairs, normalised
 from strategies import case, prompt
 
@@ -61,3 +61,14 @@ def test_pairs_stand_by_their_places_in_one_row_of_responses():
 def test_no_ordered_pair_is_the_users_error():
     with pytest.raises(EvidenceError, match="no ordered pair"):
         list(seen([case("1", "ab")]).score([case("2", "ab")]))
+
+
+def test_ratings_are_no_pairs_and_the_remedies_make_use_of_them():
+    stars = tuple(Rating(response=name, rater="x", kind="human", dimension="stars", value=value, range=(1, 5))
+                  for name, value in (("a", 5.0), ("b", 1.0)))  # fmt: skip
+    rated = msgspec.structs.replace(case("1", "ab"), ratings=stars)
+    with pytest.raises(EvidenceError, match="no ordered pair") as refused:
+        list(seen([rated]).score([case("2", "ab")]))
+    told = str(refused.value)
+    assert "convert . judged.jsonl with ratings_to_judgments=true" in told
+    assert "train . with loss=mean-squared-error, trainable=head" in told

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.iteration import batched
+from steelyard.core.remedies import Advice, Command, Remedy
 from steelyard.core.text import normal_form, prompt_text
 from steelyard.core.types import Case, JsonObject, Scores
 from steelyard.io.cases import read_cases
@@ -109,10 +110,26 @@ class CrossFitted(ABC, Generic[Fitted]):
             cases = [case for case in self.training if fold is None or self.folds[normalised(case)] != fold]
             pairs = flat_pairs(cases, self.choice)
             if not pairs.weight:
+                do: str = "give more training cases"
+                if any(case.ratings for case in cases):
+                    do = Advice(
+                        "the model learns from pairs, not from ratings; have the ratings order them: ",
+                        Command(
+                            "convert", (str(self.path), "judged.jsonl"), (Remedy("ratings_to_judgments", value=True),)
+                        ),
+                        ", then ",
+                        Command("resolve", ("judged.jsonl",), (Remedy("out", "resolved"),)),
+                        "; or train a head on the ratings: ",
+                        Command(
+                            "train",
+                            (str(self.path),),
+                            (Remedy("loss", "mean-squared-error"), Remedy("trainable", "head")),
+                        ),
+                    )
                 raise EvidenceError(
                     f"{len(cases)} training cases (the fold of the scored prompt left out) have no ordered pair",
                     where=str(self.path),
-                    do="give more training cases",
+                    do=do,
                 )
             self.fitted[fold] = self.fit_fold(cases, pairs)
         return self.fitted[fold]
