@@ -20,7 +20,7 @@ import typer
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
-from steelyard.networks.settings import TargetScale
+from steelyard.networks.settings import RatingCenter, TargetScale
 from steelyard.training.batching import all_slots, loss_inputs
 from steelyard.training.examples import Example
 from steelyard.training.held_out import measure, prompt_statistics_of
@@ -32,15 +32,17 @@ _NUM_DRAWS = 2000
 
 
 class Arm(NamedTuple):
-    """A loss, the weight of pairs beside ratings, and whether pairs are read at all."""
+    """A loss, the weight of pairs beside ratings, and the mean from which targets are taken."""
 
     loss: str
     pair_weight: float = 0.0
+    center: RatingCenter = "data"
 
 
 ARMS = {
     "pairs": Arm("bradley-terry", 1.0),
     "ratings, squared error": Arm("mean-squared-error"),
+    "ratings less the prompt's mean": Arm("mean-squared-error", center="prompt"),
     "ratings, cross-entropy": Arm("binary-cross-entropy"),
     "both, pair weight 0.3": Arm("mean-squared-error", 0.3),
 }
@@ -158,11 +160,13 @@ def main(
         held_out = [rated[place] for place in test]
         for name, arm in arms.items():
             link = LOSSES[arm.loss].rating_link or "identity"
-            scale = rating_scale(train, dimension, link, where=str(cases))
+            scale = rating_scale(train, dimension, link, center=arm.center, where=str(cases))
             head, strength = chosen_head(train, table, scale, arm, seed)
-            examples = examples_of(held_out, scale, 1.0, has_ratings=True)
+            # Every arm is measured against the same ratings.
+            plain = rating_scale(train, dimension, link, where=str(cases))
+            examples = examples_of(held_out, plain, 1.0, has_ratings=True)
             rewards = scores_of(held_out, table, head)
-            result, statistics = measure(rewards, examples, scale=scale), prompt_statistics_of(rewards, examples)
+            result, statistics = measure(rewards, examples, scale=plain), prompt_statistics_of(rewards, examples)
             assert result.ratings is not None
             figures[name].append((result.accuracy, result.ratings.pearson or 0.0))
             strengths[name].append(strength)

@@ -34,8 +34,8 @@ def rated(*ratings, id="p", responses="abc"):
     return case(id, responses, ranking=None, ratings=ratings)
 
 
-def scale_of(*cases, dimensions=None, link="identity"):
-    return rating_scale(cases, dimensions, link, where="c.jsonl")
+def scale_of(*cases, dimensions=None, link="identity", center="data"):
+    return rating_scale(cases, dimensions, link, center=center, where="c.jsonl")
 
 
 def test_a_response_has_the_mean_of_its_raters_and_their_number_as_weight():
@@ -75,6 +75,40 @@ def test_standardised_targets_have_mean_0_and_variance_1(rows):
     total = sum(target.weight for target in targets)
     assert sum(target.weight * target.target for target in targets) / total == pytest.approx(0, abs=1e-9)
     assert sum(target.weight * target.target**2 for target in targets) / total == pytest.approx(1)
+
+
+def test_targets_relative_to_a_prompt_have_its_mean_taken_off():
+    # Prompt p: 5 by two raters and 2 by one, mean 4: +1, -2. Prompt q: 2 and 1, mean 1.5: +0.5, -0.5.
+    # Variance (2 * 1 + 4 + 0.25 + 0.25) / 5 = 1.3. A prompt with one rated answer counts nowhere.
+    one = rated(rating("a", 5, rater="x"), rating("a", 5, rater="y"), rating("b", 2))
+    easier, single = rated(rating("a", 2), rating("c", 1), id="q"), rated(rating("b", 5), id="r")
+    scale = scale_of(one, easier, single, center="prompt")
+    assert (scale.mean, scale.num_ratings, scale.center) == (0, 4, "prompt")
+    assert scale.spread == pytest.approx(math.sqrt(1.3))
+    found = [[(each.response, each.weight, each.target * scale.spread) for each in targets_of(case, scale)]
+             for case in (one, easier, single)]  # fmt: skip
+    assert found == [
+        [(0, 2, pytest.approx(1)), (1, 1, pytest.approx(-2))],
+        [(0, 1, pytest.approx(0.5)), (2, 1, pytest.approx(-0.5))],
+        [],
+    ]
+    assert ", less the mean of their prompt: 4 responses" in scale_sentence([one, easier, single], scale)
+
+
+def test_prompts_that_rate_all_alike_have_nothing_relative_to_learn():
+    alike = [rated(rating("a", value), rating("b", value), id=f"p{value}") for value in (1, 5)]
+    with pytest.raises(
+        EvidenceError, match=r"(?s)no prompt has two responses with different ratings of stars.*rating_center=data"
+    ):
+        scale_of(*alike, rated(rating("a", 3)), center="prompt")
+
+
+def test_prompts_without_two_rated_responses_are_counted_as_such():
+    one = rated(rating("a", 5), rating("b", 1))
+    read = made([one, rated(rating("a", 2), id="q"), case("r")],
+                EvidenceChoice(ratings=scale_of(one, center="prompt"), pair_weight=0.0))  # fmt: skip
+    assert read.dropped == {"fewer than two rated responses": 1, "no rating": 1}
+    assert [len(example.ratings) for example in read.examples] == [2]
 
 
 def test_shares_of_the_range_are_the_targets_of_the_cross_entropy():
@@ -180,6 +214,8 @@ def test_a_table_of_dimensions_needs_weights(dimensions):
         ({"loss": "mean-squared-error", "calibrate_rewards": "standardise"}, "unit of the ratings"),
         ({"loss": "mean-squared-error", "label_smoothing": 0.1}, "label_smoothing=0"),
         ({"loss": "mean-squared-error", "pair_weight": -1.0}, "0 or more"),
+        ({"rating_center": "prompt"}, "rating_center with loss=bradley-terry"),
+        ({"loss": "binary-cross-entropy", "rating_center": "prompt"}, "targets are shares of a range"),
     ],
 )
 def test_settings_that_contradict_the_loss_are_refused(changes, problem):

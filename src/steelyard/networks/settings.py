@@ -112,6 +112,8 @@ class EncoderSettings(Config, frozen=True):
 
 RatingLink = Literal["identity", "logistic"]
 """The map from a reward to a rating: a shift, or the logistic function onto a range."""
+RatingCenter = Literal["data", "prompt"]
+"""The mean that targets are taken from: that of all training data, or that of each prompt."""
 
 
 class RewardReference(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +148,8 @@ class TargetScale(msgspec.Struct, frozen=True, kw_only=True):
     A rating is the sum over ``dimensions`` of weight times the mean over raters, each on its range of ``ranges`` (null:
     unknown). ``lowest`` and ``highest`` bound that sum; ``mean`` and ``spread`` are those of the training data. With
     the ``identity`` link a rating is reward + mean, since the saved head includes the spread. With the ``logistic``
-    link it is lowest + (highest - lowest) sigmoid(reward).
+    link it is lowest + (highest - lowest) sigmoid(reward). With the center ``prompt`` a reward is a rating minus the
+    mean of its prompt: the mean is 0 and the spread that within prompts.
     """
 
     dimensions: dict[str, float]
@@ -157,6 +160,7 @@ class TargetScale(msgspec.Struct, frozen=True, kw_only=True):
     spread: float
     num_ratings: int
     link: RatingLink
+    center: RatingCenter = "data"
 
 
 class PolicySettings(msgspec.Struct, frozen=True, kw_only=True):

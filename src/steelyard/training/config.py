@@ -18,6 +18,7 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject, OverLength, Record
 from steelyard.io.progress import log_detail
+from steelyard.networks.settings import RatingCenter
 from steelyard.ranking.pairs import PairChoice
 
 _HEAD_RATE = 3e-3
@@ -67,6 +68,8 @@ class Config(BaseConfig, frozen=True):
     dimensions: str | dict[str, float] | None = None
     """For a loss of ratings: the dimension, or a table of dimensions with weights. Default: the only one of the
     cases."""
+    rating_center: RatingCenter = "data"
+    """For mean-squared-error: whether targets are ratings less the mean of all (data), or of each prompt's own."""
     pair_weight: float = 0.0
     """The weight of a pair beside a rating of one rater, for a loss of ratings; 0 reads no pairs."""
     reduction: Literal["pair", "prompt"] = "pair"
@@ -240,15 +243,25 @@ def _check_ratings_settings(config: Config) -> None:
     check_dimensions(config.dimensions)
     if not config.reads_ratings:
         is_rating_metric = config.metric not in ("accuracy", "exact_match")
-        if config.dimensions is not None or config.pair_weight or is_rating_metric:
+        settings = {
+            "dimensions": config.dimensions is not None,
+            "rating_center": config.rating_center != "data",
+            "pair_weight": bool(config.pair_weight),
+            f"metric={config.metric}": is_rating_metric,
+        }
+        if given := [name for name, is_set in settings.items() if is_set]:
             raise ConfigError(
-                f"dimensions, pair_weight or metric={config.metric} with loss={config.loss}, which reads pairs"
-                if is_rating_metric
-                else f"dimensions or pair_weight with loss={config.loss}, which reads pairs",
+                f"{', '.join(given)} with loss={config.loss}, which reads pairs",
                 where="train",
                 do=Advice("use ", Remedy("loss", "mean-squared-error")),
             )
         return
+    if config.rating_center == "prompt" and config.loss != "mean-squared-error":
+        raise ConfigError(
+            f"rating_center=prompt with loss={config.loss}, whose targets are shares of a range",
+            where="train",
+            do=Advice("use ", Remedy("loss", "mean-squared-error"), " or ", Remedy("rating_center", "data")),
+        )
     if config.kind == "implicit" or config.calibrate_rewards != "none":
         raise ConfigError(
             f"kind=implicit or calibrate_rewards with loss={config.loss}",

@@ -240,7 +240,9 @@ def make_examples(
         elif any(evidence) and over:
             dropped["every pair has an answer over the limit" if choice.ratings is None else OVER] += 1
         else:
-            dropped["no comparable pair" if choice.ratings is None else "no rating"] += 1
+            is_relative = choice.ratings is not None and choice.ratings.center == "prompt" and case.ratings
+            unrated = "fewer than two rated responses" if is_relative else "no rating"
+            dropped["no comparable pair" if choice.ratings is None else unrated] += 1
     if too_long and rendering.over_length == "refuse":
         _refuse_length(too_long, rendering, where)
     is_rated = choice.ratings is not None and not choice.is_held_out

@@ -1,7 +1,8 @@
 """Ratings as targets of training: their dimensions, the scale that they share, and the mean over raters.
 
 A response's rating is a weighted sum over dimensions of its mean over raters. Targets of a loss with the identity link
-are standardised by the mean and spread of the training data, those with the logistic link are shares of the range.
+are standardised by the mean and spread of the training data, or relative to the mean of their prompt; those with the
+logistic link are shares of the range.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, choices
 from steelyard.core.remedies import CASES, Advice, Command, Remedy
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Rating
-from steelyard.networks.settings import RatingLink, TargetScale
+from steelyard.networks.settings import RatingCenter, RatingLink, TargetScale
 from steelyard.ranking.pairs import IndexedPair
 
 Dimensions = str | dict[str, float] | None
@@ -49,11 +50,14 @@ def check_dimensions(dimensions: Dimensions) -> None:
         )
 
 
-def rating_scale(cases: Sequence[Case], dimensions: Dimensions, link: RatingLink, *, where: str) -> TargetScale:
+def rating_scale(
+    cases: Sequence[Case], dimensions: Dimensions, link: RatingLink, *, center: RatingCenter = "data", where: str
+) -> TargetScale:
     """Return the scale of the training cases' ratings.
 
     Different ranges of one dimension are mapped linearly to its commonest. Raises EvidenceError for cases without
-    ratings of these dimensions, for ratings outside their range, and where all ratings are equal.
+    ratings of these dimensions, for ratings outside their range, and where all ratings (of every prompt, with the
+    center ``prompt``) are equal.
     """
     weights = _weights_of(cases, dimensions, where=where)
     ranges: dict[str, Range | None] = {dimension: _common_range(cases, dimension) for dimension in weights}
@@ -62,7 +66,16 @@ def rating_scale(cases: Sequence[Case], dimensions: Dimensions, link: RatingLink
         ranges = {dimension: ranges[dimension] or _unit_range(cases, dimension, where) for dimension in weights}
     ends = [(weights[name] * scale[0], weights[name] * scale[1]) for name, scale in ranges.items() if scale is not None]
     is_bounded = len(ends) == len(weights)
-    rated = [response for case in cases for response in rated_responses(case, weights, ranges)]
+    by_case = [tuple(rated_responses(case, weights, ranges)) for case in cases]
+    if center == "prompt":
+        if not any(len({response.value for response in rated}) > 1 for rated in by_case):
+            raise EvidenceError(
+                f"no prompt has two responses with different ratings of {', '.join(weights)}",
+                where=where,
+                do=Advice("compare ratings over prompts: ", Remedy("rating_center", "data")),
+            )
+        by_case = [relative_to_prompt(rated) for rated in by_case]
+    rated = [response for responses in by_case for response in responses]
     if len({response.value for response in rated}) < 2:
         problem = f"no response has a rating of each dimension: {', '.join(weights)}"
         if rated:
@@ -70,7 +83,7 @@ def rating_scale(cases: Sequence[Case], dimensions: Dimensions, link: RatingLink
             problem = f"{number_of(len(rated), 'rated response')} {verb} {rated[0].value:g}: nothing can be learned"
         raise EvidenceError(problem, where=where, allowed="two responses or more with different ratings")
     total = sum(response.num_raters for response in rated)
-    mean = sum(response.num_raters * response.value for response in rated) / total
+    mean = sum(response.num_raters * response.value for response in rated) / total if center == "data" else 0.0
     variance = sum(response.num_raters * (response.value - mean) ** 2 for response in rated) / total
     return TargetScale(
         dimensions=weights,
@@ -81,6 +94,7 @@ def rating_scale(cases: Sequence[Case], dimensions: Dimensions, link: RatingLink
         spread=sqrt(variance),
         num_ratings=len(rated),
         link=link,
+        center=center,
     )
 
 
@@ -116,11 +130,21 @@ def rated_responses(
 
 
 def targets_of(case: Case, scale: TargetScale) -> tuple[IndexedRating, ...]:
-    """Return the targets of the case's rated responses."""
+    """Return the targets of the case's rated responses; none of a single one that is relative to its prompt."""
+    rated = tuple(rated_responses(case, scale.dimensions, scale.ranges))
     return tuple(
         IndexedRating(response.response, target_of(response.value, scale), response.num_raters)
-        for response in rated_responses(case, scale.dimensions, scale.ranges)
+        for response in (relative_to_prompt(rated) if scale.center == "prompt" else rated)
     )
+
+
+def relative_to_prompt(rated: Sequence[RatedResponse]) -> tuple[RatedResponse, ...]:
+    """Return the ratings of one prompt minus their mean over its raters; none where one response alone is rated."""
+    if len(rated) < 2:
+        return ()
+    total = sum(response.num_raters for response in rated)
+    mean = sum(response.num_raters * response.value for response in rated) / total
+    return tuple(response._replace(value=response.value - mean) for response in rated)
 
 
 def target_of(value: float, scale: TargetScale) -> float:
@@ -152,8 +176,9 @@ def scale_sentence(cases: Iterable[Case], scale: TargetScale) -> str:
     mapped = sum(rating.range is not None and rating.range != scale.ranges[rating.dimension] for rating in chosen)
     bounds = "" if scale.lowest is None else f", from {scale.lowest:g} to {scale.highest:g}"
     others = f"; {number_of(mapped, 'rating')} of other ranges {verb_for(mapped, 'is', 'are')} mapped to it"
+    center = ", less the mean of their prompt" if scale.center == "prompt" else ""
     return (
-        f"ratings of {names}{bounds}: {number_of(scale.num_ratings, 'response')} by "
+        f"ratings of {names}{bounds}{center}: {number_of(scale.num_ratings, 'response')} by "
         f"{', '.join(f'{number:,} {kind}' for kind, number in sorted(kinds.items()))} ratings, mean {scale.mean:.3f}, "
         f"standard deviation {scale.spread:.3f}{others if mapped else ''}"
     )
