@@ -21,6 +21,7 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.evaluation.vega import STRONG, Spec, framed
+from steelyard.networks.settings import TargetScale
 from steelyard.report.page import COMMA
 from steelyard.report.run_records import last_part, rule_word
 from steelyard.report.sources import read_records
@@ -44,6 +45,8 @@ def _sentences(run: StageRun[ScoreSummary]) -> Iterator[Sentence]:
         yield Sentence("say_scored_in_part", values | {"reasons": reasons})
     else:
         yield Sentence("say_scored", values)
+    if (ratings := summary.protocol.get("ratings")) is not None:
+        yield _rating_sentence(msgspec.convert(ratings, TargetScale))
 
 
 def _panels(run: StageRun[ScoreSummary], sources: PageSources) -> Iterator[Panel]:
@@ -65,6 +68,20 @@ def _panels(run: StageRun[ScoreSummary], sources: PageSources) -> Iterator[Panel
         ]
         numbers = table(("language", "responses", "share_cut", "share_unscored"), rows)
         yield Panel(f"{isolate(name)} · {word('coverage_by_language')}", None, (Grouped("", numbers),))
+
+
+def _rating_sentence(scale: TargetScale) -> Sentence:
+    """Return the way from a score to a rating, for a model that was trained on ratings."""
+    names = COMMA.join(
+        isolate(name) if weight == 1 else f"{weight:g} {isolate(name)}"
+        for name, weight in sorted(scale.dimensions.items())
+    )
+    if scale.center == "prompt":
+        return Sentence("say_score_in_prompt", {"dimensions": names})
+    if scale.lowest is None or scale.highest is None or scale.link == "identity":
+        return Sentence("say_score_and_mean", {"dimensions": names, "mean": decimal(scale.mean)})
+    ends = {"lowest": f"{scale.lowest:g}", "width": f"{scale.highest - scale.lowest:g}"}
+    return Sentence("say_score_and_range", {"dimensions": names, **ends})
 
 
 def _histogram(scores: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Figure:

@@ -3,9 +3,11 @@
 import json
 import re
 import shlex
+from types import SimpleNamespace
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 import tiny
 import warm_process
@@ -13,8 +15,11 @@ from steelyard.core.plugins import build
 from steelyard.core.types import Case, Rating, Response
 from steelyard.io.cases import write_cases
 from steelyard.io.progress import InterruptedRun
+from steelyard.stages.score import score
 from steelyard.stages.train import Config, train
 from steelyard.training.trainer import Trainer
+from steelyard.views.score import VIEW
+from steelyard.views.view import StageRun
 from strategies import case
 
 STARS = {"好的，明白了。": 5.0, "Yes, here it is.": 5.0, "שלום": 4.0, "坏": 1.0, "no": 1.0, "لا": 2.0}
@@ -84,6 +89,38 @@ def test_rewards_are_ratings_less_their_mean_in_every_engine(given, tmp_path):
     assert "| rated responses | 36 |" in card
     assert r"| rating of a reward | reward \+ mean |" in card
     assert torch.isfinite(plain.score.weight).all()
+
+
+def sentence_of(run):
+    sources = StageRun("scored", SimpleNamespace(run=run), run.summary)
+    return list(VIEW.sentences(sources))[1]
+
+
+def test_scores_state_the_way_to_a_rating_whose_mean_is_right(given, tmp_path):
+    folder, base = given
+    train(folder / "train.jsonl", tmp_path / "out", FAST, model=base)
+    run = score(folder / "held.jsonl", tmp_path / "scored", model=str(tmp_path / "out"))
+    said = sentence_of(run)
+    assert (said.key, said.values["dimensions"], said.values["mean"]) == ("say_score_and_mean", "stars", "2.889")
+    lines = [json.loads(line) for line in (tmp_path / "scored" / "scores.jsonl").read_text("utf-8").splitlines()]
+    predicted = [value + float(said.values["mean"]) for line in lines for value in line["scores"].values()]
+    # Held out are four prompts: 5, 4, 1 twice and 5, 1, 2 twice, 36 stars for 12 answers.
+    assert sum(predicted) / 12 == pytest.approx(36 / 12, abs=0.4)
+    assert max(predicted) - min(predicted) > 2, "the scale of the stars, not of standard deviations"
+
+
+def test_rewards_less_the_mean_of_their_prompt_order_its_answers(given, tmp_path):
+    folder, base = given
+    config = replace(FAST, rating_center="prompt")
+    run = train(folder / "train.jsonl", tmp_path / "out", config, model=base, held_out=folder / "held.jsonl")
+    assert run.summary.held_out.accuracy > 0.9
+    manifest = json.loads((tmp_path / "out" / "steelyard.json").read_text())
+    # 5, 4, 1: mean 10/3, squares 78/9 in all; 5, 1, 2 by two raters: mean 8/3, squares 2 * 78/9.
+    assert manifest["ratings"]["mean"] == 0
+    assert manifest["ratings"]["spread"] == pytest.approx(((78 / 9 + 2 * 78 / 9) / 9) ** 0.5)
+    assert r"reward \+ mean of the prompt's ratings" in (tmp_path / "out" / "README.md").read_text()
+    scored = score(folder / "held.jsonl", tmp_path / "scored", model=str(tmp_path / "out"))
+    assert sentence_of(scored).key == "say_score_in_prompt"
 
 
 def test_pairs_beside_ratings_learn_their_factor(given, tmp_path):

@@ -64,6 +64,7 @@ class Classifier:
         self.config = config
         manifest = _check_folder(config)
         self.is_trained_here = manifest is not None
+        self.ratings = None if manifest is None else manifest.ratings
         self.tokenizer = load_tokenizer(config.path)
         self.rendering = _rendering(config, manifest, self.tokenizer)
         self.dtype = config.dtype or (manifest.dtype if manifest else "float32")
@@ -102,7 +103,8 @@ class Classifier:
 
         protocol = protocol_of(self.rendering, dtype=self.dtype, model=Path(self.config.path).name)
         differing = {"differs_from_training": self.differing} if self.differing else {}
-        return protocol | self.scorer.protocol() | differing
+        ratings = {} if self.ratings is None else {"ratings": msgspec.to_builtins(self.ratings)}
+        return protocol | self.scorer.protocol() | differing | ratings
 
     def self_tests(self, cases: Sequence[Case]) -> Iterator[SelfTest]:
         """Test the BOS token, the last token, the head, both sides of padding, packing, and equal bits in any pass."""
