@@ -4,7 +4,7 @@ Every figure is counted by the database in an index or from sums that answers ad
 does not grow with the texts, and hardly with the items.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from sqlalchemy import BigInteger, Integer, cast, func, select
@@ -19,6 +19,7 @@ from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, state_shown
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.unassignable import UnassignableWork, unassignable_work
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
@@ -27,6 +28,7 @@ from steelyard.workbench.storage.tables import (
     StoredAdjudicationTime,
     StoredItem,
     StoredPerson,
+    StoredPlantedReview,
     StoredProject,
     StoredReview,
     StoredTask,
@@ -119,17 +121,30 @@ class ProgressFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     waiting: tuple[WaitingWork, ...]
 
 
-def progress_figures(session: Session, project: StoredProject, *, at: float) -> ProgressFigures:
-    """Return the figures of the page of a project's progress at a time."""
+def progress_figures(
+    session: Session,
+    project: StoredProject,
+    *,
+    at: float,
+    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
+) -> ProgressFigures:
+    """Return the figures of the page of a project's progress at a time.
+
+    ``planted``: the planted reviews that wait for the reader, by item; these items count as they are shown.
+    """
     is_rework = StoredItem.round > 1
     columns = (StoredItem.batch, StoredItem.category, StoredItem.state, is_rework)
     counts = select(*columns, func.count()).where(StoredItem.project_id == project.id).group_by(*columns)
-    groups = list(session.execute(counts).all())
+    groups: list[Sequence[Any]] = list(session.execute(counts).all())
+    for item, *names, is_repeated in session.execute(
+        select(StoredItem.id, StoredItem.batch, StoredItem.category, is_rework).where(StoredItem.id.in_(planted))
+    ).all():
+        groups += [(*names, "finished", is_repeated, -1), (*names, state_shown(planted[item]), is_repeated, 1)]
     days, people = _days(session, project.id), _people(session, project.id)
     rounds, left = _rounds(session, project.id), _answers_left(session, project.id)
     total = _counted("", groups)
     forecast_at = (at // DAY) * DAY
-    to_come = _left(session, project, rounds, left, items=total, at=forecast_at)
+    to_come = _left(session, project, rounds, left, items=total, planted=planted, at=forecast_at)
     return ProgressFigures(
         at=at,
         items=total,
@@ -145,7 +160,7 @@ def progress_figures(session: Session, project: StoredProject, *, at: float) -> 
         forecast=_forecast(project, days, to_come, at=forecast_at),
         forecast_at=forecast_at,
         unassignable=unassignable_work(session, project),
-        waiting=waiting_work(session, project.id),
+        waiting=waiting_work(session, project.id, planted),
     )
 
 
@@ -288,18 +303,28 @@ def _answers_left(session: Session, project: int) -> int:
 
 
 def _left(
-    session: Session, project: StoredProject, rounds: RoundCounts, answers_left: int, *, items: ItemCounts, at: float
+    session: Session,
+    project: StoredProject,
+    rounds: RoundCounts,
+    answers_left: int,
+    *,
+    items: ItemCounts,
+    planted: Mapping[int, StoredPlantedReview],
+    at: float,
 ) -> WorkLeft:
     # Days from the gate to the end, of the items that came to it last, and of those that still wait.
     gate = StoredGateResult
     latest = select(gate).where(gate.project_id == project.id).order_by(gate.id.desc()).limit(_NUM_WAITS).subquery()
     rows = session.execute(
-        select(latest.c.at, StoredItem.state, StoredItem.changed_at)
+        select(latest.c.at, StoredItem.id, StoredItem.state, StoredItem.changed_at)
         .join(StoredItem, (StoredItem.id == latest.c.item_id) & (StoredItem.round == latest.c.round))
         .where(StoredItem.state.not_in(("annotating", "dropped")))
     ).all()
-    finished = [max(0.0, changed_at - begun) / DAY for begun, state, changed_at in rows if state == "finished"]
-    waiting = [max(0.0, at - begun) / DAY for begun, state, _ in rows if state != "finished"]
+    is_over = [state == "finished" and item not in planted for _, item, state, _ in rows]
+    finished = [
+        max(0.0, changed_at - begun) / DAY for (begun, *_, changed_at), over in zip(rows, is_over, strict=True) if over
+    ]
+    waiting = [max(0.0, at - begun) / DAY for (begun, *_), over in zip(rows, is_over, strict=True) if not over]
     # Each round after the first one began with a rejection.
     sent_back = select(func.sum(StoredItem.round - 1)).where(StoredItem.project_id == project.id)
     return WorkLeft(

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
+import msgspec
 import numpy as np
 from sqlalchemy import Integer, and_, cast, func, or_, select
 from sqlalchemy.orm import Session
@@ -16,9 +17,17 @@ from steelyard.statistics.intervals import Estimate, student
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.statistics.significance import holm
 from steelyard.workbench.pipeline.item_assessments import count_waiting
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, state_shown
 from steelyard.workbench.pipeline.rater_fits import FitNote, latest_panel
 from steelyard.workbench.storage.figure_tables import StoredDisagreement
-from steelyard.workbench.storage.tables import StoredAnswer, StoredGuideline, StoredItem, StoredProject, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredGuideline,
+    StoredItem,
+    StoredPlantedReview,
+    StoredProject,
+    StoredTask,
+)
 
 PAGE_SIZE = 20
 LEVEL = 0.05
@@ -82,16 +91,28 @@ class DisagreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False
 
 
 def disagreement_figures(
-    session: Session, project: StoredProject, *, category: str | None = None, after: int | None = None
+    session: Session,
+    project: StoredProject,
+    *,
+    category: str | None = None,
+    after: int | None = None,
+    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
 ) -> DisagreementFigures:
-    """Return the categories and a page of the hardest items, of one category or all; ``after``: the item before it."""
+    """Return the categories and a page of the hardest items, of one category or all; ``after``: the item before it.
+
+    ``planted``: the planted reviews that wait for the reader, by item; these items have the states that are shown.
+    """
     panel = latest_panel(session, project.id)
     note = None if panel is None else panel.note
     if panel is not None and panel.has_repeats:
         return DisagreementFigures(
             fit=note, num_items=0, num_waiting=0, categories=(), items=(), following=None, why=_REPEATS
         )
-    categories, items = _categories(session, project.id), _worst(session, project.id, category, after)
+    categories = _categories(session, project.id)
+    items = tuple(
+        msgspec.structs.replace(row, state=state_shown(planted[row.item])) if row.item in planted else row
+        for row in _worst(session, project.id, category, after)
+    )
     return DisagreementFigures(
         fit=note,
         num_items=sum(row.num_items for row in categories),

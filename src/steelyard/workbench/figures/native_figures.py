@@ -1,12 +1,15 @@
 """What native speakers say of the items of a project, by language: the figures of `export --what native` as a page."""
 
+from collections.abc import Mapping
+
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.native_results import NativeResult, native_results
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.case_export import export_cases
-from steelyard.workbench.pipeline.projects import count_states, settings_of
-from steelyard.workbench.storage.tables import StoredProject
+from steelyard.workbench.pipeline.planted_reviews import states_shown
+from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.storage.tables import StoredPlantedReview, StoredProject
 
 
 class NativeFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -26,10 +29,12 @@ def is_native_check(project: StoredProject) -> bool:
     return settings_of(project).tasks.kind == "native_check"
 
 
-def native_figures(session: Session, project: StoredProject) -> NativeFigures:
-    """Return the results of a native-speaker check by language."""
-    states = count_states(session, project.id)
-    results = native_results(export_cases(session, project, evidence="aligned"))
+def native_figures(
+    session: Session, project: StoredProject, planted: Mapping[int, StoredPlantedReview]
+) -> NativeFigures:
+    """Return the results of a native-speaker check by language; ``planted``: items that the reader sees as waiting."""
+    states = states_shown(session, project.id, planted)
+    results = native_results(export_cases(session, project, evidence="aligned", left_out=planted))
     return NativeFigures(
         items=sum(states.values()),
         finished=states.get("finished", 0),

@@ -4,6 +4,7 @@ The two rates are stated apart: a reviewer who accepts everything is right on ev
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from sqlalchemy import func, select
@@ -14,6 +15,7 @@ from steelyard.core.text import natural_order
 from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.storage.tables import StoredPerson, StoredPlantedReview
 
 FEWEST_WRONG = 3
@@ -80,6 +82,17 @@ def reviewer_accuracy(session: Session, project: int) -> tuple[ReviewerAccuracy,
         in_order = sorted(of_layer, key=lambda person: (natural_order(people[person][1]), person))
         rows += [_row(layer, person, *people[person], of_layer[person]) for person in in_order]
     return tuple(rows)
+
+
+def rows_shown_to(role: str, rows: Sequence[ReviewerAccuracy]) -> tuple[ReviewerAccuracy, ...]:
+    """Return the rows that a person with a role may see: those of the layers before the person's own.
+
+    A row of the same layer would tell after each decision whether the item was planted, and what was right. Others
+    than the people of the layers see all rows.
+    """
+    layer = next((layer for layer, reviewing in ROLE_OF.items() if reviewing == role), None)
+    before = ("all", *LAYERS) if layer is None else LAYERS[: LAYERS.index(layer)]
+    return tuple(row for row in rows if row.layer in before)
 
 
 def _counts(session: Session, project: int) -> dict[tuple[str, int], _Decisions]:

@@ -5,7 +5,7 @@ asked a few times for hundreds of items.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -59,17 +59,27 @@ class _ExportedAnswer(NamedTuple):
     shown: list[str] | None
 
 
-def export_cases(session: Session, project: StoredProject, *, evidence: Evidence, block: int = BLOCK) -> Iterator[Case]:
+def export_cases(
+    session: Session,
+    project: StoredProject,
+    *,
+    evidence: Evidence,
+    block: int = BLOCK,
+    left_out: Collection[int] = (),
+) -> Iterator[Case]:
     """Yield the case of every finished item with its judgments and ratings, in the order of the import.
 
     ``both`` takes what two people wrote before they saw each other's answers, and what was aligned or settled as
     further judgments; ``aligned`` takes for each task only the answer that stands: the latest settled one, else both.
-    ``block``: how many items are read at a time; the cases are the same with any number.
+    ``block``: how many items are read at a time; the cases are the same with any number. ``left_out``: items that the
+    reader is shown as unfinished.
     """
     after = 0
     finished = (
         select(StoredItem)
-        .where(StoredItem.project_id == project.id, StoredItem.state == "finished")
+        .where(
+            StoredItem.project_id == project.id, StoredItem.state == "finished", StoredItem.id.not_in(list(left_out))
+        )
         .order_by(StoredItem.id)
         .limit(block)
     )

@@ -36,9 +36,15 @@ class DoubtedTruth(NamedTuple):
 
 
 def doubted_truths(session: Session, person: int) -> list[DoubtedTruth]:
-    """Return the items of all projects on whose answers a person is to rule: not those that the person doubted."""
+    """Return the items of all projects on whose answers a person is to rule.
+
+    Not those that the person doubted, nor those that a planted review still shows to researchers.
+    """
     reasons, contradicted = _protests(session), _contradictions(session)
-    of_person = select(StoredPlantedReview.item_id).where(StoredPlantedReview.person_id == person, *_IS_PROTEST)
+    planted = StoredPlantedReview
+    of_person = select(planted.item_id).where(planted.person_id == person, *_IS_PROTEST)
+    is_shown = planted.placed_at.is_not(None), planted.decision.is_(None), planted.is_retired.is_(False)
+    waiting = select(planted.item_id).where(planted.layer == "research", *is_shown)
     rows = session.execute(
         select(StoredItem, StoredProject)
         .join(StoredProject, StoredItem.project_id == StoredProject.id)
@@ -46,6 +52,7 @@ def doubted_truths(session: Session, person: int) -> list[DoubtedTruth]:
             StoredItem.id.in_(reasons.keys() | contradicted.keys()),
             StoredItem.state == "finished",
             StoredItem.id.not_in(of_person),
+            StoredItem.id.not_in(waiting),
         )
         .order_by(StoredItem.id)
     ).all()

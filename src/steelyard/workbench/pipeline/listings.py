@@ -5,14 +5,15 @@ the first one costs, and a row that is added meanwhile moves no other to another
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Select, Subquery, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from steelyard.workbench.pipeline.planted_reviews import state_shown
+from steelyard.annotation.pipeline import LAYERS
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, state_shown
 from steelyard.workbench.pipeline.question_words import category_spellings
+from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredEvent,
@@ -110,7 +111,7 @@ def item_page(
     *,
     after: int = 0,
     size: int = PAGE_SIZE,
-    planted: Mapping[int, StoredPlantedReview] = MappingProxyType({}),
+    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
 ) -> ListPage[ListedItem]:
     """Return items of a project in the order of the import.
 
@@ -135,8 +136,20 @@ def item_page(
     return page._replace(rows=rows)
 
 
-def answer_page(session: Session, project: int, *, after: int = 0, size: int = PAGE_SIZE) -> ListPage[ListedAnswer]:
-    """Return the answers of a project, the earliest first. Retired tasks and rounds that were rejected are included."""
+def answer_page(
+    session: Session,
+    project: int,
+    *,
+    after: int = 0,
+    size: int = PAGE_SIZE,
+    role: str = "",
+    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
+) -> ListPage[ListedAnswer]:
+    """Return the answers of a project, the earliest first. Retired tasks and rounds that were rejected are included.
+
+    Left out are those to items that wait for the review of a reader with a ``role``, ``planted`` ones with the others:
+    a list that had them would tell which of the answers to be reviewed were changed.
+    """
     columns = (
         StoredAnswer.id,
         StoredItem.id,
@@ -160,7 +173,12 @@ def answer_page(session: Session, project: int, *, after: int = 0, size: int = P
         .join(StoredTask, StoredAnswer.task_id == StoredTask.id)
         .join(StoredItem, StoredTask.item_id == StoredItem.id)
         .join(StoredPerson, StoredAnswer.person_id == StoredPerson.id)
-        .where(StoredTask.project_id == project, StoredAnswer.id > after)
+        .where(
+            StoredTask.project_id == project,
+            StoredAnswer.id > after,
+            StoredItem.state.not_in([STATE_OF[layer] for layer in LAYERS if ROLE_OF[layer] == role]),
+            StoredItem.id.not_in(list(planted)),
+        )
     )
     return _page(session, statement.order_by(StoredAnswer.id), ListedAnswer, size)
 

@@ -5,11 +5,14 @@ item: as it was settled, or with one task changed into a wrong answer (`TaskKind
 waits, and is a row of a table of its own: nothing that counts items, reviews, answers or hours reads it.
 """
 
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 
 import msgspec
-from sqlalchemy import Select, bindparam, func, select, update
+from sqlalchemy import Double, Select, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
@@ -19,7 +22,7 @@ from steelyard.core.numerics import generator
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import QueuePage, checked_text, page_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
-from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, count_states, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF, can_review, knows_item
 from steelyard.workbench.storage.audit_log import AuditEvent, record
@@ -35,6 +38,8 @@ from steelyard.workbench.storage.tables import (
 _MOST_READY = 20
 """Planted reviews of a layer that lie ready: each time, the latest of them comes."""
 _CHANGED_SHARE = 0.5
+NOTHING_PLANTED: Mapping[int, StoredPlantedReview] = MappingProxyType({})
+"""What a reader sees for whom no planted review waits: every item as it is."""
 
 
 class SpoiledTask(Record, frozen=True, kw_only=True):
@@ -106,6 +111,15 @@ def waiting_for(session: Session, project: int, person: int, role: str) -> dict[
     )
     rows = (row for statement in statements for row in session.scalars(statement, {"person": person}))
     return {row.item_id: row for row in rows}
+
+
+def states_shown(session: Session, project: int, planted: Mapping[int, StoredPlantedReview]) -> dict[str, int]:
+    """Return the number of items in each state as the person sees them for whom planted reviews wait, by item."""
+    counts = Counter(count_states(session, project))
+    for review in planted.values():
+        counts["finished"] -= 1
+        counts[state_shown(review)] += 1
+    return {state: number for state, number in sorted(counts.items()) if number}
 
 
 def open_review(
@@ -211,7 +225,8 @@ def decide_planted(
 
 _IS_WAITING = (
     StoredPlantedReview.round == StoredItem.round,
-    StoredPlantedReview.placed_at.is_not(None),
+    # When it is asked, not when the statement was built.
+    StoredPlantedReview.placed_at <= bindparam("now", type_=Double, callable_=time.time),
     StoredPlantedReview.decision.is_(None),
     StoredPlantedReview.is_retired.is_(False),
     StoredItem.state == "finished",

@@ -1,9 +1,9 @@
 """When a planted review comes into the queue of a layer, and who may get it.
 
-It comes with an ordinary item, at the same moment, and has its place in the queue by that moment, as others do: it
-neither gathers at an end nor fills an empty queue. One of each 1/share reviews is planted, at a random place of each
-block of items (`annotation.gold`). The first person of the layer who decides on it takes it from the queue, as with any
-item.
+It comes after an ordinary item, within the time that passes between two changes of the project, and has its place in
+the queue by its moment, as others do: it neither gathers at an end nor fills an empty queue, nor shares a moment. One
+of each 1/share reviews is planted, at a random place of each block of items (`annotation.gold`). The first person of
+the layer who decides on it takes it from the queue, as with any item.
 """
 
 from typing import Any
@@ -13,10 +13,12 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
 from steelyard.annotation.pipeline import LAYERS, REVIEWED_BY, Layer
+from steelyard.core.numerics import generator
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
+    StoredEvent,
     StoredItem,
     StoredPerson,
     StoredPlantedReview,
@@ -32,8 +34,14 @@ ROLE_OF: dict[Layer, str] = {"delivery": "delivery", "operations": "operations",
 """The role of those who decide in a layer."""
 
 
+_LONGEST_PAUSE = 3600.0
+"""Seconds within which a planted review follows an ordinary item."""
+
+
 def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float) -> None:
     """Put a planted review into the queue of a layer to which an item comes, if it is the turn of one.
+
+    It is seen a random time later: the moments of two items that came together would be equal to the last digit.
 
     None comes while no finished item lies ready that a colleague of the layer does not know.
     """
@@ -64,7 +72,19 @@ def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float)
         .with_for_update(of=planted, skip_locked=True)
     )
     if chosen := session.scalar(ready.execution_options(populate_existing=True)):
-        chosen.placed_at = at
+        before = (
+            session.scalar(
+                select(StoredItem.changed_at)
+                .where(StoredItem.state == state, StoredItem.changed_at < at)
+                .order_by(StoredItem.changed_at.desc())
+                .limit(1)
+            )
+            for state in (STATE_OF[layer], "finished")
+        )
+        # Items of a batch that is moved at once have the same moment, and so has this one.
+        pause = min((at - moment for moment in before if moment is not None), default=0.0)
+        rng = generator(settings.seed, "planted review placed", chosen.item_id, chosen.round, LAYERS.index(layer))
+        chosen.placed_at = at + min(pause, _LONGEST_PAUSE) * rng.random()
         session.flush()
 
 
@@ -79,7 +99,10 @@ def can_review(layer: Layer) -> ColumnElement[bool]:
 
 
 def knows_item(person: InstrumentedAttribute[int] | BindParameter[int]) -> ColumnElement[bool]:
-    """Return the condition that a person has worked on the item of the statement: in any role and round."""
+    """Return the condition that a person knows the item of the statement: has worked on it, in any role and round.
+
+    Who has exported the finished items since it became one has its answer, and everybody has that of a released item.
+    """
     task, others = aliased(StoredTask), aliased(StoredTask)
     answer, assignment = aliased(StoredAnswer), aliased(StoredAssignment)
     planted = aliased(StoredPlantedReview)
@@ -89,9 +112,16 @@ def knows_item(person: InstrumentedAttribute[int] | BindParameter[int]) -> Colum
         (remark, remark.person_id == person),
         (planted, or_(planted.person_id == person, planted.ruled_by == person)),
     )
+    event = aliased(StoredEvent)
+    is_seen = or_(event.action == "released", (event.action == "exported") & (event.person_id == person))
+    of_project = event.subject == "project", event.subject_id == StoredItem.project_id
     answered = select(answer.id).join(task, answer.task_id == task.id)
     had = select(assignment.id).join(others, assignment.task_id == others.id)
     return or_(
+        select(event.id)
+        .where(*of_project, is_seen, event.at >= StoredItem.changed_at)
+        .correlate_except(event)
+        .exists(),
         answered.where(answer.person_id == person, task.item_id == StoredItem.id)
         .correlate_except(answer, task)
         .exists(),

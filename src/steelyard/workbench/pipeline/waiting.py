@@ -4,6 +4,7 @@ An item in alignment waits for those of its annotators who did not make its late
 settled, waits for a role.
 """
 
+from collections.abc import Mapping
 from typing import get_args
 
 from sqlalchemy import ColumnElement, exists, func, select
@@ -14,10 +15,16 @@ from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import has_worked_on
-from steelyard.workbench.pipeline.planted_reviews import num_open_reviews
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, num_open_reviews, state_shown
 from steelyard.workbench.pipeline.projects import count_states
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
-from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredPerson, StoredTask
+from steelyard.workbench.storage.tables import (
+    StoredAnswer,
+    StoredItem,
+    StoredPerson,
+    StoredPlantedReview,
+    StoredTask,
+)
 
 _DECIDED_BY: dict[str, Layer] = {**REVIEWED_BY, **SETTLED_BY}
 _STATE_TEXTS = {
@@ -60,14 +67,24 @@ def num_to_align(session: Session, person: int) -> int:
     return session.scalar(select(func.count(StoredItem.id)).where(*_waits_for(person))) or 0
 
 
-def waiting_work(session: Session, project: int) -> tuple[WaitingWork, ...]:
-    """Return the items of a project that wait for people beyond annotation, those that wait longest first."""
+def waiting_work(
+    session: Session, project: int, planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED
+) -> tuple[WaitingWork, ...]:
+    """Return the items of a project that wait for people beyond annotation, those that wait longest first.
+
+    ``planted``: the planted reviews that wait for the reader, which count as the items that they show.
+    """
     since = func.min(StoredItem.changed_at)
     of_project = StoredItem.project_id == project
     states = select(StoredItem.state, func.count(), since).where(of_project, StoredItem.state.in_(list(_DECIDED_BY)))
+    counts = {state: (number, first) for state, number, first in session.execute(states.group_by(StoredItem.state))}
+    for review in planted.values():
+        assert review.placed_at is not None, "it waits"
+        number, first = counts.get(state_shown(review), (0, review.placed_at))
+        counts[state_shown(review)] = number + 1, min(first, review.placed_at)
     rows = [
         WaitingWork(state=state, role=ROLE_OF[_DECIDED_BY[state]], person=None, items=number, since=first)
-        for state, number, first in session.execute(states.group_by(StoredItem.state))
+        for state, (number, first) in counts.items()
     ]
     people = (
         select(StoredPerson.display_name, func.count(), since)

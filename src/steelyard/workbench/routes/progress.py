@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from steelyard.annotation.annotator_metrics import FALSE_ALARMS, FEWEST_ANSWERS, FEWEST_OTHERS
 from steelyard.annotation.rater_reliability import FEWEST_SHARED
 from steelyard.core.types import JsonObject
+from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Observer, PeopleObserver, RowNumber
 from steelyard.workbench.figures.agreement_figures import AgreementFigures, agreement_figures
 from steelyard.workbench.figures.dashboards import PAPER_ANSWERS_A_DAY, ProgressFigures, progress_figures
@@ -28,6 +29,7 @@ from steelyard.workbench.figures.fit_keeper import FitKeeper
 from steelyard.workbench.figures.hard_items import FEWEST_ITEMS, LEVEL, DisagreementFigures, disagreement_figures
 from steelyard.workbench.figures.native_figures import NativeFigures, is_native_check, native_figures
 from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
+from steelyard.workbench.figures.reviewer_figures import rows_shown_to
 from steelyard.workbench.pipeline.planted_reviews import waiting_for
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.qualification.results import QualificationFigures
@@ -80,7 +82,8 @@ def progress_page(request: Request, visitor: Observer, project: RowNumber) -> Re
     """Show how far a project is, and when it will end."""
     with _database(request).reading() as session:
         row = project_of(session, project)
-        made = progress_figures(session, row, at=time.time())
+        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        made = progress_figures(session, row, at=time.time(), planted=planted)
     words = words_of(language_of(request, visitor))
     values = {"figures": made, "plots": progress_plots(made, words), "paper": PAPER_ANSWERS_A_DAY}
     return page(request, "progress.html", visitor, project=row, settings=settings_of(row), **values)
@@ -103,7 +106,7 @@ def people_page(request: Request, visitor: PeopleObserver, project: RowNumber) -
     _refresh_fit(request, project)
     with _database(request).reading() as session:
         row = project_of(session, project)
-        made = people_figures(session, row)
+        made = _people(session, row, visitor)
     words = words_of(language_of(request, visitor))
     plots = {"plot": gold_plot(made, words), "reliability": reliability_plot(made, words)}
     limits = {
@@ -120,7 +123,7 @@ def native_page(request: Request, visitor: Observer, project: RowNumber) -> Resp
     """Show what native speakers say of the finished items, by language. 404 for a project of other tasks."""
     with _database(request).reading() as session:
         row = project_of(session, project)
-        made = _native(session, row)
+        made = _native(session, row, visitor)
     plot = native_plot(made.languages, words_of(language_of(request, visitor)))
     return page(request, "native.html", visitor, project=row, figures=made, plot=plot)
 
@@ -128,7 +131,7 @@ def native_page(request: Request, visitor: Observer, project: RowNumber) -> Resp
 @figures.get("/projects/{project}/figures/native", responses=documented(NativeFigures))
 def show_native_figures(request: Request, visitor: Observer, project: RowNumber) -> Response:
     """Return what native speakers say of the finished items by language; 404 for a project of other tasks."""
-    return _sent(request, project, _native)
+    return _sent(request, project, lambda session, row: _native(session, row, visitor))
 
 
 @router.get("/progress/{project}/disagreement")
@@ -143,8 +146,8 @@ def disagreement_page(
     _refresh_fit(request, project)
     with _database(request).reading() as session:
         row = project_of(session, project)
-        made = disagreement_figures(session, row, category=category, after=after)
         planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        made = disagreement_figures(session, row, category=category, after=after, planted=planted)
         items = [each.item for each in made.items]
         views = item_panels(session, items, visitor.person, settings_of(row), planted)
     limits = {"fewest_shared": FEWEST_SHARED, "level": LEVEL, "fewest": FEWEST_ITEMS}
@@ -168,7 +171,12 @@ def item_page(request: Request, visitor: PeopleObserver, project: RowNumber, ite
 @figures.get("/projects/{project}/figures/progress", responses=documented(ProgressFigures))
 def show_progress_figures(request: Request, visitor: Observer, project: RowNumber) -> Response:
     """Return items by state, batch and category, answers by day and person, and the forecast of end and cost."""
-    return _sent(request, project, lambda session, row: progress_figures(session, row, at=time.time()))
+
+    def made(session: Session, row: StoredProject) -> ProgressFigures:
+        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        return progress_figures(session, row, at=time.time(), planted=planted)
+
+    return _sent(request, project, made)
 
 
 @figures.get("/projects/{project}/figures/agreement", responses=documented(AgreementFigures))
@@ -181,7 +189,7 @@ def show_agreement_figures(request: Request, visitor: PeopleObserver, project: R
 def show_people_figures(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
     """Return gold accuracy, reliability, speed and sameness of each person, with the evidence of every flag."""
     _refresh_fit(request, project)
-    return _sent(request, project, people_figures)
+    return _sent(request, project, lambda session, row: _people(session, row, visitor))
 
 
 @figures.get("/projects/{project}/figures/disagreement", responses=documented(DisagreementFigures))
@@ -197,9 +205,12 @@ def show_disagreement_figures(
     ``after``: the item that ended the page before.
     """
     _refresh_fit(request, project)
-    return _sent(
-        request, project, lambda session, row: disagreement_figures(session, row, category=category, after=after)
-    )
+
+    def made(session: Session, row: StoredProject) -> DisagreementFigures:
+        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        return disagreement_figures(session, row, category=category, after=after, planted=planted)
+
+    return _sent(request, project, made)
 
 
 def _refresh_fit(request: Request, project: int) -> None:
@@ -208,10 +219,15 @@ def _refresh_fit(request: Request, project: int) -> None:
     keeper.refresh(project)
 
 
-def _native(session: Session, project: StoredProject) -> NativeFigures:
+def _native(session: Session, project: StoredProject, visitor: Visitor) -> NativeFigures:
     if not is_native_check(project):
         raise HTTPException(404)
-    return native_figures(session, project)
+    return native_figures(session, project, waiting_for(session, project.id, visitor.person, visitor.role))
+
+
+def _people(session: Session, project: StoredProject, visitor: Visitor) -> PeopleFigures:
+    made = people_figures(session, project)
+    return msgspec.structs.replace(made, reviewers=rows_shown_to(visitor.role, made.reviewers))
 
 
 def _sent(request: Request, project: int, work: Callable[[Session, StoredProject], Any]) -> Response:

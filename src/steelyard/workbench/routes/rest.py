@@ -13,18 +13,19 @@ from fastapi import APIRouter, Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.core.config import resolve_config
 from steelyard.core.types import JsonObject
+from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
 from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
-from steelyard.workbench.pipeline.planted_reviews import waiting_for
+from steelyard.workbench.pipeline.planted_reviews import states_shown, waiting_for
 from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
     add_project,
-    count_states,
     import_cases,
     settings_of,
 )
@@ -173,7 +174,7 @@ def list_projects(request: Request, visitor: Observer) -> list[ProjectNote]:
     """List the projects."""
     with _database(request).reading() as session:
         projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
-        return [_note(project, count_states(session, project.id)) for project in projects]
+        return [_note(project, _states(session, visitor, project.id)) for project in projects]
 
 
 @router.post(
@@ -192,7 +193,7 @@ def make_project(request: Request, visitor: Manager, new: SentProject) -> Projec
 def show_project(request: Request, visitor: Observer, project: RowNumber) -> ProjectNote:
     """Show a project with its settings."""
     with _database(request).reading() as session:
-        return _note(project_of(session, project), count_states(session, project))
+        return _note(project_of(session, project), _states(session, visitor, project))
 
 
 @router.get("/projects/{project}/progress", responses=errors(404, 422))
@@ -200,7 +201,7 @@ def show_progress(request: Request, visitor: Observer, project: RowNumber) -> Pr
     """Count the items of a project by state."""
     with _database(request).reading() as session:
         project_of(session, project)
-        counts = count_states(session, project)
+        counts = _states(session, visitor, project)
     return ProgressNote(num_items=sum(counts.values()), num_finished=counts.get("finished", 0), items=counts)
 
 
@@ -281,10 +282,16 @@ def export_lines(
 def list_answers(
     request: Request, visitor: Exporter, project: RowNumber, after: After = 0, limit: Limit = 100
 ) -> AnswersNote:
-    """List the answers of a project, the earliest first, a page at a time."""
+    """List the answers of a project, the earliest first, a page at a time.
+
+    Answers to items that wait for the review of the token's owner are left out until they are decided on.
+    """
     with _database(request).reading() as session:
         project_of(session, project)
-        listed: ListPage[Any] = answer_page(session, project, after=after, size=limit)
+        planted = waiting_for(session, project, visitor.person, visitor.role)
+        listed: ListPage[Any] = answer_page(
+            session, project, after=after, size=limit, role=visitor.role, planted=planted
+        )
     return AnswersNote(answers=[AnswerNote(**row._asdict()) for row in listed.rows], next=listed.following)
 
 
@@ -303,6 +310,11 @@ def description_page(request: Request, visitor: Anyone) -> Response:
 
 def _database(request: Request) -> Database:
     return request.app.state.database
+
+
+def _states(session: Session, visitor: Visitor, project: int) -> dict[str, int]:
+    """Return the number of items in each state as the visitor sees them."""
+    return states_shown(session, project, waiting_for(session, project, visitor.person, visitor.role))
 
 
 def _note(project: StoredProject, counts: dict[str, int]) -> ProjectNote:

@@ -6,7 +6,6 @@ item, so that none belongs to a model. People are “you” and “the other”,
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from sqlalchemy import select
@@ -18,7 +17,12 @@ from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, adjudication_order, evidence_of, letters_of
-from steelyard.workbench.pipeline.planted_reviews import evidence_shown, item_as_shown, remarks_shown
+from steelyard.workbench.pipeline.planted_reviews import (
+    NOTHING_PLANTED,
+    evidence_shown,
+    item_as_shown,
+    remarks_shown,
+)
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.submissions import guideline_of
@@ -138,7 +142,7 @@ def item_panels(
     items: Sequence[int],
     visitor: int,
     settings: ProjectSettings,
-    planted: Mapping[int, StoredPlantedReview] = MappingProxyType({}),
+    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
 ) -> dict[int, ItemPanels]:
     """Return the views of items of a project with the tasks of their present rounds, the most disputed task first.
 

@@ -1,0 +1,199 @@
+"""A planted review looks as a genuine one by every route: each answer is the same, to the byte, in two worlds.
+
+In one world an item is finished and a planted review shows it; in the other one it waits. All else is equal: who
+annotated it, what others decided, every sum. A route of the application is asked as soon as it exists.
+"""
+
+import re
+import time
+
+import msgspec
+import pytest
+from fastapi.routing import APIRoute
+from sqlalchemy import delete, select, update
+
+from steelyard.annotation.pipeline import LAYERS
+from steelyard.statistics.intervals import Estimate
+from steelyard.workbench.application import Options, application
+from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
+from steelyard.workbench.pipeline.planted_reviews import waiting_for
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
+from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
+from steelyard.workbench.storage.tables import (
+    StoredEvent,
+    StoredItem,
+    StoredPlantedReview,
+    StoredReview,
+)
+from strategies import case
+from workbench_crew import ROLES, Crew, in_order
+from workbench_routes import HOLDERS, ROUTES, routes_of
+
+PASSWORD = "a long password"
+NUM_ITEMS = 6
+TAKES_ITEMS_AWAY = {"/manage/projects/{project}/export", "/api/v1/projects/{project}/export"}
+"""Routes after which nobody is checked by the items that were taken: what they send is complete."""
+NOW = re.compile(r"\b1[6-9]\d{8}(\.\d+)?\b")
+"""The time of a request, in seconds since 1970: the crew lives in that year."""
+
+
+def planted_world(database, layer):
+    """A crew with an item that is finished and is shown to a layer where all others wait.
+
+    The second person of the layer has never seen it, and the first one of each layer has accepted it.
+    """
+    shares = {"delivery_share": 1.0, "operations_share": 1.0, "validation": True, "review_gold_share": 0.0}
+    crew = Crew(database, responses="abc", num_items=NUM_ITEMS, passwords=PASSWORD, gold_share=0.0, **shares)
+    first, second, *_ = crew.people["annotator"]
+    crew.annotate(lambda person, responses: in_order(responses, order="abc"), [first, second])
+    planted = crew.items()[2].id
+    for each in LAYERS:
+        person = crew.people[ROLE_OF[each]][0]
+        with crew.database.reading() as session:
+            waiting = [item.id for item in items_to_review(session, each, person)]
+        # The others go on until they wait for the layer.
+        chosen = waiting if LAYERS.index(each) < LAYERS.index(layer) else [planted]
+        for item in chosen:
+            crew.database.write(
+                lambda session, item=item, each=each, person=person: decide(
+                    session, item, Verdict(True), layer=each, person=person, at=crew.now()
+                )
+            )
+    assert [item.state for item in crew.items()].count("finished") == 1
+    crew.now()
+
+    def plant(session):
+        # What is taken from the item in the other world belongs to an item of another project.
+        other = add_project(session, "another project", ProjectSettings(), by=None, at=0.0)
+        import_cases(session, other, [case("elsewhere", "abc")], batch="b", by=None, at=0.0)
+        session.add(
+            StoredPlantedReview(
+                project_id=crew.project, item_id=planted, round=1, layer=layer, remarks=[], placed_at=crew.at - 0.5
+            )
+        )
+        elsewhere = session.scalars(select(StoredItem.id).where(StoredItem.project_id == other.id)).one()
+        session.execute(delete(StoredReview).where(StoredReview.item_id == elsewhere))
+        return elsewhere
+
+    return crew, planted, crew.database.write(plant)
+
+
+def make_genuine(crew, item, layer, elsewhere):
+    """Turn the world into that in which the item waits for its review: nobody of this layer or a later one saw it."""
+
+    def change(session):
+        stored, planted = session.get_one(StoredItem, item), session.scalars(select(StoredPlantedReview)).one()
+        stored.state, stored.changed_at = STATE_OF[layer], planted.placed_at
+        session.execute(delete(StoredPlantedReview))
+        later = StoredReview.item_id == item, StoredReview.layer.in_(LAYERS[LAYERS.index(layer) :])
+        session.execute(update(StoredReview).where(*later).values(item_id=elsewhere))
+
+    crew.database.write(change)
+
+
+def addresses(app, role, crew, item, layer):
+    """Every address that a role can ask for, about the item: each parameter of a query with each of its values."""
+    stored, task = crew.items()[item - 1], crew.tasks(item_id=item)[0].id
+    numbers = {"project": crew.project, "item": item, "task": task, "person": 1}
+    numbers |= {"number": 1, "release": 1, "assignment": 1}
+    place = f"{stored.changed_at!r}:{item - 1}"
+    values = {
+        "state": ("finished", STATE_OF[layer]),
+        "batch": (stored.batch,),
+        "category": ("", stored.category),
+        "language": (stored.language,),
+        "prompt": (stored.prompt,),
+        "after": (item - 1, item),
+        "limit": (1, NUM_ITEMS),
+        "adjudicate_after": (place,),
+        "review_after": (place,),
+        "evidence": ("aligned", "both"),
+        "file": ("cases.jsonl",),
+    }
+    for method, path, route in routes_of(app.routes):
+        row = ROUTES.get((method, path))
+        if method != "GET" or row is None or role not in HOLDERS[row.permission] or path in TAKES_ITEMS_AWAY:
+            continue
+        address = path.format(**numbers)
+        yield address
+        assert isinstance(route, APIRoute), path
+        for field in route.dependant.query_params:
+            assert field.alias in values, f"a new parameter of {path}: which of its values tell of an item?"
+            yield from (f"{address}?{field.alias}={value}" for value in values[field.alias])
+
+
+def seen_by(visitor, wanted):
+    return {address: seen(visitor.get(address)) for address in wanted}
+
+
+def seen(answer):
+    headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+    return answer.status_code, NOW.sub("NOW", answer.text), headers
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_every_route_shows_a_planted_item_as_one_that_waits(new_sqlite, layer):
+    crew, item, elsewhere = planted_world(new_sqlite(), layer)
+    app = application(crew.database, Options(hosts=("testserver",)))
+    role = ROLE_OF[layer]
+    name = f"{role} {len(ROLES) - 1 - ROLES[::-1].index(role)}"
+    visitor = crew.visit(app, name, PASSWORD)
+    wanted = list(dict.fromkeys(addresses(app, role, crew, item, layer)))
+    planted = seen_by(visitor, wanted)
+    assert planted[f"/review/{item}"][0] == 200
+    make_genuine(crew, item, layer, elsewhere)
+    genuine = seen_by(visitor, wanted)
+    assert len(wanted) > 30
+    for address in wanted:
+        assert planted[address] == genuine[address], f"{address} tells a planted review from a genuine one"
+
+
+def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_sqlite):
+    crew, item, _ = planted_world(new_sqlite(), "research")
+    visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
+    prompt, waiting = crew.items()[item - 1].prompt, [each.id for each in crew.items() if each.state == "validation"]
+    listed = visitor.get("/api/v1/projects/1/answers?limit=1000").json()["answers"]
+    # Neither the answers to it nor those to any item that waits for the researcher's decision.
+    assert {each["item"] for each in listed} & {item, *waiting} == set()
+    assert visitor.get(f"/review/{item}").status_code == 200
+    # At another time than that of the crew: an export from before the item was finished tells nothing of it.
+    taken = StoredEvent(at=1.0, person_id=crew.people["researcher"][1], action="exported", subject="project")
+    taken.subject_id, taken.detail, taken.previous_hash, taken.hash = crew.project, {}, "", "x"
+    crew.database.write(lambda session: session.add(taken))
+    assert visitor.get(f"/review/{item}").status_code == 200
+    exported = [msgspec.json.decode(line) for line in visitor.get("/api/v1/projects/1/export").content.splitlines()]
+    assert [each["prompt"]["id"] for each in exported] == [prompt]
+    assert visitor.get(f"/review/{item}").status_code == 404
+    assert f"/review/{item}" not in visitor.get("/review").text
+    assert visitor.get(f"/review/{waiting[0]}").status_code == 200
+    listed = visitor.get("/api/v1/projects/1/answers?limit=1000").json()["answers"]
+    assert {each["item"] for each in listed} == {item}
+
+
+def test_a_planted_review_is_seen_from_its_moment_on(new_sqlite):
+    crew, item, _ = planted_world(new_sqlite(), "delivery")
+    person = crew.people["delivery"][1]
+    for at, is_seen in ((time.time() + 600, False), (time.time() - 600, True)):
+        crew.database.write(lambda session, at=at: session.execute(update(StoredPlantedReview).values(placed_at=at)))
+        with crew.database.reading() as session:
+            assert (item in [each.id for each in items_to_review(session, "delivery", person)]) == is_seen
+            assert (item in waiting_for(session, crew.project, person, "delivery")) == is_seen
+
+
+def test_people_of_a_layer_see_the_accuracy_of_the_layers_before_theirs():
+    share = Estimate(1.0, 0.5, 1.0, 3)
+    rows = [
+        ReviewerAccuracy(
+            layer=layer, person=None, pseudonym="", name="", planted=3, hours=0.0, right=share, truths_accepted=share,
+            wrong_rejected=share, accepts_all=False,
+        )
+        for layer in ("all", *LAYERS)
+    ]  # fmt: skip
+    seen = {role: [row.layer for row in rows_shown_to(role, rows)] for role in {*ROLE_OF.values(), "administrator"}}
+    assert seen == {
+        "delivery": [],
+        "operations": ["delivery"],
+        "researcher": ["delivery", "operations"],
+        "administrator": ["all", "delivery", "operations", "research"],
+    }
