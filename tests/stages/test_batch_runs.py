@@ -572,8 +572,10 @@ cases = "judged/cases.jsonl"
         (tmp_path / "recipe.toml").write_text(text)
         recipe, out = read_recipe(tmp_path / "recipe.toml"), tmp_path / "done"
         waits(lambda: recipe_run.run(recipe, out), "24 requests wait")
-        states = {stage.step.name: (stage.state, stage.why) for stage in recipe_run.plan(recipe, out)}
-        assert states["judged"] == ("to go on", "waiting for batch files")
+        judged = {stage.step.name: stage for stage in recipe_run.plan(recipe, out)}["judged"]
+        assert (judged.state, judged.num_waiting) == ("waiting", 24)
+        assert judged.why.startswith("for batch files: ")
+        assert "send each file to the batch service" in judged.do
         answer_batches(out / "to_send", server)
         completed = recipe_run.run(recipe, out)
     assert [stage.name for stage in completed] == ["judged", "resolved"]

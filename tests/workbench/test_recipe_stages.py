@@ -86,9 +86,12 @@ def test_a_recipe_waits_for_people_and_goes_on_when_they_have_finished(place):
     assert "3 of 3 items of the project 'bench' wait for people, with 6 answers to come" in said
     assert "workbench serve" in said
     assert read_state(out / "asked").state == "waiting"
-    state, why = states(recipe, out)["asked"]
-    assert state == "to go on"
-    assert "waiting for people" in why
+    asked, answers, _ = plan(recipe, out)
+    assert (asked.state, asked.num_waiting) == ("waiting", 3)
+    assert asked.why.startswith("for people: ")
+    assert "3 of 3 items" in asked.why
+    assert "workbench serve" in asked.do
+    assert (answers.state, answers.num_waiting, answers.do) == ("to run", 0, "")
     wait(recipe, out)
     assert num_items(database) == 3, "the same cases are imported once"
     work(database)

@@ -65,8 +65,15 @@ def is_simulated_run(summary: Mapping[str, object]) -> bool:
 
 def reviewed_prompt(case: Case) -> str:
     """Return the id of the prompt that a reviewed case decides on: of a translated text that of its item."""
-    item = (case.prompt.meta or {}).get("item")
-    return item if isinstance(item, str) else case.prompt.id
+    meta, name = case.prompt.meta or {}, case.prompt.id
+    if isinstance(item := meta.get("item"), str):
+        return item
+    # Files for translators that an earlier version wrote have the item in the id alone: before the language.
+    language = meta.get("answer_language")
+    if isinstance(language, str) and [response.id for response in case.responses] == ["translation"]:
+        item, separator, _ = name.rpartition(f" {language} ")
+        return item if separator else name
+    return name
 
 
 def refusals_of(case: Case, *, least_quality: float) -> tuple[str, ...]:

@@ -129,11 +129,18 @@ class UserError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An exception is rebuilt from positional arguments alone unless it says otherwise.
-        return (partial(type(self), where=self.where, allowed=self.allowed, do=self.do), (self.problem,))
+        return (
+            partial(type(self), where=self.where, allowed=self.allowed, do=self.do, **self._more()),
+            (self.problem,),
+        )
+
+    def _more(self) -> dict[str, int]:
+        """Return what an error of this class has beside its texts and its place."""
+        return {}
 
     def at(self, where: Place | str) -> "UserError":
         """Return the same error with its place."""
-        return type(self)(self.problem, where=where, allowed=self.allowed, do=self.do)
+        return type(self)(self.problem, where=where, allowed=self.allowed, do=self.do, **self._more())
 
     def worded(self, wording: Wording) -> "UserError":
         """Return the same error with its remedies in the words of an interface; itself where it has none."""
@@ -141,7 +148,7 @@ class UserError(Exception):
         if not any(isinstance(text, Advice) for text in texts):
             return self
         problem, allowed, do = (text and worded(text, wording) for text in texts)
-        return type(self)(problem or "", where=self.where, allowed=allowed, do=do)
+        return type(self)(problem or "", where=self.where, allowed=allowed, do=do, **self._more())
 
 
 class FileError(UserError):
@@ -173,7 +180,25 @@ class CeilingError(UserError):
 
 
 class WaitingError(UserError):
-    """A run that waits for the results of batch files, or for people; the same run goes on when these are there."""
+    """A run that waits for the results of batch files, or for people; the same run goes on when these are there.
+
+    ``num_waiting``: the requests without a result, or the items that people have not finished.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        where: Place | str | None = None,
+        allowed: str | None = None,
+        do: str | None = None,
+        num_waiting: int = 0,
+    ) -> None:
+        super().__init__(problem, where=where, allowed=allowed, do=do)
+        self.num_waiting = num_waiting
+
+    def _more(self) -> dict[str, int]:
+        return {"num_waiting": self.num_waiting}
 
 
 class MissingPartError(UserError):

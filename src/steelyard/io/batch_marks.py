@@ -83,7 +83,8 @@ class BatchMarks:
                 ", or say ",
                 Remedy("release_batch", "all"),
             )
-            raise WaitingError(waiting_text(waiting), do=f"{do} to ask these requests again")
+            number = sum(batch.num_waiting for batch in waiting)
+            raise WaitingError(waiting_text(waiting), do=f"{do} to ask these requests again", num_waiting=number)
 
     def is_waiting(self, request: str) -> bool:
         """Return whether the request waits in a batch."""

@@ -18,9 +18,10 @@ from typing import Literal
 import msgspec
 
 from steelyard.core.errors import WaitingError
+from steelyard.core.remedies import Advice
 from steelyard.core.types import Record
 from steelyard.io.atomic import LOCK_FILE, is_held
-from steelyard.io.progress import Bar, observed
+from steelyard.io.progress import Bar, in_words, observed
 
 STATE_FILE = ".running.json"
 _SECONDS_BETWEEN_WRITES = 1.0
@@ -50,7 +51,8 @@ class RunState(Record, frozen=True, kw_only=True):
     """The state of a run whose folder has no ``run.json`` yet.
 
     ``command`` continues the run in ``folder``, the working directory; it is null where the run was not started on the
-    command line. Times are seconds since 1970. ``tasks`` are the last progress bars, the current one last.
+    command line. Times are seconds since 1970. ``tasks`` are the last progress bars, the current one last. A run that
+    waits has the number of what it waits for, items or requests, and what to do then.
     """
 
     state: UnfinishedState
@@ -61,6 +63,8 @@ class RunState(Record, frozen=True, kw_only=True):
     started: float
     updated: float
     problem: str = ""
+    num_waiting: int = 0
+    next_step: str = ""
     tasks: tuple[TaskProgress, ...] = ()
 
     def resume_line(self) -> str | None:
@@ -172,12 +176,20 @@ class _Recorder:
         if time.monotonic() - self._written >= seconds:
             self.write()
 
-    def write(self, state: UnfinishedState = "running", problem: str = "") -> None:
+    def write(
+        self, state: UnfinishedState = "running", problem: str = "", *, num_waiting: int = 0, next_step: str = ""
+    ) -> None:
         """Write the state under a temporary name and rename it; without a flush, which could take long."""
         self._written = time.monotonic()
         tasks = tuple(task.progress() for task in self._tasks)
         current = msgspec.structs.replace(
-            self._first, state=state, problem=_utf8(problem), tasks=tasks, updated=round(time.time(), 3)
+            self._first,
+            state=state,
+            problem=_utf8(problem),
+            num_waiting=num_waiting,
+            next_step=_utf8(next_step),
+            tasks=tasks,
+            updated=round(time.time(), 3),
         )
         content = msgspec.json.encode(current)
         with suppress(OSError):  # a full disk
@@ -202,10 +214,16 @@ def recorded_state(folder: Path) -> Iterator[None]:
         with observed(recorder.observe):
             yield
     except BaseException as error:
-        is_stopped = isinstance(error, KeyboardInterrupt)
         if folder.is_dir():
-            ended = "waiting" if isinstance(error, WaitingError) else "failed"
-            recorder.write("interrupted" if is_stopped else ended, "" if is_stopped else str(error))
+            match error:
+                case KeyboardInterrupt():
+                    recorder.write("interrupted")
+                case WaitingError():
+                    # In the words of the interface in use: the next step is to be pasted.
+                    shown = error.worded(lambda remedy: in_words(Advice(remedy)))
+                    recorder.write("waiting", str(shown), num_waiting=error.num_waiting, next_step=shown.do or "")
+                case _:
+                    recorder.write("failed", str(error))
         raise
     (folder / STATE_FILE).unlink(missing_ok=True)
 

@@ -288,7 +288,12 @@ def open_batches(plan: BatchPlan, ledger: Ledger) -> Iterator[Batches]:
                 Remedy("release_batch", "all"),
                 " asks these requests again",
             )
-            raise WaitingError(waiting_text(waiting), where=str(plan.folder), do=do)
+            raise WaitingError(
+                waiting_text(waiting),
+                where=str(plan.folder),
+                do=do,
+                num_waiting=sum(batch.num_waiting for batch in waiting),
+            )
 
 
 def ask_panel_in_batches(

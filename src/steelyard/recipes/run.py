@@ -21,17 +21,19 @@ from steelyard.recipes.preconditions import check_recipe
 from steelyard.recipes.recipe import Recipe, Reference, Step
 
 OVERVIEW_FILE = "overview.json"
-State = Literal["finished", "to run", "to go on", "to restart", "differs", "waits"]
+State = Literal["finished", "to run", "to go on", "waiting", "to restart", "differs", "waits"]
 _MAX_NAMED = 12
 
 
 class PlannedStage(NamedTuple):
     """One stage with its state, and the reason for it.
 
-    ``finished``: it will be skipped. ``to go on``: it failed or was killed, and continues. ``to restart``: the same,
-    but with other settings or inputs than now, so that it starts anew. ``differs``: the folder holds a finished run of
-    other settings or inputs, or replies of a chat model to other requests, and only ``--from`` replaces them.
-    ``waits``: it has run or begun, and depends on a stage that will run before it.
+    ``finished``: it will be skipped. ``to go on``: it failed or was killed, and continues. ``waiting``: when it ran
+    last, ``num_waiting`` items waited for people, or requests for the results of batch files; ``do`` says what comes
+    next. ``to restart``: it is not finished, and began with other settings or inputs than now, so that it starts anew.
+    ``differs``: the folder holds a finished run of other settings or inputs, or replies of a chat model to other
+    requests, and only ``--from`` replaces them. ``waits``: it has run or begun, and depends on a stage that will run
+    before it.
     """
 
     step: Step
@@ -39,6 +41,8 @@ class PlannedStage(NamedTuple):
     state: State
     why: str
     run: Run | None
+    num_waiting: int = 0
+    do: str = ""
 
 
 def plan(recipe: Recipe, out: Path, redone: Sequence[str] = ()) -> tuple[PlannedStage, ...]:
@@ -92,7 +96,10 @@ def _planned(
     if changing:
         return PlannedStage(step, folder, "waits", f"for {', '.join(dict.fromkeys(changing))}", run)
     if run is None:
-        return PlannedStage(step, folder, *_unfinished(step, recipe, out), None)
+        state, why = _unfinished(step, recipe, out)
+        planned = PlannedStage(step, folder, state, why, None)
+        live = read_state(folder) if state == "waiting" else None
+        return planned if live is None else planned._replace(num_waiting=live.num_waiting, do=live.next_step)
     why = _difference(run, step, recipe, out)
     return PlannedStage(step, folder, "differs" if why else "finished", why, run)
 
@@ -105,12 +112,16 @@ def _unfinished(step: Step, recipe: Recipe, out: Path) -> tuple[State, str]:
     folder = out / step.name
     live = read_state(folder)
     state = "interrupted" if live is None else live.state
-    ended = {"failed": "failed", "waiting": f"waiting for {step.call.waits_for}"}.get(state, "interrupted")
-    if live is not None and state == "waiting" and step.call.waits_for == "people":
-        ended = f"{ended}: {live.problem.splitlines()[0]}"
     why = _difference(read_started(folder), step, recipe, out)
-    if not why:
-        return "to go on", ended
+    if live is not None and state == "waiting":
+        waiting = f"for {step.call.waits_for}: {live.problem.splitlines()[0]}"
+        if not why:
+            return "waiting", waiting
+        ended = f"waiting {waiting}"
+    else:
+        ended = "failed" if state == "failed" else "interrupted"
+        if not why:
+            return "to go on", ended
     return "differs" if has_replies(folder) else "to restart", f"{ended}; {why}"
 
 

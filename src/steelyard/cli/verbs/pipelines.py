@@ -112,6 +112,8 @@ def _plan_records(plan: "Sequence[PlannedStage]") -> list[JsonObject]:
             "verb": planned.step.call.verb,
             "state": planned.state,
             "why": planned.why,
+            "num_waiting": planned.num_waiting,
+            "do": planned.do,
             "reads": [reference.text for _, reference in planned.step.references()],
             "folder": str(planned.folder),
         }
@@ -126,6 +128,8 @@ def _plan_lines(plan: "Sequence[PlannedStage]") -> Iterator[str]:
         reads = ", ".join(reference.text for _, reference in step.references())
         rows.append((step.name, planned.state + (f" ({planned.why})" if planned.why else "")))
         rows.append(("", f"{step.call.verb} of {reads}" if reads else step.call.verb))
+        if planned.do:
+            rows.append(("", f"do: {planned.do}"))
     yield from columns(rows)
     differing = [planned.step.name for planned in plan if planned.state == "differs"]
     if differing:

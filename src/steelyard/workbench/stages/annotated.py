@@ -177,6 +177,7 @@ def _write(result: Result, export: _Export, config: Config, prompts: KeptPrompts
             Advice("items of the project are unfinished: ", joined("; ", export.waiting)),
             where=export.where,
             do=Advice("serve it: ", Command("workbench serve", (), changes), ", and run the same command again"),
+            num_waiting=sum(number for state, number in export.states.items() if state not in _ENDED),
         )
     if not export.file.stat().st_size:
         raise EvidenceError("people dropped every prompt: nothing is left", where=export.project)
