@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from evaluated_benches import evaluated_on_single, evaluated_on_two
 from report_runs import HOSTILE, all_runs, evaluate_run, made_cases
-from steelyard.core.errors import FileError
+from steelyard.core.errors import FileError, WaitingError
 from steelyard.evaluation.config import Config
 from steelyard.io.cases import write_cases
 from steelyard.io.run_folder import result_folder
@@ -288,10 +288,10 @@ def test_a_failed_run_shows_its_error_and_a_broken_one_its_reason(tmp_path):
     assert "failed" in Text(report.text).words
 
 
-def fail(folder):
+def fail(folder, error=None):
     with result_folder(folder, "train", config={"depth": 7}, inputs={}) as result:
         result.path("half").write_text("")
-        raise ValueError("<b>内存不足</b>")
+        raise error or ValueError("<b>内存不足</b>")
 
 
 def test_a_run_whose_files_are_broken_is_explained(tmp_path):
@@ -339,6 +339,26 @@ def test_a_damaged_state_of_one_run_leaves_the_list_readable(tmp_path, updated):
     assert set(runs_of(browser.get("/").text)) == {"good", "odd"}
     assert browser.get(f"/runs/{id_of(browser, 'odd')}").status_code == 200
     assert browser.get("/changes?after=-1").status_code == 200
+
+
+def test_a_run_that_waits_is_shown_with_the_number_and_what_to_do_and_not_as_an_error(tmp_path):
+    problem = WaitingError("1,234 of 2,000 items wait for people", do="serve the workbench", num_waiting=1234)
+    with pytest.raises(WaitingError):
+        fail(tmp_path / "asked", problem)
+    browser = client(tmp_path)
+    page = browser.get(f"/runs/{id_of(browser, 'asked')}").text
+    words = " ".join(Text(page).words)
+    shown = (
+        "waiting",
+        "等待中",
+        "waited for when it ran last:",
+        "等待的条目数或请求数：",
+        "1,234",
+        "serve the workbench",
+    )
+    for expected in (*shown, "What it waits for", "等待的内容"):
+        assert expected in words, expected
+    assert ">Error<" not in page
 
 
 def test_a_page_that_is_made_does_not_wait_for_one_in_the_making(evaluated, monkeypatch):

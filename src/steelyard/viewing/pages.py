@@ -338,8 +338,10 @@ def _sentences(run: ListedRun, command: str | None) -> tuple[Sentence, ...]:
     if run.state == "unreadable":
         return (Sentence("live_unreadable"),)
     if run.state != "running":
-        state = Sentence(f"live_{run.state}")
-        return (state,) if command else (state, Sentence("live_same_call"))
+        states = [Sentence(f"live_{run.state}")]
+        if run.live is not None and run.state == "waiting" and run.live.num_waiting:
+            states.insert(0, Sentence("live_num_waiting", {"number": f"{run.live.num_waiting:,}"}))
+        return tuple(states) if command else (*states, Sentence("live_same_call"))
     if run.live is None:
         return (Sentence("live_running_plain"),)
     state = Sentence("live_running", sentence_values(run.live))
