@@ -1,0 +1,140 @@
+"""How many planted reviews tell careless reviewers from careful ones, and how often the page is right about them.
+
+    python studies/planted_reviews.py rates
+    python studies/planted_reviews.py layers
+
+Decisions are drawn from known rates, or are those of the simulated people of a whole project. Every figure comes from
+the functions that the pages call.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import typer
+from sqlalchemy.orm import Session
+
+from steelyard.annotation.pipeline import PipelineRules
+from steelyard.core.iteration import batched
+from steelyard.core.numerics import generator
+from steelyard.core.types import Case
+from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.demo import demo_cases, start_project
+from steelyard.workbench.figures.reviewer_figures import FEWEST_WRONG, ReviewerAccuracy, reviewer_accuracy
+from steelyard.workbench.pipeline.projects import import_cases
+from steelyard.workbench.simulation import ReviewerRates, reviewer_rates, work_until_finished
+from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.tables import StoredProject
+
+APP = typer.Typer(help=__doc__, add_completion=False)
+CHANGED_SHARE = 0.5
+"""The share of planted reviews with a wrong answer (`planted_reviews`)."""
+NUM_BATCHES = 4
+CAREFUL = 0.75
+"""The share of wrong answers that a careful reviewer sends back: that of the simulated people of the demo."""
+CARELESS = {"accepts everything": 0.0, "hardly reads": 0.25, "reads half": 0.4}
+
+
+class Shares(NamedTuple):
+    """Of many pairs of reviewers with a number of planted reviews each: how often the page tells them apart.
+
+    ``apart``: the intervals of the wrong answers sent back do not meet. ``ordered``: the careful reviewer's share is
+    higher. ``marked``: the careless one is marked. ``wrongly_marked``: the careful one is. ``covered``: the interval of
+    the careful one contains the rate.
+    """
+
+    apart: float
+    ordered: float
+    marked: float
+    wrongly_marked: float
+    covered: float
+
+
+def compare(careless: float, number: int, *, num_pairs: int, seed: int) -> Shares:
+    """Draw pairs of a careful and a careless reviewer, each with a number of planted reviews."""
+    rng = generator(seed, "planted reviews", str(careless), number)
+    outcomes = np.zeros((num_pairs, len(Shares._fields)))
+    for row in outcomes:
+        ends: list[tuple[float, float, float]] = []
+        marks: list[bool] = []
+        for rate in (CAREFUL, careless):
+            wrong = int(rng.binomial(number, CHANGED_SHARE))
+            rejected = int(rng.binomial(wrong, rate))
+            share = mean_of_sums(wrong, rejected, rejected, low=0.0, high=1.0)
+            value, low, high = share.value, share.low, share.high
+            # Of no wrong answer nothing is known.
+            ends.append((0.5 if value is None else value, 0.0 if low is None else low, 1.0 if high is None else high))
+            marks.append(wrong >= FEWEST_WRONG and rejected == 0)
+        (value, low, high), (other_value, _, other_high) = ends
+        row[:] = other_high < low, other_value < value, marks[1], marks[0], low <= CAREFUL <= high
+    return Shares(*outcomes.mean(axis=0).tolist())
+
+
+@APP.command()
+def rates(num_pairs: int = 2000, seed: int = 0) -> None:
+    """Print how often reviewers of known rates are told apart, by the number of their planted reviews."""
+    columns = ("careless reviewer", "sends back", "planted", "told apart", "in order", "marked", "careful one marked")
+    typer.echo(f"| {' | '.join(columns)} | covered |")
+    typer.echo("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for name, rate in CARELESS.items():
+        for number in (10, 20, 40, 80, 160):
+            shares = compare(rate, number, num_pairs=num_pairs, seed=seed)
+            cells = " | ".join(f"{100 * value:.1f}%" for value in shares)
+            typer.echo(f"| {name} | {100 * rate:.0f}% | {number} | {cells} |")
+
+
+@APP.command()
+def layers(num_items: int = 200, share: float = 0.2, seeds: tuple[int, int] = (0, 1)) -> None:
+    """Let simulated people do a whole project, and print the accuracy of the reviewers of each layer."""
+    rules = PipelineRules(delivery_share=1.0, operations_share=1.0, review_gold_share=share, gold_share=0.0)
+    typer.echo("| seed | layer | person | planted | truths accepted | true rate | wrong ones sent back | true rate |")
+    typer.echo("|--:|---|---|--:|--:|--:|--:|--:|")
+    for seed in range(*seeds):
+        with TemporaryDirectory() as folder:
+            for row, true in _people_of(Path(folder), rules, num_items, seed=seed):
+                cells = (
+                    _shown(row.truths_accepted),
+                    "" if true is None else f"{100 * true.truths_accepted:.1f}%",
+                    _shown(row.wrong_rejected),
+                    "" if true is None else f"{100 * true.wrong_rejected:.1f}%",
+                )
+                typer.echo(f"| {seed} | {row.layer} | {row.name} | {row.planted} | {' | '.join(cells)} |")
+
+
+def _people_of(
+    folder: Path, rules: PipelineRules, num_items: int, *, seed: int
+) -> list[tuple[ReviewerAccuracy, ReviewerRates | None]]:
+    """Return the accuracy of the reviewers of a simulated project, and of each person the rates that were drawn."""
+    cases = demo_cases(folder / "cases", seed=seed, num_prompts=num_items)
+    database = Database(f"sqlite:///{folder}/workbench.db")
+    database.migrate()
+    begun_at = time.time() - 365 * 24 * 3600.0
+    simulation = start_project(database, cases, seed=seed, begun_at=begun_at, rules=rules)
+    number = simulation.crew.project
+    # In batches: items of one are finished while the next ones are annotated.
+    for place, batch in enumerate(batched(cases, max(1, len(cases) // NUM_BATCHES))):
+
+        def load(session: Session, batch: Sequence[Case] = batch, place: int = place) -> None:
+            project = session.get_one(StoredProject, number)
+            import_cases(session, project, batch, batch=f"batch {place}", by=None, at=begun_at)
+
+        database.write(load)
+        work_until_finished(simulation)
+    with database.reading() as session:
+        rows = reviewer_accuracy(session, number)
+    database.close()
+    return [(row, None if row.person is None else reviewer_rates(simulation, row.person)) for row in rows]
+
+
+def _shown(share: Estimate) -> str:
+    if share.value is None or share.low is None or share.high is None:
+        return ""
+    return f"{100 * share.value:.1f}% [{100 * share.low:.1f}, {100 * share.high:.1f}] of {share.n}"
+
+
+if __name__ == "__main__":
+    APP()
