@@ -194,6 +194,10 @@ def test_the_baseline_language_is_named(tmp_path):
     assert made.sentences[0].values["baseline"] == "zh"
     strings = page_strings()
     assert "the drop from <b><bdi>zh</bdi></b>" in strings.sentence(made.sentences[0])
+    assert "say_chosen_baseline" not in [sentence.key for sentence in made.sentences]
+    languages([tmp_path / "run"], out=tmp_path / "chosen", config=LanguagesConfig(num_resamples=20))
+    chosen = page([tmp_path / "chosen"]).sentences[1]
+    assert "the baseline is <b><bdi>zh</bdi></b>" in strings.sentence(chosen)
     texts = [
         strings.table[key]["en"] for key in ("drop", "relative_drop", "note_languages", "note_languages_not_alike")
     ]

@@ -92,10 +92,24 @@ def test_columns_of_a_bench_are_used(tmp_path):
     assert found.summary.missing["Helpfulness, pairwise"] == "10 prompts, published with 10,067"
 
 
-def test_english_may_be_named_and_must_be_there(tmp_path):
+@pytest.mark.parametrize(
+    ("right", "numbers", "baseline"),
+    [
+        # Most items; then the highest class of Joshi et al.: 5 of Spanish, 4 of Korean, 2 of Swahili; then the code.
+        ({"es": 5, "sw": 5}, {"es": 9}, "sw"),
+        ({"sw": 5, "ko": 5, "es": 5}, {}, "es"),
+        ({"xz": 5, "xy": 5}, {}, "xy"),
+    ],
+)
+def test_without_english_the_language_with_the_most_items_or_resources_is_the_baseline(
+    tmp_path, right, numbers, baseline
+):
+    run = evaluated(tmp_path, right, numbers)
+    assert languages([run], out=tmp_path / "out", config=Config(num_resamples=5)).summary.baseline_language == baseline
+
+
+def test_a_baseline_may_be_named_and_must_be_there(tmp_path):
     run = evaluated(tmp_path, {"he": 3, "xy": 9})
-    with pytest.raises(EvidenceError, match="none of the languages is English\n  allowed: he, xy"):
-        languages([run], out=tmp_path / "out")
     with pytest.raises(EvidenceError, match="no item is in 'xz'\n  allowed: did you mean 'xy'"):
         languages([run], out=tmp_path / "out", config=Config(baseline_language="xz"))
     found = languages([run], out=tmp_path / "out", config=Config(baseline_language="xy", num_resamples=5))

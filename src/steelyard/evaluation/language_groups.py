@@ -12,8 +12,6 @@ import msgspec
 
 from steelyard.core.errors import EvidenceError, choices
 from steelyard.core.languages import language_key
-from steelyard.core.remedies import CODE, Advice, Remedy
-from steelyard.core.text import number_of, verb_for
 
 
 class Kin(NamedTuple):
@@ -96,24 +94,19 @@ def english_of(languages: Iterable[str]) -> list[str]:
     return sorted(code for code, language in known_languages(languages).items() if language.name == "english")
 
 
-def baseline_of(compared: Set[str], chosen: str | None, *, where: str) -> str:
-    """Return the language that others are compared with. Raises EvidenceError if none is chosen and one is English."""
+def baseline_of(num_items: Mapping[str, int], chosen: str | None, *, where: str) -> str:
+    """Return the language that others are compared with: the chosen one, or English, or the one with the most items.
+
+    Of languages with equal numbers it is that of the highest class of resources (Joshi et al., 2020), then the first by
+    code. Raises EvidenceError for a chosen one that no item has.
+    """
     if chosen is not None:
-        return _find_language(chosen, compared, where=where)
-    english = english_of(compared)
-    if len(english) != 1:
-        problem = (
-            f"{number_of(len(english), 'language')} {verb_for(len(english), 'is', 'are')} English"
-            if english
-            else "none of the languages is English"
-        )
-        raise EvidenceError(
-            problem,
-            where=where,
-            allowed=", ".join(sorted(compared)),
-            do=Advice("name it: ", Remedy("baseline_language", CODE)),
-        )
-    return english[0]
+        return _find_language(chosen, num_items.keys(), where=where)
+    kin = kin_of(num_items)
+    return min(
+        english_of(num_items) or num_items,
+        key=lambda code: (-num_items[code], -(kin.get(code, Kin()).resource_class or 0), code),
+    )
 
 
 def members_of_columns(languages: Iterable[str], kin: Mapping[str, Kin]) -> dict[str, list[str]]:

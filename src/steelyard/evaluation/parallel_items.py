@@ -37,13 +37,14 @@ class SharedItems(NamedTuple):
 def read_shared(folder: Path, chosen: Sequence[str] | None, baseline: str | None) -> SharedItems:
     """Read the items of an evaluation that all compared languages have.
 
-    Raises EvidenceError for a single language, for no English unless a baseline is chosen, and for no shared item.
+    Raises EvidenceError for a single language, for a chosen one that no item has, and for no shared item.
     """
     read = list(read_items(folder))
     items = _with_common_languages(read)
     present = {item.language for item in items if item.language is not None}
     compared = compared_languages(present, chosen, where=str(folder))
-    reference = baseline_of(compared, baseline, where=str(folder))
+    num_items = Counter(item.language for item in items if item.language in compared)
+    reference = baseline_of(num_items, baseline, where=str(folder))
     dropped = Counter[str]()
     usable: list[Item] = []
     for item in items:

@@ -179,12 +179,16 @@ def share_among_models(
 ) -> CommonItems:
     """Return the items that every model has in all languages that all have; only the first set needs the baseline.
 
-    Raises EvidenceError for fewer than two common languages, for no baseline, and for no common item.
+    Raises EvidenceError for fewer than two common languages, for a baseline that is not there, and for no common item.
     """
     spellings = sum((each.spellings for each in sets), Counter[str]())
     spelling = {language_key(code): common for code, common in common_spellings(spellings, language_key).items()}
     every = compared_languages(set(spelling.values()), chosen, where=where)
-    reference = language_key(baseline_of(every, baseline, where=where))
+    num_items = Counter(dict.fromkeys(every, 0))
+    for code, number in sets[0].spellings.items():
+        if (common := spelling[language_key(code)]) in every:
+            num_items[common] += number
+    reference = language_key(baseline_of(num_items, baseline, where=where))
     wanted = {language_key(code) for code in every}
     needs = [
         # A model has one name in both translations.

@@ -25,14 +25,17 @@ TABLE_STAGE = "language_table"
 
 
 class Config(BaseConfig, frozen=True):
-    """``baseline_language`` is the language that the others are compared with; null selects English.
+    """``baseline_language`` is the language that the others are compared with; null selects English where it is there.
+
+    Without English, null selects the language with the most items; of those with equal numbers the one with the most
+    resources (class of Joshi et al., 2020), then the first by code. The result names it.
 
     ``languages`` are the compared languages including English; null selects all. Values are over the items that all of
     them have, so excluding a language with few items restores items of the others.
     """
 
     baseline_language: str | None = None
-    """The language that others are compared with. Default: English."""
+    """The language that others are compared with. Default: English, or else the one with the most items."""
     languages: tuple[str, ...] | None = None
     """The languages that are compared, over items that all of them have. Default: all languages."""
     num_resamples: Positive = 1000
@@ -88,8 +91,11 @@ def languages(
 
     Example: `steelyard languages google --other-translation nllb --out translations`
 
-    Raises EvidenceError for a single language, for no English, for no shared item, for other items under one prompt id,
-    and for other settings; RecordError for a broken row of a table.
+    Without English, the others are compared with the language that has the most items; the first sentence of the result
+    says which, and ``baseline_language`` names another.
+
+    Raises EvidenceError for a single language, for no shared item, for other items under one prompt id, and for other
+    settings; RecordError for a broken row of a table.
 
     >>> by_language = sy.languages([sy.evaluate("longer", cases)], num_resamples=200)
     >>> [row["language"] for row in by_language.table]

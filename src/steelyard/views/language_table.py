@@ -37,6 +37,7 @@ from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_
 from steelyard.report.page import COMMA
 from steelyard.statistics.correlation import FEWEST_MODELS
 from steelyard.statistics.intervals import Estimate
+from steelyard.views.languages import chosen_baseline
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
@@ -370,6 +371,7 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
         yield Sentence(f"say_published_{summary.of}", values)
     else:
         yield Sentence("say_language_table", values)
+        yield from chosen_baseline(run, summary.baseline_language)
     if summary.translation is not None:
         yield _translation_sentence(summary.translation)
     yield from _drop_sentences(summary)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from steelyard.core.types import JsonObject
+from steelyard.evaluation.language_groups import english_of
 from steelyard.evaluation.languages import LanguagesSummary, LanguageValues
 from steelyard.evaluation.tables import (
     DASH,
@@ -124,7 +125,15 @@ def _sentences(run: StageRun[LanguagesSummary]) -> tuple[Sentence, ...]:
         "spread": points_spread(summary.drop.absolute),
     }
     alike = () if summary.are_read_alike else (Sentence("say_languages_not_alike"),)
-    return (Sentence("say_languages", values), *alike, *_cut_sentences(summary))
+    chosen = chosen_baseline(run, summary.baseline_language)
+    return (Sentence("say_languages", values), *chosen, *alike, *_cut_sentences(summary))
+
+
+def chosen_baseline(run: StageRun, baseline: str | None) -> tuple[Sentence, ...]:
+    """Return how the language was chosen that others are compared with, where no setting and no English decided."""
+    if baseline is None or run.source.run.config.get("baseline_language") is not None or english_of([baseline]):
+        return ()
+    return (Sentence("say_chosen_baseline", {"baseline": baseline}),)
 
 
 def _language_word(code: str) -> str:
