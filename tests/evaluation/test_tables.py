@@ -3,6 +3,8 @@ import pytest
 from evaluation_summaries import estimate
 from steelyard.evaluation.leaderboard import Number
 from steelyard.evaluation.tables import (
+    Sentence,
+    ShownItem,
     count,
     decimal,
     decimal_interval,
@@ -16,6 +18,13 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.report.leaderboard import value_with_interval
+
+
+def test_pieces_of_an_answer_are_its_whole_text_with_the_marked_ones_told_apart():
+    answers = (("Source", "37 of 40."), ("Translation", "אין"))
+    shown = ShownItem("p1", "he", Sentence("say_damage_place"), "", answers, (((0, 2), (6, 8)), ()))
+    assert shown.pieces(0) == [("", False), ("37", True), (" of ", False), ("40", True), (".", False)]
+    assert shown.pieces(1) == [("אין", False)]
 
 
 def test_shares_are_shown_in_percent_and_null_as_a_dash():

@@ -40,6 +40,12 @@ def kinds(source: str, target: str, language: str, *, source_language: str = "en
     return {finding.kind for finding in found}
 
 
+def number_findings(source: str, target: str, language: str):
+    """The findings of numbers in a prompt's translation."""
+    found = find_damage(case(source, "en"), case(target, language), limits=NO_BENCH, languages=None)
+    return [finding for finding in found if finding.kind == "number"]
+
+
 @each(("language", "text"), list(RIGHT.items()))
 def test_a_right_translation_has_no_findings(language, text):
     assert kinds(SOURCE, text, language) == set()
@@ -223,6 +229,35 @@ def test_languages_without_final_marks_and_closing_quotation_marks_are_not_trunc
 )
 def test_a_changed_or_lost_number_is_found(source, text, language):
     assert "number" in kinds(source, text, language)
+
+
+@each(
+    ("source", "text", "language", "before", "after"),
+    [
+        ("He owes 37 €. He paid.", "يكلف ٣٨ يورو. دفع.", "ar", "He owes [37] €.", "يكلف [٣٨] يورو."),
+        ("He paid. It costs 1,250.", "他付了。价格是1,520。", "zh", "It costs [1,250].", "价格是[1,520]。"),
+        # The translation lost the number: its sentence is the one as far into the text, without a mark.
+        ("He paid. Born in 1984.", "Er zahlte. Hier geboren.", "de", "Born in [1984].", "Hier geboren."),
+        ("1. 37\n2. 38", "1. 37\n2. 39", "fr", "2. [38]", "2. [39]"),
+    ],
+)
+def test_a_finding_of_numbers_shows_their_sentences_with_the_numbers_as_written(source, text, language, before, after):
+    (found,) = number_findings(source, text, language)
+    for sentence, expected in zip(found.sentences, (before, after), strict=True):
+        shown = sentence.text
+        for start, stop in reversed(sentence.marks):
+            shown = f"{shown[:start]}[{shown[start:stop]}]{shown[stop:]}"
+        assert shown == expected
+
+
+def test_a_long_sentence_is_shown_around_its_number():
+    source, text = (f"{'word ' * 500}{number}{' more' * 500}." for number in (37, 38))
+    (found,) = number_findings(source, text, "de")
+    for sentence, number in zip(found.sentences, ("37", "38"), strict=True):
+        ((start, stop),) = sentence.marks
+        assert sentence.text[start:stop] == number
+        assert len(sentence.text) < 250
+        assert sentence.text[0] == sentence.text[-1] == "…"
 
 
 @each(

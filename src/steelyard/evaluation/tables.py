@@ -56,7 +56,8 @@ class Sentence(NamedTuple):
 class ShownItem(NamedTuple):
     """An item shown next to a result: a sentence on it, the prompt's last turn, and answers with their titles.
 
-    ``item`` and ``language`` are the key of the prompt, by which the page opens it.
+    ``item`` and ``language`` are the key of the prompt, by which the page opens it. ``marks`` are the starts and ends
+    of what is marked in each answer; such answers are shown as they are written.
     """
 
     item: str
@@ -64,6 +65,15 @@ class ShownItem(NamedTuple):
     about: Sentence
     prompt: str
     answers: tuple[tuple[str, str], ...] = ()
+    marks: tuple[tuple[tuple[int, int], ...], ...] = ()
+
+    def pieces(self, number: int) -> list[tuple[str, bool]]:
+        """Return the pieces of an answer, each with whether it is marked."""
+        text, pieces, last = self.answers[number][1], list[tuple[str, bool]](), 0
+        for start, stop in self.marks[number]:
+            pieces += [(text[last:start], False), (text[start:stop], True)]
+            last = stop
+        return [*pieces, (text[last:], False)]
 
 
 class Panel(NamedTuple):

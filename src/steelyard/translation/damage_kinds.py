@@ -1,4 +1,4 @@
-"""The kinds of damage that a translation is checked for, and the record of one finding."""
+"""The kinds of damage that a translation is checked for, and the record of one finding with its sentences."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,16 +31,25 @@ DAMAGE_KINDS: Mapping[str, str] = MappingProxyType(
 """Each kind of damage with its meaning in one sentence."""
 
 
+class MarkedSentence(Record, frozen=True, kw_only=True):
+    """A sentence with the places of what is shown in it, as pairs of start and end."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+
 class DamageFinding(Record, frozen=True, kw_only=True):
     """One fault of a translation: its kind, its place, and the shortest excerpts that show it.
 
-    ``kind`` is one of `DAMAGE_KINDS`. ``place`` is ``prompt``, ``response ID`` or ``responses``.
+    ``kind`` is one of `DAMAGE_KINDS`. ``place`` is ``prompt``, ``response ID`` or ``responses``. ``sentences`` are that
+    of the source and that of the translation, where the excerpts are only numbers.
     """
 
     kind: str
     place: str
     before: str
     after: str
+    sentences: tuple[MarkedSentence, MarkedSentence] | None = None
 
 
 def finding(kind: str, pair: PassagePair | Passage, before: str, after: str) -> DamageFinding:

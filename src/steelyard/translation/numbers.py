@@ -8,11 +8,13 @@ in their place.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from steelyard.core.language_words import fold
-from steelyard.translation.damage_kinds import DamageFinding, finding
+from steelyard.translation.damage_kinds import DamageFinding, MarkedSentence, finding
 from steelyard.translation.language_tables import month_pattern, multiplier_pattern, numbers_in_words
 from steelyard.translation.passages import Passage, PassagePair
 
@@ -37,14 +39,16 @@ _TIME = re.compile(r"\s?(?:[ap]\.?m\b|uhr\b)", re.IGNORECASE)
 _NAMED = re.compile(r"[^\W\d_]-")
 _SMALL = 12.0
 _LONGEST = 24
+_LONGEST_SENTENCE, _BEFORE_MARK = 240, 90
 _MOST_PAIRED = 400
 """Values of both texts up to which each is compared with each: lists of more numbers are data."""
 
 
 class _Numbers(NamedTuple):
-    """The values of a text, with a multiplier beside them, in words, and in names."""
+    """The values of a text, with a multiplier beside them, in words, and in names; ``places`` in its prose by value."""
 
     values: set[str]
+    places: dict[str, list[tuple[int, int]]]
     multiplied: set[str]
     words: set[str]
     in_names: set[str]
@@ -79,7 +83,46 @@ def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
     certain_added = {value for value in added if missing or _is_certain(value, target, source)}
     if certain_missing or certain_added:
         before, after = (", ".join(sorted(values, key=float)) for values in (certain_missing, certain_added))
-        yield finding("number", pair, before, after)
+        yield replace(
+            finding("number", pair, before, after),
+            sentences=_sentences(pair, (source, target), (certain_missing, certain_added)),
+        )
+
+
+def _sentences(
+    pair: PassagePair, numbers: tuple[_Numbers, _Numbers], values: tuple[set[str], set[str]]
+) -> tuple[MarkedSentence, MarkedSentence]:
+    """Return the sentence of each text that has the first of its values; without any, the one as far into the text."""
+    spans = [
+        sorted({span for value in of_side for span in each.places[value]})
+        for each, of_side in zip(numbers, values, strict=True)
+    ]
+    lengths = [max(1, len(each.prose)) for each in pair]
+    share = next(places[0][0] / length for places, length in zip(spans, lengths, strict=True) if places)
+    source, target = (
+        _marked(passage, places, places[0][0] if places else int(share * length))
+        for passage, places, length in zip(pair, spans, lengths, strict=True)
+    )
+    return source, target
+
+
+def _marked(passage: Passage, spans: Sequence[tuple[int, int]], place: int) -> MarkedSentence:
+    """Return the sentence at a place of the prose with the spans in it; a long one is cut around the place."""
+    prose = passage.prose
+    start, stop = 0, 0
+    for sentence in passage.sentences or (prose,):
+        start = prose.find(sentence, stop)
+        stop = start + len(sentence)
+        if stop > place:
+            break
+    cut = max(start, min(place - _BEFORE_MARK, stop - _LONGEST_SENTENCE)) if stop - start > _LONGEST_SENTENCE else start
+    end = min(stop, cut + _LONGEST_SENTENCE)
+    before = "\u2026" if cut > start else ""
+    shift = len(before) - cut
+    return MarkedSentence(
+        text=before + prose[cut:end].replace("\n", " ") + ("\u2026" if end < stop else ""),
+        marks=tuple((first + shift, last + shift) for first, last in spans if cut <= first and last <= end),
+    )
 
 
 def _explained(ours: _Numbers, theirs: _Numbers) -> set[str]:
@@ -123,14 +166,18 @@ def _numbers(passage: Passage) -> _Numbers:
     text = passage.prose
     if not text.isascii():
         text = text.translate(_DIGITS)
-    text = _ITEM.sub(" ", text)
+    # As long as before: the places of numbers are those in the prose.
+    text = _ITEM.sub(lambda match: " " * len(match[0]), text)
     values, multiplied, in_names = set[str](), set[str](), set[str]()
+    places: dict[str, list[tuple[int, int]]] = {}
     for match in _NUMBER.finditer(text):
         is_time = _TIME.match(text, match.end()) is not None
         numbers = [_canonical(each) for each in (_PIECE.findall(match[0]) if is_time else _values(match[0]))]
         if match.start() >= 2 and _NAMED.match(text, match.start() - 2):
             in_names.update(numbers)
         values.update(numbers)
+        for number in numbers:
+            places.setdefault(number, []).append(match.span())
         if multiplier_pattern().match(text, match.end()):
             multiplied.update(numbers)
     folded = fold(text)
@@ -143,7 +190,7 @@ def _numbers(passage: Passage) -> _Numbers:
     if language == "en":
         words |= {str(_TENS_VALUES[match[1]] + _ONES.index(match[2])) for match in _TENS.finditer(folded)}
     words |= {str(_roman(match[0])) for match in _ROMAN.finditer(text)}
-    return _Numbers(values, multiplied, words, in_names, has_words)
+    return _Numbers(values, places, multiplied, words, in_names, has_words)
 
 
 def _values(number: str) -> list[str]:

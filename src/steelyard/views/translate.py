@@ -126,8 +126,14 @@ def _damage_table(summary: TranslateSummary, kinds: Iterable[str]) -> Table:
 def _example(example: DamageExample) -> ShownItem:
     finding = example.finding
     about = Sentence("say_damage_place", {"place": isolate(finding.place)})
-    texts = ((word("damage_before"), finding.before), (word("damage_after"), finding.after))
-    return ShownItem(example.prompt, example.language, about, "", texts)
+    titles = word("damage_before"), word("damage_after")
+    if finding.sentences is None:
+        texts = tuple(zip(titles, (finding.before, finding.after), strict=True))
+        return ShownItem(example.prompt, example.language, about, "", texts)
+    texts = tuple((title, each.text) for title, each in zip(titles, finding.sentences, strict=True))
+    return ShownItem(
+        example.prompt, example.language, about, "", texts, tuple(each.marks for each in finding.sentences)
+    )
 
 
 def _rows(summary: TranslateSummary) -> Iterator[JsonObject]:

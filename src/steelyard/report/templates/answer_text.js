@@ -172,11 +172,16 @@ const AnswerText = (() => {
     for (const place of document.querySelectorAll(".text")) if (redraws.has(place)) redraws.get(place).redraw();
     for (const button of document.querySelectorAll(".raw-switch")) if (switches.has(button)) switches.get(button)();
   };
-  return { node, toggle, setRaw, isRaw: () => isRaw, tag, direction, hasLibrary: () => Boolean(window.markdownit) };
+  // A text with marks stays as it is written: only characters that hide or reorder others become codes.
+  const reveal = (place) => {
+    for (const part of [...place.childNodes]) if (part.nodeType === Node.TEXT_NODE) part.replaceWith(...shown(part.data)); else reveal(part);
+  };
+  return { node, reveal, toggle, setRaw, isRaw: () => isRaw, tag, direction, hasLibrary: () => Boolean(window.markdownit) };
 })();
 
 // Examples of sections are in the page as written; they are shown as the texts of items are.
 for (const place of document.querySelectorAll(".example .text")) {
+  if (place.classList.contains("marked")) { AnswerText.reveal(place); continue; }
   const shown = AnswerText.node(place.textContent);
   shown.classList.add(...place.classList);
   place.replaceWith(shown);
