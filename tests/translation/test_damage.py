@@ -78,6 +78,12 @@ def test_languages_that_are_hard_to_tell_apart_are_not_findings(language, identi
     assert "wrong_language" not in kinds(SOURCE, text, language, languages=(TargetLanguage(identified, 0.99, None),))
 
 
+def test_sentences_that_two_close_languages_share_are_neither_untranslated_nor_in_the_wrong_language():
+    indonesian = "Saya tuang mentega ke dalam mangkuk itu."
+    assert kinds(indonesian, indonesian, "ms", source_language="id") == set()
+    assert kinds(SOURCE, SOURCE, "ms") == {"wrong_language"}
+
+
 def test_traditional_characters_in_a_simplified_case_are_the_wrong_script():
     traditional = (TargetLanguage("zh", 0.99, "Hant"),)
     assert kinds(SOURCE, "這條河長250公里。它流經三個國家。", "zh", languages=traditional) == {"wrong_script"}
@@ -115,6 +121,35 @@ def test_a_sentence_of_the_source_is_untranslated(language, text):
 )
 def test_names_quotations_and_code_may_stay_as_they_are(source, text, language):
     assert "untranslated" not in kinds(source, text, language)
+
+
+@each(
+    ("source", "text", "language"),
+    [
+        ("Pick. Valid choices are 'one', 'two' and 'red'.", "Valitse. Valid choices are 'one', 'two' and 'red'.", "fi"),
+        (
+            "Return the n-th Fibonacci number. Stop.",
+            "Return the n-th Fibonacci number. Σταμάτα τώρα αμέσως και περίμενε λίγο εδώ.",
+            "el",
+        ),
+        ("Take 'text', return its md5 hash. Stop now.", "Take 'text', return its md5 hash. Itigil na.", "tl"),
+    ],
+)
+def test_quotations_and_identifiers_do_not_hide_a_sentence_of_the_source(source, text, language):
+    assert "untranslated" in kinds(source, text, language)
+
+
+def test_the_kept_part_of_a_text_in_the_language_of_the_source_is_shown():
+    english = (TargetLanguage("en", 0.8, None),)
+    assert kinds(SOURCE, "It flows through three countries. Ja.", "de", languages=english) == {
+        "wrong_language",
+        "untranslated",
+        "number",
+    }
+
+
+def test_formulas_and_names_of_variables_alone_are_not_untranslated():
+    assert "untranslated" not in kinds("If x in arr1 or x in arr2, stop.", "Wenn x in arr1 or x in arr2, halt.", "de")
 
 
 def test_chinese_words_left_in_english_are_untranslated():
@@ -295,6 +330,11 @@ def test_numbers_in_other_forms_are_the_same(source, text, language):
         ("He likes coffee.", "הוא לא אוהב קפה.", "he"),
         ("He likes coffee.", "उसे कॉफी पसंद नहीं है।", "hi"),
         ("He likes coffee.", "Kahve sevmiyor.", "tr"),
+        # Words that begin as those that deny something.
+        ("The unique universe is under us.", "Das einzige Universum ist nicht unter uns.", "de"),
+        ("The band met in a bank in Denmark.", "Die Band traf sich nicht in einer Bank in Dänemark.", "de"),
+        ("Quite a few options were left.", "Einige Möglichkeiten blieben nicht.", "de"),
+        ("Go, otherwise stay.", "Geh nicht, sonst bleib.", "de"),
     ],
 )
 def test_a_lost_or_added_negation_is_found(source, text, language):
@@ -313,6 +353,11 @@ def test_a_lost_or_added_negation_is_found(source, text, language):
         ("I can't wait to see it.", "Ich freue mich darauf, es zu sehen.", "de"),
         ("Return a non-empty list.", "Gib eine nicht leere Liste zurück.", "de"),
         ("He does not like coffee.", "An hahaha xyz.", "eo"),
+        ("It is unlikely.", "Das ist nicht wahrscheinlich.", "de"),
+        ("The bank denied it and banned him.", "Die Bank gab es nicht zu und nahm ihn nicht mehr auf.", "de"),
+        ("Go, otherwise stay.", "Pergi, jika tidak, tinggal.", "id"),
+        ("Go, otherwise stay.", "Pumunta, kung hindi, manatili.", "tl"),
+        ("Go, otherwise stay.", "Đi, nếu không, ở lại.", "vi"),
     ],
 )
 def test_negation_by_other_means_is_none(source, text, language):

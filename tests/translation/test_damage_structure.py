@@ -177,6 +177,17 @@ def test_swapped_programs_are_found_though_they_differ_in_one_line():
     assert "swapped_responses" in {each.kind for each in found}
 
 
+def test_swapped_programs_of_equal_lines_in_another_order_are_found():
+    first, second = (
+        "    if up:\n        x = ceil(y)\n    else:\n        x = floor(y)",
+        "    if up:\n        x = floor(y)\n",
+    )
+    second += "    else:\n        x = ceil(y)"
+    found = findings(case("Write it.", "en", first, second), case("Schreib es.", "de", second, first))
+    assert [each.kind for each in found] == ["swapped_responses"]
+    assert findings(case("Write it.", "en", first, second), case("Schreib es.", "de", first, second)) == ()
+
+
 def test_short_responses_without_names_are_not_called_swapped():
     found = findings(
         case("Why?", "en", "He slept.", "He was ill."), case("Warum?", "de", "Er war krank.", "Er schlief.")

@@ -56,7 +56,7 @@ def find_damage(
 
 
 def _check_text(pair: PassagePair, limits: LengthLimits, language: TargetLanguage | None) -> Iterator[DamageFinding]:
-    """Run the checks of one text. An empty one, or one in another language, has no further findings of its words."""
+    """Run the checks of one text. An empty one has no others, one in another language none of sentences."""
     usual = limits.between(pair)
     empty = list(check_empty(pair))
     yield from empty
@@ -72,7 +72,8 @@ def _check_text(pair: PassagePair, limits: LengthLimits, language: TargetLanguag
     yield from check_numbers(pair)
     yield from check_length(pair, usual)
     yield from check_end(pair, usual)
+    # A text of which a part was left can be taken for one of the source's language: the words show which part it is.
+    yield from check_untranslated(pair)
     if not wrong:
-        yield from check_untranslated(pair)
         yield from check_sentences(pair, usual)
         yield from check_negation(pair, usual)

@@ -188,9 +188,17 @@ def check_swapped(pairs: Sequence[PassagePair], usual: TranslationLengths) -> It
                 continue
             straight = _misfit(traits, few, first, first, usual) + _misfit(traits, few, second, second, usual)
             crossed = _misfit(traits, few, first, second, usual) + _misfit(traits, few, second, first, usual)
-            if straight - crossed > _DECISIVE or _is_code_exchanged(traits[first], traits[second]):
+            is_exchanged = _is_exchanged(few[first], few[second]) or _is_code_exchanged(traits[first], traits[second])
+            if is_exchanged or straight - crossed > _DECISIVE:
                 names = f"{few[first].target.place}, {few[second].target.place}"
                 yield DamageFinding(kind="swapped_responses", place="responses", before=names, after=names)
+
+
+def _is_exchanged(first: PassagePair, second: PassagePair) -> bool:
+    """Return whether two texts that are not translated, such as programs, have changed places."""
+    return first.source.text.strip() == second.target.text.strip() and (
+        second.source.text.strip() == first.target.text.strip()
+    )
 
 
 def _is_code_exchanged(first: "_TraitPair", second: "_TraitPair") -> bool:

@@ -35,7 +35,7 @@ _ALIKE = (
     {"zh", "yue", "wuu"}, {"qu", "ay"}, {"hi", "mr", "ne", "bh", "mai", "sa"}, {"fa", "prs", "tg"}, {"az", "tr"},
     {"ht", "fr"},
 )  # fmt: skip
-"""Languages that identification confuses: a text of one is never a finding in another."""
+"""Languages that identification confuses: a text of one is never a finding in another, nor words that both have."""
 _SURE, _LIKELY = 0.9, 0.5
 _LEAST_SHARE = 0.3
 _FEWEST_LETTERS, _FEWEST_SURE, _FEWEST_LIKELY = 12, 16, 22
@@ -81,7 +81,7 @@ def check_language(pair: PassagePair, identified: TargetLanguage | None) -> Iter
     if system is None or target.size < _FEWEST_LETTERS or not _is_prose(target):
         return
     share = sum(target.scripts[name] * LETTER_WEIGHTS[SCRIPTS.index(name)] for name in scripts_of(system)) / target.size
-    is_copied = source.code != target.code and normal_form(source.prose) == normal_form(target.prose)
+    is_copied = not _are_alike(source.code, target.code) and normal_form(source.prose) == normal_form(target.prose)
     is_same = identified is not None and identified.language == target.code
     if is_copied or (share < _LEAST_SHARE and not (is_same and share > _LEAST_SHARE / 4)) or _has_no_kana(target):
         kind = "wrong_script" if is_same and not is_copied else "wrong_language"
@@ -99,6 +99,11 @@ def _is_prose(passage: Passage) -> bool:
     return sum(word[0].islower() or (not word.isupper() and not word.istitle()) for word in words) >= min(2, len(words))
 
 
+def _are_alike(first: str, second: str) -> bool:
+    """Return whether two languages are one, or share so much that whole sentences are the same in both."""
+    return first == second or any({first, second} <= group for group in _ALIKE)
+
+
 def _has_no_kana(target: Passage) -> bool:
     is_han = target.code == "ja" and target.scripts["Han"] >= _FEWEST_KANA
     return is_han and not target.scripts["Hiragana"] + target.scripts["Katakana"]
@@ -106,7 +111,7 @@ def _has_no_kana(target: Passage) -> bool:
 
 def _is_other(identified: TargetLanguage, pair: PassagePair) -> bool:
     """Return whether the identified language is surely another; longer texts need a lower probability."""
-    if any({identified.language, pair.target.code} <= group for group in _ALIKE):
+    if _are_alike(identified.language, pair.target.code):
         return False
     is_sure = identified.probability >= _SURE or identified.language == pair.source.code
     fewest = _FEWEST_SURE if is_sure else _FEWEST_LIKELY
@@ -130,10 +135,13 @@ def check_untranslated(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find the longest run of source words that the translation kept, outside code, names and quotations.
 
     A run has four words, three of them in small letters; three words suffice where the translation has another script.
-    Of a source in Chinese the kept words have eight signs.
+    Numbers, identifiers and quotations within it do not count as words, and do not end it. Of a source in Chinese the
+    kept words have eight signs. A text that is the source as a whole is a finding of its language.
     """
     source, target = pair
-    if source.code == target.code or not target.code:
+    if not target.code or _are_alike(source.code, target.code):
+        return
+    if normal_form(source.prose) == normal_form(target.prose):
         return
     run = _kept_signs(pair) if source.code in ("zh", "ja") else _kept_words(pair)
     if run:
@@ -142,17 +150,17 @@ def check_untranslated(pair: PassagePair) -> Iterator[DamageFinding]:
 
 def _kept_words(pair: PassagePair) -> str:
     source, target = pair
-    folded = _TOKEN.findall(source.prose.casefold())
+    folded = _TOKEN.findall(_QUOTED.sub(" 0 ", source.prose).casefold())
     known = set(zip(folded, folded[1:], folded[2:], strict=False))
     is_latin = target.scripts["Latin"] > sum(target.scripts.values()) / 2 and script_code(target.language) == "Latn"
     fewest = _FEWEST_WORDS if is_latin else _RUN
     text = _QUOTED.sub(" 0 ", target.prose)
     matches = list(_TOKEN.finditer(text))
-    # Names of functions and variables are no words: they end a run.
-    are_words = (
+    # Names of functions and variables do not count as words.
+    are_words = [
         _JOINTS.sub("", match[0]).isalpha() and text[match.end() : match.end() + 1] not in _CALLS for match in matches
-    )
-    words = [match[0].casefold() if is_word else "" for match, is_word in zip(matches, are_words, strict=True)]
+    ]
+    words = [match[0].casefold() for match in matches]
     best, start = "", None
     for place in range(len(words) + 1):
         if place + _RUN <= len(words) and tuple(words[place : place + _RUN]) in known:
@@ -160,9 +168,10 @@ def _kept_words(pair: PassagePair) -> str:
             continue
         if start is None:
             continue
-        run = [match[0] for match in matches[start : place + _RUN - 1]]
+        stop = place + _RUN - 1
+        run = [matches[each][0] for each in range(start, stop) if are_words[each]]
         start = None
-        small = len({word for word in run if word[0].islower()})
+        small = len({word for word in run if word[0].islower() and len(word) > 1})
         words_of_run = " ".join(run)
         if (
             len(run) >= fewest
