@@ -11,6 +11,7 @@ from steelyard.evaluation.best_of_n import (
     CurveTable,
     budgets_from_one,
     curve_table,
+    draw_curves,
     estimate_curve,
     largest_shared,
     last_drawn,
@@ -37,6 +38,10 @@ def over_all_subsets(score, gold, budget):
 def blocks_of(num_prompts, seed=0, num_resamples=500):
     labels = [Label(f"p{place}", Cell("all")) for place in range(num_prompts)]
     return draw_blocks(labels, num_resamples=num_resamples, seed=seed)
+
+
+def curve_of(table, seed=0, num_resamples=500):
+    return estimate_curve(draw_curves(blocks_of(len(table.chosen), seed, num_resamples), table), table)
 
 
 def table_of(score, gold):
@@ -90,18 +95,18 @@ def test_the_largest_n_is_that_of_nine_tenths_of_the_prompts():
     assert largest_shared(np.array([], np.int64), 0.9) == 0
 
 
-def test_the_curve_has_every_small_n_and_the_largest():
+def test_the_curve_has_every_n_up_to_1024_and_the_largest():
     assert budgets_from_one(5) == (1, 2, 3, 4, 5)
-    grid = budgets_from_one(1000)
-    assert grid[:32] == tuple(range(1, 33))
-    assert grid[-1] == 1000
-    assert all(later / earlier < 1.11 for earlier, later in pairwise(grid[31:]))
+    grid = budgets_from_one(10_000)
+    assert grid[:1024] == tuple(range(1, 1025))
+    assert grid[-1] == 10_000
+    assert all(later / earlier < 1.11 for earlier, later in pairwise(grid[1023:]))
 
 
 def test_a_curve_that_rises_everywhere_peaks_at_its_end():
     random = generator(1, "rising")
     gold = random.normal(size=(200, 8))
-    curve = estimate_curve(blocks_of(200), table_of(gold, gold))
+    curve = curve_of(table_of(gold, gold))
     assert (curve.peak.n, curve.peak.rises, curve.peak.falls) == (8, True, False)
     assert curve.peak.largest_equal == 8
     assert curve.points[3].kl_bound == pytest.approx(log(4) - 3 / 4)
@@ -113,7 +118,7 @@ def test_a_curve_that_falls_after_two_is_over_optimised():
     gold = np.sort(random.normal(size=(300, 8)), axis=1)
     gold[:, 7] = -3.0
     score = np.broadcast_to(np.arange(8.0), gold.shape)
-    curve = estimate_curve(blocks_of(300), table_of(score, gold))
+    curve = curve_of(table_of(score, gold))
     assert curve.peak.n < 4
     assert curve.peak.falls
     assert curve.peak.largest_equal < 8
@@ -130,14 +135,14 @@ def test_scores_without_a_relation_to_gold_show_neither_rise_nor_fall():
     for seed in range(40):
         random = generator(seed, "unrelated")
         score, gold = random.normal(size=(60, 6)), random.normal(size=(60, 6))
-        peak = estimate_curve(blocks_of(60, seed, 300), table_of(score, gold)).peak
+        peak = curve_of(table_of(score, gold), seed, 300).peak
         wrong += bool(peak.falls or peak.rises)
     assert wrong < 6
 
 
 def test_equal_scores_leave_a_flat_curve_with_its_peak_at_one():
     gold = generator(3, "flat").normal(size=(50, 4))
-    curve = estimate_curve(blocks_of(50), table_of(np.zeros((50, 4)), gold))
+    curve = curve_of(table_of(np.zeros((50, 4)), gold))
     assert (curve.peak.n, curve.peak.low, curve.peak.high) == (1, 1, 1)
     assert not curve.peak.falls
     assert [point.chosen.value for point in curve.points] == pytest.approx([curve.random.value] * 4)
@@ -145,6 +150,6 @@ def test_equal_scores_leave_a_flat_curve_with_its_peak_at_one():
 
 def test_few_prompts_have_a_curve_and_no_test():
     table = CurveTable((1, 2), np.array([[0.0, 1.0]] * 5), np.array([[0.0, 1.0]] * 5))
-    curve = estimate_curve(blocks_of(5), table)
+    curve = curve_of(table)
     assert curve.peak.falls is None
     assert curve.points[1].chosen.low is None

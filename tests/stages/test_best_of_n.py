@@ -191,6 +191,111 @@ def test_ratings_of_people_and_of_a_judge_are_never_mixed(tmp_path):
         run(tmp_path, [(mixed, [1.0, 2.0])])
 
 
+def half_rated():
+    """Thirty prompts, the ratings of people on ten of them, a judge's ratings on all, and the judge's scores."""
+    pairs, judged = [], []
+    for place in range(30):
+        values = [(place * 7 + rank * rank * 3) % 5 + 1.0 for rank in range(3)]
+        each = rated(f"p{place}", values)
+        by_judge = tuple(
+            msgspec.structs.replace(rating, kind="llm", rater="judge", value=2 * rating.value + (place + at) % 2)
+            for at, rating in enumerate(each.ratings)
+        )
+        people = each.ratings if place % 3 == 0 else ()
+        scores = [value + (place * 5 + at * 3) % 4 for at, value in enumerate(values)]
+        pairs.append((msgspec.structs.replace(each, ratings=(*people, *by_judge)), scores))
+        judged.append(scored(each, [rating.value for rating in by_judge]))
+    return pairs, judged
+
+
+def test_ratings_of_people_on_some_prompts_are_corrected_by_a_judge_on_all(tmp_path):
+    pairs, judged = half_rated()
+    for name in ("by_ratings", "by_scores"):
+        (tmp_path / name).mkdir()
+    human = {"gold": "ratings", "gold_by": "human"}
+    by_ratings = run(tmp_path / "by_ratings", pairs, {**human, "proxy_by": "llm"})
+    gold_scores = write_scores(tmp_path / "judge.jsonl", judged)
+    by_scores = run(tmp_path / "by_scores", pairs, human, gold_scores=gold_scores)
+    # The judge's ratings are the same numbers as its scores.
+    assert by_ratings.summary.curve == by_scores.summary.curve
+    assert (by_ratings.summary.proxy_by, by_scores.summary.proxy_by) == ("llm", "scores")
+    curve = by_scores.summary.curve
+    assert (curve.num_prompts, curve.proxy.num_prompts) == (10, 30)
+    assert curve.proxy.weight > 0
+    rated_values = [rating.value for each, _ in pairs for rating in each.ratings if rating.kind == "human"]
+    assert curve.points[0].gold_only.value == pytest.approx(sum(rated_values) / 30)
+    assert by_scores.counts.noted["candidates without a gold value"] == 60
+
+
+def test_a_proxy_of_scores_is_compared_with_tiers_by_the_share_of_others_beaten(tmp_path):
+    pairs = []
+    for place in range(12):
+        ranking = (("a",), ("b",), ("c",)) if place < 4 else None
+        pairs.append((case(f"p{place}", "abc", ranking=ranking), [3.0, 2.0 + place % 2, 1.0]))
+    judged = [scored(each, [10.0 ** (place % 3), 0.5, 0.4 + place % 2]) for place, (each, _) in enumerate(pairs)]
+    gold_scores = write_scores(tmp_path / "judge.jsonl", judged)
+    result = run(tmp_path, pairs, {"gold": "tiers"}, gold_scores=gold_scores)
+    # Every random response beats half of the others, by tiers and by scores of any size.
+    assert result.summary.curve.points[0].chosen.value == pytest.approx(0.5)
+    assert result.summary.curve.num_prompts == 4
+
+
+def test_candidates_without_a_value_of_the_proxy_are_counted_and_left_out(tmp_path):
+    pairs, judged = half_rated()
+    judged[1] = msgspec.structs.replace(judged[1], scores={"a": 1.0, "b": None, "c": None})
+    judged[2] = msgspec.structs.replace(judged[2], scores={"a": 1.0, "b": 2.0, "c": None})
+    gold_scores = write_scores(tmp_path / "judge.jsonl", judged)
+    result = run(tmp_path, pairs, {"gold": "ratings", "gold_by": "human"}, gold_scores=gold_scores)
+    assert result.counts.noted["candidates without a value of the proxy"] == 3
+    assert result.counts.noted["prompts with fewer than two candidates with values of the proxy"] == 1
+    assert result.counts.noted["prompts with fewer candidates than the largest N"] == 1
+    assert result.summary.curve.proxy.num_prompts == 28
+
+
+@pytest.mark.parametrize(
+    ("num_rated", "config", "error", "match"),
+    [
+        (0, {"gold": "ratings", "gold_by": "human"}, EvidenceError, "no ratings of kind human"),
+        (1, {"gold": "ratings", "gold_by": "human"}, EvidenceError, "1 prompt has gold values of 3 candidates"),
+        (9, {"gold": "none"}, ConfigError, "gold=none with gold_scores"),
+        (9, {"gold": "ratings", "gold_by": "human", "proxy_by": "llm"}, ConfigError, "are two proxies"),
+    ],
+)
+def test_a_proxy_with_too_few_gold_values_is_refused(tmp_path, num_rated, config, error, match):
+    pairs, judged = half_rated()
+    few = []
+    for place, (each, scores) in enumerate(pairs):
+        kept = tuple(rating for rating in each.ratings if rating.kind == "llm" or place < 3 * num_rated)
+        few.append((msgspec.structs.replace(each, ratings=kept), scores))
+    gold_scores = write_scores(tmp_path / "judge.jsonl", judged)
+    with pytest.raises(error, match=match):
+        run(tmp_path, few, config, gold_scores=gold_scores)
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "match"),
+    [
+        ({"proxy_by": "llm"}, "without gold values of the same kind"),
+        ({"proxy_by": "llm", "gold": "tiers"}, "without gold values of the same kind"),
+        ({"proxy_by": "llm", "gold": "ratings"}, "another kind of raters"),
+        ({"proxy_by": "llm", "gold": "ratings", "gold_by": "llm"}, "another kind of raters"),
+    ],
+)
+def test_a_proxy_of_raters_needs_gold_values_of_other_raters(tmp_path, config, match):
+    with pytest.raises(ConfigError, match=match):
+        run(tmp_path, half_rated()[0], config)
+
+
+def test_a_proxy_that_copies_the_gold_values_is_refused(tmp_path):
+    pairs, _ = half_rated()
+    values = [scored(each, [each.ratings[at].value for at in range(3)]) for each, _ in pairs]
+    gold_scores = write_scores(tmp_path / "judge.jsonl", values)
+    with pytest.raises(EvidenceError, match="is a copy of them"):
+        run(tmp_path, pairs, {"gold": "ratings", "gold_by": "human"}, gold_scores=gold_scores)
+    assert not (tmp_path / "out" / "cases.jsonl").exists()
+
+
 def test_scores_of_other_texts_are_refused(tmp_path):
     write_cases(tmp_path / "c.jsonl", [each for each, _ in THREE])
     lines = [scored(*pair) for pair in THREE]

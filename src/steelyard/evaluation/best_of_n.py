@@ -21,9 +21,11 @@ from steelyard.core.types import Record
 from steelyard.evaluation.columns import prompts_by_size
 from steelyard.statistics.bootstrap import Blocks, Sums, Terms, add_up, evidence_of, one_group
 from steelyard.statistics.intervals import SHARE, UNBOUNDED, Estimate, Evidence, Scale, difference, interval
+from steelyard.statistics.prediction_powered import PopulationCheck
 
 _CELLS_AT_A_TIME = 4_000_000
-_EVERY = 32
+_RESAMPLES_AT_A_TIME = 64
+_EVERY = 1024
 _STEPS_A_DOUBLING = 8
 _LEVEL = 0.05
 _ROUNDING = 1e-6
@@ -34,7 +36,8 @@ class BestOfNPoint(Record, frozen=True, kw_only=True):
     """The gold value of the selected response at one N, and of the best by gold (``oracle``).
 
     ``kl_bound``: log N - (N - 1) / N, the largest KL divergence of the selection from the policy. ``loss``: the value
-    at the peak minus that here, with ``p`` corrected for all points; both null at the peak.
+    at the peak minus that here, with ``p`` corrected for all points; both null at the peak. ``gold_only``: the value
+    without the proxy; null where there is none.
     """
 
     n: int
@@ -43,6 +46,7 @@ class BestOfNPoint(Record, frozen=True, kw_only=True):
     kl_bound: float
     loss: Estimate | None = None
     p: float | None = None
+    gold_only: Estimate | None = None
 
 
 class BestOfNPeak(Record, frozen=True, kw_only=True):
@@ -62,13 +66,46 @@ class BestOfNPeak(Record, frozen=True, kw_only=True):
     falls: bool | None
 
 
+class BestOfNProxy(Record, frozen=True, kw_only=True):
+    """The share of a proxy in a curve: its values on all ``num_prompts`` prompts, the gold values on some of them.
+
+    ``weight``: the weight λ of the proxy in the gains over a random response, the same for every N; ``level_weight``:
+    that in the value of a random response. ``correlation`` and ``level_correlation``: of the proxy's value of a prompt
+    with the gold one, of the gain at the largest N and of the random response. At the largest N: ``effective_labels``,
+    as how many prompts with gold values alone one of them counts, and ``proxy_only``, the proxy's value on the other
+    prompts. ``population``: whether the prompts with gold values look like a random sample;
+    ``categories_without_gold`` have none.
+    """
+
+    num_prompts: int
+    weight: float
+    correlation: float
+    level_weight: float
+    level_correlation: float
+    effective_labels: float
+    proxy_only: float | None
+    population: PopulationCheck
+    categories_without_gold: tuple[str, ...] = ()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the proxy has a weight."""
+        return bool(self.weight or self.level_weight)
+
+
 class BestOfNCurve(Record, frozen=True, kw_only=True):
-    """A curve on ``num_prompts`` prompts; ``random`` is the mean of all their responses, which is N = 1."""
+    """A curve on ``num_prompts`` prompts with gold values; ``random`` is the mean of all their responses (N = 1)."""
 
     num_prompts: int
     random: Estimate
     points: tuple[BestOfNPoint, ...]
     peak: BestOfNPeak
+    proxy: BestOfNProxy | None = None
+
+    @property
+    def num_covered(self) -> int:
+        """The number of prompts that enter the curve."""
+        return self.num_prompts if self.proxy is None or not self.proxy.is_used else self.proxy.num_prompts
 
 
 class BestOfNWins(Record, frozen=True, kw_only=True):
@@ -82,8 +119,8 @@ class BestOfNSummary(Record, frozen=True, kw_only=True):
     """The summary of a selection. ``n``: candidates drawn for OUT/cases.jsonl, null for all.
 
     ``gold``: the kind of gold values, with the ``dimension`` of ratings, and ``gold_by`` for the kind of raters or
-    judges. ``largest``: the largest N of the curve. ``curve`` is null without gold values, ``wins`` without a baseline
-    or without gold values for it.
+    judges, and ``proxy_by`` for the kind of the proxy: of raters or judges, or scores. ``largest``: the largest N of
+    the curve. ``curve`` is null without gold values, ``wins`` without a baseline or without gold values for it.
     """
 
     n: int | None
@@ -97,6 +134,7 @@ class BestOfNSummary(Record, frozen=True, kw_only=True):
     curve: BestOfNCurve | None = None
     wins: tuple[BestOfNWins, ...] = ()
     num_wins: int = 0
+    proxy_by: str | None = None
 
 
 class CurveTable(NamedTuple):
@@ -148,11 +186,11 @@ def selected_value(score: Floats, value: Floats, budgets: Sequence[int]) -> Floa
     return np.concatenate(parts, axis=1) if parts else np.zeros((len(score), 0))
 
 
-def budgets_from_one(largest: int) -> tuple[int, ...]:
-    """Return the values of N of a curve: all up to 32, then eight steps a doubling, and the largest."""
-    doublings = max(0, ceil(log(max(largest, 1) / _EVERY, 2)))
-    later = {round(_EVERY * 2 ** (step / _STEPS_A_DOUBLING)) for step in range(doublings * _STEPS_A_DOUBLING + 1)}
-    return tuple(sorted({budget for budget in {*range(1, _EVERY + 1), *later, largest} if 1 <= budget <= largest}))
+def budgets_from_one(largest: int, *, every: int = _EVERY) -> tuple[int, ...]:
+    """Return the values of N of a curve: all up to ``every``, then eight steps a doubling, and the largest."""
+    doublings = max(0, ceil(log(max(largest, 1) / every, 2)))
+    later = {round(every * 2 ** (step / _STEPS_A_DOUBLING)) for step in range(doublings * _STEPS_A_DOUBLING + 1)}
+    return tuple(sorted({budget for budget in {*range(1, every + 1), *later, largest} if 1 <= budget <= largest}))
 
 
 def largest_shared(sizes: Integers, share: float) -> int:
@@ -168,11 +206,14 @@ def curve_table(
 ) -> CurveTable:
     """Compute the curves of all prompts from arrays of shape (response,); ``prompt`` is sorted."""
     chosen, oracle = (np.full((num_prompts, len(budgets)), np.nan) for _ in range(2))
-    for prompts, rows in prompts_by_size(prompt, num_prompts):
+    size, shares = 0, np.zeros((0, 0))
+    for prompts, rows in prompts_by_size(prompt, num_prompts, cells_of=lambda size: 8 * max(size, len(budgets))):
         if rows.shape[1] >= budgets[-1]:
+            if rows.shape[1] != size:
+                size, shares = rows.shape[1], np.ascontiguousarray(last_drawn(rows.shape[1], budgets).T)
             values = gold[rows]
-            chosen[prompts] = selected_value(score[rows], values, budgets)
-            oracle[prompts] = np.sort(values, axis=1) @ last_drawn(rows.shape[1], budgets).T
+            chosen[prompts] = mean_of_ties(score[rows], values) @ shares
+            oracle[prompts] = np.sort(values, axis=1) @ shares
     return CurveTable(budgets, chosen, oracle)
 
 
@@ -195,11 +236,24 @@ def draw_curve(blocks: Blocks, values: Floats) -> DrawnCurve:
     return DrawnCurve(point, resampled)
 
 
-def estimate_curve(blocks: Blocks, table: CurveTable, scale: Scale = UNBOUNDED) -> BestOfNCurve:
-    """Estimate the mean curves over the prompts of a table without NaN, and test where they peak and fall."""
+class CurveDraws(NamedTuple):
+    """The mean curves of the selected and of the best response in the same resamples, and the evidence behind them."""
+
+    chosen: DrawnCurve
+    oracle: DrawnCurve
+    evidence: Evidence
+
+
+def draw_curves(blocks: Blocks, table: CurveTable) -> CurveDraws:
+    """Return both mean curves of a table without NaN in all resamples."""
     num_prompts = len(table.chosen)
     evidence = evidence_of(blocks, one_group(num_prompts), np.ones(num_prompts))
-    chosen, oracle = draw_curve(blocks, table.chosen), draw_curve(blocks, table.oracle)
+    return CurveDraws(draw_curve(blocks, table.chosen), draw_curve(blocks, table.oracle), evidence)
+
+
+def estimate_curve(draws: CurveDraws, table: CurveTable, scale: Scale = UNBOUNDED) -> BestOfNCurve:
+    """Estimate the mean curves over the prompts of a table without NaN, and test where they peak and fall."""
+    (chosen, oracle, evidence), num_prompts = draws, len(table.chosen)
 
     def at(drawn: DrawnCurve, place: int) -> Estimate:
         return interval(float(drawn.point[place]), drawn.resampled[:, place], num_prompts, evidence, scale)
@@ -207,7 +261,8 @@ def estimate_curve(blocks: Blocks, table: CurveTable, scale: Scale = UNBOUNDED) 
     tolerance = _ROUNDING * max(1e-300, float(np.ptp(table.oracle)) if table.oracle.size else 0.0)
     top = first_peak(chosen.point, tolerance)
     p_values = drop_p_values(chosen, top, evidence, tolerance)
-    largest = float(np.abs(table.chosen[:, [top]] - table.chosen).max(initial=0.0)) or 1.0
+    distance = np.abs(table.chosen[:, [top]] - table.chosen)
+    largest, discordance = float(distance.max(initial=0.0)) or 1.0, distance.mean(axis=0)
     points = []
     for place, budget in enumerate(table.budgets):
         loss = None
@@ -217,7 +272,7 @@ def estimate_curve(blocks: Blocks, table: CurveTable, scale: Scale = UNBOUNDED) 
                 chosen.resampled[:, top] - chosen.resampled[:, place],
                 num_prompts,
                 evidence,
-                discordance=float(np.abs(table.chosen[:, top] - table.chosen[:, place]).mean()),
+                discordance=float(discordance[place]),
                 largest=largest,
             ).estimate
             if evidence.units < UNBOUNDED.fewest:
@@ -266,19 +321,26 @@ def drop_p_values(drawn: DrawnCurve, top: int, evidence: Evidence, tolerance: fl
     num_resamples, size = drawn.resampled.shape
     moved = (drawn.resampled - drawn.point) * np.sqrt(evidence.inflation)
     moved -= moved.mean(axis=0)
-    highest = np.zeros(num_resamples)
-    statistic = np.zeros(size)
-    for place in range(size):
-        differences = moved[:, [place]] - moved
-        error = differences.std(axis=0, ddof=1)
-        is_free = error > tolerance
-        if is_free.any():
-            standardised = np.abs(differences[:, is_free]) / error[is_free]
-            np.maximum(highest, standardised.max(axis=1), out=highest)
-        if place == top:
-            statistic[is_free] = (drawn.point[top] - drawn.point[is_free]) / error[is_free]
-            # Without variance over prompts a difference is that of every prompt.
-            statistic[~is_free & (drawn.point[top] - drawn.point > tolerance)] = np.inf
+    covariance = moved.T @ moved / (num_resamples - 1)
+    variance = np.diag(covariance)
+    error = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
+    is_free = error > tolerance
+    inverse = np.divide(1.0, error, out=np.zeros_like(error), where=is_free)
+    # In single precision, and few resamples at a time, all pairs of a place stay in the processor's cache.
+    scale, curves = inverse.astype(np.float32)[:, :, None], moved.T.astype(np.float32)
+    highest = np.zeros(num_resamples, np.float32)
+    differences = np.empty((size, _RESAMPLES_AT_A_TIME), np.float32)
+    for start in range(0, num_resamples, _RESAMPLES_AT_A_TIME):
+        chunk = np.ascontiguousarray(curves[:, start : start + _RESAMPLES_AT_A_TIME])
+        largest = highest[start : start + _RESAMPLES_AT_A_TIME]
+        for place in range(size - 1):
+            part = differences[: size - 1 - place, : chunk.shape[1]]
+            np.subtract(chunk[place + 1 :], chunk[place], out=part)
+            part *= scale[place, place + 1 :]
+            np.maximum(largest, np.abs(part, out=part).max(axis=0), out=largest)
+    losses = drawn.point[top] - drawn.point
+    # Without variance over prompts a difference is that of every prompt.
+    statistic = np.where(is_free[top], losses * inverse[top], np.where(losses > tolerance, np.inf, 0.0))
     return ((highest[:, None] >= statistic).sum(axis=0) + 1) / (num_resamples + 1)
 
 

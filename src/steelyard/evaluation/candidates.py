@@ -2,7 +2,8 @@
 
 Gold values, higher is better: the mean ``ratings`` of one dimension over raters; by ``tiers`` the share of the other
 ranked candidates that a response beats, a tie one half, so that prompts are comparable; by ``judgments`` the mean
-credit over its judged pairs, 1 for a win and one half for a tie; or the ``scores`` of a larger model or a judge.
+credit over its judged pairs, 1 for a win and one half for a tie; or the ``scores`` of a larger model or a judge. Where
+only some prompts have gold values, scores or ratings of a judge on all of them are a proxy.
 """
 
 from collections import defaultdict
@@ -28,22 +29,33 @@ _CREDIT = {"left": 1.0, "tie": 0.5, "right": 0.0}
 
 
 class GoldChoice(NamedTuple):
-    """The gold values that count: their kind, the dimension of ratings, and the kind of raters or judges."""
+    """The gold values that count: their kind, the dimension of ratings, and the kind of raters or judges.
+
+    ``is_share``: the value of a score is the share of the other candidates that it beats, as that of a ranking is.
+    """
 
     kind: GoldKind
     dimension: str | None = None
     by: Kind | None = None
+    is_share: bool = False
 
     def values(self, case: Case, candidates: Sequence[str], scores: Scores | None = None) -> dict[str, float]:
         """Return the gold values of the candidates that have one, by id."""
         if self.kind == "ratings":
             return self._ratings(case, candidates)
         if self.kind == "tiers":
-            return _shares_beaten(case, candidates)
+            members = set(candidates)
+            return _shares_beaten([[name for name in names if name in members] for names in case.ranking or ()])
         if self.kind == "judgments":
             return self._credits(case, candidates)
         known = {} if scores is None else scores.scores
-        return {name: value for name in candidates if (value := known.get(name)) is not None}
+        values = {name: value for name in candidates if (value := known.get(name)) is not None}
+        if not self.is_share:
+            return values
+        names_of: defaultdict[float, list[str]] = defaultdict(list)
+        for name, value in values.items():
+            names_of[value].append(name)
+        return _shares_beaten([names_of[value] for value in sorted(names_of, reverse=True)])
 
     def _ratings(self, case: Case, candidates: Sequence[str]) -> dict[str, float]:
         values: defaultdict[str, list[float]] = defaultdict(list)
@@ -85,9 +97,8 @@ class GoldChoice(NamedTuple):
         return {name: (value > level) + 0.5 * (value == level) for name, value in values.items()}
 
 
-def _shares_beaten(case: Case, candidates: Sequence[str]) -> dict[str, float]:
-    members = set(candidates)
-    tiers = [[name for name in names if name in members] for names in case.ranking or ()]
+def _shares_beaten(tiers: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Return the share of the others that each beats, a tie one half; the best tier is the first."""
     below = num_ranked = sum(map(len, tiers))
     values: dict[str, float] = {}
     for names in tiers:
@@ -261,9 +272,10 @@ def _first_answer(messages: Sequence[Message]) -> str:
 
 
 class CandidateColumns(NamedTuple):
-    """The candidates with a gold value as arrays of shape (response,), and the labels of the prompts they belong to.
+    """The candidates as arrays of shape (response,), and the labels of the prompts they belong to.
 
-    ``win`` is the credit against the baseline; NaN without one.
+    ``gold`` and ``win``, the credit against the baseline, are NaN where there is none; ``proxy`` and ``proxy_win`` are
+    the same by the proxy. Without a proxy all have a gold value, with one all have a value of the proxy.
     """
 
     labels: tuple[Label, ...]
@@ -271,11 +283,18 @@ class CandidateColumns(NamedTuple):
     score: Floats
     gold: Floats
     win: Floats
+    proxy: Floats
+    proxy_win: Floats
 
     @property
     def sizes(self) -> Integers:
         """The number of candidates of each prompt; shape (prompt,)."""
         return np.bincount(self.prompt, minlength=len(self.labels))
+
+    @property
+    def gold_sizes(self) -> Integers:
+        """The number of candidates with a gold value of each prompt; shape (prompt,)."""
+        return np.bincount(self.prompt[~np.isnan(self.gold)], minlength=len(self.labels))
 
     def blocks(self, chosen: Booleans, *, num_resamples: int, seed: int) -> Blocks:
         """Draw resamples of the chosen prompts; shape (prompt,)."""
@@ -286,27 +305,34 @@ class CandidateColumns(NamedTuple):
 class ColumnCollector:
     """Collect the candidates of cases as they come; prompts with fewer than two of them are counted, and left out."""
 
-    def __init__(self, gold: GoldChoice) -> None:
-        self._gold = gold
+    def __init__(self, gold: GoldChoice, proxy: GoldChoice | None = None) -> None:
+        self._gold, self._proxy = gold, proxy
         self._names: list[tuple[str, ...]] = []
         self._cells: list[Cell] = []
-        self._rows: list[tuple[int, float, float, float]] = []
-        self.num_without_gold = self.num_unusable = 0
+        self._rows: list[tuple[float, ...]] = []
+        self.num_without_gold = self.num_without_proxy = self.num_unusable = 0
 
-    def add(self, candidates: ScoredCandidates, gold_scores: Scores | None) -> None:
-        """Add one case."""
+    def add(self, candidates: ScoredCandidates, line: Scores | None) -> None:
+        """Add one case, with the line of the gold scores or of the proxy's."""
         case, names = candidates.case, tuple(candidates.scores)
-        values = self._gold.values(case, names, gold_scores)
-        self.num_without_gold += len(names) - len(values)
-        if len(values) < 2:
+        baseline = None if candidates.baseline is None else candidates.baseline.id
+
+        def by(choice: GoldChoice) -> tuple[dict[str, float], Mapping[str, float]]:
+            return choice.values(case, names, line), {} if baseline is None else choice.wins(
+                case, names, baseline, line
+            )
+
+        gold, wins = by(self._gold)
+        proxy, proxy_wins = (gold, wins) if self._proxy is None else by(self._proxy)
+        self.num_without_gold += len(names) - len(gold)
+        self.num_without_proxy += len(names) - len(proxy)
+        if len(proxy) < 2:
             self.num_unusable += 1
             return
-        wins: Mapping[str, float] = {}
-        if candidates.baseline is not None:
-            wins = self._gold.wins(case, names, candidates.baseline.id, gold_scores)
         place = len(self._cells)
+        by_name = gold, wins, proxy, proxy_wins
         self._rows += [
-            (place, candidates.scores[name], value, wins.get(name, np.nan)) for name, value in values.items()
+            (place, candidates.scores[name], *(values.get(name, np.nan) for values in by_name)) for name in proxy
         ]
         self._names.append(prompt_names(case))
         self._cells.append(cell_of(case))
@@ -314,8 +340,8 @@ class ColumnCollector:
     def columns(self) -> CandidateColumns:
         """Return the arrays of all cases."""
         labels = tuple(Label(unit, cell) for unit, cell in zip(units_of(self._names), self._cells, strict=True))
-        prompt, score, gold, win = np.array(self._rows, np.float64).reshape(-1, 4).T
-        return CandidateColumns(labels, prompt.astype(np.int64), score, gold, win)
+        prompt, *values = np.array(self._rows, np.float64).reshape(-1, 6).T
+        return CandidateColumns(labels, prompt.astype(np.int64), *values)
 
 
 def gold_scale(choice: GoldChoice, gold: Floats) -> Scale:
@@ -324,6 +350,7 @@ def gold_scale(choice: GoldChoice, gold: Floats) -> Scale:
     Of shares of pairs won there are none: their mean over a prompt's responses is one half by construction, so that
     a random choice has no variance, which the interval of a share would add.
     """
-    if choice.kind == "ratings" and np.ptp(gold) > 0:
-        return Scale(float(gold.min()), float(gold.max()))
+    known = gold[~np.isnan(gold)]
+    if choice.kind == "ratings" and np.ptp(known) > 0:
+        return Scale(float(known.min()), float(known.max()))
     return UNBOUNDED

@@ -81,13 +81,18 @@ class SameSize(NamedTuple):
     rows: Integers
 
 
-def prompts_by_size(prompt: Integers, num_prompts: int) -> Iterator[SameSize]:
-    """Yield the prompts with two responses or more, those of one size together; ``prompt`` is sorted, by response."""
+def prompts_by_size(
+    prompt: Integers, num_prompts: int, *, cells_of: Callable[[int], int] = lambda size: size**2
+) -> Iterator[SameSize]:
+    """Yield the prompts with two responses or more, those of one size together; ``prompt`` is sorted, by response.
+
+    ``cells_of`` is the number of cells that the caller makes of a prompt of a size, by default one for each pair.
+    """
     counts = np.bincount(prompt, minlength=num_prompts)
     start = np.cumsum(counts) - counts
     for size in np.unique(counts[counts > 1]).tolist():
         prompts = np.flatnonzero(counts == size)
-        step = max(1, _CELLS_AT_A_TIME // size**2)
+        step = max(1, _CELLS_AT_A_TIME // cells_of(size))
         for first in range(0, len(prompts), step):
             batch = prompts[first : first + step]
             yield SameSize(batch, start[batch][:, None] + np.arange(size))

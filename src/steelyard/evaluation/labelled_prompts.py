@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.core.numerics import Booleans, Integers, derived_seed
+from steelyard.core.numerics import Booleans, Floats, Integers, derived_seed
 from steelyard.statistics.aggregation import Formula, Groups
-from steelyard.statistics.bootstrap import Items, Totals, resample
+from steelyard.statistics.bootstrap import Blocks, Items, Sums, Terms, Totals, add_up, draw_layout, resample
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
 from steelyard.statistics.prediction_powered import Drawn, LabelSources
 
@@ -130,3 +130,39 @@ def draw_labelled(prompts: SplitPrompts, human: Integers, judged: Integers, how:
         labelled.of_columns(slice(width, 2 * width)),
         rest._replace(point=rest.point + within.point, resampled=rest.resampled + within.resampled),
     )
+
+
+class LabelledSums(NamedTuple):
+    """Sums by group of numbers that need not be whole, by the same three kinds of labels.
+
+    ``blocks`` is the drawing of the units with a human label; ``group`` the groups of their prompts.
+    """
+
+    human: Sums
+    same: Sums
+    rest: Sums
+    blocks: Blocks
+    group: Integers
+
+
+def add_up_labelled(
+    prompts: SplitPrompts, human: Floats, judged: Floats, how: Resampling, group_of_cell: Integers
+) -> LabelledSums:
+    """Resample tables by group, ``human`` of the human-labelled prompts and ``judged`` of all; shape (cell,) groups."""
+    width, num_groups = judged.shape[1], int(group_of_cell.max(initial=0)) + 1
+    table, others = table_of_units(prompts, human, judged)
+
+    def added(side: Side, columns: NDArray[Any], seed: int) -> tuple[Sums, Blocks, Integers]:
+        group = group_of_cell[side.layout.cell]
+        blocks = draw_layout(side.layout, side.names, num_resamples=how.num_resamples, seed=seed)
+        return add_up(blocks, Terms(np.arange(len(group)), group, list(columns.T)), num_groups), blocks, group
+
+    sums, blocks, group = added(prompts.labelled, table, how.seed)
+    by_people, same, rest = (
+        Sums(sums.point[:, at : at + width], sums.resampled[..., at : at + width]) for at in range(0, 3 * width, width)
+    )
+    if len(others):
+        # Other draws: equal seeds would make the two samples dependent.
+        more, _, _ = added(prompts.rest, others, derived_seed(how.seed, "other prompts"))
+        rest = Sums(rest.point + more.point, rest.resampled + more.resampled)
+    return LabelledSums(by_people, same, rest, blocks, group)

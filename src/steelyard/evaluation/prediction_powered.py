@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.numerics import Booleans, Integers, derived_seed, ratio
+from steelyard.core.numerics import Booleans, Integers, ratio
 from steelyard.core.types import Record
 from steelyard.evaluation.labelled_prompts import (
     LabelledTotals,
     Resampling,
     SplitPrompts,
+    add_up_labelled,
     draw_labelled,
-    table_of_units,
 )
 from steelyard.evaluation.win_rates import Credits
 from steelyard.statistics.aggregation import (
@@ -35,7 +35,7 @@ from steelyard.statistics.aggregation import (
     macro,
     mean_over_groups,
 )
-from steelyard.statistics.bootstrap import Sums, Terms, add_up, draw_layout, evidence_of
+from steelyard.statistics.bootstrap import Sums, evidence_of
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.pair_counts import CORRECT, PAIRS
 from steelyard.statistics.prediction_powered import (
@@ -280,33 +280,20 @@ def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling
     names = sorted({cell.category for cell in prompts.cells})
     category = np.array([names.index(cell.category) for cell in prompts.cells], np.int64)
     by_people, by_judge = (np.stack([part.numerator, part.denominator], axis=1) for part in (human, judged))
-    table, others = table_of_units(prompts, by_people, by_judge)
-    groups = category[prompts.labelled.layout.cell]
-    blocks = draw_layout(
-        prompts.labelled.layout, prompts.labelled.names, num_resamples=how.num_resamples, seed=how.seed
-    )
-    sums = add_up(blocks, Terms(np.arange(len(groups)), groups, list(table.T)), len(names))
-    below = sums.point[:, 1]
+    sums = add_up_labelled(prompts, by_people, by_judge, how, category)
+    below, rest = sums.human.point[:, 1], sums.rest
     if not below.any():
         return _without_labels(["any category with this measure"])
-    rest = Sums(sums.point[:, 4:], sums.resampled[..., 4:])
-    if len(others):
-        other_groups = category[prompts.rest.layout.cell]
-        other_blocks = draw_layout(
-            prompts.rest.layout, prompts.rest.names, num_resamples=how.num_resamples,
-            seed=derived_seed(how.seed, "other prompts"),
-        )  # fmt: skip
-        added = add_up(other_blocks, Terms(np.arange(len(others)), other_groups, list(others.T)), len(names))
-        rest = Sums(rest.point + added.point, rest.resampled + added.resampled)
-    human_part, same = (Sums(sums.point[:, at : at + 2], sums.resampled[..., at : at + 2]) for at in (0, 2))
     if missing := [names[place] for place in np.flatnonzero((below == 0) & (rest.point[:, 1] > 0))]:
         return _without_labels(missing)
-    shared = (same.point[:, 1] > 0) & (rest.point[:, 1] > 0)
+    shared = (sums.same.point[:, 1] > 0) & (rest.point[:, 1] > 0)
     everywhere = np.ones_like(shared)
     sources = LabelSources(
-        *(_mean_ratio(part, used) for part, used in ((human_part, everywhere), (same, shared), (rest, shared)))
+        *(_mean_ratio(part, used) for part, used in ((sums.human, everywhere), (sums.same, shared), (rest, shared)))
     )
-    sample = HumanSample(below.sum(), evidence_of(blocks, groups, table[:, 1]))
+    weight = np.zeros(len(by_judge))
+    weight[prompts.is_labelled] = human.denominator
+    sample = HumanSample(below.sum(), evidence_of(sums.blocks, sums.group, weight[prompts.labelled.rows]))
     if human.is_difference:
         return _with_needs(ppi_difference(sources, sample, discordance=None), prompts, how)
     return _with_needs(ppi_estimate(sources, sample, human.scale), prompts, how)

@@ -23,9 +23,16 @@ from steelyard.evaluation.best_of_n import (
     BestOfNSummary,
     budgets_from_one,
     curve_table,
+    draw_curves,
     estimate_curve,
     estimate_wins,
     largest_shared,
+)
+from steelyard.evaluation.best_of_n_powered import (
+    PoweredWins,
+    estimate_powered,
+    estimate_powered_wins,
+    powered_tables,
 )
 from steelyard.evaluation.candidates import (
     CandidateColumns,
@@ -68,6 +75,8 @@ class Config(BaseConfig, frozen=True):
     """The dimension of the gold ratings, higher is better. Default: the only one."""
     gold_by: Kind | None = None
     """Whose ratings or judgments are gold: human, llm or model. Default: the only kind."""
+    proxy_by: Kind | None = None
+    """Whose ratings or judgments are the proxy on all prompts, where only some have gold values."""
     baseline_author: str | None = None
     """The author whose response is the baseline, and no candidate."""
     overlap: float = 0.8
@@ -94,7 +103,8 @@ VERB = Verb(
         SettingOption("gold"),
         SettingOption("dimension"),
         SettingOption("gold_by"),
-        Option("gold_scores", "Scores of a larger model or of a judge, as gold values."),
+        SettingOption("proxy_by"),
+        Option("gold_scores", "Scores of a larger model or a judge: gold, or a proxy where gold is another."),
         Option("baseline", "Cases with one response a prompt: the baseline."),
         SettingOption("baseline_author"),
         Option("against", "A bench in which the prompts must not be; repeat."),
@@ -138,7 +148,8 @@ def best_of_n(
     """Show how good, by gold, the response is that a reward model chooses among N, for every N, and where that peaks.
 
     The mean over all draws of N candidates is exact. All N are of the same prompts, and a fall after the peak
-    (over-optimisation) is tested. Gold values are ratings, tiers, judgments, or ``gold_scores``.
+    (over-optimisation) is tested. Gold values are ratings, tiers, judgments, or ``gold_scores``. Where only some
+    prompts, drawn at random, have one of the first three, ``gold_scores`` or a judge's (``proxy_by``) are a proxy.
 
     OUT/cases.jsonl has the response chosen for each prompt, with that of the baseline for `judge`; OUT/pairs.jsonl the
     best and the worst one with the difference of scores as margin, for training; OUT/next_turn.jsonl the next turn of
@@ -163,11 +174,15 @@ def best_of_n(
         check_readable(path)
 
     def write(result: Result) -> None:
-        gold = GoldChoice("none")
+        gold, proxy = GoldChoice("none"), None
         if config.gold != "none":
             has_scores = gold_scores is not None
             gold = choose_gold(read_cases(cases), config.gold, config.dimension, config.gold_by, has_scores=has_scores)
-        run = _Selecting(files, config, gold)
+            if config.proxy_by is not None:
+                proxy = choose_gold(read_cases(cases), gold.kind, gold.dimension, config.proxy_by, has_scores=False)
+            elif has_scores and gold.kind != "scores":
+                proxy = GoldChoice("scores", is_share=gold.kind in ("tiers", "judgments"))
+        run = _Selecting(files, config, gold, proxy)
         noted = run.check_overlap()
         columns, survey = run.survey()
         noted |= survey
@@ -185,17 +200,26 @@ def _check_settings(config: Config, files: _Files) -> None:
         raise ConfigError("baseline and baseline_author", do="name one of them")
     if config.gold == "scores" and files.gold_scores is None:
         raise ConfigError("gold=scores without scores", do=Advice("give ", Remedy("gold_scores")))
-    if config.gold not in (None, "scores") and files.gold_scores is not None:
-        raise ConfigError(f"gold={config.gold} with gold_scores", do=Advice("leave out ", Remedy("gold_scores")))
+    if config.gold == "none" and files.gold_scores is not None:
+        raise ConfigError("gold=none with gold_scores", do=Advice("leave out ", Remedy("gold_scores")))
+    if config.proxy_by is not None:
+        if files.gold_scores is not None:
+            raise ConfigError("proxy_by and gold_scores are two proxies", do="name one of them")
+        if config.gold not in ("ratings", "judgments"):
+            do = Advice("say ", Remedy("gold", "ratings"), " or ", Remedy("gold", "judgments"))
+            raise ConfigError("proxy_by without gold values of the same kind", allowed="ratings, judgments", do=do)
+        if config.gold_by in (None, config.proxy_by):
+            do = Advice("say whose are gold: ", Remedy("gold_by", "human"))
+            raise ConfigError(f"proxy_by={config.proxy_by} needs gold values of another kind of raters", do=do)
     if not 0 < config.overlap <= 1:
         raise ConfigError(f"overlap is {config.overlap}", allowed="a number above 0, up to 1")
 
 
 class _Selecting:
-    """One run: its files, its settings and its gold values."""
+    """One run: its files, its settings, its gold values and those of a proxy."""
 
-    def __init__(self, files: _Files, config: Config, gold: GoldChoice) -> None:
-        self.files, self.config, self.gold = files, config, gold
+    def __init__(self, files: _Files, config: Config, gold: GoldChoice, proxy: GoldChoice | None = None) -> None:
+        self.files, self.config, self.gold, self.proxy = files, config, gold, proxy
         self.joined = JoinedScores(FileCases(files.cases), files.scores)
         self._has_turns = False
         self._baseline = {} if files.baseline is None else {case.key: case for case in read_cases(files.baseline)}
@@ -243,7 +267,7 @@ class _Selecting:
 
     def survey(self) -> tuple[CandidateColumns, dict[str, int]]:
         """Read all cases once, and count what their candidates lack."""
-        collector = ColumnCollector(self.gold)
+        collector = ColumnCollector(self.gold, self.proxy)
         noted = Counter[str]()
         num_cases = num_equal = 0
         for each, gold_line in self.candidates():
@@ -264,9 +288,14 @@ class _Selecting:
         if num_equal == num_cases:
             raise EvidenceError("all candidates of every prompt have equal scores: they choose nothing", where=where)
         noted["candidates without a gold value"] = collector.num_without_gold
-        noted["prompts with fewer than two candidates with gold values"] = collector.num_unusable
+        values = "gold values" if self.proxy is None else "values of the proxy"
+        noted[f"prompts with fewer than two candidates with {values}"] = collector.num_unusable
+        if self.proxy is not None:
+            noted["candidates without a value of the proxy"] = collector.num_without_proxy
         columns = collector.columns()
         if self.gold.kind != "none" and not columns.labels:
+            raise EvidenceError(f"no prompt has two scored candidates with {values}", where=where)
+        if self.gold.kind != "none" and columns.gold_sizes.max() < 2:
             raise EvidenceError("no prompt has two scored candidates with gold values", where=where)
         return columns, {name: number for name, number in noted.items() if number}
 
@@ -279,6 +308,7 @@ class _Selecting:
             gold=gold.kind,
             dimension=gold.dimension,
             gold_by=gold.by,
+            proxy_by=None if self.proxy is None else self.proxy.by or "scores",
             largest=None,
             baseline=name,
             num_pairs=0,
@@ -286,26 +316,38 @@ class _Selecting:
         )
         if gold.kind == "none":
             return summary
-        sizes = columns.sizes
-        largest = config.largest or largest_shared(sizes, 0.9)
+        sizes = columns.gold_sizes
+        largest = config.largest or largest_shared(sizes[sizes > 1], 0.9)
         if largest > sizes.max():
             problem = f"largest is {largest}, and no prompt has so many candidates with scores and gold values"
             raise EvidenceError(problem, where=str(files.cases), allowed=f"up to {sizes.max()}")
         budgets = budgets_from_one(largest)
-        arrays = columns.prompt, columns.score
-        table = curve_table(*arrays, columns.gold, len(sizes), budgets=budgets)
-        is_long = ~np.isnan(table.chosen[:, 0])
-        noted["prompts with fewer candidates than the largest N"] = int((~is_long).sum())
-        table = table._replace(chosen=table.chosen[is_long], oracle=table.oracle[is_long])
         drawing = {"num_resamples": config.num_resamples, "seed": config.seed}
-        curve = estimate_curve(columns.blocks(is_long, **drawing), table, gold_scale(gold, columns.gold))
-        credited = curve_table(*arrays, columns.win, len(sizes), budgets=budgets).chosen
-        has_win = ~np.isnan(credited.sum(axis=1))
-        wins = ()
-        if has_win.any():
-            wins = estimate_wins(columns.blocks(has_win, **drawing), credited[has_win], budgets)
+        scale = gold_scale(gold, columns.gold)
+        powered = None
+        if self.proxy is None:
+            table = curve_table(columns.prompt, columns.score, columns.gold, len(sizes), budgets=budgets)
+            is_long = ~np.isnan(table.chosen[:, 0])
+            num_short = int((~is_long).sum())
+            table = table._replace(chosen=table.chosen[is_long], oracle=table.oracle[is_long])
+            curve = estimate_curve(draw_curves(columns.blocks(is_long, **drawing), table), table, scale)
+        else:
+            tables = powered_tables(columns, budgets)
+            num_short = tables.num_short
+            curve = estimate_powered(tables, scale, **drawing)
+            powered = estimate_powered_wins(columns, budgets, **drawing)
+        noted["prompts with fewer candidates than the largest N"] = num_short
+        if powered is None:
+            has_gold = ~np.isnan(columns.gold)
+            arrays = columns.prompt[has_gold], columns.score[has_gold], columns.win[has_gold]
+            credited = curve_table(*arrays, len(sizes), budgets=budgets).chosen
+            has_win = ~np.isnan(credited.sum(axis=1))
+            wins = ()
+            if has_win.any():
+                wins = estimate_wins(columns.blocks(has_win, **drawing), credited[has_win], budgets)
+            powered = PoweredWins(wins, int(has_win.sum()) if wins else 0)
         return msgspec.structs.replace(
-            summary, largest=largest, curve=curve, wins=wins, num_wins=int(has_win.sum()) if wins else 0
+            summary, largest=largest, curve=curve, wins=powered.wins, num_wins=powered.num_wins
         )
 
     def write(self, result: Result, summary: BestOfNSummary, noted: dict[str, int]) -> tuple[BestOfNSummary, Counts]:

@@ -78,7 +78,7 @@ class CombinedValue(NamedTuple):
     """The combined value and its resamples, whose variance is the corrected one.
 
     ``weight`` is λ. ``effective_labels`` (per human label): the variance of the human labels alone over that of the
-    combination, at least 1.
+    combination, at least 1 unless the weight is shared with other values.
     """
 
     drawn: Drawn
@@ -158,24 +158,41 @@ def variances_of(sources: LabelSources, evidence: Evidence) -> Variances:
     return Variances(*(float(matrix[at]) for at in ((0, 0), (1, 1), (2, 2), (0, 2), (0, 1))))
 
 
-def combine(sources: LabelSources, evidence: Evidence) -> CombinedValue:
-    """Combine the values with the weight that minimises the variance; with weight 0 where that gains nothing."""
-    variances = variances_of(sources, evidence)
-    alone = CombinedValue(sources.human, 0.0, 1.0, variances.correlation)
-    human, same, rest = sources
-    is_known = not np.isnan(human.point + same.point + rest.point)
-    if evidence.freedom <= 1 or variances.bracket <= 0 or variances.covariance <= 0 or not is_known:
-        return alone
-    units = evidence.units
-    weight = variances.covariance / variances.bracket * units / (units + _UNINFORMED)
+def weight_of(variances: Variances, evidence: Evidence) -> float:
+    """Return the weight that minimises the variance; 0 where the judge's labels gain nothing.
+
+    For values that share a weight ``variances`` are their sums: the sum of the variances is then the smallest.
+    """
+    if evidence.freedom <= 1 or variances.bracket <= 0 or variances.covariance <= 0:
+        return 0.0
+    weight = variances.covariance / variances.bracket * evidence.units / (evidence.units + _UNINFORMED)
+    return weight if 0 < _variance_with(weight, variances, evidence) < variances.human else 0.0
+
+
+def _variance_with(weight: float, variances: Variances, evidence: Evidence) -> float:
+    """Return the variance of the combined value, corrected for the fitted weight and the uninformed prompt."""
     noise = weight**2 * variances.bracket
     fitted = variances.human - 2 * weight * variances.covariance + noise
     fitted *= evidence.freedom / (evidence.freedom - 1)
-    variance = (units * fitted + _UNINFORMED * (variances.human + noise)) / (units + _UNINFORMED)
+    return (evidence.units * fitted + _UNINFORMED * (variances.human + noise)) / (evidence.units + _UNINFORMED)
+
+
+def combine(sources: LabelSources, evidence: Evidence, weight: float | None = None) -> CombinedValue:
+    """Combine the values with the weight that minimises the variance; with weight 0 where that gains nothing.
+
+    A ``weight`` that several values share may gain nothing for this one: ``effective_labels`` is then below 1.
+    """
+    variances = variances_of(sources, evidence)
+    alone = CombinedValue(sources.human, 0.0, 1.0, variances.correlation)
+    human, same, rest = sources
+    weight = weight_of(variances, evidence) if weight is None else weight
+    if not weight or np.isnan(human.point + same.point + rest.point):
+        return alone
     drawn = human.resampled + weight * (rest.resampled - same.resampled)
     error = np.nanstd(drawn, ddof=1)
-    if not 0 < variance < variances.human or not error > 0:
+    if not error > 0:
         return alone
+    variance = _variance_with(weight, variances, evidence)
     # Scaled so that every interval formed from the resamples has the corrected variance.
     center = np.nanmean(drawn)
     scaled = center + (drawn - center) * (sqrt(variance / evidence.inflation) / error)

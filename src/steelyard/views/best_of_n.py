@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from steelyard.core.remedies import Command, Placeholder, Remedy
 from steelyard.core.types import JsonObject, Run
-from steelyard.evaluation.best_of_n import BestOfNCurve, BestOfNPeak, BestOfNSummary
+from steelyard.evaluation.best_of_n import BestOfNCurve, BestOfNPeak, BestOfNProxy, BestOfNSummary, budgets_from_one
 from steelyard.evaluation.tables import (
     DECIMAL,
     PERCENT,
@@ -36,6 +38,8 @@ from steelyard.views.view import NextStep, PageSources, StageRun, View
 
 _SHARES = ("tiers", "judgments")
 _MOST_ROWS = 24
+_DRAWN = 32
+"""The N up to which a figure shows every one."""
 
 
 def _form(summary: BestOfNSummary) -> Form:
@@ -50,7 +54,7 @@ def _sentences(run: StageRun[BestOfNSummary]) -> Iterator[Sentence]:
         gold = word(f"gold_{summary.gold}")
         values = {
             "run": run.name,
-            "prompts": count(curve.num_prompts),
+            "prompts": count(curve.num_covered),
             "n": count(last.n),
             "gold": gold if summary.dimension is None else f"{gold} ({isolate(summary.dimension)})",
             "chosen": value,
@@ -59,6 +63,8 @@ def _sentences(run: StageRun[BestOfNSummary]) -> Iterator[Sentence]:
             "oracle": form.value(last.oracle.value),
         }
         yield Sentence("say_best_of_n", values)
+        if curve.proxy is not None:
+            yield from _proxy_sentences(summary, curve, curve.proxy)
         yield _peak_sentence(curve.peak, last.n)
         smallest = curve.peak.smallest_equal
         if curve.peak.rises and smallest is not None and smallest < curve.peak.n:
@@ -81,6 +87,33 @@ def _sentences(run: StageRun[BestOfNSummary]) -> Iterator[Sentence]:
         yield Sentence("say_next_turns", {"turns": count(summary.num_next_turns)})
 
 
+def _proxy_sentences(summary: BestOfNSummary, curve: BestOfNCurve, proxy: BestOfNProxy) -> Iterator[Sentence]:
+    form, alone = _form(summary), curve.points[-1].gold_only
+    value, interval = form.cells(alone)
+    by = summary.proxy_by or "scores"
+    values = {
+        "labelled": count(curve.num_prompts),
+        "prompts": count(proxy.num_prompts),
+        "proxy": word(f"proxy_{by}"),
+        "alone": value,
+        "interval": interval,
+        "correlation": decimal(proxy.correlation, 2),
+        "level_correlation": decimal(proxy.level_correlation, 2),
+        "effective_labels": decimal(proxy.effective_labels, 2),
+    }
+    if not proxy.is_used:
+        yield Sentence("say_proxy_unused", values)
+        return
+    yield Sentence("say_proxy", values)
+    if proxy.categories_without_gold:
+        names = ", ".join(isolate(name) for name in proxy.categories_without_gold[:3])
+        more = len(proxy.categories_without_gold) - 3
+        numbers = {"categories": names if more <= 0 else f"{names} + {count(more)}"}
+        yield Sentence("say_categories_without_gold", numbers)
+    elif proxy.population.differs:
+        yield Sentence("say_gold_of_other_population", {"p": decimal(proxy.population.smallest_p, 4)})
+
+
 def _peak_sentence(peak: BestOfNPeak, last: int) -> Sentence:
     if peak.falls is None:
         return Sentence("say_peak_untested", {"peak": count(peak.n)})
@@ -101,7 +134,8 @@ def _panels(run: StageRun[BestOfNSummary], sources: PageSources) -> Iterator[Pan
     summary = run.summary
     if (curve := summary.curve) is not None:
         tables = (Grouped("", _curve_table(summary, curve)),)
-        yield Panel(word("curve_of_n"), _figure(summary, curve), tables, "note_curve_of_n")
+        note = "note_curve_of_n" if curve.proxy is None else "note_powered_curve"
+        yield Panel(word("curve_of_n"), _figure(summary, curve), tables, note)
     if summary.wins:
         shown = _shown([point.n for point in summary.wins], ())
         rows = [
@@ -122,12 +156,13 @@ def _shown(budgets: list[int], always: tuple[int | None, ...]) -> set[int]:
 
 
 def _curve_table(summary: BestOfNSummary, curve: BestOfNCurve) -> Table:
-    form, peak = _form(summary), curve.peak
+    form, peak, has_proxy = _form(summary), curve.peak, curve.proxy is not None
     shown = _shown([point.n for point in curve.points], (peak.n, peak.smallest_equal, peak.largest_equal))
     rows = [
         (
             f"{count(point.n)} ★" if point.n == peak.n else count(point.n),
             *form.cells(point.chosen),
+            *(form.cells(point.gold_only) if has_proxy else ()),
             form.value(point.oracle.value),
             *form.cells(point.loss),
             decimal(point.p),
@@ -136,14 +171,18 @@ def _curve_table(summary: BestOfNSummary, curve: BestOfNCurve) -> Table:
         for point in curve.points
         if point.n in shown
     ]
-    columns = ("chosen_answer", "interval", "best_answer", "loss_from_peak", "interval", "corrected_p", "kl_bound")
-    return table(("number_n", *columns), rows)
+    alone = ("gold_alone", "interval") if has_proxy else ()
+    columns = ("best_answer", "loss_from_peak", "interval", "corrected_p", "kl_bound")
+    return table(("number_n", "chosen_answer", "interval", *alone, *columns), rows)
 
 
 def _figure(summary: BestOfNSummary, curve: BestOfNCurve) -> Figure | None:
     """Draw chosen and best answer with bands, and the random one; null with a single N."""
     if len(curve.points) < 2:
         return None
+    # Of many N a figure shows no more than these.
+    drawn = {*budgets_from_one(curve.points[-1].n, every=_DRAWN), curve.peak.n}
+    curve = replace(curve, points=tuple(point for point in curve.points if point.n in drawn))
     names = {key: word(key) for key in ("chosen_answer", "best_answer", "random_answer")}
     colours = (MODEL_COLOURS[0], MODEL_COLOURS[1], BASELINE_COLOUR)
     marks = tuple(Mark(name, colour, "circle") for name, colour in zip(names.values(), colours, strict=True))
@@ -201,6 +240,7 @@ def _rows(summary: BestOfNSummary) -> Iterator[JsonObject]:
             "chosen": point.chosen.value,
             "low": point.chosen.low,
             "high": point.chosen.high,
+            "gold_only": None if point.gold_only is None else point.gold_only.value,
             "random": None if curve is None else curve.random.value,
             "oracle": point.oracle.value,
             "loss": None if point.loss is None else point.loss.value,
