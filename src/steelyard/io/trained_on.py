@@ -41,7 +41,7 @@ class TrainedOn(NamedTuple):
         return TrainedOn(self.texts | other.texts, self.ids | other.ids, self.languages | other.languages)
 
 
-class _Header(Record, frozen=True, kw_only=True, omit_defaults=False):
+class _TrainedOnHeader(Record, frozen=True, kw_only=True, omit_defaults=False):
     format: int = 1
     num_texts: int
     num_ids: int
@@ -66,7 +66,9 @@ def write_trained_on(path: Path, cases: Iterable[Case], *, base: Path) -> None:
     before = read_trained_on(base)
     if before is not None:
         prompts = prompts.union(before)
-    header = _Header(num_texts=len(prompts.texts), num_ids=len(prompts.ids), languages=tuple(sorted(prompts.languages)))
+    header = _TrainedOnHeader(
+        num_texts=len(prompts.texts), num_ids=len(prompts.ids), languages=tuple(sorted(prompts.languages))
+    )
     with atomic_write(path) as file:
         file.write(msgspec.json.encode(header) + b"\n")
         file.write(b"".join((*sorted(prompts.texts), *sorted(prompts.ids))))
@@ -79,7 +81,7 @@ def read_trained_on(folder: Path) -> TrainedOn | None:
         return None
     first, _, hashes = path.read_bytes().partition(b"\n")
     try:
-        header = msgspec.json.decode(first, type=_Header)
+        header = msgspec.json.decode(first, type=_TrainedOnHeader)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FileError(f"not hashes of training prompts ({error})", where=str(path)) from error
     each = [hashes[at : at + _HASH_BYTES] for at in range(0, len(hashes), _HASH_BYTES)]

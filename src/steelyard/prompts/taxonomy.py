@@ -71,7 +71,7 @@ class CriteriaNames(Record, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()
 
 
-class _Table(Record, frozen=True, kw_only=True):
+class _TaxonomyFile(Record, frozen=True, kw_only=True):
     """A taxonomy file, whose head explains it."""
 
     categories: dict[str, Category]
@@ -209,7 +209,7 @@ def parse_taxonomy(table: JsonObject, *, where: str) -> Taxonomy:
     criteria that no table names, and a category of a source that is mapped to none of the taxonomy.
     """
     try:
-        parsed = msgspec.convert(table, _Table)
+        parsed = msgspec.convert(table, _TaxonomyFile)
     except msgspec.ValidationError as error:
         raise ConfigError(
             f"not a taxonomy: {error}", where=where, allowed="categories, dimensions, criteria, sources"

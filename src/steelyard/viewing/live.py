@@ -136,7 +136,7 @@ class CurveReader:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[Path, _Lines] = OrderedDict()
+        self._known: OrderedDict[Path, _StepLines] = OrderedDict()
 
     def curve(self, folder: Path) -> LiveCurve | None:
         """Return the curve so far; null where the training wrote none, or wrote it under another name."""
@@ -144,7 +144,7 @@ class CurveReader:
         if path.is_symlink() or not path.is_file():
             return None
         with self._lock:
-            lines = self._known.pop(path, None) or _Lines()
+            lines = self._known.pop(path, None) or _StepLines()
             try:
                 lines.read_on(path)
             except OSError:
@@ -156,7 +156,7 @@ class CurveReader:
             return LiveCurve(points, tuple(lines.held_out), lines.figures) if points or lines.held_out else None
 
 
-class _Lines:
+class _StepLines:
     """The lines of one file up to a position."""
 
     def __init__(self) -> None:

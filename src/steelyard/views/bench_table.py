@@ -217,12 +217,12 @@ class _TopRow(msgspec.Struct):
     name: str
 
 
-class _TableHeadline(msgspec.Struct):
+class _BenchTableHeadline(msgspec.Struct):
     rows: tuple[_TopRow, ...]
     source: str = ""
 
 
-def _headline(run: _TableHeadline) -> RunHeadline:
+def _headline(run: _BenchTableHeadline) -> RunHeadline:
     return RunHeadline(count(len(run.rows)), f"{word('view_models_benches')} {run.source}")
 
 
@@ -238,6 +238,6 @@ def _records(summary: BenchTable) -> Iterator[JsonObject]:
 
 VIEW = View(
     31, "bench_table", BenchTable, "bench_table", _sentences, _panels,
-    records=_records, headline=HeadlineRule(_TableHeadline, _headline), lead=1,
+    records=_records, headline=HeadlineRule(_BenchTableHeadline, _headline), lead=1,
     next_step=report_step("shows the leaderboard of each bench"),
 )  # fmt: skip

@@ -109,13 +109,13 @@ def _cells(group: GroupStatistics, *, has_tokens: bool) -> tuple[str, ...]:
     return (*numbers, count(group.num_comparisons), *means)
 
 
-class _Groups(msgspec.Struct):
+class _OverallCounts(msgspec.Struct):
     num_prompts: int
     num_comparisons: int
 
 
 class _Described(msgspec.Struct):
-    overall: _Groups
+    overall: _OverallCounts
 
 
 def _described(run: _Described) -> RunHeadline:

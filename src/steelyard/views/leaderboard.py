@@ -63,12 +63,12 @@ def _rank_table(board: LeaderboardSummary) -> Table:
     return table(("scorer", "rank", "letters", "ranked_value", "interval", "share_first"), rows)
 
 
-class _Board(msgspec.Struct):
+class _LeaderboardHeadline(msgspec.Struct):
     rows: tuple[RankedModel, ...]
     bench: str = ""
 
 
-def _board(run: _Board) -> RunHeadline:
+def _board(run: _LeaderboardHeadline) -> RunHeadline:
     return ranked_headline(run.rows, run.bench)
 
 
@@ -81,5 +81,5 @@ def _record(model: LeaderboardRow) -> JsonObject:
 
 VIEW = View(
     30, "leaderboard", LeaderboardSummary, "leaderboard", _sentences, _panels,
-    records=lambda summary: map(_record, summary.rows), headline=HeadlineRule(_Board, _board), lead=1,
+    records=lambda summary: map(_record, summary.rows), headline=HeadlineRule(_LeaderboardHeadline, _board), lead=1,
 )  # fmt: skip

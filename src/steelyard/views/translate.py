@@ -150,13 +150,13 @@ def _rows(summary: TranslateSummary) -> Iterator[JsonObject]:
         }
 
 
-class _Language(msgspec.Struct):
+class _LanguageCounts(msgspec.Struct):
     num_items: int
     num_damaged: int = 0
 
 
 class _Translated(msgspec.Struct):
-    languages: dict[str, _Language]
+    languages: dict[str, _LanguageCounts]
     num_sources: int
     num_kept: int
 

@@ -79,7 +79,7 @@ class Config(BaseConfig, frozen=True):
 _DEFAULT = Config()
 
 
-class _Part(NamedTuple):
+class _ReleasePart(NamedTuple):
     """A part of the release: its case file with the hash, its counts, and its settings as a benchmark."""
 
     name: str
@@ -100,7 +100,7 @@ class _Release(NamedTuple):
     name: str
     canary: str
     figures: PaperFigures
-    parts: Mapping[str, _Part]
+    parts: Mapping[str, _ReleasePart]
     at: str
 
     @property
@@ -175,7 +175,7 @@ def _canary(name: str, config: Config, sha256: str) -> str:
     return f"Test data: keep out of training corpora. Canary {UUID(bytes=digest[:16], version=4)}"
 
 
-def _write_part(result: Result, name: str, cases: Path, chosen: Sequence[str], canary: str) -> _Part:
+def _write_part(result: Result, name: str, cases: Path, chosen: Sequence[str], canary: str) -> _ReleasePart:
     """Write the cases of a part, each with the canary in its ``meta``, and count them."""
     counts, categories, languages, bench = Counter[str](), Counter[str](), Counter[str](), BenchCounts()
     judges: set[str] = set()
@@ -209,7 +209,7 @@ def _write_part(result: Result, name: str, cases: Path, chosen: Sequence[str], c
 
     file = result.path(name) / _CASES
     write_cases(file, lines())
-    return _Part(
+    return _ReleasePart(
         name=name,
         sha256=file_hash(file),
         counts=counts,
@@ -222,7 +222,7 @@ def _write_part(result: Result, name: str, cases: Path, chosen: Sequence[str], c
     )
 
 
-def _write_texts(folder: Path, part: _Part, made: _Release, *, where: str) -> None:
+def _write_texts(folder: Path, part: _ReleasePart, made: _Release, *, where: str) -> None:
     """Write the settings as a benchmark, the cards, the figures and the manifest of a part."""
     version_name = made.config.version if part.name == _PUBLIC else f"{made.config.version} {part.name}"
     table = part.bench.bench_file(name=made.name, version=version_name, files={_CASES: part.sha256})
@@ -261,7 +261,7 @@ def _write_texts(folder: Path, part: _Part, made: _Release, *, where: str) -> No
     write_text(folder / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n")
 
 
-def _card(part: _Part, made: _Release, language: str) -> str:
+def _card(part: _ReleasePart, made: _Release, language: str) -> str:
     """Return the card of a part as a benchmark: its contents and use, how people annotated, and the statistics."""
     facts = {
         "release": made.config.version,
@@ -283,7 +283,7 @@ def _card(part: _Part, made: _Release, language: str) -> str:
     return "\n\n".join([head, *marks, rest.rstrip("\n"), *_statistics(part, made, language)]) + "\n"
 
 
-def _statistics(part: _Part, made: _Release, language: str) -> Iterator[str]:
+def _statistics(part: _ReleasePart, made: _Release, language: str) -> Iterator[str]:
     """Yield the paragraphs on the size of a part, the hidden part, the canary and the licence."""
     words = _words(language)
     counts = ", ".join(
