@@ -34,7 +34,7 @@ from steelyard.networks.loading import initialise_head, load_network, load_token
 from steelyard.stages.train import Config, train
 from steelyard.training.examples import EvidenceChoice, make_examples
 from steelyard.training.held_out import prompt_statistics_of, rewards_of
-from steelyard.training.optimiser import choose_trainable
+from steelyard.training.trained_network import choose_trainable
 from steelyard.training.trainer import Trainer, scorer_of
 
 RESULTS = HERE / "results" / "accuracy.json"

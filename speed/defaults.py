@@ -33,7 +33,8 @@ from steelyard.training.config import Config, num_last_layers
 from steelyard.training.distributed import clip_gradient
 from steelyard.training.examples import EvidenceChoice, make_examples
 from steelyard.training.held_out import prompt_statistics_of, rewards_of
-from steelyard.training.optimiser import adapter_of, choose_trainable, learning_rate_factor, make_optimiser, set_rates
+from steelyard.training.optimiser import learning_rate_factor, make_optimiser, set_rates
+from steelyard.training.trained_network import adapter_of, choose_trainable
 from steelyard.training.trainer import Trainer, scorer_of
 
 RESULTS = HERE / "results" / "defaults.json"

@@ -21,8 +21,8 @@ from steelyard.networks.packing import num_packed_tokens
 from steelyard.networks.reward_network import RewardNetwork, padded
 from steelyard.networks.scorer import Limits, Scorer
 from steelyard.training.config import Config, with_defaults
-from steelyard.training.optimiser import prepare_network
 from steelyard.training.throughput import decoder_shape, num_attended, peak_of, training_flops
+from steelyard.training.trained_network import prepare_network
 from steelyard.training.trainer import Callback, Trainer
 
 REPEATED, FREE = "packed, the prompt repeated", "packed, the prompt once, free to round"

@@ -50,7 +50,7 @@ def network_of(shape, settings):
     from steelyard.networks.adapters import put_adapter, store_frozen
     from steelyard.networks.reward_network import RewardNetwork
     from steelyard.training.config import num_last_layers
-    from steelyard.training.optimiser import adapter_of, choose_trainable
+    from steelyard.training.trained_network import adapter_of, choose_trainable
 
     torch.manual_seed(0)
     heads = shape["hidden"] // 64

@@ -15,7 +15,7 @@ from steelyard.stages.train import Config, train
 from steelyard.training import trainer as training
 from steelyard.training.callbacks import SaveCheckpoint
 from steelyard.training.memory import set_recompute
-from steelyard.training.optimiser import adapter_of, choose_trainable
+from steelyard.training.trained_network import adapter_of, choose_trainable
 from steelyard.training.trainer import Trainer, scorer_of
 from strategies import case
 

@@ -19,10 +19,12 @@ from steelyard.networks.scorer import Scorer
 from steelyard.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.training.config import Config
 from steelyard.training.distributed import load_on_first, outline_of, process_group, shard, unshard
-from steelyard.training.held_out import measure, rewards_of, store_reference
+from steelyard.training.held_out import measure, rewards_of
 from steelyard.training.memory import compile_parts, set_recompute
-from steelyard.training.optimiser import make_optimiser, prepare_network
+from steelyard.training.optimiser import make_optimiser
+from steelyard.training.policy_reference import store_reference
 from steelyard.training.ratings import IndexedRating
+from steelyard.training.trained_network import prepare_network
 from steelyard.training.trainer import Callback, Trainer
 from training_examples import answers, network, policy
 

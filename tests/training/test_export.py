@@ -14,7 +14,7 @@ from steelyard.networks.settings import read_manifest
 from steelyard.stages.evaluate import Config as Measuring
 from steelyard.stages.evaluate import evaluate
 from steelyard.stages.train import Config, train
-from steelyard.training.export import pad_id, to_storage_type
+from steelyard.training.saved_model import pad_id, to_storage_type
 from strategies import case
 
 ANSWERS = (Response(id="g", text="Yes, here it is."), Response(id="b", text="no"), Response(id="u", text="תשובה"))

@@ -8,8 +8,9 @@ import torch
 from steelyard.core.errors import EvidenceError
 from steelyard.networks.scorer import Scorer
 from steelyard.ranking.pairs import IndexedPair
+from steelyard.training.evidence import check_disjoint
 from steelyard.training.examples import Example
-from steelyard.training.held_out import check_disjoint, measure, rewards_of
+from steelyard.training.held_out import measure, rewards_of
 from strategies import case
 
 

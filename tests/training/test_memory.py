@@ -29,7 +29,7 @@ from steelyard.training.memory import (
     pass_plan,
     undo_modes,
 )
-from steelyard.training.optimiser import adapter_of, choose_trainable
+from steelyard.training.trained_network import adapter_of, choose_trainable
 from steelyard.training.trainer import scorer_of
 
 EXAMPLES = [training_examples.answers(range(5, 25), range(30, 40), range(50, 60), pairs=[(0, 1, 1.0, 0.0)])] * 3

@@ -22,8 +22,8 @@ from steelyard.training.memory import (
     set_recompute,
     undo_modes,
 )
-from steelyard.training.optimiser import adapter_of
 from steelyard.training.throughput import Peak, decoder_shape, training_flops
+from steelyard.training.trained_network import adapter_of
 from strategies import case
 
 ADAPTED = Config(epochs=2, learning_rate=1e-2, batch_size=3, adapter="lora", adapter_rank=4, adapter_dropout=0.1)

@@ -19,7 +19,7 @@ from steelyard.stages.resolve import resolve
 from steelyard.stages.train import train
 from steelyard.training.config import Config, GroupAccuracy, HeldOutAccuracy
 from steelyard.training.examples import Example, Examples, LengthCounter
-from steelyard.training.export import CardInputs, escaped, model_card
+from steelyard.training.model_card import CardInputs, escaped, model_card
 
 GROUP = GroupAccuracy(accuracy=0.75, exact_match=0.5, num_pairs=4, num_prompts=2, interval=(0.25, 0.96875))
 RENDERING = Rendering(template="t")

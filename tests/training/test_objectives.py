@@ -19,7 +19,8 @@ from steelyard.training.losses import (
     sums_of,
     weights_of,
 )
-from steelyard.training.optimiser import loss_parameter, parameter_groups, put_loss_parameter
+from steelyard.training.optimiser import parameter_groups
+from steelyard.training.trained_network import loss_parameter, put_loss_parameter
 from training_examples import answers, example, network, trained
 
 TIE = torch.tensor([-0.4], dtype=torch.float64)

@@ -24,8 +24,8 @@ from steelyard.training.losses import (
     sums_of,
     weights_of,
 )
-from steelyard.training.optimiser import loss_parameter, put_loss_parameter
 from steelyard.training.ratings import IndexedRating
+from steelyard.training.trained_network import loss_parameter, put_loss_parameter
 from steelyard.training.trainer import Trainer, scorer_of
 from training_examples import accumulated, answers, network
 

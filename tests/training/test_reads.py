@@ -17,8 +17,9 @@ from steelyard.training.checkpoints import load_checkpoint
 from steelyard.training.config import Config
 from steelyard.training.gradient_accumulation import Accumulation, objective_of
 from steelyard.training.losses import LOSSES
-from steelyard.training.optimiser import parameter_groups, put_loss_parameter
+from steelyard.training.optimiser import parameter_groups
 from steelyard.training.ratings import IndexedRating
+from steelyard.training.trained_network import put_loss_parameter
 from steelyard.training.trainer import Callback, Trainer, scorer_of
 from training_examples import answers, network
 

@@ -7,7 +7,7 @@ from steelyard.core.types import Case, Response
 from steelyard.networks.conversation import Rendering
 from steelyard.networks.scorer import Scorer
 from steelyard.training.examples import Example
-from steelyard.training.held_out import ReferenceSet, all_answers, fold_scale, reward_reference, standardise
+from steelyard.training.reward_reference import ReferenceSet, all_answers, fold_scale, reward_reference, standardise
 from strategies import case
 from training_examples import network
 

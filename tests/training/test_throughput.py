@@ -3,7 +3,6 @@ import torch
 
 from steelyard.training import throughput
 from steelyard.training.batching import Slot
-from steelyard.training.optimiser import choose_trainable
 from steelyard.training.throughput import (
     ModelShape,
     Pace,
@@ -14,6 +13,7 @@ from steelyard.training.throughput import (
     reached_part,
     training_flops,
 )
+from steelyard.training.trained_network import choose_trainable
 from training_examples import answers, network
 
 ROWS = ((1, 2, 3, 4), (1, 2, 5))  # two tokens shared, then two and one of their own

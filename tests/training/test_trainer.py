@@ -9,7 +9,7 @@ from steelyard.core.errors import ConfigError, ModelError
 from steelyard.networks.reward_network import RewardNetwork
 from steelyard.training.batching import PlannedStep, pairs_in, plan_steps
 from steelyard.training.config import Config
-from steelyard.training.optimiser import choose_trainable
+from steelyard.training.trained_network import choose_trainable
 from steelyard.training.trainer import scorer_of
 from training_examples import example, network, trained
 

@@ -1,39 +1,25 @@
 """Rewards of examples in evaluation mode: held-out accuracy, statistics of a reference set, a policy's reference."""
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
-import torch
 from scipy.stats import rankdata
 
-from steelyard.core.errors import ConfigError, EvidenceError, ModelError
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Booleans, Floats, Integers
-from steelyard.core.remedies import Advice, Command, Remedy
-from steelyard.core.text import common_spellings, conversation_form, name_form, number_of, verb_for
-from steelyard.core.types import Case, InputFinding
+from steelyard.core.text import common_spellings, name_form
+from steelyard.core.types import InputFinding
 from steelyard.curation.input_checks import is_far_below
-from steelyard.io.hashing import file_hash
-from steelyard.io.progress import log
-from steelyard.networks.answer_tokens import AnswerTokens
-from steelyard.networks.conversation import Rendering, encode
-from steelyard.networks.devices import device_memory, fits
-from steelyard.networks.reward_network import AnswerReference, PolicyNetwork, RewardNetwork, Row
 from steelyard.networks.scorer import Scorer
-from steelyard.networks.settings import RewardReference, RewardScale, TargetScale
+from steelyard.networks.settings import TargetScale
 from steelyard.statistics.correlation import pearson
 from steelyard.statistics.groups import units_of
 from steelyard.statistics.intervals import score_interval, student
 from steelyard.statistics.linearised import group_ratios
 from steelyard.statistics.pair_counts import PromptStatistics, exact_matches, prompt_statistics
 from steelyard.training.config import GroupAccuracy, HeldOutAccuracy, RatingFit
-from steelyard.training.examples import Example, Examples
-
-_NUM_ROUNDED = 8
+from steelyard.training.examples import Example
 
 
 def measure(
@@ -154,170 +140,3 @@ def held_out_findings(held_out: HeldOutAccuracy | None) -> tuple[InputFinding, .
     if not is_far_below(accuracy, held_out.interval[1], 1 - accuracy):
         return ()
     return (InputFinding(check="held_out_below_chance", count=total - round(accuracy * total), total=total),)
-
-
-def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:
-    """Raise EvidenceError where a held-out conversation is also in the training data."""
-    trained = {conversation_form(case.prompt.messages) for case in train} - {""}
-    shared = [case.prompt.id for case in held_out if conversation_form(case.prompt.messages) in trained]
-    if shared:
-        raise EvidenceError(
-            f"{len(shared)} of {len(held_out)} held-out prompts are in the training data, the first: {shared[0]!r}",
-            where=where,
-            do=Advice("split by prompt (", Command("split"), "), or say ", Remedy("allow_overlap", value=True)),
-        )
-
-
-class ReferenceSet(NamedTuple):
-    """The answers whose rewards the manifest describes: name and hash of their source, and their token ids."""
-
-    name: str
-    data_hash: str
-    examples: tuple[Example, ...]
-
-    def is_part_of(self, examples: Examples) -> bool:
-        """Return whether it is the beginning of these examples, whose rewards then include its rewards."""
-        return bool(self.examples) and self.examples == examples.examples[: len(self.examples)]
-
-
-def first_prompts(examples: Examples, path: Path, num_prompts: int, *, role: str) -> ReferenceSet:
-    """Return the reference set where no file is named: the first prompts of the held-out or training file."""
-    return ReferenceSet(f"{role}: {path.name}", file_hash(path), examples.examples[:num_prompts])
-
-
-def all_answers(cases: Sequence[Case], tokenizer: Any, rendering: Rendering, *, where: str) -> tuple[Example, ...]:
-    """Encode all answers within the limit, also those in no pair. Raises EvidenceError where there is none."""
-    examples = []
-    for case in cases:
-        encoded = [encode(tokenizer, rendering, case, response) for response in case.responses]
-        rows = tuple(answer.ids for answer in encoded if not answer.is_over_length or rendering.cuts)
-        if rows:
-            examples.append(Example(rows, (), name=case.prompt.id))
-    if not examples:
-        raise EvidenceError("no answer for the reference of rewards", where=where, do="name a file with answers")
-    return tuple(examples)
-
-
-def reward_reference(
-    scorer: Scorer, reference: ReferenceSet, *, rewards: Sequence[Floats] | None = None
-) -> RewardReference | None:
-    """Return mean and spread of the set's rewards by this network; null for an empty set.
-
-    ``rewards`` are those of the set's examples where they are known already. Raises ModelError where one is not finite.
-    """
-    if not reference.examples:
-        return None
-    rewards = rewards or rewards_of(scorer, reference.examples, title="rewards of the reference set")
-    flat: Floats = np.concatenate(rewards)
-    if not np.isfinite(flat).all():
-        raise ModelError(
-            "the trained model gives rewards that are not finite", do=Advice("lower ", Remedy("learning_rate"))
-        )
-    within = np.concatenate([values - values.mean() for values in rewards])
-    return RewardReference(
-        name=reference.name,
-        data_hash=reference.data_hash,
-        num_prompts=len(rewards),
-        num_rewards=len(flat),
-        mean=float(flat.mean()),
-        spread=float(flat.std()),
-        spread_within=float(np.sqrt((within**2).mean())),
-    )
-
-
-class Rounding(NamedTuple):
-    """The distance between rewards in bfloat16 and in float32, as shares of the spread of the rewards."""
-
-    num_rewards: int
-    typical: float
-    most: float
-
-
-def rounding_of(scorer: Scorer, reference: ReferenceSet) -> Rounding | None:
-    """Measure the rounding error of bfloat16 in the rewards of a few answers; the network is not changed.
-
-    Null for a float32 model, a policy, many processes, or a model whose float32 weights would not fit in memory.
-    """
-    network: RewardNetwork = scorer.network
-    size = 4 * sum(weight.numel() for weight in network.parameters())
-    is_measured = scorer.is_autocast and not isinstance(network, PolicyNetwork) and scorer.world.is_alone
-    if not is_measured or not reference.examples or not fits(2 * size, device_memory()):
-        return None
-    examples = reference.examples[:_NUM_ROUNDED]
-    rounded = np.concatenate(rewards_of(scorer, examples))
-    network.backbone.float()
-    try:
-        exact = np.concatenate(rewards_of(scorer.with_network(network, is_autocast=False), examples))
-    finally:
-        network.backbone.to(torch.bfloat16)  # exact: these values came from bfloat16
-    spread = float(exact.std())
-    if not spread > 0:
-        return None
-    distances = (rounded - exact) / spread
-    return Rounding(len(distances), float(np.sqrt((distances**2).mean())), float(np.abs(distances).max()))
-
-
-def in_unit_of_ratings(reference: RewardReference | None, scale: TargetScale) -> RewardReference | None:
-    """Return the reference as the saved head gives it, which includes the spread of the ratings."""
-    if reference is None or scale.link != "identity":
-        return reference
-    factor = scale.spread
-    mean, spread, within = reference.mean * factor, reference.spread * factor, reference.spread_within * factor
-    return msgspec.structs.replace(reference, mean=mean, spread=spread, spread_within=within)
-
-
-def standardise(reference: RewardReference) -> tuple[RewardReference, RewardScale]:
-    """Return the reference with a spread of 1, and the scale and shift that achieve it.
-
-    Raises ModelError where all rewards are equal.
-    """
-    if not reference.spread > 0:
-        raise ModelError("all rewards of the reference set are equal", do="leave calibrate_rewards out")
-    scale = 1 / reference.spread
-    mean, within = reference.mean * scale, reference.spread_within * scale
-    scaled = msgspec.structs.replace(reference, mean=mean, spread=1.0, spread_within=within)
-    return scaled, RewardScale(scale=scale, shift=-mean)
-
-
-def fold_scale(network: RewardNetwork, calibration: RewardScale | None) -> None:
-    """Multiply the head by the scale: every engine that loads the model gives the scaled reward."""
-    if calibration is not None:
-        with torch.no_grad():
-            for weight in network.head.parameters():
-                weight.mul_(calibration.scale)
-
-
-def answer_starts(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -> dict[Row, int]:
-    """Return where the answer of each row begins, in tokens; rows whose answers are several turns have no entry."""
-    answers = AnswerTokens(tokenizer, rendering, with_header=False)
-    rows = chain.from_iterable(answers.rows(case) for case in cases)
-    # No token can be likely or unlikely before the first one.
-    return {row.ids: max(row.start, 1) for row in rows if row is not None and row.start < len(row.ids)}
-
-
-def store_reference(
-    scorer: Scorer, examples: Sequence[Example], starts: dict[Row, int], *, reference_free: bool
-) -> None:
-    """Store in a policy where answers begin, and their log-probabilities under its untrained weights.
-
-    The reference is the policy before training, so that no second model is kept in memory. Raises ConfigError for an
-    answer whose beginning is unknown.
-    """
-    network: PolicyNetwork = scorer.network
-    rows = [row for example in examples for row in example.rows]
-    unknown = sum(row not in starts for row in rows)
-    if unknown:
-        raise ConfigError(
-            f"{number_of(unknown, 'answer')} {verb_for(unknown, 'is', 'are')} empty or of several turns: a policy's "
-            "answer is one turn",
-            where="train",
-            do="leave them out, or train a classifier",
-        )
-    network.references.update({row: AnswerReference(starts[row], 0.0) for row in rows})
-    if reference_free:
-        return
-    with scorer.evaluating():
-        rewards = scorer.rewards([example.rows for example in examples])
-    logs = (rewards.double() / network.beta).tolist()
-    network.references.update({row: AnswerReference(starts[row], value) for row, value in zip(rows, logs, strict=True)})
-    log(f"the reference has scored {number_of(len(rows), 'answer')}")

@@ -6,8 +6,8 @@ import tiny
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.types import Case, Response
 from steelyard.io.cases import write_cases
-from steelyard.stages.train import read_inputs
 from steelyard.training.config import Config
+from steelyard.training.inputs import read_inputs
 from strategies import case
 
 
