@@ -159,7 +159,7 @@ def train_steps(size, examples, config, side):
     alone = timed(trainer.run)
     trainer.plan = plan
     seconds = (timed(trainer.run) - alone) / (len(plan) - 1)
-    flops = sum(training_flops(own.rows, trainer.shape) for own in examples)
+    flops = sum(training_flops(own.rows, decoder_shape(trainer.undivided)) for own in examples)
     return {
         "seconds": round(seconds, 4),
         "first_seconds": round(first.end - start, 3),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.networks.settings import TargetScale
-from steelyard.training.batching import Slot, has_evidence, loss_inputs
+from steelyard.training.batching import Slot, first_step, has_evidence, loss_inputs
 from steelyard.training.config import Config
 from steelyard.training.diagnostics import check_ratings_head
 from steelyard.training.gradient_accumulation import objective_of
@@ -265,7 +265,9 @@ def test_a_head_on_frozen_features_reaches_least_squares():
         weight.requires_grad_(False)
     torch.nn.init.zeros_(model.head.weight)
     trainer = Trainer(model, examples, config)
-    equal, fitted = check_ratings_head(trainer.scorer, trainer.first_step(), examples, objective_of(config))
+    equal, fitted = check_ratings_head(
+        trainer.scorer, first_step(trainer.plan, examples, config), examples, objective_of(config)
+    )
     assert equal == pytest.approx((target**2).mean(), rel=1e-5)
     assert fitted == pytest.approx(least, abs=1e-6)
     trainer.run()

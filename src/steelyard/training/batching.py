@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import generator
+from steelyard.core.remedies import NUMBER, Advice, Remedy
 from steelyard.networks.packing import num_packed_tokens
 from steelyard.training.config import Config
 from steelyard.training.examples import Example
@@ -244,6 +246,22 @@ def pairs_in(slots: Step, examples: Sequence[Example]) -> PairBatch | None:
     inputs = loss_inputs(slots, examples)
     ordered = PairBatch(*(column[~inputs.tied] for column in inputs.pairs))
     return ordered if bool((ordered.weight > 0).any()) else None
+
+
+def first_step(plan: Sequence[PlannedStep], examples: Sequence[Example], config: Config) -> Step:
+    """Return the first step with an ordered pair, or with a rating where the loss reads these.
+
+    Raises EvidenceError where there is none.
+    """
+    # A step of ratings is in the plan because it has one.
+    is_first = config.reads_ratings
+    slots = next((step.slots for step in plan if is_first or pairs_in(step.slots, examples) is not None), None)
+    if slots is None:
+        raise EvidenceError(
+            "no step has both responses of a pair",
+            do=Advice("raise ", Remedy("responses_per_step", NUMBER), ", or use ", Remedy("batching", "whole")),
+        )
+    return slots
 
 
 def has_evidence(slots: Step, examples: Sequence[Example]) -> bool:

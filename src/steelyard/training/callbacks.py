@@ -17,7 +17,7 @@ from steelyard.training.checkpoints import Checkpoint, translate_disk_full
 from steelyard.training.config import Config
 from steelyard.training.diagnostics import STEPS_JUDGED, has_diverged, has_learned_nothing, median_loss
 from steelyard.training.losses import LOSSES
-from steelyard.training.throughput import Pace, peak_of, reached_part
+from steelyard.training.throughput import Pace, decoder_shape, peak_of, reached_part
 from steelyard.training.trainer import Callback, StepRecord, Trainer
 
 _SECONDS_BETWEEN_CHECKPOINTS = 600
@@ -250,7 +250,8 @@ def run_callbacks(
             trackers = open_trackers(config, folder=folder, settings=settings, start=num_done)
         stack.callback(trackers.close)
         peak = peak_of(trainer.scorer.device, config.number_type)
-        shape = reached_part(trainer.shape) if is_cached else trainer.shape
+        shape = decoder_shape(trainer.undivided)
+        shape = reached_part(shape) if is_cached else shape
         group_peak = peak._replace(flops=peak.flops * world.size)
         pace = Pace(trainer.examples, shape, group_peak, num_steps=len(trainer.plan))
         shown = stack.enter_context(bar("training", len(trainer.plan)))

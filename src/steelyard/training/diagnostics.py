@@ -4,7 +4,7 @@ A training that fails these would run for hours and learn nothing.
 """
 
 from collections.abc import Iterator, Sequence
-from math import log
+from math import isfinite, log
 from statistics import median
 from typing import Any
 
@@ -20,16 +20,10 @@ from steelyard.networks.packing import num_shared_tokens
 from steelyard.networks.reward_network import PolicyNetwork
 from steelyard.networks.scorer import Scorer
 from steelyard.training.batching import PlannedStep, Step, loss_inputs, pairs_in, rows_of, slots_by_prompt
+from steelyard.training.config import Config
 from steelyard.training.examples import Example
-from steelyard.training.losses import (
-    LOSSES,
-    Objective,
-    PairBatch,
-    Reduction,
-    bradley_terry_loss,
-    sums_of,
-    weights_of,
-)
+from steelyard.training.gradient_accumulation import objective_of
+from steelyard.training.losses import LOSSES, Objective, PairBatch, Reduction, bradley_terry_loss, sums_of, weights_of
 
 _ITERATIONS = 60
 _OVERFITTED = 0.8
@@ -51,6 +45,18 @@ _FEWEST_PAIRS = 4
 _MOST_OF_A_STEP = 0.5
 _LARGE_MARGIN = 10.0
 """Rewards differ by so much only where the model is certain: 10 is a probability of 0.99995."""
+
+
+def check_first_step(scorer: Scorer, slots: Step, examples: Sequence[Example], config: Config) -> str:
+    """Check the first step before training, and return its loss in words. Raises ModelError as the checks below do."""
+    if isinstance(scorer.network, PolicyNetwork):
+        loss = check_policy(scorer, slots, examples, has_reference=not config.reference_free)
+        return f"before the first step a pair costs {loss:.3f}"
+    if config.reads_ratings:
+        equal, fitted = check_ratings_head(scorer, slots, examples, objective_of(config))
+        return f"rewards of 0 cost {equal:.3f}; a head alone gets one step down to {fitted:.3f}"
+    equal, fitted = check_classifier(scorer, slots, examples, config.reduction)
+    return f"equal scores cost {equal:.3f}; a head alone gets one step down to {fitted:.3f}"
 
 
 def check_classifier(
@@ -236,6 +242,12 @@ def loss_error(loss: float, step: int, unscorable: Sequence[str], num_prompts: i
     inspect = Command("inspect", (CASES,), (Remedy("id", ID),))
     do = Advice("look at it: ", inspect, "; take it out, or ", Remedy("dtype", "float32"))
     return ModelError(problem, do=do)
+
+
+def check_finite(value: float, name: str, step: int) -> None:
+    """Raise ModelError for a value of a step that is not finite."""
+    if not isfinite(value):
+        raise ModelError(f"the {name} is {value} at step {step}", do=Advice("lower ", Remedy("learning_rate")))
 
 
 def unscorable_prompts(scorer: Scorer, slots: Step, examples: Sequence[Example]) -> list[str]:

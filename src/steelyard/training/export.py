@@ -12,7 +12,7 @@ from steelyard.networks.reward_network import RewardNetwork
 from steelyard.training.batching import share_in_steps
 from steelyard.training.config import HeldOutAccuracy, TrainingSummary
 from steelyard.training.distributed import outline_of, shard, unshard
-from steelyard.training.held_out import measure, rewards_of
+from steelyard.training.held_out import measure_held_out
 from steelyard.training.inputs import TrainingInputs
 from steelyard.training.memory import undo_modes
 from steelyard.training.model_card import CardInputs, model_card
@@ -58,19 +58,19 @@ def _measure(
 ) -> tuple[HeldOutAccuracy | None, MeasuredReference, Rounding | None]:
     """Measure the weights in their storage type."""
     config, scorer = trainer.config, trainer.scorer.with_network(network)
-    held_out = scored = None
+    measured = scored = None
     if inputs.held_out is not None:
         is_stored_as_trained = config.number_type == "float32" and config.adapter is None
-        rewards = trainer.final_rewards() if is_stored_as_trained else None
-        rewards = rewards or rewards_of(scorer, inputs.held_out.examples, title="held-out cases")
-        held_out = measure(rewards, inputs.held_out.examples, scale=inputs.evidence.ratings)
+        measured = (trainer.final_evaluation() if is_stored_as_trained else None) or measure_held_out(
+            scorer, inputs.held_out.examples, scale=inputs.evidence.ratings, title="held-out cases"
+        )
         if inputs.reference.is_part_of(inputs.held_out):
-            scored = rewards[: len(inputs.reference.examples)]
+            scored = measured.rewards[: len(inputs.reference.examples)]
     is_standardised = config.calibrate_rewards == "standardise"
     reference = measure_reference(
         scorer, inputs.reference, rewards=scored, ratings=inputs.evidence.ratings, is_standardised=is_standardised
     )
-    return held_out, reference, rounding_of(scorer, inputs.reference)
+    return measured and measured.accuracy, reference, rounding_of(scorer, inputs.reference)
 
 
 def _counts(inputs: TrainingInputs) -> Counts:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from steelyard.core.iteration import batched
+from steelyard.core.numerics import derived_seed
 from steelyard.networks.devices import LOCAL, World
 from steelyard.networks.packing import process_shares
 from steelyard.networks.reward_network import RewardNetwork
@@ -51,6 +52,11 @@ def read_losses(steps: Sequence[UnreadLosses], *, world: World = LOCAL) -> list[
         StepLosses(pair_loss, squares, losses.num_pairs, centring, losses.num_tokens)
         for losses, (pair_loss, centring, squares) in zip(steps, batched(values, 3), strict=True)
     ]
+
+
+def dropout_seed(seed: int, step: int, *, rank: int) -> int:
+    """Return the seed of a step's dropout in one process."""
+    return derived_seed(seed, "dropout", step, rank)
 
 
 class Accumulation:

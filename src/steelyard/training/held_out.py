@@ -1,6 +1,7 @@
 """Rewards of examples in evaluation mode: held-out accuracy, statistics of a reference set, a policy's reference."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -51,6 +52,21 @@ def measure(
         by_language=by([example.language for example in examples], language_key),
         ratings=fit,
     )
+
+
+class HeldOutMeasures(NamedTuple):
+    """The rewards of held-out examples, and their accuracy."""
+
+    rewards: list[Floats]
+    accuracy: HeldOutAccuracy
+
+
+def measure_held_out(
+    scorer: Scorer, examples: Sequence[Example], *, scale: TargetScale | None, title: str | None = None
+) -> HeldOutMeasures:
+    """Compute the rewards of the examples, and measure them."""
+    rewards = rewards_of(scorer, examples, title=title)
+    return HeldOutMeasures(rewards, measure(rewards, examples, scale=scale))
 
 
 def rating_fit(rewards: Sequence[Floats], examples: Sequence[Example], scale: TargetScale) -> RatingFit | None:

@@ -11,16 +11,12 @@ import msgspec
 import torch
 from torch import Tensor
 
-from steelyard.core.errors import EvidenceError, ModelError
-from steelyard.core.numerics import Floats, derived_seed
-from steelyard.core.remedies import NUMBER, Advice, Remedy
-from steelyard.io.progress import log
 from steelyard.networks.devices import LOCAL, Heap, World
 from steelyard.networks.feature_cache import feature_cache
-from steelyard.networks.reward_network import PolicyNetwork, RewardNetwork
+from steelyard.networks.reward_network import RewardNetwork
 from steelyard.networks.scorer import Limits, Scorer
 from steelyard.networks.settings import TargetScale
-from steelyard.training.batching import PlannedStep, Step, pairs_in, plan_steps
+from steelyard.training.batching import PlannedStep, first_step, plan_steps
 from steelyard.training.checkpoints import (
     BestWeights,
     Checkpoint,
@@ -33,26 +29,20 @@ from steelyard.training.checkpoints import (
     trained_weights,
 )
 from steelyard.training.config import Config, HeldOutAccuracy
-from steelyard.training.diagnostics import (
-    check_classifier,
-    check_policy,
-    check_ratings_head,
-    loss_error,
-    unscorable_prompts,
-)
+from steelyard.training.diagnostics import check_finite, check_first_step, loss_error, unscorable_prompts
 from steelyard.training.distributed import clip_gradient, outline_of, shard, unshard
 from steelyard.training.examples import Example
 from steelyard.training.gradient_accumulation import (
     Accumulation,
     StepLosses,
     UnreadLosses,
+    dropout_seed,
     objective_of,
     read_losses,
 )
-from steelyard.training.held_out import measure, rewards_of
+from steelyard.training.held_out import HeldOutMeasures, measure_held_out
 from steelyard.training.memory import choose_modes
 from steelyard.training.optimiser import learning_rate_factor, make_optimiser, set_rates, update
-from steelyard.training.throughput import ModelShape, decoder_shape
 
 _STEPS_PER_READ = 16
 _SECONDS_PER_READ = 0.5
@@ -138,7 +128,7 @@ class Trainer:
         self._has_failed = torch.zeros((), dtype=torch.bool)
         self._accumulation = Accumulation(self.scorer, examples, objective_of(config))
         self._outline: RewardNetwork | None = None
-        self._held_out_rewards: tuple[int, list[Floats]] | None = None
+        self._last_evaluation: tuple[int, HeldOutMeasures] | None = None
         self._heap = Heap()
         self.steps_per_read = 1
 
@@ -147,7 +137,7 @@ class Trainer:
 
         Raises EvidenceError for a plan without a pair, ModelError for a training that cannot fit in memory.
         """
-        self.first_step()
+        first_step(self.plan, self.examples, self.config)
         self._outline = outline_of(self.network, world=self.world)
         choose_modes(self.scorer, self.examples, self.plan, self.config)
         shard(self.network, dtype=self.config.number_type, world=self.world)
@@ -159,37 +149,15 @@ class Trainer:
         return unshard(self.network, self._outline, world=self.world)
 
     @property
-    def shape(self) -> ModelShape:
-        """The shape of the network, for counting FLOPs."""
-        return decoder_shape(self._outline or self.network)
-
-    def first_step(self) -> Step:
-        """Return the first step with an ordered pair, or with a rating where the loss reads these.
-
-        Raises EvidenceError where there is none.
-        """
-        # A step of ratings is in the plan because it has one.
-        is_first = self.config.reads_ratings
-        steps = (step.slots for step in self.plan)
-        slots = next((slots for slots in steps if is_first or pairs_in(slots, self.examples) is not None), None)
-        if slots is None:
-            raise EvidenceError(
-                "no step has both responses of a pair",
-                do=Advice("raise ", Remedy("responses_per_step", NUMBER), ", or use ", Remedy("batching", "whole")),
-            )
-        return slots
+    def undivided(self) -> RewardNetwork:
+        """The network with the shapes that its weights had before they were divided over processes."""
+        return self._outline or self.network
 
     def check(self) -> str:
         """Check the first step before training, and return its loss in words. Raises ModelError as diagnostics do."""
-        slots, config = self.first_step(), self.config
-        if isinstance(self.network, PolicyNetwork):
-            loss = check_policy(self.scorer, slots, self.examples, has_reference=not config.reference_free)
-            return f"before the first step a pair costs {loss:.3f}"
-        if config.reads_ratings:
-            equal, fitted = check_ratings_head(self.scorer, slots, self.examples, objective_of(config))
-            return f"rewards of 0 cost {equal:.3f}; a head alone gets one step down to {fitted:.3f}"
-        equal, fitted = check_classifier(self.scorer, slots, self.examples, config.reduction)
-        return f"equal scores cost {equal:.3f}; a head alone gets one step down to {fitted:.3f}"
+        return check_first_step(
+            self.scorer, first_step(self.plan, self.examples, self.config), self.examples, self.config
+        )
 
     def cached_features(self) -> AbstractContextManager[bool]:
         """Return a context within which frozen layers are computed once for each row; yields whether that is so."""
@@ -214,7 +182,7 @@ class Trainer:
             self._run_steps(callbacks, start=start.state.step if start else 0)
             # The effect of the last step is not seen in any loss.
             last = self.scorer.rewards([self.examples[0].rows])
-            _check_finite(last.sum().item(), "sum of rewards", len(self.plan))
+            check_finite(last.sum().item(), "sum of rewards", len(self.plan))
         return self.curve
 
     def _run_steps(self, callbacks: Sequence[Callback], *, start: int) -> None:
@@ -244,7 +212,7 @@ class Trainer:
             number, len(self.plan), warmup_ratio=config.warmup_ratio, schedule=config.schedule
         )
         set_rates(self.optimiser, factor)
-        seed = derived_seed(config.seed, "dropout", number, self.world.rank)
+        seed = dropout_seed(config.seed, number, rank=self.world.rank)
         losses = self._accumulation.step(planned.slots, seed=seed)
         norm = clip_gradient(self._trained, config.max_grad_norm, world=self.world).to(losses.sums)
         is_finite = torch.isfinite(losses.sums).all() & torch.isfinite(norm)
@@ -267,7 +235,7 @@ class Trainer:
                 slots = self.plan[record.step - 1].slots
                 names = unscorable_prompts(self.scorer, slots, self.examples)
                 raise loss_error(record.loss, record.step, names, len({slot.prompt for slot in slots}))
-            _check_finite(norm, "gradient's norm", record.step)
+            check_finite(norm, "gradient's norm", record.step)
             yield record
 
     def _record(self, step: UnreadStep, losses: StepLosses) -> StepRecord:
@@ -288,16 +256,15 @@ class Trainer:
 
     def evaluate(self, step: int) -> HeldOutAccuracy:
         """Measure the held-out examples after a step, add the line to the curve, and keep the best."""
-        rewards = rewards_of(self.scorer, self.held_out)
-        self._held_out_rewards = (step, rewards)
-        held_out = measure(rewards, self.held_out, scale=self.scale)
-        self.curve.append({"step": step, "held_out": msgspec.to_builtins(held_out)})
-        value = held_out.metric(self.config.metric)
+        measured = measure_held_out(self.scorer, self.held_out, scale=self.scale)
+        self._last_evaluation = (step, measured)
+        self.curve.append({"step": step, "held_out": msgspec.to_builtins(measured.accuracy)})
+        value = measured.accuracy.metric(self.config.metric)
         # Strictly: of equal evaluations the earliest is the best, so that patience ends a plateau.
         if self.best is None or value > self.best.value or math.isnan(self.best.value):
             weights = trained_weights(self.network) if self.config.keep == "best" else {}
             self.best = BestWeights(step, value, {name: weight.clone() for name, weight in weights.items()})
-        return held_out
+        return measured.accuracy
 
     def num_worse_evaluations(self) -> int:
         """Return the number of evaluations since the best one."""
@@ -318,21 +285,22 @@ class Trainer:
         self.saved_step = checkpoint.state.step
         self.best = checkpoint.best and best_in_memory(checkpoint.best, self.network, world=self.world)
 
-    def keep_best(self) -> None:
-        """Put the best weights back, where the settings keep them."""
-        if self.best is not None and self.config.keep == "best":
-            put_weights(self.best.weights, self.network, world=self.world)
-            log(f"the weights of step {self.best.step} are kept: held-out {self.config.metric} {self.best.value:.3f}")
+    def keep_best(self) -> BestWeights | None:
+        """Put the best weights back and return them, where the settings keep them."""
+        if self.best is None or self.config.keep != "best":
+            return None
+        put_weights(self.best.weights, self.network, world=self.world)
+        return self.best
 
-    def final_rewards(self) -> list[Floats] | None:
-        """Return the held-out rewards of the final weights, null where the last evaluation was of others."""
-        if self._held_out_rewards is None:
+    def final_evaluation(self) -> HeldOutMeasures | None:
+        """Return the measures of the final weights, null where the last evaluation was of others."""
+        if self._last_evaluation is None:
             return None
         final = [line["step"] for line in self.curve if "loss" in line][-1]
         if self.best is not None and self.config.keep == "best":
             final = self.best.step
-        step, rewards = self._held_out_rewards
-        return rewards if step == final else None
+        step, measured = self._last_evaluation
+        return measured if step == final else None
 
 
 def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -> Scorer:
@@ -348,8 +316,3 @@ def scorer_of(network: RewardNetwork, config: Config, *, world: World = LOCAL) -
         deterministic=config.deterministic,
         world=world,
     )
-
-
-def _check_finite(value: float, name: str, step: int) -> None:
-    if not math.isfinite(value):
-        raise ModelError(f"the {name} is {value} at step {step}", do=Advice("lower ", Remedy("learning_rate")))

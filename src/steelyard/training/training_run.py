@@ -51,7 +51,9 @@ def run_training(result: Result, inputs: TrainingInputs, config: Config, world: 
         run_callbacks(trainer, result.folder, start=checkpoint, settings=shown, is_cached=is_cached) as callbacks,
     ):
         trainer.run(callbacks, start=checkpoint)
-    trainer.keep_best()
+    best = trainer.keep_best()
+    if best is not None:
+        log(f"the weights of step {best.step} are kept: held-out {config.metric} {best.value:.3f}")
     export(trainer, inputs, result)
     findings = (*inputs.findings, *step_findings(trainer.plan, examples, config.reduction))
     result.findings = (*findings, *held_out_findings(result.summary.held_out))
