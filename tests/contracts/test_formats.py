@@ -18,9 +18,10 @@ from steelyard.core.protocols import Row
 from steelyard.core.types import Case, Message, Pair, Prompt, Rating, Response
 from steelyard.curation.format_support import PARTS, has_pair_rows, lost_parts
 from steelyard.curation.merge import join_rows, prompt_key, split_rows
+from steelyard.evaluation.recognition import recognise
 from steelyard.io.cases import write_cases
 from steelyard.io.rows import read_rows
-from steelyard.stages.convert import Config, convert, recognise
+from steelyard.stages.convert import Config, convert
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 KINDS = kinds("formats")

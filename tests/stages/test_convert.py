@@ -6,23 +6,17 @@ import pytest
 
 from example_folder import invoke
 from steelyard.cli.main import main
-from steelyard.core.errors import (
-    ConfigError,
-    EvidenceError,
-    FileError,
-    KindError,
-    OutputError,
-    RecordError,
-)
+from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, OutputError, RecordError
 from steelyard.core.types import Rating, Run
 from steelyard.curation.conversion import ConversionSummary
 from steelyard.curation.merge import MOST_ROWS
+from steelyard.evaluation.recognition import recognise
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.hashing import file_hash
 from steelyard.io.lineage import record_folder
 from steelyard.io.rows import read_rows, write_rows
 from steelyard.io.run_folder import read_run
-from steelyard.stages.convert import Config, convert, recognise
+from steelyard.stages.convert import Config, convert
 from steelyard.stages.merge import merge
 from steelyard.stages.split import Config as SplitConfig
 from steelyard.stages.split import split

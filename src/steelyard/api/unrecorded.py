@@ -14,10 +14,11 @@ from steelyard.core.errors import EvidenceError
 from steelyard.core.text import number_of
 from steelyard.core.types import JsonObject
 from steelyard.curation.conversion import Conversion
+from steelyard.evaluation.recognition import OWN_KIND
 from steelyard.io.rows import read_rows, write_rows
 from steelyard.io.terminal_text import plain
 from steelyard.report.item_page import ItemPage, page_lines, page_record
-from steelyard.stages.convert import OWN_KIND, Config, convert, move_format_settings
+from steelyard.stages.convert import Config, convert, move_format_settings
 
 _WIDTH = 100
 

@@ -1,4 +1,4 @@
-"""The summary of a conversion: the columns that were read, and the contents of the cases, counted as they pass."""
+"""Cases while they are converted: their columns and contents counted for the summary, defaults and evidence chosen."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -6,11 +6,14 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from steelyard.core.errors import EvidenceError, listed
+from steelyard.annotation.derived_judgments import with_derived
+from steelyard.core.errors import EvidenceError, RecordError, listed
 from steelyard.core.protocols import Row
+from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import is_blank, number_of, response_text
-from steelyard.core.types import Case, JsonObject, Record
-from steelyard.curation.format_support import PARTS
+from steelyard.core.types import Case, JsonObject, Kind, Record
+from steelyard.curation.format_support import AS_READ, PARTS
+from steelyard.curation.merge import ROWS, only_kind
 from steelyard.translation.grading import GradedPairs
 
 OTHERS = "(others)"
@@ -116,6 +119,7 @@ class ConversionTally:
 
     def __init__(self) -> None:
         self._has_rows = False
+        self._keys: Collection[str] = ()
         self._shapes: Counter[tuple[str, ...]] = Counter()
         self._columns: Counter[str] = Counter()
         self._numbers: Counter[str] = Counter()
@@ -123,9 +127,9 @@ class ConversionTally:
             name: Counter() for name in ("judgments", "ratings", "languages", "sources", "licences")
         }
 
-    def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the rows, and count their columns."""
-        self._has_rows = True
+    def rows(self, rows: Iterable[Row], keys: Collection[str]) -> Iterator[Row]:
+        """Yield the rows, and count their columns; those in ``keys`` are the format's."""
+        self._has_rows, self._keys = True, keys
         for row in rows:
             self._shapes[tuple(row.value)] += 1  # one count a row: most rows have the same columns
             if len(self._shapes) > _MOST_GROUPS:
@@ -149,11 +153,11 @@ class ConversionTally:
                 self._count_licence({**case.meta, **(case.prompt.meta or {})})
             yield case
 
-    def complete(self, summary: ConversionSummary, known: Collection[str]) -> ConversionSummary:
-        """Return the summary with the columns and contents; columns in ``known`` are the format's."""
+    def complete(self, summary: ConversionSummary) -> ConversionSummary:
+        """Return the summary with the columns and contents."""
         self._count_shapes()
         columns = {
-            name: ColumnUse(num_rows=number, use="read" if name in known else "kept")
+            name: ColumnUse(num_rows=number, use="read" if name in self._keys else "kept")
             for name, number in self._columns.items()
         }
         groups = {name: dict(counter.most_common()) for name, counter in self._groups.items()}
@@ -192,3 +196,37 @@ def refuse_empty(
         reasons = f" ({listed(counted)})" if counted else ""
         problem = f"none of {number_of(taken['cases'], 'case')} can be written as {kind}{reasons}"
         raise EvidenceError(problem, do="rank the responses, or list pairs")
+
+
+def with_evidence(
+    cases: Iterable[Case], warnings: Counter[str], *, kind: Kind | None, derives_judgments: bool
+) -> Iterator[Case]:
+    """Yield the cases with the evidence of one kind alone, and with the judgments derived from its ratings."""
+    for case in cases:
+        selected = case if kind is None else only_kind(case, kind, warnings)
+        if selected != case:
+            # The recorded form of a row may repeat evidence that was left out.
+            meta = {key: value for key, value in selected.meta.items() if key not in (AS_READ, ROWS)}
+            selected = msgspec.structs.replace(selected, meta=meta)
+        judged = with_derived(selected) if derives_judgments else selected
+        warnings["judgments derived from ratings"] += len(judged.judgments) - len(selected.judgments)
+        yield judged
+
+
+def with_defaults(cases: Iterable[Case], wanted: Mapping[str, str | None]) -> Iterator[Case]:
+    """Yield the cases with the wanted language, subset and source where a prompt has none.
+
+    Raises RecordError where a language makes two prompts one.
+    """
+    language = wanted["language"]
+    seen: set[tuple[str, str | None]] = set()
+    for case in cases:
+        missing = {name: value for name, value in wanted.items() if value and getattr(case.prompt, name) is None}
+        filled = msgspec.structs.replace(case, prompt=msgspec.structs.replace(case.prompt, **missing))
+        # Formats and case files have unique keys; a language set from outside can make two of them one.
+        if filled.key in seen:
+            problem = f"prompt id {filled.prompt.id!r} would stand twice in language {language!r}"
+            raise RecordError(problem, do=Advice("leave ", Remedy("language"), " away, or give each case its own id"))
+        if language:
+            seen.add(filled.key)
+        yield filled

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 from steelyard.core.errors import EvidenceError, KindError, Place, RecordError, listed
 from steelyard.core.plugins import build, kinds
-from steelyard.core.protocols import Format, Row
+from steelyard.core.protocols import Format, Row, WrittenFormat
 from steelyard.core.remedies import KIND, NAME, Advice, Command, Remedy, joined
 from steelyard.core.types import Case, JsonObject
 from steelyard.curation.column_names import ColumnGuess
@@ -15,6 +16,14 @@ from steelyard.io.rows import UTF8, TextForm, read_rows
 from steelyard.prompts.taxonomy import read_data
 
 TABLE_KIND = "columns"
+OWN_KIND = "cases"
+"""The format of case files."""
+WRITTEN_KINDS = (
+    "argilla, cases, cheems, columns, label_studio, llamafactory_alpaca, llamafactory_alpaca_kto,"
+    " llamafactory_alpaca_sft, llamafactory_sharegpt, llamafactory_sharegpt_kto, llamafactory_sharegpt_sft, ms_swift,"
+    " nemo_rl, openrlhf, potato, rewardbench, trl, trl_sft, trl_unpaired"
+)
+"""The formats that `Format.is_written`, known without loading all others."""
 _ROWS_LOOKED_AT = 20
 _MOST_MISSING = 3
 _PROMPT, _CHOSEN, _REJECTED, _FIRST, _SECOND, _LABEL, _RESPONSE, _RATING = (
@@ -139,3 +148,28 @@ def known_cases(path: Path) -> Iterator[Case]:
         raise KindError(error.problem, where=error.where, allowed=error.allowed, do=do) from error
     reader: Format = build("formats", kind, table_columns([path], {}) if kind == TABLE_KIND else {})
     return reader.read(read_rows(path), Counter())
+
+
+class RecognisedFormat(NamedTuple):
+    """The format of files: its kind, the columns that were guessed, and its reader."""
+
+    kind: str
+    columns: JsonObject
+    reader: Format
+
+
+def format_of(files: Sequence[Path], kind: str | None, settings: JsonObject, form: TextForm) -> RecognisedFormat:
+    """Return the format of files, recognised where no ``kind`` is named. Raises KindError as `recognise` does."""
+    kind = kind or recognise(*files, settings=settings, form=form)
+    columns = table_columns(files, settings, form) if kind == TABLE_KIND else {}
+    return RecognisedFormat(kind, columns, build("formats", kind, settings | columns))
+
+
+def written_format(kind: str, settings: JsonObject) -> WrittenFormat:
+    """Return the writer of a format. Raises KindError for a format that is only read."""
+    writer: WrittenFormat = build("formats", kind, settings)
+    if not writer.is_written:
+        what = "a table of labels or ratings" if kind == TABLE_KIND else f"the format {kind!r}"
+        do = Advice("name one of these: ", Remedy("to_kind", "trl"))
+        raise KindError(f"{what} is only read", where="to_kind", allowed=WRITTEN_KINDS, do=do)
+    return writer

@@ -10,9 +10,10 @@ from each_value import each
 from steelyard.core.errors import FileError, KindError, Place, RecordError
 from steelyard.core.plugins import build, kinds
 from steelyard.core.protocols import Row
+from steelyard.evaluation.recognition import recognise
 from steelyard.io.cases import read_cases
 from steelyard.io.rows import read_rows
-from steelyard.stages.convert import Config, convert, recognise
+from steelyard.stages.convert import Config, convert
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "formats"
 PROMPT_KINDS = [kind for kind in kinds("formats") if "responses" not in build("formats", kind).supports]

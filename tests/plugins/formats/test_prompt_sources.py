@@ -9,10 +9,11 @@ import pytest
 from steelyard.core.errors import KindError, Place, RecordError
 from steelyard.core.plugins import build
 from steelyard.core.protocols import Row
+from steelyard.evaluation.recognition import recognise
 from steelyard.io.cases import read_cases
 from steelyard.io.rows import read_rows
 from steelyard.plugins.formats.prompt_sources import UNMAPPED
-from steelyard.stages.convert import Config, convert, recognise
+from steelyard.stages.convert import Config, convert
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "formats"
 
