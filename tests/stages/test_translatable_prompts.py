@@ -6,7 +6,8 @@ from chat_server import chatting
 from steelyard.core.types import Case, Message, Prompt
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.kept import read_kept
-from steelyard.stages.prompts import KEPT_FILE, Config, preview, prompts
+from steelyard.io.prepared_prompts import KEPT_FILE
+from steelyard.stages.prompts import Config, preview, prompts
 
 PLAIN = "Could you explain to me how a heat pump works in a cold winter?"
 RHYME = "Please find three words that rhyme with the word winter."
