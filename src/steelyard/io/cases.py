@@ -11,12 +11,13 @@ import msgspec
 
 from steelyard.core.checks import STOPPED, check_case, checked_scores
 from steelyard.core.errors import EvidenceError, Place, RecordError
+from steelyard.core.iteration import batched
 from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.types import Case, Ranking, Scores
 from steelyard.io.atomic import atomic_write
 from steelyard.io.compression import data_suffix
 from steelyard.io.json_text import bounded_decoding, check_keys, decode_json, json_error
-from steelyard.io.lines import LineBatch, read_lines
+from steelyard.io.lines import LineBatch, read_batches, read_lines
 from steelyard.io.tables import is_parquet, read_parquet, write_parquet
 
 _decoder = msgspec.json.Decoder(Case)
@@ -237,3 +238,13 @@ def _is_foreign_row(line: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(value, dict) and not isinstance(value.get("prompt"), dict)
+
+
+def read_line_batches(path: Path, *, size: int) -> Iterator[LineBatch]:
+    """Yield the lines of the file in batches; the rows of a Parquet file are encoded as lines first."""
+    if not is_parquet(path):
+        yield from read_batches(path, size=size)
+        return
+    for batch in batched(enumerate(map(encode_case, read_cases(path)), 1), size):
+        numbers, lines = zip(*batch, strict=True)
+        yield LineBatch(str(path), numbers, lines)

@@ -1,13 +1,14 @@
 """Resolution: conflict-free rankings from judgments, and the summary of a run (CHEEMS, section 3.2 and appendix C)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import UNSET, UnsetType
 
+from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Ranking, Record
-from steelyard.ranking.author_strength import AuthorStrengths
+from steelyard.ranking.author_strength import AuthorStrengths, Ties
 from steelyard.ranking.conflicts import (
     ConflictGraphs,
     ConflictTables,
@@ -20,14 +21,40 @@ from steelyard.ranking.dawid_skene import RaterFit, RaterModelSummary
 from steelyard.ranking.judge_reliability import PanelReliability
 from steelyard.ranking.judge_summary import AgreementSummary, JudgeSummary
 from steelyard.ranking.judgment_table import (
+    EVERYTHING,
     NONE,
     REPEATED,
     Aggregate,
     JudgmentTable,
+    Only,
     edges_of,
     num_split_votes,
 )
 from steelyard.ranking.tiers import ranking_of, tiers_of
+
+
+class Config(BaseConfig, frozen=True):
+    """Settings of a resolution.
+
+    ``aggregate="dawid-skene"`` estimates each judge's confusions over the whole file, which is read twice, and gives
+    each pair its most probable verdict; the graphs of single judges and kinds then use the majority.
+    """
+
+    only: Only = EVERYTHING
+    """The judgments that count."""
+    aggregate: Literal["none", "majority", "dawid-skene"] = "none"
+    """Each verdict counts (none), a majority of them with even votes as ties, or dawid-skene weighs the judges."""
+    quality: bool = True
+    """Whether judges and authors are measured in the same pass; it costs up to a third of the speed."""
+    author_ties: Ties = "half"
+    """How ties count for the strength of authors."""
+    seed: int = 0
+    """The seed of the resamples."""
+
+    @property
+    def vote(self) -> Aggregate:
+        """Return how verdicts are combined where no rater model applies."""
+        return "majority" if self.aggregate == "dawid-skene" else self.aggregate
 
 
 class ResolveSummary(Record, frozen=True, kw_only=True):
