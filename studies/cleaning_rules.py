@@ -25,11 +25,11 @@ import typer
 
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case, Message, Prompt, Response
+from steelyard.io.cleaned_lines import rule_measures
 from steelyard.responses.cleaning import clean_case
 from steelyard.responses.lengths import LengthBounds
 from steelyard.responses.rules import RULES, findings
 from steelyard.responses.subject import Subject
-from steelyard.stages.clean import rule_measures
 from steelyard.stages.simulate import Config as SimulateConfig
 from steelyard.stages.simulate import simulate
 

@@ -13,12 +13,12 @@ from each_value import each
 from steelyard.core.checks import check_case
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response
+from steelyard.io.cleaned_lines import rule_measures
 from steelyard.report.page import section_texts
 from steelyard.responses.cleaning import clean_case
 from steelyard.responses.lengths import LengthBounds, length_bin, usual_lengths
 from steelyard.responses.phrases import MASK
 from steelyard.responses.rules import RULES, chosen_rules
-from steelyard.stages.clean import rule_measures
 from strategies import judgment
 
 MEASURES = rule_measures("scripts", LengthBounds(5, 2000))

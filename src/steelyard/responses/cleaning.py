@@ -7,18 +7,53 @@ answers, one of them dropped now: it becomes unknown, because the positions of t
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from math import inf
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.config import Positive
+from steelyard.core.errors import ConfigError
 from steelyard.core.text import prompt_text
 from steelyard.core.types import Case, Judgment, Message, Ranking, Record, Response
 from steelyard.responses.phrases import AnswerPhrases
-from steelyard.responses.rules import Action, CleaningRule, Finding, Measures, findings
+from steelyard.responses.rules import Action, CleaningRule, Finding, Measures, chosen_rules, findings
 from steelyard.responses.subject import Subject, task_of
 
 FEWEST_RESPONSES = 2
 FEW_LEFT = "prompts with fewer than 2 responses left"
+
+
+class Config(BaseConfig, frozen=True):
+    """Settings of cleaning. The table of rules is in the how-to; their names are keys of ``actions`` and ``limits``."""
+
+    actions: dict[str, Action] = msgspec.field(default_factory=dict)
+    """What a rule does to a response: drop, mask (names_model alone), count (keep and count) or off."""
+    limits: dict[str, float] = msgspec.field(default_factory=dict)
+    """The limit of a rule's figure, for every kind of prompt."""
+    languages: Literal["identify", "scripts"] = "identify"
+    """Whether languages of one script are told apart (identify, needs the extra `multilingual`), or only scripts."""
+    length_spread: float = 2.0
+    """How far beyond the quartiles a length is unusual: this multiple of their distance, of the logarithm."""
+    fewest_lengths: Positive = 20
+    """The number of responses that a category in a language needs for bounds of its own."""
+    always_fine_from: Positive = 10
+    """The number of characters from which a response is never too short."""
+    always_fine_to: Positive = 3000
+    """The number of characters up to which a response is never too long."""
+    small_prompts: Literal["keep", "drop"] = "keep"
+    """What happens to a prompt with fewer than two responses left."""
+
+
+def check_settings(config: Config) -> None:
+    """Raise ConfigError for an unknown rule or an impossible setting."""
+    chosen_rules(config.actions, config.limits)
+    if not 0 < config.length_spread < inf:
+        raise ConfigError(f"length_spread is {config.length_spread}", where="clean", allowed="a number above 0")
+    if config.always_fine_from > config.always_fine_to:
+        problem = f"always_fine_from is {config.always_fine_from}, always_fine_to {config.always_fine_to}"
+        raise ConfigError(problem, where="clean", do="make the first the smaller one")
 
 
 class ManifestRow(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -6,8 +6,11 @@ are the quartiles, extended by a multiple of the distance between them (Tukey's 
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+from steelyard.core.text import num_characters
+from steelyard.core.types import Case
 
 _BINS_A_DOUBLING = 8
 _SMALLEST_SPREAD = 0.5
@@ -24,6 +27,21 @@ class LengthBounds(NamedTuple):
 
     shortest: float
     longest: float
+
+
+def group_of(case: Case) -> Group:
+    """Return the group of a case."""
+    return (case.prompt.category[0] if case.prompt.category else "", case.prompt.language or "")
+
+
+def count_lengths(cases: Iterable[Case]) -> LengthCounts:
+    """Count the lengths of all responses by group."""
+    lengths: LengthCounts = Counter()
+    for case in cases:
+        group = group_of(case)
+        for response in case.responses:
+            lengths[group, length_bin(num_characters(response))] += 1
+    return lengths
 
 
 def length_bin(num_characters: int) -> int:

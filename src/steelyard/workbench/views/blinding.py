@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from steelyard.annotation.answers import Span, TaskAnswer, rename_responses
 from steelyard.annotation.questions import LONGEST_TEXT
+from steelyard.io.cleaned_lines import installed_phrases
 from steelyard.responses.phrases import MASK
-from steelyard.stages.clean import installed_phrases
 from steelyard.workbench.storage.refusals import RefusedError
 
 _LONGEST_WORDS = 2000
