@@ -18,7 +18,8 @@ from steelyard.core.types import Case, Message, Prompt, Response, Scores
 from steelyard.evaluation.bench_pairs import lay_out_pairs
 from steelyard.evaluation.columns import bench_columns, score_columns
 from steelyard.evaluation.config import Config
-from steelyard.evaluation.summary import Evaluation, headline_columns, summarise
+from steelyard.evaluation.evaluated_bench import Evaluation, headline_columns
+from steelyard.evaluation.headline import summarise
 
 RESULTS = Path(__file__).parent / "results" / "measures.json"
 NUM_PROMPTS, NUM_RESAMPLES, NUM_CATEGORIES, NUM_LANGUAGES, IDS = 30_000, 1000, 8, 5, "abcde"

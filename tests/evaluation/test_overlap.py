@@ -2,8 +2,8 @@ import pytest
 
 import tiny
 from steelyard.core.errors import EvidenceError
-from steelyard.evaluation.benches import check_overlap
 from steelyard.evaluation.config import Config
+from steelyard.evaluation.overlap import check_overlap
 from steelyard.io.cases import write_cases
 from steelyard.io.trained_on import TRAINED_ON_FILE, write_trained_on
 from steelyard.plugins.reward_models import choose_model

@@ -7,10 +7,12 @@ from steelyard.core.plugins import build
 from steelyard.core.types import Scores
 from steelyard.evaluation.columns import bench_columns, score_columns
 from steelyard.evaluation.config import Config
+from steelyard.evaluation.evaluated_bench import MissingScores, unscored_report
+from steelyard.evaluation.headline import summarise
 from steelyard.evaluation.measure import measures
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.evaluation.pair_verdicts import Judged
-from steelyard.evaluation.summary import MissingScores, TiedPairs, summarise, unscored_report
+from steelyard.evaluation.summary import TiedPairs
 from steelyard.plugins.benches.rewardbench import WEIGHT_SETS
 from steelyard.plugins.benches.subset_benches import TRANSLATION_PUBLISHED
 from strategies import case

@@ -1,7 +1,8 @@
 from evaluation_summaries import baseline, estimate, evaluation_summary, group
 from page_words import english
+from steelyard.evaluation.evaluated_bench import MissingScores
 from steelyard.evaluation.measures.accuracy import BenchAccuracy, Named, Range, baseline_word
-from steelyard.evaluation.summary import MissingScores, TiedPairs
+from steelyard.evaluation.summary import TiedPairs
 from steelyard.evaluation.tables import word
 from steelyard.report.evaluation_sections import (
     accuracy_section,

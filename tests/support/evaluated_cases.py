@@ -7,8 +7,8 @@ from steelyard.core.types import Case, Scores
 from steelyard.evaluation.bench_pairs import BenchPairs, lay_out_pairs
 from steelyard.evaluation.columns import bench_columns, score_columns
 from steelyard.evaluation.config import Config
+from steelyard.evaluation.evaluated_bench import Evaluation, headline_columns
 from steelyard.evaluation.pair_verdicts import Judged
-from steelyard.evaluation.summary import Evaluation, headline_columns
 from steelyard.ranking.pairs import PairChoice
 from steelyard.statistics.pair_counts import ExactRule
 

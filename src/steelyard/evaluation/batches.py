@@ -1,84 +1,26 @@
 """Evaluate scored cases in batches, also in worker processes: write their lines, and join their columns."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from functools import lru_cache
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from steelyard.core.checks import is_too_long
-from steelyard.core.errors import EvidenceError
 from steelyard.core.numerics import Floats
-from steelyard.core.plugins import build
-from steelyard.core.protocols import FormulaModel, RewardModel
-from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.text import num_characters, number_of, verb_for
-from steelyard.core.types import Case
 from steelyard.curation.input_checks import InputChecks
-from steelyard.evaluation.bench_pairs import check_comparable, lay_out_pairs
-from steelyard.evaluation.benches import BenchCases
-from steelyard.evaluation.columns import (
-    BenchColumns,
-    ScoreColumns,
-    bench_columns,
-    case_pairs,
-    join_bench,
-    join_scores,
-    score_columns,
-)
-from steelyard.evaluation.config import Config, choose_baselines
-from steelyard.evaluation.external_scores import SideBySide
+from steelyard.evaluation.bench_pairs import lay_out_pairs
+from steelyard.evaluation.columns import BenchColumns, ScoreColumns, case_pairs, join_bench, join_scores, score_columns
+from steelyard.evaluation.evaluated_bench import Evaluation, HeadlineColumns, headline_columns, refuse_unscored
 from steelyard.evaluation.items import add_units, item_rows
 from steelyard.evaluation.pair_verdicts import Judged
-from steelyard.evaluation.summary import Evaluation, HeadlineColumns, headline_columns, unscored_report
+from steelyard.evaluation.source import Source, _batched, _scores_of
 from steelyard.io.atomic import atomic_write
 from steelyard.io.run_folder import Result
 from steelyard.io.scored_cases import HashCoverage, ScoredCase
-from steelyard.plugins.reward_models import build_model, scored
 
-_CASES_AT_A_TIME = 1024
-_CHARACTERS_AT_A_TIME = 2**22
 _encoder = msgspec.json.Encoder()
-
-
-class Source(NamedTuple):
-    """The input of an evaluation: the cases of a bench, its settings, and the baselines."""
-
-    cases: BenchCases
-    bench: Any
-    config: Config
-    baselines: dict[str, RewardModel]
-
-    def columns(self, cases: Sequence[Case]) -> BenchColumns:
-        """Return the columns of a batch."""
-        return bench_columns(
-            cases,
-            self.config.pairs,
-            self.config.exact_rule,
-            self.bench.resample_ids,
-            counts_unwinnable=self.config.counts_unwinnable(self.bench),
-        )
-
-    def check(self) -> None:
-        """Raise the errors that would otherwise end the evaluation only after the model has scored all cases.
-
-        These are EvidenceError if no case has a comparable pair, and errors of the baselines, which may read files
-        and train when they score their first case.
-        """
-        num_cases = num_unwinnable = 0
-        for batch in _batched(self.cases, lambda case: case):
-            num_cases += len(batch)
-            columns = self.columns(batch)
-            num_unwinnable += columns.unwinnable.shape[1]
-            if len(columns.prompt):
-                for name, model in self.baselines.items():
-                    _scores_of(model, batch[:1], name)
-                return
-        check_comparable(num_pairs=0, num_cases=num_cases, num_unwinnable=num_unwinnable)
 
 
 class BatchResult(NamedTuple):
@@ -123,24 +65,6 @@ def evaluate_batch(source: Source, scored_cases: Sequence[ScoredCase], judged: J
     )  # fmt: skip
 
 
-def evaluate_lines(config: bytes, train_cases: Path | None, lines: SideBySide) -> BatchResult:
-    """Decode, check and evaluate one batch of lines in a worker. ``config`` is encoded as JSON."""
-    source = _built(config, train_cases)
-    checked = lines.checked(source.bench)
-    part = evaluate_batch(source, checked.scored)
-    keys = tuple(case.key for case, _ in checked.scored)
-    return part._replace(keys=keys, num_without_language=checked.num_without_language)
-
-
-@lru_cache(maxsize=1)
-def _built(config: bytes, train_cases: Path | None) -> Source:
-    """Build the bench and the baselines, once per process."""
-    settings = msgspec.json.decode(config, type=Config)
-    bench = build("benches", settings.bench_kind, settings.bench)
-    baselines = {choice.name: build_model(choice) for choice in choose_baselines(settings, train_cases)}
-    return Source(BenchCases((), bench), bench, settings, baselines)
-
-
 def evaluate_scored(source: Source, scored_cases: Iterable[ScoredCase]) -> Iterator[BatchResult]:
     """Evaluate scored cases lazily, batch by batch."""
     return (evaluate_batch(source, batch) for batch in _batched(scored_cases, attrgetter("case")))
@@ -179,45 +103,6 @@ def join_parts(
     )
     baselines = {name: np.concatenate([part.baselines[name] for part in stripped]) for name in source.baselines}
     return Evaluation(bench_pairs, source.bench, source.config, scores, headline, baselines, judged)
-
-
-def _scores_of(model: RewardModel, cases: Sequence[Case], name: str) -> Floats:
-    """Return the score of every response by a baseline; shape (response,)."""
-    if isinstance(model, FormulaModel):
-        return np.array([value for case in cases for value in model.values(case)], np.float64)
-    return score_columns(scored(model, cases, name=name, quietly=True)).score
-
-
-def refuse_unscored(columns: BenchColumns, scores: ScoreColumns) -> None:
-    """Raise EvidenceError if a response has no score for a reason other than its length."""
-    # A length limit is part of the model's protocol; any other reason may be a mistake of the user.
-    reasons = unscored_report(columns, scores).by_reason.items()
-    others = {reason: number for reason, number in reasons if not is_too_long(reason)}
-    if others:
-        listed = ", ".join(f"{reason} {number}" for reason, number in others.items())
-        raise EvidenceError(
-            f"{number_of(sum(others.values()), 'response')} {verb_for(sum(others.values()), 'has', 'have')} no "
-            f"score ({listed})",
-            do=Advice(
-                "score them, or use ",
-                Remedy("allow_unscored", value=True),
-                ", which counts their pairs as wrong and reports bounds",
-            ),
-        )
-
-
-def _batched(items: Iterable[Any], case_of: Callable[[Any], Case]) -> Iterator[list[Any]]:
-    """Yield lists of items of bounded number and text length, which bounds the memory."""
-    batch: list[Any] = []
-    num_in_batch = 0
-    for item in items:
-        batch.append(item)
-        num_in_batch += sum(map(num_characters, case_of(item).responses))
-        if len(batch) == _CASES_AT_A_TIME or num_in_batch >= _CHARACTERS_AT_A_TIME:
-            yield batch
-            batch, num_in_batch = [], 0
-    if batch:
-        yield batch
 
 
 def _encoded(rows: Iterable[Any]) -> bytes:

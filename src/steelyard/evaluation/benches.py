@@ -7,7 +7,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from steelyard.core.config import resolve_config
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindError, Place, RecordError, listed
@@ -18,13 +20,10 @@ from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.data_files import expand_inputs
 from steelyard.io.hashing import file_hash
+from steelyard.io.kept import read_kept
 from steelyard.io.lines import read_toml
-from steelyard.io.progress import log
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows
-from steelyard.io.run_folder import run_beside
 from steelyard.io.tables import is_parquet
-from steelyard.io.trained_on import TrainedOn, read_trained_on
-from steelyard.plugins.reward_models import ModelChoice
 
 PLAIN_KIND, SUBSETS_KIND = "cases", "subsets"
 CASE_KINDS = (PLAIN_KIND, SUBSETS_KIND)
@@ -102,6 +101,36 @@ def check_bench_files(files: Sequence[Path], settings: JsonObject) -> None:
                 Remedy("bench.files", Placeholder("{}")),
             ),
         )
+
+
+class BenchChoice(NamedTuple):
+    """A bench with its kind and its settings, those of a ``bench.toml`` included."""
+
+    kind: str
+    settings: JsonObject
+    bench: Any
+    kept_ids: frozenset[str] | None
+
+    @classmethod
+    def of(
+        cls, kind: str, settings: JsonObject, benches: Sequence[Path], *, kept_prompts: Path | None
+    ) -> "BenchChoice":
+        """Return the bench of these files; only the prompts that the file ``kept_prompts`` lists count.
+
+        Errors are those of `read_bench_file`, of the settings, and of `read_kept`.
+        """
+        kind, settings = read_bench_file(kind, settings, benches)
+        bench = build("benches", kind, settings)
+        return cls(kind, settings, bench, None if kept_prompts is None else frozenset(read_kept(kept_prompts).prompts))
+
+    def cases(self, files: Sequence[Path]) -> "BenchCases":
+        """Return the cases of the files that count."""
+        return BenchCases(files, self.bench, self.kept_ids)
+
+    def resolved(self) -> JsonObject:
+        """Return the settings with their defaults."""
+        kind = load("benches", self.kind)
+        return msgspec.to_builtins(resolve_config(kind.Config, self.settings, where=f"bench.{self.kind}"))
 
 
 class BenchCases:
@@ -213,60 +242,3 @@ def _is_case_file(path: Path) -> bool:
     if first is None:
         raise FileError("the file holds no record", where=str(path), allowed="a file with at least one case")
     return "format" in first.value or isinstance(first.value.get("prompt"), dict)
-
-
-def check_overlap(
-    cases: Iterable[Case], *, choice: ModelChoice | None, scores: Path | None, is_allowed: bool
-) -> dict[str, int]:
-    """Count the prompts with the first turn of a training prompt of the model, or of the model behind the scores.
-
-    Raises EvidenceError for such prompts unless they are allowed. Ids are not compared, since many benches number
-    their prompts from 0.
-    """
-    folders = _folders(choice) if choice else _folders_behind(scores)
-    known = [hashes for folder in folders if (hashes := read_trained_on(folder)) is not None]
-    return refuse_overlap(cases, known, is_allowed=is_allowed)
-
-
-def refuse_overlap(
-    cases: Iterable[Case], known: Sequence[TrainedOn], *, is_allowed: bool, where: str | None = None
-) -> dict[str, int]:
-    """Count the cases whose first turn is that of a ``known`` prompt. Raises EvidenceError unless they are allowed."""
-    if not known:
-        return {}
-    num_cases, seen = 0, list[str]()
-    for case in cases:
-        num_cases += 1
-        if any(model.has_text(case) for model in known):
-            seen.append(case.prompt.id)
-    if not seen:
-        return {}
-    problem = f"the model was trained on {len(seen)} of {number_of(num_cases, 'prompt')}, the first: {seen[0]!r}"
-    if not is_allowed:
-        raise EvidenceError(
-            f"{problem}; results on memorised prompts do not generalise",
-            where=where,
-            do=Advice(
-                "remove them (",
-                Command("split"),
-                " separates prompts), or permit them: ",
-                Remedy("allow_overlap", value=True),
-            ),
-        )
-    log(f"warning: {problem}")
-    return {"prompts that the model was trained on": len(seen)}
-
-
-def _folders(choice: ModelChoice) -> Iterator[Path]:
-    if "path" in choice.files:
-        yield choice.files["path"]
-    for member in choice.members:
-        yield from _folders(member)
-
-
-def _folders_behind(scores: Path | None) -> Iterator[Path]:
-    """Yield the folders of the models that the run next to the scores records, if they still exist."""
-    run = None if scores is None else run_beside(scores)
-    for role, file in run.inputs.items() if run else ():
-        if role.startswith("model.") and role.endswith(".path") and Path(file.path).is_dir():
-            yield Path(file.path)

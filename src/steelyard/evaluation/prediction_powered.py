@@ -13,13 +13,17 @@ from msgspec.structs import replace
 
 from steelyard.core.numerics import Booleans, Integers, ratio
 from steelyard.core.types import Record
+from steelyard.evaluation.bench_pairs import count_pairs, values_of
+from steelyard.evaluation.evaluated_bench import Evaluation
 from steelyard.evaluation.labelled_prompts import (
     LabelledTotals,
     Resampling,
     SplitPrompts,
     add_up_labelled,
     draw_labelled,
+    split_prompts,
 )
+from steelyard.evaluation.measure import ScoredBench, measures
 from steelyard.evaluation.win_rates import Credits
 from steelyard.statistics.aggregation import (
     ACCURACY,
@@ -35,9 +39,10 @@ from steelyard.statistics.aggregation import (
     macro,
     mean_over_groups,
 )
-from steelyard.statistics.bootstrap import Sums, evidence_of
+from steelyard.statistics.bootstrap import Items, Sums, evidence_of, resample
+from steelyard.statistics.groups import Label, layout_of
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.pair_counts import CORRECT, PAIRS
+from steelyard.statistics.pair_counts import CORRECT, PAIRS, count_unscored, statistics_table
 from steelyard.statistics.prediction_powered import (
     Drawn,
     HumanSample,
@@ -303,3 +308,49 @@ def _mean_ratio(sums: Sums, used: Booleans) -> Drawn:
     """Return the plain mean over the used categories of column 0 over column 1."""
     point, resampled = (mean_over_groups(ratio(part[..., 0], part[..., 1])[..., used]) for part in sums)
     return Drawn(float(point), np.asarray(resampled))
+
+
+def ppi_summary(
+    human: Evaluation,
+    judged: Evaluation,
+    is_labelled: Booleans,
+    credits_of_both: tuple[Credits, Credits],
+    how: Resampling,
+) -> PPISummary:
+    """Return the values from both kinds of labels; ``is_labelled`` has an entry for each judged case."""
+    pairs = judged.bench_pairs
+    by_people, by_judge = (
+        prompt_tables(evaluation, won) for evaluation, won in zip((human, judged), credits_of_both, strict=True)
+    )
+    cells = pairs.columns.cells
+    layout = layout_of([Label(unit, cell) for unit, cell in zip(pairs.units, cells, strict=True)])
+    totals = resample(Items(layout, by_judge.statistics, num_resamples=0), seed=0)
+    headline = human.bench.headline(totals, pairs.left_out)
+    return summarise_few_labels(split_prompts(cells, pairs.units, is_labelled), by_people, by_judge, headline, how)
+
+
+def prompt_tables(evaluation: Evaluation, won: Credits) -> PromptTables:
+    """Return the tables of an evaluation: a row for each case, zeros for a case without a comparable pair."""
+    columns = evaluation.bench_pairs.columns
+    statistics = np.concatenate(
+        [_statistics(evaluation, evaluation.values), evaluation.headline.unscored_wrong], axis=1
+    )
+    baselines = {
+        name: _statistics(evaluation, values_of(columns, score)) for name, score in evaluation.baselines.items()
+    }
+    # The ratios of every measure by which models are compared.
+    pairs, config = evaluation.bench_pairs, evaluation.config
+    bench = ScoredBench(pairs.columns, evaluation.scores, evaluation.values, matched_ratio=config.matched_ratio)
+    ratios: dict[str, Ratio] = {}
+    for measure in measures().values():
+        if measure.column_names and bench.meets(measure.needs):
+            columns_of_measure = measure.columns(bench).items()
+            ratios |= measure.paired({name: np.array(values, np.float64) for name, values in columns_of_measure})
+    return PromptTables(statistics, baselines, ratios, won)
+
+
+def _statistics(evaluation: Evaluation, values: NamedTuple) -> Integers:
+    pairs = evaluation.bench_pairs
+    counts = count_unscored(count_pairs(pairs.columns, values), "wrong")  # pyright: ignore[reportArgumentType]
+    table = statistics_table(counts, pairs.columns.included, pairs.rule)
+    return table * pairs.columns.included[:, None]

@@ -11,7 +11,7 @@ from steelyard.core.errors import Place, RecordError, choices
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, Input, InputFinding, Prompt, Response, Scores
 from steelyard.io.cases import checked_line, placed_lines
-from steelyard.io.run_folder import run_beside
+from steelyard.io.run_folder import Result, run_beside
 
 _Key = tuple[str, str | None]
 _ROLES = ("cases", "bench", "calibration_cases", "judged")
@@ -148,3 +148,10 @@ def _case_of(line: Scores, cases: Sequence[Case], places_of_id: dict[str, list[i
             allowed=", ".join(sorted(str(language) for language in languages)),
         )
     return languages[line.language]
+
+
+def hash_findings(coverage: HashCoverage, result: Result) -> tuple[InputFinding, ...]:
+    """Return the findings about hashes of texts that scores carry; the bench of a run has its files by role."""
+    inputs = result.request.inputs
+    scored = "judged" if any(role.startswith("judged.") for role in inputs) else "bench"
+    return coverage.findings(inputs["scores"], [file for role, file in inputs.items() if role.split(".")[0] == scored])

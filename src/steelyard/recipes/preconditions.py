@@ -10,10 +10,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from steelyard.core.plugins import build
-from steelyard.evaluation.batches import Source
-from steelyard.evaluation.benches import BenchCases, find_bench_files, read_bench_file, refuse_overlap
+from steelyard.evaluation.benches import BenchCases, find_bench_files, read_bench_file
 from steelyard.evaluation.config import check_settings as check_evaluation
 from steelyard.evaluation.config import choose_baselines
+from steelyard.evaluation.overlap import refuse_overlap
+from steelyard.evaluation.source import Source
 from steelyard.evaluation.supervisor import Supervisor, check_may_judge
 from steelyard.io.cases import read_cases
 from steelyard.io.trained_on import TrainedOn, trained_on

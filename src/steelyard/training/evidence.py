@@ -42,7 +42,9 @@ def choose_evidence(
     loss = LOSSES[config.loss]
     if loss.rating_link is None:
         return EvidenceChoice(config.pairs, loss.reads_ties), EvidenceChoice(config.pairs, is_held_out=True)
-    scale = rating_scale(train_cases, config.dimensions, loss.rating_link, where=str(cases))
+    scale = rating_scale(
+        train_cases, config.dimensions, loss.rating_link, center=config.rating_center, where=str(cases)
+    )
     check_ratings(held_out_cases, scale, where=str(held_out))
     log(scale_sentence(train_cases, scale))
     of_train = EvidenceChoice(config.pairs, ratings=scale, pair_weight=config.pair_weight)

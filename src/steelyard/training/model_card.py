@@ -31,9 +31,9 @@ _LANGUAGE = re.compile(r"([a-z]{2,3})(?:[-_].*)?")
 
 
 _SETTINGS = (
-    "kind", "loss", "dimensions", "pair_weight", "reduction", "weight_of_squares", "centring", "label_smoothing",
-    "epochs", "learning_rate", "batch_size", "warmup_ratio", "schedule", "weight_decay", "batching", "trainable",
-    "seed",
+    "kind", "loss", "dimensions", "rating_center", "pair_weight", "reduction", "weight_of_squares", "centring",
+    "label_smoothing", "epochs", "learning_rate", "batch_size", "warmup_ratio", "schedule", "weight_decay", "batching",
+    "trainable", "seed",
 )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def model_card(card: CardInputs) -> str:
         settings=[
             (setting, getattr(card.config, setting))
             for setting in _SETTINGS
-            if card.config.reads_ratings or setting not in ("dimensions", "pair_weight")
+            if card.config.reads_ratings or setting not in ("dimensions", "rating_center", "pair_weight")
         ],
         number_of=_number_of,
         interval_of=_interval_of,
