@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from steelyard.core.numerics import generator
 from steelyard.evaluation.best_of_n import (
     CurveTable,
+    DrawnCurve,
     budgets_from_one,
     curve_table,
     draw_curves,
+    drop_p_values,
     estimate_curve,
     largest_shared,
     last_drawn,
@@ -19,6 +21,7 @@ from steelyard.evaluation.best_of_n import (
 )
 from steelyard.statistics.bootstrap import draw_blocks
 from steelyard.statistics.groups import Cell, Label
+from steelyard.statistics.intervals import Evidence
 
 few = st.sampled_from([-1.0, 0.0, 0.5])
 responses = st.lists(st.tuples(few, st.floats(-3, 3)), min_size=1, max_size=8)
@@ -127,6 +130,36 @@ def test_a_curve_that_falls_after_two_is_over_optimised():
     assert last.loss is not None
     assert last.loss.low > 0
     assert last.p < 0.05
+
+
+def test_a_loss_that_is_significant_after_correction_has_an_interval_above_zero():
+    # Two hundred responses: the losses of neighbours of the peak are small beside the range of the curve.
+    score = generator(4, "many").normal(size=(60, 200))
+    curve = curve_of(table_of(score, score - 0.4 * score**2 * (score > 0)), num_resamples=300)
+    assert len(curve.points) == 200
+    assert curve.peak.falls
+    significant = [point.loss for point in curve.points if point.p is not None and point.p < 0.05]
+    assert len(significant) > 100
+    assert all(loss.low > 0 for loss in significant)
+
+
+def test_the_corrected_p_is_that_of_the_largest_of_all_pairs_one_by_one():
+    random = generator(5, "pairs")
+    means = random.normal(size=(1, 5)) * 0.1
+    resampled = means + random.normal(size=(200, 5)) * 0.1
+    drawn, top = DrawnCurve(means[0], resampled), int(np.argmax(means))
+    moved = resampled - means - (resampled - means).mean(axis=0)
+    largest, statistic = np.zeros(200), np.zeros(5)
+    for first in range(5):
+        for second in range(5):
+            difference = moved[:, first] - moved[:, second]
+            if first != second:
+                largest = np.maximum(largest, np.abs(difference) / difference.std(ddof=1))
+                if first == top:
+                    statistic[second] = (means[0, top] - means[0, second]) / difference.std(ddof=1)
+    expected = [(1 + (largest >= each).sum()) / 201 for each in statistic]
+    p_values = drop_p_values(drawn, top, Evidence(100, 99), 1e-9)
+    assert p_values == pytest.approx(expected, abs=1 / 201 + 1e-9)
 
 
 def test_scores_without_a_relation_to_gold_show_neither_rise_nor_fall():

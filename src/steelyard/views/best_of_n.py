@@ -219,7 +219,7 @@ def _figure(summary: BestOfNSummary, curve: BestOfNCurve) -> Figure | None:
         },
     }
     line: Spec = {
-        "mark": {"type": "line", "strokeWidth": 2.2, "point": len(budgets) <= _MOST_ROWS},
+        "mark": {"type": "line", "strokeWidth": 2.2, "point": len(curve.points) <= _MOST_ROWS},
         "encoding": {
             "x": across,
             "y": {**up, "field": "value"},
