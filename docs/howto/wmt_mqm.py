@@ -5,6 +5,7 @@
     python docs/howto/wmt_mqm.py compare zhen.jsonl
     python docs/howto/wmt_mqm.py tiers FOLDER...
     python docs/howto/wmt_mqm.py levels zhen.jsonl zh-en
+    python docs/howto/wmt_mqm.py omissions zhen.jsonl
 
 The case file is what `steelyard convert` makes of the published table: a rating for each rater of each translation.
 """
@@ -30,18 +31,23 @@ from rater_models import (
     compare_with_key,
 )
 
+from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Judgment, Scores
 from steelyard.curation.supervision import KEPT, cut_cycles
+from steelyard.evaluation.best_of_n import draw_curve, selected_value
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.ranking.dawid_skene import Pairs, Votes
 from steelyard.ranking.judgment_table import TIE, Verdicts
 from steelyard.statistics.agreement import FIRST, SECOND, TIED
+from steelyard.statistics.bootstrap import draw_blocks
+from steelyard.statistics.groups import Cell, Label
 from steelyard.statistics.unit_bootstrap import selection_shares
 from steelyard.translation.grading import LEVELS, GradingConfig, graded_pairs
 
 APP = typer.Typer(help=__doc__, add_completion=False)
 
 DIGITS = 9
+PENALTY = {"major": 5.0, "minor": 1.0}
 OF_MAJORITY, WITHOUT_TIES = "algorithm_1_of_majority", "algorithm_1_without_ties"
 
 
@@ -270,6 +276,48 @@ def levels(path: Path, direction: str) -> None:
 def without(case: Case, rater: str) -> Case:
     """The case without the ratings of one rater."""
     return msgspec.structs.replace(case, ratings=tuple(own for own in case.ratings if own.rater != rater))
+
+
+@APP.command()
+def omissions(path: Path) -> None:
+    """Print how length is related to omissions and to all other errors, and the penalties of the longest of N."""
+    cases = list(read_cases(path))
+    names = ("all errors", "omissions", "other errors")
+    size = len(cases[0].responses)
+    length, *penalties = np.zeros((4, len(cases), size))
+    for row, case in enumerate(cases):
+        place = {response.id: column for column, response in enumerate(case.responses)}
+        for response in case.responses:
+            length[row, place[response.id]] = num_characters(response)
+        number = len({rating.rater for rating in case.ratings})
+        for rating in case.ratings:
+            rows = [error["row"] for error in (rating.meta or {}).get("errors", ())]
+            omitted = sum(
+                PENALTY.get(error["severity"].lower(), 0.0) for error in rows if "Omission" in error["category"]
+            )
+            at = row, place[rating.response]
+            for table, value in zip(penalties, (-rating.value, omitted, -rating.value - omitted), strict=True):
+                table[at] += value / number
+    blocks = draw_blocks([Label(case.prompt.id, Cell("all")) for case in cases], num_resamples=2000, seed=0)
+    relative = length / length.mean(axis=1, keepdims=True) - 1
+    budgets = (1, 2, 3, 5, 8, 10)
+    for name, penalty in zip(names, penalties, strict=True):
+        apart = penalty - penalty.mean(axis=1, keepdims=True)
+        sums = np.stack([(relative * apart).sum(1), (relative**2).sum(1), (apart**2).sum(1)], axis=1)
+        point, drawn = draw_curve(blocks, sums)
+        both, others = (part[..., 0] / np.sqrt(part[..., 1] * part[..., 2]) for part in (point, drawn))
+        curve = draw_curve(blocks, selected_value(length, penalty, budgets))
+        lost = curve.resampled - curve.resampled[:, :1]
+        print(f"{name}: correlation with length within a segment {spread(both, others)}")
+        for column, budget in enumerate(budgets):
+            change = spread(curve.point[column] - curve.point[0], lost[:, column])
+            print(f"  longest of {budget}: {spread(curve.point[column], curve.resampled[:, column])}, change {change}")
+
+
+def spread(value: float, drawn: np.ndarray) -> str:
+    """The value with the 2.5% and 97.5% quantiles of its resamples."""
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
 @APP.command("judge")
