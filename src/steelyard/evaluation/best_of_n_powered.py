@@ -49,7 +49,7 @@ from steelyard.statistics.prediction_powered import (
     weight_of,
 )
 
-FEWEST = 2
+_FEWEST = 2
 """The prompts with gold values below which nothing is known of the proxy's errors, and the candidates of a prompt."""
 
 
@@ -74,14 +74,14 @@ def powered_tables(columns: CandidateColumns, budgets: tuple[int, ...]) -> Power
     Raises EvidenceError for too few of them, and for a proxy that has the gold values themselves.
     """
     has_gold = ~np.isnan(columns.gold)
-    is_labelled = columns.gold_sizes >= max(FEWEST, budgets[-1])
+    is_labelled = columns.gold_sizes >= max(_FEWEST, budgets[-1])
     by_gold = has_gold & is_labelled[columns.prompt]
     num_labelled = int(is_labelled.sum())
-    if num_labelled < FEWEST:
+    if num_labelled < _FEWEST:
         problem = f"{number_of(num_labelled, 'prompt')} {verb_for(num_labelled, 'has', 'have')} gold values of "
         problem += f"{number_of(budgets[-1], 'candidate')}: the proxy's errors are unknown"
         do = "let people label more prompts, drawn at random, or take the proxy as gold"
-        raise EvidenceError(problem, allowed=f"{FEWEST} prompts or more; intervals need {UNBOUNDED.fewest}", do=do)
+        raise EvidenceError(problem, allowed=f"{_FEWEST} prompts or more; intervals need {UNBOUNDED.fewest}", do=do)
     if not is_labelled.all() and (columns.gold[by_gold] == columns.proxy[by_gold]).all():
         raise EvidenceError(
             f"the proxy has the gold values of all {number_of(num_labelled, 'prompt')} that have them: it is a copy of "
@@ -152,7 +152,7 @@ def estimate_powered_wins(
     Null where the proxy lacks a value of their baselines, or fewer than two have gold values: gold alone counts then.
     """
     has_gold = ~np.isnan(columns.gold)
-    is_labelled = columns.gold_sizes >= max(FEWEST, budgets[-1])
+    is_labelled = columns.gold_sizes >= max(_FEWEST, budgets[-1])
     by_gold, by_proxy = (
         curve_table(columns.prompt[rows], columns.score[rows], values[rows], len(is_labelled), budgets=budgets).chosen
         for rows, values in (
@@ -161,7 +161,7 @@ def estimate_powered_wins(
         )
     )
     has_win, has_proxy_win = (~np.isnan(part.sum(axis=1)) for part in (by_gold, by_proxy))
-    if has_win.sum() < FEWEST or (has_win & ~has_proxy_win).any():
+    if has_win.sum() < _FEWEST or (has_win & ~has_proxy_win).any():
         return None
     used = has_proxy_win & (has_win | ~is_labelled)
     labels = [label for label, is_used in zip(columns.labels, used.tolist(), strict=True) if is_used]

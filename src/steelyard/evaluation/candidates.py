@@ -315,24 +315,22 @@ class ColumnCollector:
     def add(self, candidates: ScoredCandidates, line: Scores | None) -> None:
         """Add one case, with the line of the gold scores or of the proxy's."""
         case, names = candidates.case, tuple(candidates.scores)
-        baseline = None if candidates.baseline is None else candidates.baseline.id
-
-        def by(choice: GoldChoice) -> tuple[dict[str, float], Mapping[str, float]]:
-            return choice.values(case, names, line), {} if baseline is None else choice.wins(
-                case, names, baseline, line
-            )
-
-        gold, wins = by(self._gold)
-        proxy, proxy_wins = (gold, wins) if self._proxy is None else by(self._proxy)
+        baseline = candidates.baseline
+        by_choice: list[Mapping[str, float]] = []
+        for choice in filter(None, (self._gold, self._proxy)):
+            by_choice.append(choice.values(case, names, line))
+            by_choice.append({} if baseline is None else choice.wins(case, names, baseline.id, line))
+        if self._proxy is None:
+            by_choice *= 2
+        gold, _, proxy, _ = by_choice
         self.num_without_gold += len(names) - len(gold)
         self.num_without_proxy += len(names) - len(proxy)
         if len(proxy) < 2:
             self.num_unusable += 1
             return
         place = len(self._cells)
-        by_name = gold, wins, proxy, proxy_wins
         self._rows += [
-            (place, candidates.scores[name], *(values.get(name, np.nan) for values in by_name)) for name in proxy
+            (place, candidates.scores[name], *(values.get(name, np.nan) for values in by_choice)) for name in proxy
         ]
         self._names.append(prompt_names(case))
         self._cells.append(cell_of(case))

@@ -148,7 +148,10 @@ class LabelledSums(NamedTuple):
 def add_up_labelled(
     prompts: SplitPrompts, human: Floats, judged: Floats, how: Resampling, group_of_cell: Integers
 ) -> LabelledSums:
-    """Resample tables by group, ``human`` of the human-labelled prompts and ``judged`` of all; shape (cell,) groups."""
+    """Resample tables by group, ``human`` of the human-labelled prompts and ``judged`` of all, both (prompt, column).
+
+    ``group_of_cell`` has the group of each cell; shape (cell,).
+    """
     width, num_groups = judged.shape[1], int(group_of_cell.max(initial=0)) + 1
     table, others = table_of_units(prompts, human, judged)
 
