@@ -79,9 +79,9 @@ def _check(ablation: Ablation, where: str) -> None:
         "equal_sizes": ablation.equal_sizes,
         "pair_rules": ablation.pair_rules,
     }
-    if ablation.human is None and (given := [name for name, value in of_table_4.items() if value]):
+    if ablation.human is None and (dependent := [name for name, value in of_table_4.items() if value]):
         raise ConfigError(
-            f"{', '.join(given)} without human and llm", where=where, do="give both files, whose arms they are"
+            f"{', '.join(dependent)} without human and llm", where=where, do="give both files, whose arms they are"
         )
     if ablation.equal_sizes and not ablation.supervisors:
         raise ConfigError(

@@ -249,9 +249,9 @@ def _check_ratings_settings(config: Config) -> None:
             "pair_weight": bool(config.pair_weight),
             f"metric={config.metric}": is_rating_metric,
         }
-        if given := [name for name, is_set in settings.items() if is_set]:
+        if misplaced := [name for name, is_set in settings.items() if is_set]:
             raise ConfigError(
-                f"{', '.join(given)} with loss={config.loss}, which reads pairs",
+                f"{', '.join(misplaced)} with loss={config.loss}, which reads pairs",
                 where="train",
                 do=Advice("use ", Remedy("loss", "mean-squared-error")),
             )
