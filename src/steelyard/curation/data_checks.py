@@ -11,12 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.annotation.case_answers import RatersSummary
+from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Floats, Integers
-from steelyard.core.text import normal_form, num_characters, prompt_text, response_text
+from steelyard.core.text import normal_form, num_characters, number_of, prompt_text, response_text, verb_for
 from steelyard.core.types import Case, Record, Scores
 from steelyard.prompts.near_duplicates import Links, near_duplicates
-from steelyard.ranking.judgment_table import distinct_judgments
+from steelyard.ranking.judgment_table import EVERYTHING, Only, distinct_judgments
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.groups import prompt_names, units_of
 from steelyard.statistics.intervals import Estimate
@@ -30,6 +32,42 @@ LENGTH_EDGES = (0, 1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
 """The lower ends of the bins of answer lengths, in code points; 0 are empty answers."""
 _FENCES = 3.0
 """An answer is extreme if log(1 + length) lies this many interquartile ranges outside the quartiles (Tukey, 1977)."""
+
+_FEWEST_PROMPTS = 20
+
+
+class Config(BaseConfig, frozen=True):
+    """Settings of an audit."""
+
+    pairs: PairChoice | None = None
+    """Which pairs are the labels. Default: the pairs that a case lists, or else every pair across tiers."""
+    confidence: float = 0.8
+    """The probability that a label is wrong from which its pair is called a suspect, by the model's margin."""
+    near_duplicates: float = 0.8
+    """The similarity of prompts (Jaccard, of character shingles) from which they are duplicates."""
+    folds: int = 5
+    """The number of folds, by which a prompt is scored by a model without it."""
+    only: Only = EVERYTHING
+    """The judgments whose conflicts and raters count."""
+
+
+def check_settings(config: Config) -> None:
+    """Raise ConfigError for settings outside their ranges."""
+    if not 0.5 < config.confidence < 1:
+        raise ConfigError(f"confidence is {config.confidence}", where="audit", allowed="above 0.5 and below 1")
+    if not 0 < config.near_duplicates <= 1:
+        raise ConfigError(f"near_duplicates is {config.near_duplicates}", where="audit", allowed="above 0, at most 1")
+    if config.folds < 2:
+        raise ConfigError(f"folds is {config.folds}", where="audit", allowed="2 or more")
+
+
+def lack_of_prompts(pairs: "LabelledPairs") -> str | None:
+    """Return why the labels are too few for a model to dispute them, null where they are enough."""
+    num_prompts = len(np.unique(pairs.unit))
+    if num_prompts >= _FEWEST_PROMPTS:
+        return None
+    have = verb_for(num_prompts, "has", "have")
+    return f"{number_of(num_prompts, 'prompt')} {have} an ordered pair, {_FEWEST_PROMPTS} are needed"
 
 
 class DisputedPair(Record, frozen=True, kw_only=True):

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.types import Case, Judgment, Ranking
+from steelyard.curation.data_checks import MOST_LISTED, ConflictedPrompt
 from steelyard.ranking.judgment_table import (
     EVERYTHING,
+    NONE,
     REVERSED,
     Aggregate,
     JudgmentTable,
@@ -259,3 +261,31 @@ def _reachable(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:
         out_of = [end for start, end in reached if start == middle]
         reached |= {(start, end) for start in into for end in out_of}
     return reached
+
+
+def worst_conflicts(data: Sequence[Case], only: Only) -> tuple[int, tuple[ConflictedPrompt, ...]]:
+    """Return how many prompts have a conflict, and those with the largest share of conflicting judgments."""
+    table = judgment_table(data, only)
+    full = resolve_table(table).graphs.full
+    verdicts = full.verdicts
+    num_read = np.bincount(verdicts.graph[verdicts.verdict != NONE], minlength=len(data))
+    num_conflicting = np.bincount(verdicts.graph[verdicts.is_strict & ~full.is_kept], minlength=len(data))
+    order = np.lexsort((-num_conflicting, -num_conflicting / np.maximum(num_read, 1)))
+    worst = [place for place in order[:MOST_LISTED].tolist() if num_conflicting[place]]
+    rows = []
+    for place in worst:
+        analysis = analyze_case(data[place], only=only)
+        cycle = analysis.cycles[0]
+        names = [analysis.labels[name] for name in cycle.circle]
+        shown = " ".join([names[0], *(f"{sign} {name}" for sign, name in zip(cycle.signs, names[1:], strict=True))])
+        rows.append(
+            ConflictedPrompt(
+                prompt=data[place].prompt.id,
+                language=data[place].prompt.language,
+                num_conflicting=int(num_conflicting[place]),
+                num_judgments=int(num_read[place]),
+                shown=shown,
+                cycle=cycle.circle,
+            )
+        )
+    return int((num_conflicting > 0).sum()), tuple(rows)

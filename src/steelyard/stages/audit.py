@@ -12,22 +12,21 @@ import msgspec
 import numpy as np
 
 from steelyard.annotation.case_answers import summarise_raters
-from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import ConfigError, EvidenceError
-from steelyard.core.text import number_of, verb_for
+from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Counts, Run
 from steelyard.curation.data_checks import (
-    MOST_LISTED,
     NGRAMS,
     AuditSummary,
-    ConflictedPrompt,
+    Config,
     DisputedPair,
     DisputedPairs,
     LabelledPairs,
+    check_settings,
     disputed_pairs,
     find_duplicates,
     label_margins,
     labelled_pairs,
+    lack_of_prompts,
     measure_lengths,
 )
 from steelyard.curation.input_checks import below_chance, check_cases
@@ -36,29 +35,12 @@ from steelyard.io.cases import read_cases
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
 from steelyard.io.verbs import CASES, ONLY, CaseFile, Option, ScoreFile, SettingOption, Verb
-from steelyard.ranking.judgment_table import EVERYTHING, NONE, REPEATED, Only, judgment_table
-from steelyard.ranking.pairs import PairChoice, pairs_of
-from steelyard.ranking.resolution import resolve_table
-from steelyard.report.case_analysis import analyze_case
+from steelyard.ranking.judgment_table import REPEATED
+from steelyard.ranking.pairs import pairs_of
+from steelyard.report.case_analysis import worst_conflicts
 from steelyard.statistics.temperature import fit_inverse_temperature
 
 SUSPECTS_FILE = "disputed.jsonl"
-_FEWEST_PROMPTS = 20
-
-
-class Config(BaseConfig, frozen=True):
-    """Settings of an audit."""
-
-    pairs: PairChoice | None = None
-    """Which pairs are the labels. Default: the pairs that a case lists, or else every pair across tiers."""
-    confidence: float = 0.8
-    """The probability that a label is wrong from which its pair is called a suspect, by the model's margin."""
-    near_duplicates: float = 0.8
-    """The similarity of prompts (Jaccard, of character shingles) from which they are duplicates."""
-    folds: int = 5
-    """The number of folds, by which a prompt is scored by a model without it."""
-    only: Only = EVERYTHING
-    """The judgments whose conflicts and raters count."""
 
 
 _DEFAULT = Config()
@@ -107,7 +89,7 @@ def audit(
     >>> raters.raters[0].accuracy.value > 0.6
     True
     """
-    _check(config)
+    check_settings(config)
 
     def write(result: Result) -> None:
         data = tuple(read_cases(cases))
@@ -122,7 +104,7 @@ def audit(
                 result.findings += below_chance(summary.accuracy, summary.num_disputed, model=summary.model)
         with atomic_write(result.path(SUSPECTS_FILE)) as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
-        num_conflicted, conflicted = _conflicted(data, config.only)
+        num_conflicted, conflicted = worst_conflicts(data, config.only)
         repeated = sum(
             sum(config.only.admits(case.judgments)) - sum(config.only.votes(case.judgments)) for case in data
         )
@@ -143,23 +125,13 @@ def audit(
     return run_stage(out, "audit", Run[AuditSummary], write, config=config, inputs=inputs, force=force)
 
 
-def _check(config: Config) -> None:
-    if not 0.5 < config.confidence < 1:
-        raise ConfigError(f"confidence is {config.confidence}", where="audit", allowed="above 0.5 and below 1")
-    if not 0 < config.near_duplicates <= 1:
-        raise ConfigError(f"near_duplicates is {config.near_duplicates}", where="audit", allowed="above 0, at most 1")
-    if config.folds < 2:
-        raise ConfigError(f"folds is {config.folds}", where="audit", allowed="2 or more")
-
-
 def _disputed(
     data: Sequence[Case], pairs: LabelledPairs, config: Config, path: Path, joined: JoinedScores | None
 ) -> tuple[DisputedPairs | None, str | None, tuple[DisputedPair, ...]]:
     """Return the labels that the model disputes, or the reason for none; ``path`` is the file of scores or of cases."""
-    num_prompts = len(np.unique(pairs.unit))
-    if num_prompts < _FEWEST_PROMPTS:
-        have = verb_for(num_prompts, "has", "have")
-        return None, f"{number_of(num_prompts, 'prompt')} {have} an ordered pair, {_FEWEST_PROMPTS} are needed", ()
+    lack = lack_of_prompts(pairs)
+    if lack is not None:
+        return None, lack, ()
     if joined is None:
         from steelyard.plugins.models.ngram import Config as NgramConfig
         from steelyard.plugins.models.ngram import NgramModel
@@ -178,31 +150,3 @@ def _disputed(
     inverse_temperature = fit_inverse_temperature(margin[~np.isnan(margin)]).value
     summary, rows = disputed_pairs(data, pairs, margin, inverse_temperature, model=name, confidence=config.confidence)
     return summary, None, rows
-
-
-def _conflicted(data: Sequence[Case], only: Only) -> tuple[int, tuple[ConflictedPrompt, ...]]:
-    """Return how many prompts have a conflict, and those with the largest share of conflicting judgments."""
-    table = judgment_table(data, only)
-    full = resolve_table(table).graphs.full
-    verdicts = full.verdicts
-    num_read = np.bincount(verdicts.graph[verdicts.verdict != NONE], minlength=len(data))
-    num_conflicting = np.bincount(verdicts.graph[verdicts.is_strict & ~full.is_kept], minlength=len(data))
-    order = np.lexsort((-num_conflicting, -num_conflicting / np.maximum(num_read, 1)))
-    worst = [place for place in order[:MOST_LISTED].tolist() if num_conflicting[place]]
-    rows = []
-    for place in worst:
-        analysis = analyze_case(data[place], only=only)
-        cycle = analysis.cycles[0]
-        names = [analysis.labels[name] for name in cycle.circle]
-        shown = " ".join([names[0], *(f"{sign} {name}" for sign, name in zip(cycle.signs, names[1:], strict=True))])
-        rows.append(
-            ConflictedPrompt(
-                prompt=data[place].prompt.id,
-                language=data[place].prompt.language,
-                num_conflicting=int(num_conflicting[place]),
-                num_judgments=int(num_read[place]),
-                shown=shown,
-                cycle=cycle.circle,
-            )
-        )
-    return int((num_conflicting > 0).sum()), tuple(rows)
