@@ -17,10 +17,7 @@ from steelyard.evaluation.columns import ScoreColumns, bench_columns, score_colu
 from steelyard.evaluation.measure import ScoredBench
 from steelyard.evaluation.measures.length import pair_lengths
 from steelyard.ranking.annotation_features import TraitCollector
-from steelyard.ranking.judgment_table import (
-    judgment_table,
-)
-from steelyard.stages.debias import length_of
+from steelyard.ranking.judgment_table import judgment_table
 from strategies import case, judgment, prompt
 
 TURNS = (Message(role="assistant", content="שלום"), Message(role="assistant", content="x"))
@@ -99,7 +96,7 @@ def test_everyone_counts_the_same_length():
     assert seen.traits(judgment_table([one], visit=seen.add)).length.tolist() == [5, 6]
     assert scores_by("longer", one) == {"a": 5.0, "b": 6.0}
     assert scores_by("shorter", one) == {"a": -5.0, "b": -6.0}
-    assert survey_pairs([(one, None)], Config(), length_of(None)).is_longer.tolist() == [False]
+    assert survey_pairs([(one, None)], Config(), num_characters).is_longer.tolist() == [False]
     columns = bench_columns([one], None, "strict")
     longer = score_columns(build("models", "longer").score([one])).score
     scores = ScoreColumns(longer, {}, np.zeros(0, np.int64))
@@ -112,7 +109,7 @@ def test_debiasing_by_markdown_is_the_baseline_markup():
     one = Case(prompt=prompt("p"), responses=responses, ranking=(("a",), ("b",)))
     marks = scores_by("markup", one)
     assert marks == {"a": 1.0, "b": 2.0}
-    assert survey_pairs([(one, None)], Config(by="markdown"), length_of(None)).side.tolist() == [
+    assert survey_pairs([(one, None)], Config(by="markdown"), num_characters).side.tolist() == [
         np.sign(marks["a"] - marks["b"])
     ]
 

@@ -4,19 +4,21 @@ import pytest
 import tiny
 from reference_measures import reference_estimate
 from steelyard.core.errors import ConfigError, EvidenceError, OutputError
+from steelyard.core.text import num_characters
 from steelyard.core.types import Case, Pair, Response
-from steelyard.curation.debiasing import Balance, Config, PairSurvey
-from steelyard.io.cases import read_cases
-from steelyard.ranking.pairs import UNLISTED
-from steelyard.stages.debias import (
+from steelyard.curation.debiasing import (
+    Balance,
     BeforeAfter,
+    Config,
     GroupBalance,
+    PairSurvey,
     check_settings,
     count_pairs,
-    debias,
-    length_of,
     summarize,
 )
+from steelyard.io.cases import read_cases
+from steelyard.ranking.pairs import UNLISTED
+from steelyard.stages.debias import debias
 from steelyard.stages.score import score
 from strategies import case, prompt
 from supervision_files import judged, write
@@ -231,4 +233,4 @@ def test_both_sides_and_the_model_before_and_after():
 
 
 def test_length_is_in_characters_unless_a_tokenizer_is_named():
-    assert length_of(None)(judged("p", texts=("👋🏽好", "")).responses[0]) == pytest.approx(3)
+    assert num_characters(judged("p", texts=("👋🏽好", "")).responses[0]) == pytest.approx(3)

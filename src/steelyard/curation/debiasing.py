@@ -14,19 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.core.config import Config as BaseConfig
+from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.languages import language_key
 from steelyard.core.numerics import Booleans, Integers
-from steelyard.core.text import name_form, num_markdown_marks
-from steelyard.core.types import Case, Record, Response, Scores
+from steelyard.core.remedies import FILE, Advice, Command, Remedy
+from steelyard.core.text import name_form, num_markdown_marks, number_of, verb_for
+from steelyard.core.types import Case, Counts, Record, Response, Scores
 from steelyard.ranking.judgment_table import NO_LANGUAGE
-from steelyard.ranking.pairs import IndexedPair, PairChoice, num_beyond_listed, pairs_of
+from steelyard.ranking.pairs import UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of
 from steelyard.statistics.groups import UNCATEGORISED, PromptUnits
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.unit_bootstrap import share_of
 
 Within = Literal["overall", "category", "language", "both"]
 ValueT = TypeVar("ValueT")
 Length = Callable[[Response], float]
 DEFAULT_MATCHED = 0.1
+
+
+_DOWNSAMPLED = "downsampled"
 
 
 class Config(BaseConfig, frozen=True):
@@ -83,6 +89,10 @@ class PairSurvey(NamedTuple):
     groups: tuple[tuple[str, ...], ...]
     pairs_of_case: Integers
     num_unlisted: int = 0
+
+    def accuracy(self, *, seed: int) -> Estimate:
+        """Return the share of the scored pairs that the scores order as they are."""
+        return share_of(self.prompt, ~np.isnan(self.margin), self.margin > 0, seed=seed)
 
 
 class Balance(Record, frozen=True):
@@ -277,4 +287,91 @@ def count_sides(side: Integers, group: Integers, num_groups: int) -> tuple[Balan
     return tuple(
         Balance(num_more=more, num_less=less, num_equal=equal, share_more=more / (more + less) if more + less else None)
         for less, equal, more in counts.tolist()
+    )
+
+
+def check_settings(config: Config, *, with_scores: bool) -> None:
+    """Raises ConfigError for a setting without effect, and for a share outside its range."""
+    if config.tokenizer is not None and config.by == "author":
+        raise ConfigError("tokenizer with by=author", do="a tokenizer measures length")
+    if config.length_tolerance is None:
+        return
+    if not with_scores:
+        raise ConfigError(
+            f"length_tolerance is {config.length_tolerance}, and there are no scores",
+            where="debias",
+            do=Advice(
+                "give ",
+                Remedy("scores", FILE),
+                ": length_tolerance selects the pairs on which their accuracy is measured",
+            ),
+        )
+    if not 0 <= config.length_tolerance < 1:
+        raise ConfigError(
+            f"length_tolerance is {config.length_tolerance}", where="debias", allowed="0 or more, and below 1"
+        )
+
+
+def choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Booleans:
+    """Return which pairs stay. Raises EvidenceError where there is nothing to balance, or no pair would stay."""
+    if not len(survey.side):
+        raise EvidenceError("no case has a pair", where=where, do=Advice("rank the cases first: ", Command("resolve")))
+    if config.by == "author" and not survey.side.any():
+        raise EvidenceError("no pair has two different known authors", where=where, do="debias by another feature")
+    stays = balance_sides(survey.side, survey.group, survey.priority)
+    if not stays.any():
+        raise EvidenceError(
+            f"all {number_of(len(stays), 'pair')} {verb_for(len(stays), 'is', 'are')} on one side: nothing would stay",
+            where=where,
+            do="debias by another feature",
+        )
+    return stays
+
+
+def count_pairs(survey: PairSurvey, stays: Booleans, num_without: int) -> Counts:
+    """Return the counts of pairs; ``num_without`` cases had pairs and have none left."""
+    num_dropped = int((~stays).sum())
+    noted = {
+        "cases": len(survey.pairs_of_case),
+        "cases without a pair": int((survey.pairs_of_case == 0).sum()),
+        "cases left without a pair": num_without,
+        "pairs on neither side": int((survey.side == 0).sum()),
+        UNLISTED: survey.num_unlisted,
+    }
+    return Counts(
+        num_in=len(stays),
+        num_used=int(stays.sum()),
+        dropped={_DOWNSAMPLED: num_dropped} if num_dropped else {},
+        noted={name: number for name, number in noted.items() if number},
+    )
+
+
+def summarize(survey: PairSurvey, stays: Booleans, config: Config, *, with_scores: bool) -> DebiasSummary:
+    """Return the sides before and after, overall and by group, and the accuracy of the scores."""
+    subsets = np.ones(len(stays), bool), stays
+    overall = (count_sides(survey.side[subset], np.zeros(int(subset.sum()), np.int64), 1)[0] for subset in subsets)
+    by_group = (count_sides(survey.side[subset], survey.group[subset], len(survey.groups)) for subset in subsets)
+
+    def share(counted: Booleans, right: Booleans) -> BeforeAfter[Estimate]:
+        return BeforeAfter(*(share_of(survey.prompt, subset & counted, right, seed=config.seed) for subset in subsets))
+
+    accuracy = None
+    if with_scores:
+        is_scored, is_right = ~np.isnan(survey.margin), survey.margin > 0
+        accuracy = DebiasedAccuracy(
+            num_unscored=int((~is_scored).sum()),
+            length_tolerance=config.tolerance,
+            all=share(is_scored, is_right),
+            length_matched=share(is_scored & survey.is_matched, is_right),
+            better_is_longer=share(is_scored & survey.is_longer, is_right),
+            better_is_not_longer=share(is_scored & ~survey.is_longer, is_right),
+        )
+    return DebiasSummary(
+        by=config.by,
+        unit=f"tokens of {config.tokenizer}" if config.tokenizer else "characters",
+        within=config.within,
+        overall=BeforeAfter(*overall),
+        groups=tuple(GroupBalance(*row) for row in zip(survey.groups, *by_group, strict=True)),
+        longer_is_better=share(subsets[0], survey.is_longer),
+        accuracy=accuracy,
     )

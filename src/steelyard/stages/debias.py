@@ -8,23 +8,18 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
-from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.numerics import Booleans
-from steelyard.core.remedies import FILE, Advice, Command, Remedy
-from steelyard.core.text import num_characters, number_of, response_text, verb_for
-from steelyard.core.types import Case, Counts, Pair, Response, Run
+from steelyard.core.text import num_characters
+from steelyard.core.types import Case, Pair, Run
 from steelyard.curation.debiasing import (
-    BeforeAfter,
     Config,
-    DebiasedAccuracy,
     DebiasSummary,
-    GroupBalance,
     Length,
-    PairSurvey,
-    balance_sides,
-    count_sides,
+    check_settings,
+    choose_pairs,
+    count_pairs,
+    summarize,
     survey_pairs,
 )
 from steelyard.curation.input_checks import below_chance, check_cases
@@ -35,12 +30,9 @@ from steelyard.io.progress import track
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.scored_cases import JoinedScores
 from steelyard.io.verbs import Argument, CaseFile, Option, ScoreFile, SettingOption, Verb
-from steelyard.ranking.pairs import UNLISTED, IndexedPair, listed_pairs, pairs_of
-from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.unit_bootstrap import share_of
+from steelyard.ranking.pairs import IndexedPair, listed_pairs, pairs_of
 
 _DEFAULT = Config()
-_DOWNSAMPLED = "downsampled"
 
 
 VERB = Verb(
@@ -90,10 +82,15 @@ def debias(
         settings["tokenizer"] = Path(config.tokenizer).name
 
     def write(result: Result) -> None:
+        length: Length = num_characters
+        if config.tokenizer is not None:
+            from steelyard.networks.token_counts import response_tokens
+
+            length = response_tokens(config.tokenizer)
         joined = None if scores is None else JoinedScores(FileCases(cases), scores)
         read = ((case, None) for case in read_cases(cases)) if joined is None else joined
-        survey = survey_pairs(track(read, "debias: measuring"), config, length_of(config.tokenizer))
-        stays = _choose_pairs(survey, config, where=str(cases))
+        survey = survey_pairs(track(read, "debias: measuring"), config, length)
+        stays = choose_pairs(survey, config, where=str(cases))
         num_without = _write(result, cases, config, stays)
         result.counts = count_pairs(survey, stays, num_without)
         result.summary = summarize(survey, stays, config, with_scores=scores is not None)
@@ -105,65 +102,10 @@ def debias(
         if scores is not None and joined is not None:
             inputs = result.request.inputs
             result.findings += joined.coverage.findings(inputs["scores"], [inputs["cases"]])
-            accuracy = share_of(survey.prompt, ~np.isnan(survey.margin), survey.margin > 0, seed=config.seed)
+            accuracy = survey.accuracy(seed=config.seed)
             result.findings += below_chance(accuracy, int((survey.margin < 0).sum()), model=scores.name)
 
     return run_stage(out, "debias", Run[DebiasSummary], write, config=settings, inputs=inputs, force=force)
-
-
-def check_settings(config: Config, *, with_scores: bool) -> None:
-    """Raises ConfigError for a setting without effect, and for a share outside its range."""
-    if config.tokenizer is not None and config.by == "author":
-        raise ConfigError("tokenizer with by=author", do="a tokenizer measures length")
-    if config.length_tolerance is None:
-        return
-    if not with_scores:
-        raise ConfigError(
-            f"length_tolerance is {config.length_tolerance}, and there are no scores",
-            where="debias",
-            do=Advice(
-                "give ",
-                Remedy("scores", FILE),
-                ": length_tolerance selects the pairs on which their accuracy is measured",
-            ),
-        )
-    if not 0 <= config.length_tolerance < 1:
-        raise ConfigError(
-            f"length_tolerance is {config.length_tolerance}", where="debias", allowed="0 or more, and below 1"
-        )
-
-
-def length_of(tokenizer: str | None) -> Length:
-    """Return the length of a response: characters, or tokens of a tokenizer without its special tokens."""
-    if tokenizer is None:
-        return num_characters
-    from steelyard.networks.loading import load_tokenizer
-
-    loaded = load_tokenizer(tokenizer)
-    loaded.model_max_length = 2**62  # counting needs no limit, and no warning of one
-
-    def num_tokens(response: Response) -> float:
-        return float(
-            len(loaded(response_text(response), add_special_tokens=False, split_special_tokens=True).input_ids)
-        )
-
-    return num_tokens
-
-
-def _choose_pairs(survey: PairSurvey, config: Config, *, where: str) -> Booleans:
-    """Return which pairs stay. Raises EvidenceError where there is nothing to balance, or no pair would stay."""
-    if not len(survey.side):
-        raise EvidenceError("no case has a pair", where=where, do=Advice("rank the cases first: ", Command("resolve")))
-    if config.by == "author" and not survey.side.any():
-        raise EvidenceError("no pair has two different known authors", where=where, do="debias by another feature")
-    stays = balance_sides(survey.side, survey.group, survey.priority)
-    if not stays.any():
-        raise EvidenceError(
-            f"all {number_of(len(stays), 'pair')} {verb_for(len(stays), 'is', 'are')} on one side: nothing would stay",
-            where=where,
-            do="debias by another feature",
-        )
-    return stays
 
 
 def _write(result: Result, cases: Path, config: Config, stays: Booleans) -> int:
@@ -185,52 +127,3 @@ def _listed(case: Case, indexed: tuple[IndexedPair, ...], config: Config) -> tup
     if case.pairs is not None and config.pairs in (None, "listed"):
         return case.pairs
     return listed_pairs(case, indexed)
-
-
-def count_pairs(survey: PairSurvey, stays: Booleans, num_without: int) -> Counts:
-    """Return the counts of pairs; ``num_without`` cases had pairs and have none left."""
-    num_dropped = int((~stays).sum())
-    noted = {
-        "cases": len(survey.pairs_of_case),
-        "cases without a pair": int((survey.pairs_of_case == 0).sum()),
-        "cases left without a pair": num_without,
-        "pairs on neither side": int((survey.side == 0).sum()),
-        UNLISTED: survey.num_unlisted,
-    }
-    return Counts(
-        num_in=len(stays),
-        num_used=int(stays.sum()),
-        dropped={_DOWNSAMPLED: num_dropped} if num_dropped else {},
-        noted={name: number for name, number in noted.items() if number},
-    )
-
-
-def summarize(survey: PairSurvey, stays: Booleans, config: Config, *, with_scores: bool) -> DebiasSummary:
-    """Return the sides before and after, overall and by group, and the accuracy of the scores."""
-    subsets = np.ones(len(stays), bool), stays
-    overall = (count_sides(survey.side[subset], np.zeros(int(subset.sum()), np.int64), 1)[0] for subset in subsets)
-    by_group = (count_sides(survey.side[subset], survey.group[subset], len(survey.groups)) for subset in subsets)
-
-    def share(counted: Booleans, right: Booleans) -> BeforeAfter[Estimate]:
-        return BeforeAfter(*(share_of(survey.prompt, subset & counted, right, seed=config.seed) for subset in subsets))
-
-    accuracy = None
-    if with_scores:
-        is_scored, is_right = ~np.isnan(survey.margin), survey.margin > 0
-        accuracy = DebiasedAccuracy(
-            num_unscored=int((~is_scored).sum()),
-            length_tolerance=config.tolerance,
-            all=share(is_scored, is_right),
-            length_matched=share(is_scored & survey.is_matched, is_right),
-            better_is_longer=share(is_scored & survey.is_longer, is_right),
-            better_is_not_longer=share(is_scored & ~survey.is_longer, is_right),
-        )
-    return DebiasSummary(
-        by=config.by,
-        unit=f"tokens of {config.tokenizer}" if config.tokenizer else "characters",
-        within=config.within,
-        overall=BeforeAfter(*overall),
-        groups=tuple(GroupBalance(*row) for row in zip(survey.groups, *by_group, strict=True)),
-        longer_is_better=share(subsets[0], survey.is_longer),
-        accuracy=accuracy,
-    )
