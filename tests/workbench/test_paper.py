@@ -13,12 +13,13 @@ from steelyard.annotation.pipeline import PipelineRules
 from steelyard.cli.main import build_app
 from steelyard.core.errors import OutputError
 from steelyard.report.text_tables import TextTable, latex_table, markdown_table
+from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.demo import add_guidelines, demo_cases, import_batch, start_project
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph, paper_pages, paper_tables
 from steelyard.workbench.simulation import Habits, work_until_finished
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.figure_tables import StoredGateResult
+from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredPairAgreement
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredEvent,
@@ -110,6 +111,37 @@ def test_the_paragraph_has_the_figures_in_both_languages(figures):
     assert "simulated" in english
     assert "模拟" in chinese
     assert len(re.findall(r"[.。]", chinese)) > 10
+
+
+def test_the_label_error_follows_from_how_often_people_contradict_each_other(worked, figures):
+    with worked.reading() as session:
+        pairs = session.scalars(select(StoredPairAgreement).where(StoredPairAgreement.project_id == 1)).all()
+    strict = np.array(
+        [
+            [sum(getattr(row, f"num_{first}_{second}") for row in pairs) for second in ("left", "right")]
+            for first in ("left", "right")
+        ]
+    )
+    contradicted = figures.agreement.contradicted
+    assert contradicted.n == strict.sum() > 0
+    assert contradicted.value == pytest.approx((strict[0, 1] + strict[1, 0]) / strict.sum())
+    assert contradicted.low < contradicted.value < contradicted.high
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_paragraph_states_the_label_error_and_what_a_perfect_model_reaches(figures, language):
+    # Two people who each err on a tenth contradict each other on 2 x 0.1 x 0.9; on 2 x 0.05 x 0.95 and 0.2 x 0.8 x 2.
+    row = msgspec.structs.replace(figures.agreement, contradicted=Estimate(0.18, 0.095, 0.32, 400))
+    text = methods_paragraph(msgspec.structs.replace(figures, agreement=row), language)
+    for shown in (
+        "18.0% [9.5%, 32.0%; n = 400]",
+        "10.0% [5.0%, 20.0%; n = 400]",
+        "82.0% [68.0%, 90.5%; n = 400]",
+        "90.0% [80.0%, 95.0%; n = 400]",
+    ):
+        assert shown in text
+    nobody = msgspec.structs.replace(row, contradicted=Estimate(None, None, None, 0))
+    assert len(methods_paragraph(msgspec.structs.replace(figures, agreement=nobody), language)) < len(text)
 
 
 def test_no_file_names_a_person(worked, figures):

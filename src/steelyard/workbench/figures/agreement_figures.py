@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from sqlalchemy import Integer, cast, func, select
 from sqlalchemy.orm import Session
 
@@ -15,7 +16,7 @@ from steelyard.annotation.answer_counts import confusion, ratio_sums, turned
 from steelyard.core.numerics import Floats
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
-from steelyard.statistics.agreement import NUM_LABELS, alpha, beyond_chance, kappa
+from steelyard.statistics.agreement import NUM_LABELS, TIED, alpha, beyond_chance, kappa
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.figures.agreement_clusters import agreement_effects, task_numbers
@@ -36,7 +37,8 @@ class AgreementRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     """The agreement of a group: percent agreement, kappa and alpha beyond chance, and the mean of tau-b.
 
     Kappa is of a person and the others, or of two people; null where people have no order. ``people``: their numbers.
-    ``num_tasks``: those that two people or more have answered.
+    ``num_tasks``: those that two people or more have answered. ``contradicted``: where both of two people prefer a
+    response, the share in which they prefer opposite ones.
     """
 
     name: str
@@ -46,6 +48,7 @@ class AgreementRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     kappa: Estimate | None
     alpha: Estimate
     tau: Estimate
+    contradicted: Estimate = Estimate(None, None, None, 0)
 
 
 class ShareRow(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -201,6 +204,8 @@ def _row(
     same, cells = ratio.estimate(design_effect=group.same_effect), confusion(sums)
     matrix = cells.reshape(NUM_LABELS, NUM_LABELS)
     coincidences = (matrix + matrix.T).reshape(-1) if several is None else several
+    strict = matrix[:TIED, :TIED]
+    opposite = float(strict.sum() - np.trace(strict))
     return AgreementRow(
         name=group.name,
         people=group.people,
@@ -216,7 +221,23 @@ def _row(
             high=1.0,
             design_effect=group.tau_effect,
         ),
+        contradicted=mean_of_sums(
+            round(strict.sum()),
+            opposite,
+            opposite,
+            low=0.0,
+            high=1.0,
+            design_effect=_effect_of_verdicts(ratio, group.same_effect),
+        ),
     )
+
+
+def _effect_of_verdicts(same: RatioSums, design_effect: float) -> float:
+    """Return the variance of percent agreement over that of independent verdicts: those of an item are not."""
+    if same.below <= 0 or not 0 < same.above < same.below:
+        return max(design_effect, 1.0)
+    share, (variance, _) = same.above / same.below, same.spread(design_effect=design_effect)
+    return max(1.0, variance * same.below / (share * (1 - share)))
 
 
 def _beyond_chance(

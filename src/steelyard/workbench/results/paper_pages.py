@@ -17,6 +17,7 @@ from steelyard.annotation.task_kinds import kinds_of
 from steelyard.evaluation.tables import DASH
 from steelyard.report.text_tables import TextTable, escape_latex, escape_markdown, latex_table, markdown_table
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.label_error import complement_of, person_error
 from steelyard.workbench.results.paper_figures import PaperFigures
 from steelyard.workbench.views.pages import LANGUAGES
 
@@ -160,6 +161,10 @@ def _quality_sentences(figures: PaperFigures) -> Iterator[tuple[str, Mapping[str
             yield "alpha sample", {"read": _count(sample.num_read), "answers": _count(sample.num_answers)}
     elif row.same.value is not None:
         yield "agreement without order", {"same": _share(row.same)}
+    if row.contradicted.value is not None:
+        error = row.contradicted.transformed(lambda share: float(person_error(np.array(share))))
+        shares = (row.contradicted, error, complement_of(row.contradicted), complement_of(error))
+        yield "label error", dict(zip(("contradicted", "error", "least", "most"), map(_share, shares), strict=True))
     kappas = [row.kappa.value for row in figures.people if row.kappa is not None and row.kappa.value is not None]
     if kappas:
         least, most, median = f"{min(kappas):.2f}", f"{max(kappas):.2f}", f"{np.median(kappas):.2f}"
