@@ -10,6 +10,7 @@ from steelyard.evaluation.measures.label_error import (
     MEASURE,
     NO_PEOPLE,
     ONE_PERSON,
+    SETTLED_ALONE,
     estimate,
     first_answers,
 )
@@ -111,6 +112,16 @@ def test_evidence_that_tells_nothing_is_named(answers, why):
     assert found.why == why
     assert found.label is None
     assert list(MEASURE.rows(found)) == list(MEASURE.panels(found)) == list(MEASURE.sentences("m", found)) == []
+
+
+def test_settled_answers_without_the_first_ones_have_no_value():
+    # As an export of aligned answers has it: people agreed on 90 pairs, and the others have what they settled alone.
+    settled = by("ann+bob", meta={"stage": "alignment"})
+    bench = [pair(f"p{at}", *(settled if at < 10 else by("ann", "bob"))) for at in range(100)]
+    found = measured(bench)
+    assert (found.why, found.num_settled_alone, found.label) == (SETTLED_ALONE, 10, None)
+    both = [pair(f"p{at}", *by("ann", "bob"), *(settled if at < 10 else ())) for at in range(100)]
+    assert (measured(both).why, measured(both).num_settled_alone) == (None, 0)
 
 
 def test_no_overlap_of_people_has_no_value():

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.numerics import Booleans, Floats, Integers
-from steelyard.core.types import Case, Kind, Record
+from steelyard.core.numerics import Floats, Integers
+from steelyard.core.types import Case, Judgment, Kind, Record
 from steelyard.evaluation.measure import (
     Means,
     Measure,
@@ -121,6 +121,7 @@ TEXT = {
 }
 NO_PEOPLE = "no strict judgment of a person"
 ONE_PERSON = "no pair has answers of two people"
+SETTLED_ALONE = "first answers are left out where people settled others"
 NOT_RELABELLED = "no pair that counts was relabelled"
 
 
@@ -158,7 +159,8 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
 
     ``num_pairs`` bench pairs have an answer, ``num_unanswered`` have none and are in no value. ``num_twice`` pairs have
     answers of two people or more, with a label or not. ``num_tied`` answers were ties and count as none.
-    ``num_overruled`` labels are against most answers: many of them show that the labels were made elsewhere.
+    ``num_overruled`` labels are against most answers: many of them show that the labels were made elsewhere. Of
+    ``num_settled_alone`` pairs only the settled answers are there, as in exports of aligned answers.
 
     ``person``: the error of one answer. ``label``: of the labels if people err independently, ``most`` if all errors
     are on coin tosses. ``perfect``: 1 - ``label``. ``model``: the accuracy on these pairs; ``distance``: what it lacks.
@@ -170,6 +172,7 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
     num_twice: int = 0
     num_tied: int = 0
     num_overruled: int = 0
+    num_settled_alone: int = 0
     relabelled: RelabelledLabels | None = None
     why: str | None = None
     person: MeansByCategory | None = None
@@ -219,13 +222,24 @@ def first_answers(judged: Mapping[int, Case], kind: Kind = "human") -> StrictAns
     )
 
 
+def _is_first(judgment: Judgment) -> bool:
+    """Return whether it is an answer that a person gave before people settled the task together."""
+    return judgment.meta is None or judgment.meta.get("stage") in {None, "annotation"}
+
+
+def _num_settled_alone(case: Case) -> int:
+    """Count the pairs with settled answers of people and without their first ones."""
+    pairs: tuple[set[frozenset[str]], set[frozenset[str]]] = (set(), set())
+    for judgment in case.judgments:
+        if judgment.kind == "human":
+            pairs[_is_first(judgment)].add(frozenset((judgment.left, judgment.right)))
+    settled, first = pairs
+    return len(settled - first)
+
+
 def _with_first_answers(case: Case) -> Case:
     """Return the case without answers that people settled together after their first ones."""
-    first = tuple(
-        judgment
-        for judgment in case.judgments
-        if judgment.meta is None or judgment.meta.get("stage") in {None, "annotation"}
-    )
+    first = tuple(filter(_is_first, case.judgments))
     return case if len(first) == len(case.judgments) else replace(case, judgments=first)
 
 
@@ -246,11 +260,15 @@ def estimate(resampled: ResampledBench) -> LabelErrorSummary | None:
     is_first = ~(is_labelled & is_turned)
     agreeing = np.where(is_first, *answers.votes.T)[is_used]
     is_right = (bench.values.better > bench.values.worse)[label_of] & is_labelled
+    # Without the first answers to tasks that people settled, they would seem to agree everywhere.
+    num_settled = sum(map(_num_settled_alone, bench.columns.judged.values()))
     pairs = AnsweredPairs(
         row, agreeing, answers.votes.sum(axis=1)[is_used] - agreeing, is_labelled[is_used], is_right[is_used]
     )
-    errors = label_errors(blocks, pairs) if is_labelled.any() and is_twice.any() else None
-    why = NO_PEOPLE if not len(answers.case) else None if errors is not None else _why(is_twice)
+    has_answers = is_labelled.any() and is_twice.any() and not num_settled
+    errors = label_errors(blocks, pairs) if has_answers else None
+    why = TOO_FEW if is_twice.any() else ONE_PERSON
+    why = SETTLED_ALONE if num_settled else NO_PEOPLE if not len(answers.case) else why
     counted = LabelErrorSummary(
         num_people=answers.num_people,
         num_pairs=int(is_labelled.sum()),
@@ -258,13 +276,10 @@ def estimate(resampled: ResampledBench) -> LabelErrorSummary | None:
         num_twice=int(is_twice.sum()),
         num_tied=answers.num_tied,
         num_overruled=int((pairs.is_labelled & (pairs.agreeing < pairs.contrary)).sum()),
-        why=why,
+        num_settled_alone=num_settled,
+        why=None if errors is not None else why,
     )
     return counted if errors is None else replace(counted, **_means(errors))
-
-
-def _why(is_twice: Booleans) -> str:
-    return TOO_FEW if is_twice.any() else ONE_PERSON
 
 
 def _labels_of(bench: ScoredBench, answers: StrictAnswers) -> Integers:
