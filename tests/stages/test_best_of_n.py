@@ -8,10 +8,12 @@ import pytest
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Rating, Response, Scores
 from steelyard.io.cases import read_cases, write_cases
+from steelyard.io.run_folder import read_run
 from steelyard.responses.plan import later_turns
 from steelyard.stages.best_of_n import Config, best_of_n
 from steelyard.stages.sample import Config as SampleConfig
 from steelyard.stages.sample import sample
+from steelyard.views.text import result_sentences, result_tables
 from strategies import case
 
 
@@ -225,6 +227,27 @@ def test_ratings_of_people_on_some_prompts_are_corrected_by_a_judge_on_all(tmp_p
     rated_values = [rating.value for each, _ in pairs for rating in each.ratings if rating.kind == "human"]
     assert curve.points[0].gold_only.value == pytest.approx(sum(rated_values) / 30)
     assert by_scores.counts.noted["candidates without a gold value"] == 60
+
+
+@pytest.mark.parametrize("is_mixed", [True, False])
+def test_the_sentences_state_the_gold_values_and_the_categories_without_any(tmp_path, is_mixed):
+    pairs, judged = half_rated()
+    placed = []
+    for place, (each, scores) in enumerate(pairs):
+        category = ("sums",) if (place // 3 % 2 if is_mixed else place % 3) else ("poems",)
+        prompt = msgspec.structs.replace(each.prompt, category=category)
+        placed.append((msgspec.structs.replace(each, prompt=prompt), scores))
+    gold_scores = write_scores(tmp_path / "judge.jsonl", judged)
+    run(tmp_path, placed, {"gold": "ratings", "gold_by": "human"}, gold_scores=gold_scores)
+    record = read_run(tmp_path / "out")
+    english, chinese = (" ".join(result_sentences(record, tmp_path / "out", language)) for language in ("en", "zh"))
+    assert "10 of these 30 prompts have gold values" in english
+    assert "if the 10 are a random sample of the 30" in english
+    assert ("No prompt of sums has gold values" in english) != is_mixed
+    assert "30 个提示词中有 10 个带黄金标准值" in chinese
+    assert ("sums 中没有带黄金标准值的提示词" in chinese) != is_mixed
+    (numbers,) = result_tables(record, tmp_path / "out")
+    assert "by gold alone" in numbers.heads
 
 
 def test_a_proxy_of_scores_is_compared_with_tiers_by_the_share_of_others_beaten(tmp_path):

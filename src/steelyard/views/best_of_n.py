@@ -101,10 +101,7 @@ def _proxy_sentences(summary: BestOfNSummary, curve: BestOfNCurve, proxy: BestOf
         "level_correlation": decimal(proxy.level_correlation, 2),
         "effective_labels": decimal(proxy.effective_labels, 2),
     }
-    if not proxy.is_used:
-        yield Sentence("say_proxy_unused", values)
-        return
-    yield Sentence("say_proxy", values)
+    yield Sentence("say_proxy" if proxy.is_used else "say_proxy_unused", values)
     if proxy.categories_without_gold:
         names = ", ".join(isolate(name) for name in proxy.categories_without_gold[:3])
         more = len(proxy.categories_without_gold) - 3
