@@ -231,11 +231,11 @@ def _titles(runs: Sequence[tuple[Path, Run[Meta]]], n: int | None) -> list[str]:
             number, first = largest.setdefault(identity, (selection.largest, folder))
             if number != selection.largest:
                 # The prompts of a curve are those with as many answers: other curves are of other prompts.
-                same = Remedy("largest", min(number, selection.largest))
+                least = min(number, selection.largest)
                 raise EvidenceError(
                     f"the largest N is {selection.largest}, and {number} in {first}",
                     where=str(folder),
-                    do=Advice("run all with the same: `", Command("best-of-n", changes=(same,)), "`"),
+                    do=Advice("run all with the same: `", Command("best-of-n", (), (Remedy("largest", least),)), "`"),
                 )
         unit = ", ".join(filter(None, (selection.dimension, selection.gold_by)))
         best_of = f"best of {n or selection.largest}: {selection.gold}"
