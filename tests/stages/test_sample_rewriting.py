@@ -109,6 +109,23 @@ def test_new_prompts_name_their_parent_and_the_others_are_refused_by_rule(cases,
     assert "against.1" in run.inputs
 
 
+def test_a_reply_that_repeats_the_request_is_no_prompt_and_marks_of_another_length_are_text(cases, tmp_path):
+    heading = f"Title\n======\n{GOOD}"
+    replies = answered(
+        zh=f"原请求位于两行 ===== 之间\n=====\n{GOOD}",
+        en=f"The new request:\n=====\nHow many moons has Mars?\n{'=' * 5}\nI hope this helps",
+        ar=heading,
+        hi="a ==== b ===== c",
+        he="x=====y is no mark, nor is ==========, of the request here.",
+    )
+    run = sample(cases, plan_file(tmp_path, replies), tmp_path / "out")
+    assert run.counts.dropped == {"echo_of_request": 3}
+    assert [each.prompt.messages[-1].content[:5] for each in read_cases(tmp_path / "out" / "cases.jsonl")] == [
+        "Title",
+        "x====",
+    ]
+
+
 def test_prompts_of_the_file_and_earlier_new_ones_are_not_written_again(cases, tmp_path):
     replies = answered(zh=TEXTS["en"], en=GOOD, ar=GOOD, hi=" \n", he="א")
     run = sample(cases, plan_file(tmp_path, replies), tmp_path / "out")

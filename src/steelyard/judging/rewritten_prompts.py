@@ -1,7 +1,8 @@
 """New prompts from the replies to `RewriteTask`: each is checked, and becomes a case without responses.
 
-A reply is refused if it declines, has marks of a chat template, is a near-duplicate of its parent, of another prompt
-of the file or of an earlier new one, or overlaps with a benchmark. It is counted under the first rule that it breaks.
+A reply is refused if it declines, has marks of a chat template or of the request, is a near-duplicate of its parent, of
+another prompt of the file or of an earlier new one, or overlaps with a benchmark. It is counted under the first rule
+that it breaks.
 """
 
 from collections import Counter
@@ -53,7 +54,7 @@ class NewPrompts:
                 self.dropped["identical to another response"] += 1
         for response in responses:
             case = _new_case(task, response)
-            row = next(self._broken_rules(case, task.parent), None)
+            row = next(self._broken_rules(case, task), None)
             if row is not None:
                 self.dropped[row.rule] += 1
                 self.rows.append(row)
@@ -63,10 +64,10 @@ class NewPrompts:
             self.ways[task.way] += 1
             yield case
 
-    def _broken_rules(self, case: Case, parent: Case) -> Iterator[ScreeningRow]:
+    def _broken_rules(self, case: Case, task: RewriteTask) -> Iterator[ScreeningRow]:
         """Yield the rules that a new prompt breaks, in order."""
         prompt = case.prompt
-        text, before = prompt.messages[-1].content, parent.prompt.messages[-1].content
+        text, before = prompt.messages[-1].content, task.parent.prompt.messages[-1].content
         new, former = (
             Subject(Response(id="", text=each), prompt="", language=prompt.language, task="text")
             for each in (text, before)
@@ -75,6 +76,10 @@ class NewPrompts:
             yield _row(prompt, "samples empty")
         if number := template_leftovers(new):
             yield _row(prompt, "template_leftover", number, 0)
+        # The request ends with its mark, a line that the prompt itself does not have.
+        mark = task.request.prompt.messages[-1].content.rsplit("\n", 1)[-1]
+        if number := text.split().count(mark):
+            yield _row(prompt, "echo_of_request", number, 0)
         # A prompt may quote words that decline: they count where the one that it was made from has none.
         if (number := self._phrases.refusals(new)) and not self._phrases.refusals(former):
             yield _row(prompt, "refusal", number, 0)
