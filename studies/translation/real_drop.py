@@ -6,7 +6,7 @@
 
 FOLDER is that of `real_benches.py` with the scores of each MODEL, MODEL-native.jsonl, MODEL-planted.jsonl and
 MODEL-apertium.jsonl (`reward_scores.py` or `steelyard score`). Drops are in points of accuracy, ties wrong, and kappas
-compare verdicts (first, tie, second) with those in English; both are means over languages. Items are resampled in all
+compare verdicts (right, tie, wrong) with those in English; both are means over languages. Items are resampled in all
 languages together, 95% intervals are percentiles. What damage alone makes is the difference of the same items with it
 and without it; the share that disappears is one less what is left of it, over the items that stay.
 """
@@ -135,6 +135,8 @@ def planted(folder: Path, models: list[str], *, num_resamples: int = 2000, seed:
         for place, (label, scale, digits) in enumerate((("drop, points", 100, 1), ("kappa", 1, 3)), start=1):
             made = after[place] - before[place]
             print(f"\n{label}: damage alone makes {shown(made, scale, digits)}", end="")
+            # A resample in which damage changes nothing has no share that disappears.
+            made = np.where(made == 0, np.nan, made)
             for name, out in (("any", in_all(found)), ("its own", found)):
                 left = bench.figures(harmed, out)[place] - bench.figures(plain, out)[place]
                 print(f"; without those found in {name} language {shown(left, scale, digits)}", end="")
