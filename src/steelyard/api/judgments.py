@@ -14,9 +14,9 @@ from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
 from steelyard.io.cases import read_cases
 from steelyard.judging import judge_card
-from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judge_card import JudgeCards
+from steelyard.judging.judging_summary import JudgingSummary
 
 
 @verb("judge", foresees=("dry_run",))

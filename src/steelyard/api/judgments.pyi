@@ -8,9 +8,9 @@ from steelyard.api.cases import CasesLike
 from steelyard.api.loaded import JudgeFunction, ScoresLike
 from steelyard.api.outcomes import Outcome
 from steelyard.core.types import JsonObject
-from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.forecast import JudgeForecast
 from steelyard.judging.judge_card import JudgeCards
+from steelyard.judging.judging_summary import JudgingSummary
 
 @overload
 def judge(

@@ -12,27 +12,17 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.core.checks import content_id
-from steelyard.core.comparison import (
-    Answer,
-    Comparison,
-    Question,
-    Reply,
-    Request,
-)
+from steelyard.core.comparison import Answer, Comparison, Question, Reply, Request
 from steelyard.core.errors import CeilingError, ModelError
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import derived_seed
 from steelyard.core.protocols import Chat, SlotChat
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.text import money_text
-from steelyard.core.types import JsonObject, Meta, Record
+from steelyard.core.types import JsonObject
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import Bar, bar
 from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
-from steelyard.judging.judge_card import JudgeCards
-from steelyard.judging.marked_responses import MarkedResponses
 from steelyard.judging.panel import JudgePanel, PanelJudge
-from steelyard.judging.planning import JudgeTask
 from steelyard.judging.prefix_order import (
     USUAL_DISTANCE,
     PromptRequests,
@@ -42,7 +32,7 @@ from steelyard.judging.prefix_order import (
     requests_by_prompt,
 )
 from steelyard.judging.token_use import AnyPrice, Budget, Ceilings, Spending, TokenCounts, TokenUse, sum_tokens
-from steelyard.judging.verdicts import VerdictSummary, combine_repeats, panel_answer
+from steelyard.judging.verdicts import combine_repeats, panel_answer
 
 _BLOCK = 1000
 """Comparisons, at least, of which two stand for all in the search for the first one without a reply."""
@@ -144,7 +134,7 @@ def ask_requests(
         of = "" if num_requests is None else f" of {num_requests:,}"
         number = store.num_kept + store.num_answered + store.num_repeated
         answered = f"{number:,}{of} requests are answered, {store.num_failed:,} failed"
-        cost = "" if store.model.price is None else f", cost {money_text(store.budget.total(store.cost))}"
+        cost = "" if store.model.price is None else f", cost {store.budget.total_text(store.cost)}"
         higher = store.ceiling._replace(value=None)
         do = Advice("run the same again with a higher ", higher, ": what is answered is not asked again")
         raise CeilingError(Advice(store.ceiling, f" is reached: {answered}{cost}"), where=store.model.name, do=do)
@@ -330,24 +320,6 @@ def _unanswered(
             yield request
         else:
             return
-
-
-class JudgingSummary(Record, frozen=True, kw_only=True):
-    """The summary of a run of ``judge``; ``judges`` and ``tokens`` by name, ``failed`` requests by reason.
-
-    ``card``: the judges next to people's labels, where these are known. ``marked``: the responses that hold a verdict
-    in the form of the questions; null without any. ``prices``: of a million tokens, by judge.
-    """
-
-    judge: str
-    task: JudgeTask
-    judges: dict[str, VerdictSummary]
-    tokens: dict[str, TokenUse]
-    failed: dict[str, int]
-    protocol: Meta
-    card: JudgeCards | None = None
-    marked: MarkedResponses | None = None
-    prices: dict[str, AnyPrice] = {}  # noqa: RUF012 - msgspec copies it
 
 
 def tokens_used(

@@ -1,31 +1,25 @@
-"""One judging under way: questions go to the judges through a ledger, sent or in batch files; verdicts are written."""
+"""One judging under way: questions go to the judges through a ledger, sent or in batch files."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.types import Case, Counts
-from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import write_cases
-from steelyard.io.ledger import Ledger
+from steelyard.core.types import Counts
+from steelyard.io.ledger import Ledger, open_ledger
 from steelyard.io.tempfiles import open_line_store
-from steelyard.judging.asking import JudgingSummary, answers_of, ask_panel, tokens_used
-from steelyard.judging.batches import BatchPlan, ask_panel_in_batches
+from steelyard.judging.asking import ask_panel, tokens_used
+from steelyard.judging.batches import BatchPlan, ask_panel_in_batches, check_batch_options, release_before_sending
 from steelyard.judging.early_abort import RequestCounts, refuse_failed
 from steelyard.judging.judging_plan import JudgingPlan
-from steelyard.judging.marked_responses import MarkedCounter
 from steelyard.judging.panel import JudgePanel
-from steelyard.judging.planning import NO_RESPONSES, add_verdicts
+from steelyard.judging.planning import NO_RESPONSES
 from steelyard.judging.prefix_order import store_comparisons, stored_comparisons
 from steelyard.judging.token_use import Ceilings, TokenUse
-from steelyard.judging.unparsed import unparsed_replies
-from steelyard.judging.verdicts import VerdictCounter
 
 
 class SendingRules(NamedTuple):
@@ -40,6 +34,34 @@ class SendingRules(NamedTuple):
     batches: BatchPlan | None
     release_batch: str | None
     allow_failed: bool
+
+    @contextmanager
+    def opened(self, ledger_file: Path, build: Callable[[], JudgePanel]) -> Iterator[tuple[JudgePanel, Ledger]]:
+        """Open the ledger of the replies, and then build the judges."""
+        with open_ledger(ledger_file) as ledger:
+            panel = build()
+            if self.batches is None:
+                release_before_sending(self.release_batch, ledger)
+            yield panel, ledger
+
+
+def sending_rules(
+    out: Path,
+    limits: tuple[float | None, int | None, float | None],
+    *,
+    batch: Path | None,
+    release: str | None,
+    any_model: bool,
+    allow_failed: bool,
+) -> SendingRules:
+    """Return the rules of these options; ``limits`` are the highest cost, number of failures and hours.
+
+    Raises ConfigError as `Ceilings.check` and `check_batch_options` do.
+    """
+    ceilings = Ceilings(*limits)
+    ceilings.check()
+    batches = check_batch_options(batch, out, ceilings, release=release, any_model=any_model, allow_failed=allow_failed)
+    return SendingRules(ceilings, batches, release, allow_failed)
 
 
 class QuestionOutcome(NamedTuple):
@@ -90,25 +112,6 @@ def ask_all(plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, rules: Sending
         return QuestionOutcome(reasons, counts, tokens_used(panel, comparisons, ledger))
 
 
-def write_judged(
-    plan: JudgingPlan, panel: JudgePanel, ledger: Ledger, outcome: QuestionOutcome, *, cases: Path, unparsed: Path
-) -> JudgingSummary:
-    """Write the cases with the verdicts of the stored replies, and the replies without one. Returns the summary."""
-    config, counter, marked = plan.config, VerdictCounter(), MarkedCounter()
-    with atomic_write(unparsed) as lines:
-        write_cases(cases, _judged(plan, panel, ledger, counter=counter, marked=marked, unparsed=lines))
-    return JudgingSummary(
-        judge=panel.name,
-        task=config.task,
-        judges=counter.summaries(seed=config.seed, num_resamples=config.num_resamples),
-        tokens=outcome.tokens,
-        failed=ledger.failures(),
-        protocol=panel.protocol(),
-        marked=marked.summary(),
-        prices={member.name: member.price for member in panel.members if member.price is not None},
-    )
-
-
 def _check_compared(reasons: Counter[str | None], cases: Path) -> None:
     """Raise EvidenceError where no case has a comparison."""
     if reasons[None]:
@@ -119,23 +122,3 @@ def _check_compared(reasons: Counter[str | None], cases: Path) -> None:
     if set(left_out) == {NO_RESPONSES}:
         do = "let models answer the prompts first: steelyard sample"
     raise EvidenceError(problem, where=str(cases), do=do)
-
-
-def _judged(
-    plan: JudgingPlan,
-    panel: JudgePanel,
-    ledger: Ledger,
-    *,
-    counter: VerdictCounter,
-    marked: MarkedCounter,
-    unparsed: IO[bytes],
-) -> Iterator[Case]:
-    """Yield the cases with their verdicts, count these, and write the replies that have none."""
-    for case, comparisons, _ in plan.planned():
-        answers = [answers_of(panel, comparison, ledger) for comparison in comparisons]
-        for comparison, answer in zip(comparisons, answers, strict=True):
-            counter.add(case.prompt, answer)
-            marked.add(panel, comparison, answer)
-            for reply in unparsed_replies(panel, comparison, answer, ledger):
-                unparsed.write(msgspec.json.encode(reply) + b"\n")
-        yield add_verdicts(case, answers, by=panel.name, each=plan.config.write == "replies")

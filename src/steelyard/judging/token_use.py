@@ -12,6 +12,7 @@ from steelyard.core.comparison import Reply
 from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError
 from steelyard.core.remedies import Remedy
+from steelyard.core.text import money_text
 from steelyard.core.types import Record
 
 _MILLION = 1_000_000
@@ -81,6 +82,10 @@ class Budget:
     def total(self, cost: float) -> float:
         """Return what all models cost, with the cost of the present one in this call."""
         return self._cost + cost
+
+    def total_text(self, cost: float) -> str:
+        """Return that cost in words."""
+        return money_text(self.total(cost))
 
     def ceiling(self, cost: float, num_failed: int) -> Remedy | None:
         """Return the ceiling that is reached as a setting with its value; null while there is room.

@@ -4,8 +4,7 @@ The questions are a plan (`steelyard.judging.judging_plan`). It has a forecast, 
 are sent or written to batch files (`steelyard.judging.judging_run`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -14,21 +13,18 @@ import msgspec
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.protocols import Chat
-from steelyard.core.types import Message, Run
-from steelyard.io.cases import read_cases
-from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
+from steelyard.core.types import Run
+from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import BATCH_OPTIONS, CASES, SERVER_SETTINGS, Option, SettingOption, Verb, in_panel, settings
-from steelyard.judging.asking import JudgingSummary
-from steelyard.judging.batches import check_batch_options, release_before_sending
 from steelyard.judging.forecast import CountTokens, JudgeForecast, forecast_panel
-from steelyard.judging.judge_card import check_people, judge_cards
+from steelyard.judging.judge_card import check_people
+from steelyard.judging.judged_cases import with_card, write_judged
 from steelyard.judging.judging_plan import Config, JudgingPlan, choose_judges
-from steelyard.judging.judging_run import SendingRules, ask_all, write_judged
+from steelyard.judging.judging_run import SendingRules, ask_all, sending_rules
+from steelyard.judging.judging_summary import JudgingSummary
 from steelyard.judging.panel import JudgePanel, PanelChoice, asked_settings, build_panel
 from steelyard.judging.run_status import JudgeStatus, replies_per_second, status_of
-from steelyard.judging.token_use import Ceilings
-from steelyard.judging.unparsed import UNPARSED_FILE
 
 _DEFAULT = Config()
 _UNDECIDING = ("members", "price", "prefix_distance", "prime", "max_truncated")
@@ -51,15 +47,6 @@ class _Judging(NamedTuple):
     def panel(self) -> JudgePanel:
         """Build the judges, with their chats."""
         return build_panel(self.judges, name=self.plan.config.name, repeats=self.plan.config.repeats)
-
-    @contextmanager
-    def opened(self, result: Result) -> Iterator[tuple[JudgePanel, Ledger]]:
-        """Open the judges and the ledger of their replies, in the folder of the run."""
-        with open_ledger(result.path(LEDGER_FILE)) as ledger:
-            panel = self.panel()
-            if self.rules.batches is None:
-                release_before_sending(self.rules.release_batch, ledger)
-            yield panel, ledger
 
 
 VERB = Verb(
@@ -128,14 +115,16 @@ def judge(
     while requests of batch files wait; EvidenceError where no case has a comparison, or no label of people's.
     """
     judges = choose_judges(config, prices, chat, needs_prices=max_cost is not None)
-    ceilings = Ceilings(max_cost, max_failed, max_hours)
-    ceilings.check()
-    batches = check_batch_options(
-        batch, out, ceilings, release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
+    rules = sending_rules(
+        out,
+        (max_cost, max_failed, max_hours),
+        batch=batch,
+        release=release_batch,
+        any_model=any_batch_model,
+        allow_failed=allow_failed,
     )
     plan = JudgingPlan(cases, config, scores)
     plan.check()
-    rules = SendingRules(ceilings, batches, release_batch, allow_failed)
     return _run(_Judging(plan, judges, rules, calibrate, out, force))
 
 
@@ -159,7 +148,11 @@ def forecast(
         raise ConfigError(f"rate is {rate:g}", where="rate", allowed="a number of requests a second above 0")
     judges, plan = choose_judges(config, prices, chat, needs_prices=False), JudgingPlan(cases, config, scores)
     plan.check()
-    count_tokens = None if tokenizer is None else _token_counter(tokenizer)
+    count_tokens: CountTokens | None = None
+    if tokenizer is not None:
+        from steelyard.networks.token_counts import message_tokens
+
+        count_tokens = message_tokens(tokenizer)
     # The ids of a million requests are on disk.
     with read_ledger(out / LEDGER_FILE) as ledger, open_ledger(None) as distinct:
         return forecast_panel(
@@ -184,17 +177,14 @@ def _run(judging: _Judging) -> Run[JudgingSummary]:
     def write(result: Result) -> None:
         if calibrate is not None:
             check_people(plan.cases, calibrate)
-        judged, unparsed = result.path("cases.jsonl"), result.path(UNPARSED_FILE)
-        with judging.opened(result) as (panel, ledger):
+        with judging.rules.opened(result.path(LEDGER_FILE), judging.panel) as (panel, ledger):
             outcome = ask_all(plan, panel, ledger, judging.rules, result.folder)
-            summary = write_judged(plan, panel, ledger, outcome, cases=judged, unparsed=unparsed)
+            summary = write_judged(plan, panel, ledger, outcome.tokens, result)
         if plan.scores is not None:
             result.findings = plan.hash_findings(result.request.inputs)
         result.counts = outcome.case_counts(summary.judges[summary.judge].outcomes)
         if calibrate is not None:
-            seed, num_resamples = plan.config.seed, plan.config.num_resamples
-            card = judge_cards(read_cases(judged), read_cases(calibrate), seed=seed, num_resamples=num_resamples)
-            summary = msgspec.structs.replace(summary, card=card)
+            summary = with_card(summary, plan, result, calibrate)
         result.summary = summary
 
     return _recorded(judging, write)
@@ -218,24 +208,3 @@ def _recorded(judging: _Judging, write: Callable[[Result], None]) -> Run[Judging
         inputs=inputs,
         force=judging.force,
     )
-
-
-def _token_counter(tokenizer: Path) -> CountTokens:
-    """Return a function that counts the tokens of messages, in the tokenizer's chat template if it has one."""
-    from steelyard.networks.pretrained import tokenizer_folder
-
-    # Before torch is imported: where there is no tokenizer, this is the answer at once.
-    folder = tokenizer_folder(str(tokenizer))
-    from steelyard.networks.loading import load_tokenizer
-
-    loaded = load_tokenizer(folder)
-    loaded.model_max_length = 2**62  # counting needs no limit, and no warning of one
-
-    def num_tokens(messages: Sequence[Message]) -> float:
-        if loaded.chat_template is None:
-            return float(sum(len(loaded(turn.content, add_special_tokens=False).input_ids) for turn in messages))
-        turns = msgspec.to_builtins(messages)
-        text = loaded.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        return float(len(loaded(text, add_special_tokens=False).input_ids))
-
-    return num_tokens

@@ -25,8 +25,8 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.evaluation.vega import ALERT, CHANCE, FAINT, MODEL_COLOURS, MUTED, Dot, interval_rows, share_axis
-from steelyard.judging.asking import JudgingSummary
 from steelyard.judging.forecast import JudgeForecast
+from steelyard.judging.judging_summary import JudgingSummary
 from steelyard.judging.run_status import JudgeStatus
 from steelyard.judging.token_use import TokenUse
 from steelyard.judging.unparsed import UNPARSED_FILE, UnparsedReply
