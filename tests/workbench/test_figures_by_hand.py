@@ -19,7 +19,8 @@ from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ListedAnswer, answer_page
 from steelyard.workbench.results.paper_figures import paper_figures
-from steelyard.workbench.simulation import Habits, work_until_finished
+from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAdjudicationTime, StoredPerson, StoredProject
 from workbench_people import NOON

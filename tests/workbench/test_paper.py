@@ -17,7 +17,8 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.demo import add_guidelines, demo_cases, import_batch, start_project
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph, paper_pages, paper_tables
-from steelyard.workbench.simulation import Habits, work_until_finished
+from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredPairAgreement
 from steelyard.workbench.storage.tables import (

@@ -15,7 +15,8 @@ from steelyard.workbench.demo import demo_cases, import_batch, start_project
 from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.figures.label_coincidences import several_coincidences
 from steelyard.workbench.figures.people_figures import people_figures
-from steelyard.workbench.simulation import Habits, work_until_finished
+from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredProject, StoredReview, StoredTask
 from workbench_people import NOON, answer, answer_all, make_project

@@ -20,7 +20,8 @@ from steelyard.workbench.demo import PASSWORD, import_batch, start_project
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.simulation import Habits, annotate
+from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulation import annotate
 from steelyard.workbench.storage.tables import StoredItem, StoredPerson
 from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, question_fields
 from task_kind_cases import cases_for, rules_for, simulated

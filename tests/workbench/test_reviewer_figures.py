@@ -8,8 +8,9 @@ from steelyard.workbench.figures.reviewer_figures import reviewer_accuracy
 from steelyard.workbench.pipeline.projects import import_cases
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.results.paper_pages import methods_paragraph, paper_pages
-from steelyard.workbench.simulation import Crew as SimulatedCrew
-from steelyard.workbench.simulation import Habits, Simulation, review, reviewer_rates
+from steelyard.workbench.simulated_people import Crew as SimulatedCrew
+from steelyard.workbench.simulated_people import Habits, Simulation, reviewer_rates
+from steelyard.workbench.simulation import review
 from steelyard.workbench.storage.tables import StoredPlantedReview, StoredProject
 from strategies import case
 from workbench_crew import Crew

@@ -22,7 +22,8 @@ from steelyard.workbench.pipeline.alignment import all_items_to_align
 from steelyard.workbench.pipeline.case_export import BLOCK, export_cases
 from steelyard.workbench.pipeline.counters import recount
 from steelyard.workbench.pipeline.projects import count_states
-from steelyard.workbench.simulation import Habits, work_until_finished
+from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.audit_log import verify
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.figure_tables import (

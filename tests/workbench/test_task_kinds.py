@@ -15,7 +15,8 @@ from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.projects import ProjectSettings
 from steelyard.workbench.pipeline.question_words import catalogues_of, question_in_words
 from steelyard.workbench.results.answer_records import answer_records, gold_records
-from steelyard.workbench.simulation import Habits, work_until_finished
+from steelyard.workbench.simulated_people import Habits
+from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredTask
 from steelyard.workbench.views.pages import LANGUAGES
 from task_kind_cases import cases_for, rules_for, simulated

@@ -30,17 +30,8 @@ from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.qualification.material import import_qualification
-from steelyard.workbench.simulation import (
-    Crew,
-    Habits,
-    Simulation,
-    adjudicate_layers,
-    align,
-    annotate,
-    latent_qualities,
-    review,
-    work_until_finished,
-)
+from steelyard.workbench.simulated_people import Crew, Habits, Simulation, latent_qualities
+from steelyard.workbench.simulation import adjudicate_layers, align, annotate, review, work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredPerson, StoredProject
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline
