@@ -169,13 +169,12 @@ def evaluate(
             )
         forget_lines(result)
         summary = summarise(evaluated.evaluation._replace(relabelled=again))
-        names = evaluated.model._asdict()
         result.findings += reversed_scores(summary, evaluated.model.model)
         result.summary = replace(
             summary,
             bench=bench_name(config.bench_kind, judged_files or files, config.bench),
             prediction_powered=powered,
-            **names,
+            **evaluated.model._asdict(),
         )
         noted = {} if powered is None else {"judged prompts": powered.num_judged}
         noted |= {} if again is None else {"relabelled prompts": again.num_prompts}
