@@ -4,7 +4,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Response
 from steelyard.evaluation.measures.label_error import MEASURE
 from steelyard.io.cases import write_cases
-from steelyard.report.leaderboard import as_markdown, as_page
+from steelyard.report.leaderboard import as_markdown, as_page, ceiling_cells
 from steelyard.stages.compare import Config as CompareConfig
 from steelyard.stages.compare import compare
 from steelyard.stages.evaluate import Config, evaluate
@@ -252,3 +252,19 @@ def test_evaluations_without_a_label_error_have_no_ceiling(tmp_path):
     board = leaderboard(runs, out=tmp_path / "board", config=LeaderboardConfig(num_resamples=100)).summary
     assert board.ceiling is None
     assert "perfect" not in as_markdown(board)
+
+
+def test_people_answers_alone_give_a_range_of_ceilings(tmp_path):
+    answers = (verdict("a>b", "ann"), verdict("a>b", "bob"))
+    split = (verdict("a>b", "ann"), verdict("a<b", "bob"))
+    write_cases(tmp_path / "bench.jsonl", [ranked(at, judgments=split if at < 18 else answers) for at in range(100)])
+    runs = [tmp_path / model for model in ("longer", "shorter")]
+    for run in runs:
+        evaluate([tmp_path / "bench.jsonl"], run, CONFIG, model=run.name)
+    ceiling = leaderboard(runs, out=tmp_path / "board", config=LeaderboardConfig(num_resamples=100)).summary.ceiling
+    value, interval = ceiling_cells(ceiling)
+    # A person errs on 0.1, and 18 of 100 pairs are contradictory: 90% if all err alike, 82% if on hard pairs only.
+    assert (ceiling.accuracy.value, ceiling.least.value) == pytest.approx((0.9, 0.82), abs=0.005)
+    assert value == f"{ceiling.least.value:.1%}–{ceiling.accuracy.value:.1%}"
+    assert interval == f"{100 * ceiling.least.low:.1f}–{100 * ceiling.accuracy.high:.1f}%"
+    assert ceiling.exact_match is None

@@ -110,7 +110,8 @@ def relabelled_shares(blocks: Blocks, bench: RelabelledBench) -> RelabelledShare
     for at, only in enumerate(np.eye(len(chosen))):
         accuracies.append(accuracy.mean(only))
         has_enough = num_prompts[at] >= FEWEST_PROMPTS
-        errors.append(apart.mean(only) if has_enough else _nothing(sums.point[at, _CHECKED]))
+        nothing = Estimate(None, None, None, int(sums.point[at, _CHECKED]), why=TOO_FEW_RELABELLED)
+        errors.append(apart.mean(only) if has_enough else _Mean(nothing, np.zeros(0)))
     distances = [
         distance_to_perfect(wrong.estimate, model.estimate, wrong.resampled, model.resampled)
         for wrong, model in zip(errors, accuracies, strict=True)
@@ -173,10 +174,6 @@ def _pools(num_prompts: Integers) -> Floats:
         total += int(num_prompts[at])
     rows = np.eye(len(num_prompts))[~is_few]
     return np.concatenate([rows, is_few[None].astype(float)]) if is_few.any() else rows
-
-
-def _nothing(num_checked: float) -> _Mean:
-    return _Mean(Estimate(None, None, None, int(num_checked), why=TOO_FEW_RELABELLED), np.zeros(0))
 
 
 def _as_shares(estimates: Sequence[Estimate]) -> Shares:
