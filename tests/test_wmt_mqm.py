@@ -3,16 +3,19 @@
 import runpy
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.core.types import Rating
 from steelyard.ranking.dawid_skene import Pairs, Votes
+from strategies import case
 
 _SCRIPT = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "howto" / "wmt_mqm.py"), run_name="wmt_mqm")
-Ratings, by_mean_rating, key_of_means, votes_of_ratings = (
-    _SCRIPT[name] for name in ("Ratings", "by_mean_rating", "key_of_means", "votes_of_ratings")
+Ratings, by_mean_rating, key_of_means, penalties_of, votes_of_ratings = (
+    _SCRIPT[name] for name in ("Ratings", "by_mean_rating", "key_of_means", "penalties_of", "votes_of_ratings")
 )
 
 FIRST, SECOND, TIED = range(3)
@@ -61,6 +64,24 @@ def test_a_rater_whose_votes_are_held_out_has_no_numbers_either():
     own = votes.rater == 0
     first = Votes(Pairs(*(column[own] for column in votes.pairs)), votes.rater[own], votes.label[own])
     assert by_mean_rating(ratings, first, asked)[0, 0] == pytest.approx(1 / (1 + np.e**-1))
+
+
+def test_omissions_are_the_penalties_of_their_categories_over_all_raters():
+    def rated(rater, value, *errors):
+        rows = [{"row": dict(zip(("category", "severity"), each, strict=True))} for each in errors]
+        rating = Rating(response="a", rater=rater, kind="human", dimension="mqm", value=value)
+        return msgspec.structs.replace(rating, meta={"errors": rows})
+
+    ratings = (
+        rated("x", -6.0, ("Accuracy/Omission (Translation 2)", "Major"), ("Style/Unnatural or awkward", "minor")),
+        rated("y", -1.0, ("Accuracy/Omission (Translation)", "Minor")),
+        rated("z", 0.0, ("No-error", "No-error")),
+    )
+    length, everything, omitted = penalties_of([case("p", "ab", ratings=ratings)])
+    # Of three raters: 7 / 3 in all, and 6 / 3 for omissions.
+    assert everything.tolist() == [[pytest.approx(7 / 3), 0.0]]
+    assert omitted.tolist() == [[pytest.approx(2.0), 0.0]]
+    assert length.shape == (1, 2)
 
 
 NUMBERS = st.lists(

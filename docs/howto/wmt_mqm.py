@@ -282,26 +282,11 @@ def without(case: Case, rater: str) -> Case:
 def omissions(path: Path) -> None:
     """Print how length is related to omissions and to all other errors, and the penalties of the longest of N."""
     cases = list(read_cases(path))
-    names = ("all errors", "omissions", "other errors")
-    size = len(cases[0].responses)
-    length, *penalties = np.zeros((4, len(cases), size))
-    for row, case in enumerate(cases):
-        place = {response.id: column for column, response in enumerate(case.responses)}
-        for response in case.responses:
-            length[row, place[response.id]] = num_characters(response)
-        number = len({rating.rater for rating in case.ratings})
-        for rating in case.ratings:
-            rows = [error["row"] for error in (rating.meta or {}).get("errors", ())]
-            omitted = sum(
-                PENALTY.get(error["severity"].lower(), 0.0) for error in rows if "Omission" in error["category"]
-            )
-            at = row, place[rating.response]
-            for table, value in zip(penalties, (-rating.value, omitted, -rating.value - omitted), strict=True):
-                table[at] += value / number
+    length, everything, omitted = penalties_of(cases)
     blocks = draw_blocks([Label(case.prompt.id, Cell("all")) for case in cases], num_resamples=2000, seed=0)
     relative = length / length.mean(axis=1, keepdims=True) - 1
     budgets = (1, 2, 3, 5, 8, 10)
-    for name, penalty in zip(names, penalties, strict=True):
+    for name, penalty in (("all errors", everything), ("omissions", omitted), ("other errors", everything - omitted)):
         apart = penalty - penalty.mean(axis=1, keepdims=True)
         sums = np.stack([(relative * apart).sum(1), (relative**2).sum(1), (apart**2).sum(1)], axis=1)
         point, drawn = draw_curve(blocks, sums)
@@ -312,6 +297,22 @@ def omissions(path: Path) -> None:
         for column, budget in enumerate(budgets):
             change = spread(curve.point[column] - curve.point[0], lost[:, column])
             print(f"  longest of {budget}: {spread(curve.point[column], curve.resampled[:, column])}, change {change}")
+
+
+def penalties_of(cases: list[Case]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Length, penalty of all errors and of omissions of each translation, means over raters; (case, translation)."""
+    length, everything, omitted = np.zeros((3, len(cases), len(cases[0].responses)))
+    for row, case in enumerate(cases):
+        place = {response.id: column for column, response in enumerate(case.responses)}
+        length[row] = [num_characters(response) for response in case.responses]
+        number = len({rating.rater for rating in case.ratings})
+        for rating in case.ratings:
+            at = row, place[rating.response]
+            everything[at] -= rating.value / number
+            for error in (rating.meta or {}).get("errors", ()):
+                if "Omission" in error["row"]["category"]:
+                    omitted[at] += PENALTY.get(error["row"]["severity"].lower(), 0.0) / number
+    return length, everything, omitted
 
 
 def spread(value: float, drawn: np.ndarray) -> str:
