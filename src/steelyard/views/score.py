@@ -46,7 +46,7 @@ def _sentences(run: StageRun[ScoreSummary]) -> Iterator[Sentence]:
     else:
         yield Sentence("say_scored", values)
     if (ratings := summary.protocol.get("ratings")) is not None:
-        yield _rating_sentence(msgspec.convert(ratings, TargetScale))
+        yield _rating_sentence(values["model"], msgspec.convert(ratings, TargetScale))
 
 
 def _panels(run: StageRun[ScoreSummary], sources: PageSources) -> Iterator[Panel]:
@@ -70,18 +70,19 @@ def _panels(run: StageRun[ScoreSummary], sources: PageSources) -> Iterator[Panel
         yield Panel(f"{isolate(name)} · {word('coverage_by_language')}", None, (Grouped("", numbers),))
 
 
-def _rating_sentence(scale: TargetScale) -> Sentence:
+def _rating_sentence(model: str, scale: TargetScale) -> Sentence:
     """Return the way from a score to a rating, for a model that was trained on ratings."""
     names = COMMA.join(
         isolate(name) if weight == 1 else f"{weight:g} {isolate(name)}"
         for name, weight in sorted(scale.dimensions.items())
     )
+    values = {"model": model, "dimensions": names}
     if scale.center == "prompt":
-        return Sentence("say_score_in_prompt", {"dimensions": names})
+        return Sentence("say_score_in_prompt", values)
     if scale.lowest is None or scale.highest is None or scale.link == "identity":
-        return Sentence("say_score_and_mean", {"dimensions": names, "mean": decimal(scale.mean)})
+        return Sentence("say_score_and_mean", {**values, "mean": decimal(scale.mean)})
     ends = {"lowest": f"{scale.lowest:g}", "width": f"{scale.highest - scale.lowest:g}"}
-    return Sentence("say_score_and_range", {"dimensions": names, **ends})
+    return Sentence("say_score_and_range", {**values, **ends})
 
 
 def _histogram(scores: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Figure:
