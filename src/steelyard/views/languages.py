@@ -131,7 +131,7 @@ def _sentences(run: StageRun[LanguagesSummary]) -> tuple[Sentence, ...]:
 
 def chosen_baseline(run: StageRun, baseline: str | None) -> tuple[Sentence, ...]:
     """Return how the language was chosen that others are compared with, where no setting and no English decided."""
-    if baseline is None or run.source.run.config.get("baseline_language") is not None or english_of([baseline]):
+    if baseline is None or english_of([baseline]) or run.source.run.config.get("baseline_language") is not None:
         return ()
     return (Sentence("say_chosen_baseline", {"baseline": baseline}),)
 
