@@ -10,7 +10,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.cli.main import verbs_by_name
-from steelyard.cli.verb import StageVerb
+from steelyard.cli.stage_verb import StageVerb
 from steelyard.core.settings_help import read_settings
 
 ROOT = Path(__file__).parents[2]

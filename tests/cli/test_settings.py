@@ -13,7 +13,7 @@ from each_value import each
 from package_source import ROOT
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.cli.output import type_text
-from steelyard.cli.verb import StageVerb
+from steelyard.cli.stage_verb import StageVerb
 from steelyard.core.config import describe_type
 from steelyard.core.plugins import build, kinds, load, packages
 from steelyard.core.settings_help import REQUIRED, read_nested_settings, read_settings

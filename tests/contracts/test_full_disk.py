@@ -12,7 +12,7 @@ import pytest
 
 from hostile_files import GOOD, plans
 from steelyard.cli.main import main, verbs_by_name
-from steelyard.cli.verb import StageVerb
+from steelyard.cli.stage_verb import StageVerb
 
 pytestmark = pytest.mark.slow
 

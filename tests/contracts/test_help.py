@@ -12,7 +12,7 @@ from typer.main import get_command
 import example_folder
 from each_value import each
 from steelyard.cli.main import build_app, verbs_by_name
-from steelyard.cli.verb import StageVerb
+from steelyard.cli.stage_verb import StageVerb
 
 PAGES = ("README.md", "docs/tour.md")
 VERBS = sorted(verbs_by_name())

@@ -21,7 +21,8 @@ from package_source import ROOT, imports, sources
 from recipe_files import small_recipe
 from steelyard.api.wording import python_words
 from steelyard.cli.main import build_app, verbs_by_name
-from steelyard.cli.verb import FunctionVerb, StageVerb, VerbGroup
+from steelyard.cli.stage_verb import StageVerb
+from steelyard.cli.verb import FunctionVerb, VerbGroup
 from steelyard.cli.wording import options_of
 from steelyard.core.errors import EXTRAS, UserError
 from steelyard.core.plugins import kinds, load

@@ -17,7 +17,8 @@ from typing import Annotated, Any
 import typer
 
 from steelyard.cli.output import escape_unencodable
-from steelyard.cli.verb import FunctionVerb, GroupCommand, StageVerb, VerbCommand, VerbGroup
+from steelyard.cli.stage_verb import StageVerb
+from steelyard.cli.verb import FunctionVerb, GroupCommand, VerbCommand, VerbGroup
 from steelyard.cli.verbs import installation, pipelines
 from steelyard.cli.verbs.inspect import INSPECT
 from steelyard.cli.verbs.view import VIEW
