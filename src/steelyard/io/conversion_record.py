@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from steelyard.core.errors import UserError
-from steelyard.core.types import Counts, Input, JsonObject, Run
+from steelyard.core.types import Counts, Input, Run
 from steelyard.curation.conversion import Conversion, ConversionSummary, ConversionTally
 from steelyard.io.atomic import write_once
 from steelyard.io.hashing import file_hash
@@ -20,7 +22,7 @@ Convert = Callable[[Path, ConversionTally], Conversion]
 def convert_once(
     sources: Mapping[str, Path],
     out: Path,
-    settings: JsonObject,
+    config: msgspec.Struct,
     write: Convert,
     *,
     dataset_name: str | None,
@@ -30,7 +32,7 @@ def convert_once(
 
     Raises OutputError where ``out`` holds anything else and ``force`` is not set, and what ``write`` raises.
     """
-    if not force and (known := _recorded(sources, out, settings)) is not None:
+    if not force and (known := _recorded(sources, out, config)) is not None:
         log(f"{out} is written already: equal input and settings")
         return known
     started, tally = time.monotonic(), ConversionTally()
@@ -39,7 +41,7 @@ def convert_once(
         log(f"{out} is written already: equal input and settings")
     run = Run(
         stage="convert",
-        config=settings,
+        config=msgspec.to_builtins(config),
         inputs=_hashed(sources),
         outputs={out.name: file_hash(out)},
         versions=installed_versions(),
@@ -57,13 +59,13 @@ def _hashed(sources: Mapping[str, Path]) -> dict[str, Input]:
     return {role: Input(path=str(path), sha256=file_hash(path)) for role, path in sources.items()}
 
 
-def _recorded(sources: Mapping[str, Path], out: Path, settings: JsonObject) -> Conversion | None:
+def _recorded(sources: Mapping[str, Path], out: Path, config: msgspec.Struct) -> Conversion | None:
     """Return the recorded conversion of these files and settings that wrote ``out`` as it is; null without one."""
     try:
         run = read_run(record_folder(out), Run[ConversionSummary])
     except UserError:
         return None
-    same = (settings, _hashed(sources), installed_versions())
+    same = (msgspec.to_builtins(config), _hashed(sources), installed_versions())
     if (run.config, run.inputs, run.versions) != same or not out.is_file() or run.outputs != {out.name: file_hash(out)}:
         return None
     summary = run.summary

@@ -169,7 +169,7 @@ def convert(source: Path, out: Path, config: Config = _DEFAULT, *, force: bool =
     return convert_once(
         sources,
         out,
-        msgspec.to_builtins(config),
+        config,
         lambda place, tally: _convert(files, source.name, place, config, tally),
         dataset_name=config.dataset_name,
         force=force,
