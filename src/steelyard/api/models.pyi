@@ -40,6 +40,7 @@ def evaluate(
     human: CasesLike | None = None,
     judged: CasesLike | None = None,
     kept_prompts: PathText | None = None,
+    relabelled: CasesLike | None = None,
     out: PathText | None = None,
     scores: ScoresLike | None = None,
     train_cases: CasesLike | None = None,
