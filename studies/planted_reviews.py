@@ -26,7 +26,8 @@ from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.demo import demo_cases, start_project
 from steelyard.workbench.figures.reviewer_figures import FEWEST_WRONG, ReviewerAccuracy, reviewer_accuracy
 from steelyard.workbench.pipeline.projects import import_cases
-from steelyard.workbench.simulation import ReviewerRates, reviewer_rates, work_until_finished
+from steelyard.workbench.simulated_people import ReviewerRates, reviewer_rates
+from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredProject
 

@@ -191,6 +191,7 @@ def test_stage_inputs_follow_from_the_signature():
         "human": StageInput("human", "file", is_required=False),
         "judged": StageInput("judged", "file", is_required=False),
         "kept_prompts": StageInput("kept_prompts", "file", is_required=False),
+        "relabelled": StageInput("relabelled", "file", is_required=False),
     }
     assert stage_call("train", where="f").inputs["model"] == StageInput("model", "name", is_required=True)
 

@@ -102,7 +102,7 @@ def test_marks_take_work_in_proportion(part):
     assert num_calls(repeated(part, 8000)) < 2.5 * num_calls(repeated(part, 4000)) + 1000
 
 
-@pytest.mark.parametrize("columns", [100, 250, 2000])
+@pytest.mark.parametrize("columns", [100, 250, pytest.param(2000, marks=pytest.mark.slow)])
 def test_a_small_table_does_not_become_a_large_page(columns):
     table = f"{'|a' * columns}\n{'|-' * columns}\n" + "|a\n" * columns
     html = safe_markdown(table * 3)

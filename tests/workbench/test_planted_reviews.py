@@ -274,6 +274,7 @@ def test_what_is_shown_is_the_truth_or_clearly_not(database, changed):
             ] * 2
 
 
+@pytest.mark.slow
 def test_half_of_the_planted_reviews_are_changed(database):
     crew = planted_crew(database, num_items=40)
     kinds = [row.changed is not None for row in planted_rows(crew)]
@@ -429,6 +430,7 @@ def snapshot(crew, *, at=10_000.0):
 SHOWS_PLANTED = ("reviewers", "review_gold")
 
 
+@pytest.mark.slow
 def test_no_figure_or_export_knows_of_planted_reviews(database):
     """The same, to the byte, while they wait, after remarks, time and decisions, and without any row of them."""
     crew = planted_crew(database, num_items=6)
@@ -449,6 +451,7 @@ def test_no_figure_or_export_knows_of_planted_reviews(database):
     assert snapshot(crew) == waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_project_with_planted_reviews_ends_as_one_without(new_sqlite, seed):
     """The same people give the same answers and decide alike on ordinary items: all figures and exports are equal."""

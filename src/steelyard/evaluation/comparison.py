@@ -9,8 +9,9 @@ import numpy as np
 
 from steelyard.core.types import Record
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import BenchCeiling, EvaluationSet, ceiling_of, headline_of, ranking_of
+from steelyard.evaluation.evaluations import EvaluationSet, ceiling_of, headline_of, ranking_of
 from steelyard.evaluation.few_labels_compared import compare_labelled, read_labelled_evaluations
+from steelyard.evaluation.measure import BenchCeiling
 from steelyard.evaluation.measures.accuracy import Range
 from steelyard.io.progress import track
 from steelyard.statistics.bootstrap import draw_blocks

@@ -12,17 +12,14 @@ from steelyard.core.errors import EvidenceError, FileError
 from steelyard.core.numerics import Integers
 from steelyard.core.plugins import build
 from steelyard.core.remedies import ANY, NUMBER, Advice, Command, Remedy
-from steelyard.core.types import Record, Run
+from steelyard.core.types import Run
 from steelyard.evaluation.items import Item, MeasuredItem, measure_columns, read_items
-from steelyard.evaluation.measure import measures
-from steelyard.evaluation.measures.label_error import LabelErrorSummary
+from steelyard.evaluation.measure import BenchCeiling, measures
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.run_folder import read_run
 from steelyard.statistics.aggregation import Headline, mean_accuracy
 from steelyard.statistics.bootstrap import Items, Totals, resample
 from steelyard.statistics.groups import Cell, Label, Layout, layout_of
-from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.label_error import complement_of
 from steelyard.statistics.pair_counts import UnscoredPairs
 from steelyard.statistics.prompt_means import Ratio
 
@@ -45,18 +42,6 @@ class Fact(NamedTuple):
 
 
 _OF_THE_BENCH = (Fact("bench_kind", "bench"), Fact("bench", "bench"))
-
-
-class BenchCeiling(Record, frozen=True, kw_only=True):
-    """What a perfect model reaches on a bench, some of whose labels are wrong: means over categories.
-
-    ``least``: the accuracy if people's errors gather on hard pairs; null where better judges made labels again, which
-    needs no assumption. ``exact_match``: null where prompts have one pair, or nothing tells it.
-    """
-
-    accuracy: Estimate
-    least: Estimate | None = None
-    exact_match: Estimate | None = None
 
 
 class Evaluated(NamedTuple):
@@ -225,20 +210,13 @@ def ceiling_of(evaluations: EvaluationSet) -> BenchCeiling | None:
 
     Labels that better judges made again come before people's answers, and more of them before fewer.
     """
-    measured = [each for model in evaluations.evaluated for _, each in model.run.summary.measured()]
-    known = [
-        (each.relabelled is not None, each.perfect.macro.n, each, each.perfect)
-        for each in measured
-        if isinstance(each, LabelErrorSummary) and each.perfect is not None
+    ceilings = [
+        ceiling
+        for model in evaluations.evaluated
+        for measure, summary in model.run.summary.measured()
+        if (ceiling := measure.ceiling(summary)) is not None
     ]
-    if not known:
-        return None
-    *_, best, perfect = max(known, key=lambda entry: entry[:2])
-    return BenchCeiling(
-        accuracy=perfect.macro,
-        least=None if best.most is None else complement_of(best.most.macro),
-        exact_match=None if best.exact_match is None else best.exact_match.macro,
-    )
+    return max(ceilings, key=lambda ceiling: (ceiling.least is None, ceiling.accuracy.n), default=None)
 
 
 def headline_of(evaluations: EvaluationSet) -> Headline:

@@ -6,14 +6,8 @@ from msgspec import UNSET
 
 from steelyard.core.types import Record, Run
 from steelyard.evaluation.coverage import Coverage, unequal_coverage
-from steelyard.evaluation.evaluations import (
-    BenchCeiling,
-    EvaluationSet,
-    bench_hashes,
-    ceiling_of,
-    has_headline,
-    ranking_of,
-)
+from steelyard.evaluation.evaluations import EvaluationSet, bench_hashes, ceiling_of, has_headline, ranking_of
+from steelyard.evaluation.measure import BenchCeiling
 from steelyard.evaluation.measures.accuracy import GroupResult
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.statistics.intervals import Estimate

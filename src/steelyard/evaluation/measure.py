@@ -45,6 +45,18 @@ class GroupedMeans(Means, frozen=True, kw_only=True):
     by_language: dict[str, Estimate]
 
 
+class BenchCeiling(Record, frozen=True, kw_only=True):
+    """What a perfect model reaches on a bench, some of whose labels are wrong: means over categories.
+
+    ``least``: the accuracy if people's errors gather on hard pairs; null where better judges made labels again, which
+    needs no assumption. ``exact_match``: null where prompts have one pair, or nothing tells it.
+    """
+
+    accuracy: Estimate
+    least: Estimate | None = None
+    exact_match: Estimate | None = None
+
+
 class Needs(NamedTuple):
     """The requirements of a measure.
 
@@ -182,6 +194,8 @@ class Measure(NamedTuple, Generic[SummaryT]):
     """A panel of all models, by name."""
     sentences: Callable[[str, SummaryT], Iterable[Sentence]] = _no_sentences
     """Its result in words, for the model of this name."""
+    ceiling: Callable[[SummaryT], BenchCeiling | None] = _none
+    """What a perfect model reaches on the bench, where it tells."""
     columns: Callable[[ScoredBench], Columns] = _no_columns
     """Columns of ``items.jsonl``, from which models are compared; not called where ``needs`` lack scores."""
     column_names: tuple[str, ...] = ()

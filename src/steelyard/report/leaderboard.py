@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.evaluation.evaluations import BenchCeiling
 from steelyard.evaluation.leaderboard import HALF_POINTS, LeaderboardRow, LeaderboardSummary, Number
+from steelyard.evaluation.measure import BenchCeiling
 from steelyard.evaluation.measures.accuracy import baseline_word
 from steelyard.evaluation.tables import (
     DASH,

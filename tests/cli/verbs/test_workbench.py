@@ -520,7 +520,12 @@ def test_a_proxy_is_an_address(run, tmp_path, proxy):
         ("sqlite:///{folder}", "is not a file", "name the file of a workbench, or a new one"),
         ("sqlite:////dev/null", "is not a file", "name the file of a workbench, or a new one"),
         ("sqlite+aiosqlite:///{folder}/w.db", "no address of a database", None),
-        ("postgresql://u:secret@127.0.0.1:{silent}/x?connect_timeout=2", "timeout expired", "start the server"),
+        pytest.param(
+            "postgresql://u:secret@127.0.0.1:{silent}/x?connect_timeout=2",
+            "timeout expired",
+            "start the server",
+            marks=pytest.mark.slow,
+        ),
         ("postgresql://u:secret@127.0.0.1:{closed}/x", "refused", "start the server"),
     ],
 )

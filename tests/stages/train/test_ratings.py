@@ -162,6 +162,7 @@ def invoke(*words):
     return warm_process.run("-c", "from steelyard.cli.main import main; main()", *words)
 
 
+@pytest.mark.slow
 def test_the_remedy_for_cases_with_ratings_alone_works_as_printed(given, tmp_path):
     folder, base = given
     words = ["train", folder / "train.jsonl", "--model", base, "--out", tmp_path / "out", "--epochs", "1"]
@@ -174,6 +175,7 @@ def test_the_remedy_for_cases_with_ratings_alone_works_as_printed(given, tmp_pat
     assert "36 rated responses of 12 prompts" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_report_has_the_fit_to_held_out_ratings(given, tmp_path, language):
     folder, base = given
@@ -200,6 +202,7 @@ def test_numbers_that_are_no_ratings_stop_the_run_before_a_folder_is_made(given,
     assert refused.stderr.startswith("error:")
 
 
+@pytest.mark.slow
 def test_a_held_out_file_without_any_pair_is_refused(given, tmp_path):
     folder, base = given
     one = cases(1, "q")[0]

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from steelyard.core.numerics import Floats, Integers
 from steelyard.core.types import Case, Judgment, Kind, Record
 from steelyard.evaluation.measure import (
+    BenchCeiling,
     Means,
     Measure,
     MeasureRow,
@@ -48,7 +49,7 @@ from steelyard.statistics.agreement import NUM_LABELS, TIED, UNLABELLED, count_l
 from steelyard.statistics.bootstrap import Blocks, draw_blocks
 from steelyard.statistics.groups import Label, units_of
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.label_error import TOO_FEW, AnsweredPairs, LabelErrors, Shares, label_errors
+from steelyard.statistics.label_error import TOO_FEW, AnsweredPairs, LabelErrors, Shares, complement_of, label_errors
 from steelyard.statistics.relabelled import RelabelledBench, RelabelledShares, relabelled_shares
 from steelyard.statistics.unique_rows import find_codes, unique_codes
 
@@ -460,6 +461,17 @@ def _gap_in_words(distance: Estimate) -> dict[str, str]:
     return {"distance": value, "gap": f"{low} \N{HORIZONTAL ELLIPSIS} {high}"}
 
 
+def ceiling(summary: LabelErrorSummary) -> BenchCeiling | None:
+    """Return what a perfect model reaches; None without a label error."""
+    if summary.perfect is None:
+        return None
+    return BenchCeiling(
+        accuracy=summary.perfect.macro,
+        least=None if summary.most is None else complement_of(summary.most.macro),
+        exact_match=None if summary.exact_match is None else summary.exact_match.macro,
+    )
+
+
 MEASURE = Measure(
     order=55,
     summary=LabelErrorSummary,
@@ -468,4 +480,5 @@ MEASURE = Measure(
     rows=rows,
     panels=panels,
     sentences=sentences,
+    ceiling=ceiling,
 )
