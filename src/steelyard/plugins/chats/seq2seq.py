@@ -1,4 +1,7 @@
-"""A translation model with encoder and decoder in a folder, by transformers: NLLB, M2M-100, mBART, opus-mt.
+"""A translation model with encoder and decoder in a folder: NLLB, M2M-100, mBART, opus-mt.
+
+transformers runs it; a folder that CTranslate2 has converted (``model.bin``) runs with that, in the number type of its
+file.
 
 Which languages it has is read from its vocabulary: codes of FLORES (``deu_Latn``), of M2M-100 (``__de__``), of mBART
 (``de_DE``), and the targets of opus-mt (``>>deu<<``). A model of a single pair names it in its tokenizer. A text over
@@ -6,7 +9,7 @@ the model's length fails instead of being cut.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -36,7 +39,7 @@ class Config(BaseConfig, frozen=True):
     name: str | None = None
     """The name in the translations. Default: the folder's name."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """The number type of the model."""
+    """The number type of the model; CTranslate2 uses that of its file."""
     num_beams: Positive = 4
     """The number of beams of the search; 1 is greedy."""
     batch_size: Positive = 1
@@ -48,6 +51,8 @@ def build(config: Config) -> Chat:
     try:
         return Seq2seq(config)
     except ModuleNotFoundError as error:
+        if (missing := MissingPartError.of(error)) is not None:
+            raise missing from error
         problem = f"translation models need a package that is not installed ({error.name})"
         raise MissingPartError(problem, do="pip install 'steelyard[train]'") from error
 
@@ -86,15 +91,19 @@ class _Languages(NamedTuple):
         return self.pair in (None, (source, target))
 
 
+Search = Callable[[Sequence[list[int]], int | None, int], list[list[int]]]
+"""From the tokens of texts, the token that the decoder begins with, and the most tokens: those of the translations."""
+
+
 class Seq2seq:
     """A TranslationEngine. The detail of a failed request begins with its reason: ``too_long`` or ``languages``."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.name = config.name or Path(config.path).name
-        self._tokenizer, self._model = _loaded(config)
+        self._tokenizer, self._search, self._engine, num_positions = _loaded(config)
         self._languages = _Languages.of(self._tokenizer)
-        limits = (self._tokenizer.model_max_length, getattr(self._model.config, "max_position_embeddings", None))
+        limits = (self._tokenizer.model_max_length, num_positions)
         self._limit = min((limit for limit in limits if limit and limit < _NO_LIMIT), default=_NO_LIMIT)
 
     def check_languages(self, source: str, target: str) -> None:
@@ -119,7 +128,7 @@ class Seq2seq:
         return {
             "chat": "seq2seq",
             "model": Path(self.config.path).name,
-            "dtype": self.config.dtype,
+            **self._engine,
             "num_beams": self.config.num_beams,
             "batch_size": self.config.batch_size,
         }
@@ -147,35 +156,86 @@ class Seq2seq:
             yield from self._generated(readable, self._languages.forced.get(keys[1]))
 
     def _generated(self, encoded: Sequence[tuple[Request, list[int]]], forced: str | None) -> Iterator[Reply]:
-        import torch
-
         longest = min(max(request.question.max_tokens for request, _ in encoded), self._limit - 1)
-        settings = deepcopy(self._model.generation_config)
-        settings.update(max_length=None, max_new_tokens=longest, num_beams=self.config.num_beams, do_sample=False)
-        if forced is not None:
-            settings.forced_bos_token_id = self._tokenizer.convert_tokens_to_ids(forced)
-        padded = self._tokenizer.pad({"input_ids": [ids for _, ids in encoded]}, return_tensors="pt")
-        with torch.inference_mode():
-            rows = self._model.generate(**padded.to(self._model.device), generation_config=settings).tolist()
+        first = None if forced is None else self._tokenizer.convert_tokens_to_ids(forced)
+        rows = self._search([ids for _, ids in encoded], first, longest)
         end = self._tokenizer.eos_token_id
         for (request, ids), row in zip(encoded, rows, strict=True):
-            is_whole = end in row[1:]
+            is_whole = end in row
             yield Reply(
                 request=request.id,
                 text=self._tokenizer.decode(row, skip_special_tokens=True),
                 failure=None if is_whole else "cut off",
                 detail=None if is_whole else f"at {longest} tokens",
                 prompt_tokens=len(ids),
-                reply_tokens=row[1:].index(end) + 1 if is_whole else len(row) - 1,
+                reply_tokens=row.index(end) + 1 if is_whole else len(row),
                 model=self.name,
             )
 
 
-def _loaded(config: Config) -> tuple[Any, Any]:
-    from steelyard.networks.devices import best_device
-    from steelyard.networks.loading import load_seq2seq, load_tokenizer
+class _Loaded(NamedTuple):
+    """A tokenizer, the search of an engine with what a protocol says of it, and the positions of the model; None where
+    they are not known.
+    """
+
+    tokenizer: Any
+    search: Search
+    engine: JsonObject
+    num_positions: int | None
+
+
+def _loaded(config: Config) -> _Loaded:
+    from steelyard.networks.loading import load_tokenizer
 
     if not Path(config.path).is_dir():
         raise ModelError("there is no such model folder", where=config.path, do="download the model first")
-    tokenizer, model = load_tokenizer(config.path), load_seq2seq(config.path, dtype=config.dtype)
-    return tokenizer, model.to(best_device()).eval()
+    tokenizer = load_tokenizer(config.path)
+    is_converted = (Path(config.path) / "model.bin").is_file()
+    return (_with_ctranslate2 if is_converted else _with_transformers)(config, tokenizer)
+
+
+def _with_transformers(config: Config, tokenizer: Any) -> _Loaded:
+    import torch
+
+    from steelyard.networks.devices import best_device
+    from steelyard.networks.loading import load_seq2seq
+
+    model = load_seq2seq(config.path, dtype=config.dtype).to(best_device()).eval()
+
+    def search(encoded: Sequence[list[int]], first: int | None, longest: int) -> list[list[int]]:
+        settings = deepcopy(model.generation_config)
+        settings.update(max_length=None, max_new_tokens=longest, num_beams=config.num_beams, do_sample=False)
+        if first is not None:
+            settings.forced_bos_token_id = first
+        padded = tokenizer.pad({"input_ids": encoded}, return_tensors="pt")
+        with torch.inference_mode():
+            rows = model.generate(**padded.to(model.device), generation_config=settings).tolist()
+        return [row[1:] for row in rows]
+
+    return _Loaded(tokenizer, search, {"dtype": config.dtype}, getattr(model.config, "max_position_embeddings", None))
+
+
+def _with_ctranslate2(config: Config, tokenizer: Any) -> _Loaded:
+    import ctranslate2
+
+    if config.dtype != "float32":
+        problem = f"CTranslate2 computes in the number type of its file, not in {config.dtype}"
+        raise ConfigError(problem, where="dtype", do="convert the model with another quantization")
+    try:
+        model = ctranslate2.Translator(config.path, device="auto")
+    except (RuntimeError, ValueError) as error:
+        problem = f"CTranslate2 cannot read the model: {error}"
+        raise ModelError(problem, where=config.path, do="convert the model again") from error
+
+    def search(encoded: Sequence[list[int]], first: int | None, longest: int) -> list[list[int]]:
+        results = model.translate_batch(
+            [tokenizer.convert_ids_to_tokens(ids) for ids in encoded],
+            target_prefix=None if first is None else [[tokenizer.convert_ids_to_tokens(first)]] * len(encoded),
+            beam_size=config.num_beams,
+            max_input_length=0,
+            max_decoding_length=longest,
+            return_end_token=True,
+        )
+        return [tokenizer.convert_tokens_to_ids(each.hypotheses[0]) for each in results]
+
+    return _Loaded(tokenizer, search, {"engine": "CTranslate2", "dtype": model.compute_type}, None)
