@@ -5,11 +5,11 @@ from huggingface_hub import constants
 
 import tiny
 import tiny_families
-from steelyard.core.errors import FileError, ModelError
+from steelyard.core.errors import FileError, MissingPartError, ModelError
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Response
 from steelyard.networks.loading import fill, load_backbone, load_tokenizer, local_folder, read_config, stored_weights
-from steelyard.networks.pretrained import hub_folder, is_hub_name
+from steelyard.networks.pretrained import hub_folder, is_hub_name, load_pretrained
 from steelyard.plugins.models._heads import LinearHead
 from steelyard.plugins.reward_models import choose_model
 from strategies import prompt
@@ -172,3 +172,21 @@ def test_what_was_fetched_before_is_scored_without_a_network(nowhere):
     assert choice.files["path"] == repository / "snapshots" / revision
     implicit = choose_model("implicit", {"path": "owner/name", "reference": "owner/name"})
     assert implicit.files["reference"] == choice.files["path"]
+
+
+@pytest.mark.parametrize(
+    ("package", "remedy"), [("faiss", "pip install faiss"), ("sentencepiece", "pip install 'steelyard[translators]'")]
+)
+def test_a_package_that_a_tokenizer_needs_is_named_with_its_installation(tmp_path, monkeypatch, package, remedy):
+    from transformers.utils import import_utils
+
+    class Tokenizer:
+        @classmethod
+        def from_pretrained(cls, path, **settings):
+            import_utils.requires_backends(cls, [package])
+
+    _, words = import_utils.BACKENDS_MAPPING[package]
+    monkeypatch.setitem(import_utils.BACKENDS_MAPPING, package, (lambda: False, words))
+    with pytest.raises(MissingPartError, match=f"needs the package {package}") as caught:
+        load_pretrained(Tokenizer, tmp_path)
+    assert caught.value.do == remedy

@@ -1,13 +1,26 @@
-"""Tiny translators with the interface of real ones: a model with random weights, and a program in capital letters."""
+"""Tiny translators with the interface of real ones: models with random weights, and a program in capital letters."""
 
+import io
+import json
 import sys
 
 import torch
-from transformers import M2M100Config, M2M100ForConditionalGeneration, NllbTokenizer
+from transformers import (
+    M2M100Config,
+    M2M100ForConditionalGeneration,
+    MarianConfig,
+    MarianMTModel,
+    MarianTokenizer,
+    NllbTokenizer,
+)
 
 from steelyard.networks.loading import quiet
 
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+SIZE = {
+    "d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16,
+    "encoder_attention_heads": 2, "decoder_attention_heads": 2,
+}  # fmt: skip
 LANGUAGES = ("eng_Latn", "deu_Latn", "zho_Hans", "zho_Hant", "arb_Arab")
 
 
@@ -27,13 +40,10 @@ def save_nllb(folder, *, positions=64, seed=0, spread=0.02):
         model_max_length=positions,
     )
     torch.manual_seed(seed)
-    size = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
     config = M2M100Config(
         vocab_size=len(tokenizer),
         max_position_embeddings=positions,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        **size,
+        **SIZE,
         bos_token_id=0,
         pad_token_id=1,
         eos_token_id=2,
@@ -43,6 +53,45 @@ def save_nllb(folder, *, positions=64, seed=0, spread=0.02):
     )
     with quiet():
         M2M100ForConditionalGeneration(config).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+SENTENCES = ("the house is small", "where is the train", "abc def 12 3!", "who asks a long text so")
+
+
+def save_opus_mt(folder, *, positions=64, seed=0):
+    """Write a model as those of opus-mt with several targets, whose names stand before the text."""
+    from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
+    folder.mkdir()
+    written = io.BytesIO()
+    settings = {"vocab_size": 30, "hard_vocab_limit": False, "minloglevel": 2}
+    SentencePieceTrainer.train(sentence_iterator=iter(SENTENCES * 20), model_writer=written, **settings)
+    processor = SentencePieceProcessor(model_proto=written.getvalue())
+    pieces = [processor.id_to_piece(place) for place in range(3, processor.get_piece_size())]
+    names = ["</s>", "<unk>", *pieces, ">>deu<<", ">>fra<<", "<pad>"]
+    files = [folder / name for name in ("source.spm", "target.spm", "vocab.json")]
+    files[0].write_bytes(written.getvalue())
+    files[1].write_bytes(written.getvalue())
+    files[2].write_text(json.dumps({name: place for place, name in enumerate(names)}))
+    torch.manual_seed(seed)
+    config = MarianConfig(
+        vocab_size=len(names),
+        max_position_embeddings=positions,
+        **SIZE,
+        pad_token_id=len(names) - 1,
+        decoder_start_token_id=len(names) - 1,
+        eos_token_id=0,
+        forced_eos_token_id=None,
+        dropout=0.0,
+        init_std=0.7,
+    )
+    with quiet():
+        model = MarianMTModel(config)
+        model.generation_config.bad_words_ids = [[len(names) - 1]]
+        model.save_pretrained(folder)
+        tokenizer = MarianTokenizer(*map(str, files), source_lang="eng", target_lang="mul", model_max_length=positions)
         tokenizer.save_pretrained(folder)
     return str(folder)
 

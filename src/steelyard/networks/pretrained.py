@@ -16,7 +16,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from steelyard.core.errors import ModelError
+from steelyard.core.errors import EXTRAS, MissingPartError, ModelError
 from steelyard.io.progress import log
 
 Precision = Literal["float32", "bfloat16"]
@@ -28,7 +28,10 @@ _UNUSED = ["*.gguf", "*.onnx", "*.msgpack", "*.h5", "*.ot", "*.pth", "original/*
 """The same weights for other programs."""
 _TOKENIZER_NAME = re.compile(f"(?:{_NAME_PART}/)?{_NAME_PART}")
 """With an owner, or as the oldest models without one: gpt2."""
-_TOKENIZER_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab"]
+_TOKENIZER_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken", "*.vocab", "*.spm"]
+
+_MISSING_LIBRARY = re.compile(r"requires the ([\w-]+) library")
+"""How transformers names a package that a model or a tokenizer needs."""
 
 
 @contextmanager
@@ -50,7 +53,8 @@ def load_pretrained(loader: Any, path: str | Path, **settings: Any) -> Any:
     """Return ``loader.from_pretrained(path, **settings)`` with code from the folder or the hub switched off.
 
     Raises ModelError for a folder that cannot be loaded without its own code, or that names compute kernels to be
-    downloaded, and for broken files that the loader has no error of its own for; OSError and ValueError are passed on.
+    downloaded, and for broken files that the loader has no error of its own for; MissingPartError for a package that it
+    needs; OSError and ValueError are passed on.
     """
     _refuse_kernels(Path(path))
     try:
@@ -63,6 +67,15 @@ def load_pretrained(loader: Any, path: str | Path, **settings: Any) -> Any:
         raise ModelError(problem, where=str(path), allowed=_ALLOWED, do="name a model that loads without it") from error
     except (OSError, KeyboardInterrupt, MemoryError):
         raise
+    except ImportError as error:
+        named = _MISSING_LIBRARY.search(str(error))
+        package = (error.name or "") if named is None else named[1].lower()
+        extra = EXTRAS.get(package)
+        raise MissingPartError(
+            f"needs the package {package}, which is not installed" if package else f"needs a package: {error}",
+            where=str(path),
+            do=f"pip install 'steelyard[{extra}]'" if extra else f"pip install {package}".strip(),
+        ) from error
     except Exception as error:
         # Broken weights, tokenizers and settings end in errors of every kind: these are all the user's files.
         first = (str(error).splitlines() or [""])[0][:200]

@@ -1,9 +1,12 @@
 """Engines that read no instructions: what is sent, which languages they have, and what is no translation."""
 
+import json
+import shutil
+
 import pytest
 
 import tiny_translators
-from chat_server import request
+from chat_server import request as chat_request
 from reward_server import serving
 from steelyard.core.errors import ConfigError, ModelError
 from steelyard.core.plugins import build
@@ -20,13 +23,13 @@ def google(translated):
 def ask_google(answer, *requests, **settings):
     with serving(lambda path, question: answer) as server:
         chat = build("chats", "google_translate", {"base_url": server.url, "num_tries": 1, **settings})
-        return list(chat.ask(requests or [request(text=TEXT, languages=("en", "de"))])), server
+        return list(chat.ask(requests or [chat_request(text=TEXT, languages=("en", "de"))])), server
 
 
 def test_google_gets_the_text_as_it_is_and_the_codes_that_it_knows(monkeypatch):
     monkeypatch.setenv("GOOGLE_KEY", "key-of-nobody")
     pairs = [("en", "zh-Hans"), ("eng_Latn", "zho_Hant"), ("en", "zh-TW"), ("zh", "arb_Arab"), ("en", "pt-BR")]
-    requests = [request(f"r{number}", TEXT, languages=pair) for number, pair in enumerate(pairs)]
+    requests = [chat_request(f"r{number}", TEXT, languages=pair) for number, pair in enumerate(pairs)]
     replies, server = ask_google(google("übersetzt"), *requests, secret="GOOGLE_KEY", workers=1)
     assert {(reply.text, reply.failure) for reply in replies} == {("übersetzt", None)}
     assert server.paths == ["/language/translate/v2"] * 5
@@ -120,7 +123,7 @@ def test_the_target_language_decides_the_first_token_of_the_translation(engine):
     engine._search = searched
     try:
         for target in ("de", "zh-Hant", "ar"):
-            list(engine.ask([request(text="Where is it?", languages=("en", target))]))
+            list(engine.ask([chat_request(text="Where is it?", languages=("en", target))]))
     finally:
         engine._search = search
     token = engine._tokenizer.convert_tokens_to_ids
@@ -129,7 +132,10 @@ def test_the_target_language_decides_the_first_token_of_the_translation(engine):
 
 
 def test_a_text_over_the_length_of_the_model_fails_instead_of_being_cut(engine):
-    long, short = request("long", "so long a text " * 20, languages=("en", "de")), request(languages=("en", "de"))
+    long, short = (
+        chat_request("long", "so long a text " * 20, languages=("en", "de")),
+        chat_request(languages=("en", "de")),
+    )
     replies = {reply.request: reply for reply in engine.ask([long, short])}
     assert (replies["long"].text, replies["long"].failure) == (None, "failed")
     assert replies["long"].detail.startswith("too_long")
@@ -138,13 +144,11 @@ def test_a_text_over_the_length_of_the_model_fails_instead_of_being_cut(engine):
 
 def test_a_batch_of_several_languages_is_answered_in_each(folder):
     together = build("chats", "seq2seq", {"path": folder, "num_beams": 1, "batch_size": 4})
-    asked = [request(f"r{place}", "Who?", languages=("en", code)) for place, code in enumerate(["de", "ar", "de"])]
+    asked = [chat_request(f"r{place}", "Who?", languages=("en", code)) for place, code in enumerate(["de", "ar", "de"])]
     assert {reply.request for reply in together.ask(asked)} == {"r0", "r1", "r2"}
 
 
 def test_a_model_without_all_its_weights_is_refused(folder, tmp_path):
-    import shutil
-
     from safetensors.torch import load_file, save_file
 
     shutil.copytree(folder, tmp_path / "broken")
@@ -156,41 +160,72 @@ def test_a_model_without_all_its_weights_is_refused(folder, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def varied(tmp_path_factory):
-    """A model whose translations differ."""
-    return tiny_translators.save_nllb(tmp_path_factory.mktemp("varied"), spread=0.7)
+def convert(tmp_path_factory):
+    """Convert a model as CTranslate2 does."""
+    converters = pytest.importorskip("ctranslate2.converters", reason="CTranslate2 is not installed")
+
+    def converted(folder, *files):
+        path = tmp_path_factory.mktemp("ctranslate2") / "model"
+        with quiet():
+            converters.TransformersConverter(folder, copy_files=list(files)).convert(str(path))
+        return path
+
+    return converted
 
 
 @pytest.fixture(scope="module")
-def converted(varied, tmp_path_factory):
-    """The same model as CTranslate2 writes it."""
-    converters = pytest.importorskip("ctranslate2.converters", reason="CTranslate2 is not installed")
-    path = tmp_path_factory.mktemp("ctranslate2") / "nllb"
-    files = ["tokenizer.json", "tokenizer_config.json"]
-    with quiet():
-        converters.TransformersConverter(varied, copy_files=files).convert(str(path))
-    return path
+def nllb(tmp_path_factory, convert):
+    """A model whose translations differ, and the same as CTranslate2 writes it."""
+    folder = tiny_translators.save_nllb(tmp_path_factory.mktemp("varied"), spread=0.7)
+    return folder, convert(folder, "tokenizer.json", "tokenizer_config.json")
+
+
+@pytest.fixture(scope="module")
+def opus_mt(tmp_path_factory, convert):
+    pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
+    folder = tiny_translators.save_opus_mt(tmp_path_factory.mktemp("opus") / "opus-mt-en-mul")
+    return folder, convert(folder, "source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
+
+
+@pytest.fixture(scope="module")
+def converted(nllb):
+    return nllb[1]
+
+
+def replies(path, asked, **settings):
+    """What matters of each reply, by request."""
+    chat = build("chats", "seq2seq", {"path": str(path), **settings})
+    return {
+        reply.request: (reply.text, reply.failure, reply.prompt_tokens, reply.reply_tokens) for reply in chat.ask(asked)
+    }
 
 
 @pytest.mark.parametrize(("num_beams", "batch_size"), [(1, 1), (4, 1), (4, 3)])
-def test_both_engines_translate_alike(varied, converted, num_beams, batch_size):
-    settings = {"num_beams": num_beams, "batch_size": batch_size}
-    languages = ("de", "ar", "zh-Hant", "de", "de")
+@pytest.mark.parametrize(("family", "targets"), [("nllb", ("de", "ar", "zh-Hant")), ("opus_mt", ("de", "fr", "fr"))])
+def test_both_engines_translate_alike(request, family, targets, num_beams, batch_size):
+    texts = ("where is it", "a b c", "12 and 3!", "who", "so long a text " * 20)
     asked = [
-        request(f"r{place}", text, languages=("en", target))
-        for place, (target, text) in enumerate(
-            zip(languages, ("Where?", "a b c", "12 and 3!", "Who", "so long a text " * 20), strict=True)
-        )
+        chat_request(f"r{place}", text, languages=("en", target))
+        for place, (target, text) in enumerate(zip((*targets, "de", "de"), texts, strict=True))
     ]
     one, other = (
-        {
-            reply.request: (reply.text, reply.failure, reply.prompt_tokens, reply.reply_tokens)
-            for reply in build("chats", "seq2seq", {"path": str(path), **settings}).ask(asked)
-        }
-        for path in (varied, converted)
+        replies(path, asked, num_beams=num_beams, batch_size=batch_size) for path in request.getfixturevalue(family)
     )
     assert one == other
     assert (one["r4"][1], len({reply[0] for reply in one.values()}) > 2) == ("failed", True)
+
+
+def test_a_text_that_the_engine_fails_at_leaves_the_others_alone(converted, tmp_path):
+    shutil.copytree(converted, tmp_path / "unlimited")
+    settings = json.loads((tmp_path / "unlimited" / "tokenizer_config.json").read_text())
+    del settings["model_max_length"]
+    (tmp_path / "unlimited" / "tokenizer_config.json").write_text(json.dumps(settings))
+    asked = [chat_request(name, text, languages=("en", "de")) for name, text in (("a", "so long " * 40), ("b", "who"))]
+    chat = build("chats", "seq2seq", {"path": str(tmp_path / "unlimited"), "batch_size": 2})
+    answered = {reply.request: reply for reply in chat.ask(asked)}
+    assert answered["a"].failure == "failed"
+    assert answered["a"].detail.startswith("engine: No position encodings are defined for positions >= 64")
+    assert answered["b"].text
 
 
 def test_a_converted_model_names_its_engine_and_its_own_number_type(converted):
@@ -201,8 +236,6 @@ def test_a_converted_model_names_its_engine_and_its_own_number_type(converted):
 
 
 def test_a_converted_model_that_is_cut_off_is_refused(converted, tmp_path):
-    import shutil
-
     shutil.copytree(converted, tmp_path / "broken")
     weights = (tmp_path / "broken" / "model.bin").read_bytes()
     (tmp_path / "broken" / "model.bin").write_bytes(weights[: len(weights) // 2])
@@ -221,13 +254,13 @@ def test_apertium_knows_the_pairs_that_are_installed(program):
     with pytest.raises(ConfigError) as caught:
         chat.check_languages("en", "fr")
     assert "en to de" in caught.value.allowed
-    (reply,) = chat.ask([request(text="früher", languages=("en", "de"))])
+    (reply,) = chat.ask([chat_request(text="früher", languages=("en", "de"))])
     assert reply.text == "eng-deu FRÜHER", "the plain pair, and not a variant of a country"
 
 
 def test_a_text_that_the_program_fails_on_leaves_the_others_alone(program):
     chat = build("chats", "apertium", {"program": program, "workers": 2})
-    asked = [request("a", "fail", languages=("en", "de")), request("b", "x", languages=("en", "de"))]
+    asked = [chat_request("a", "fail", languages=("en", "de")), chat_request("b", "x", languages=("en", "de"))]
     replies = {reply.request: reply for reply in chat.ask(asked)}
     assert replies["a"].failure == "failed"
     assert replies["b"].text == "eng-deu X"

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from steelyard.core.comparison import TOO_LONG, Reply, Request
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.config import Positive
-from steelyard.core.errors import ConfigError, MissingPartError, ModelError, choices
+from steelyard.core.errors import ConfigError, ModelError, choices
 from steelyard.core.iteration import batched
 from steelyard.core.languages import language_key
 from steelyard.core.protocols import Chat
@@ -47,14 +47,11 @@ class Config(BaseConfig, frozen=True):
 
 
 def build(config: Config) -> Chat:
-    """Return the engine, loaded. Raises ModelError for a folder without such a model."""
-    try:
-        return Seq2seq(config)
-    except ModuleNotFoundError as error:
-        if (missing := MissingPartError.of(error)) is not None:
-            raise missing from error
-        problem = f"translation models need a package that is not installed ({error.name})"
-        raise MissingPartError(problem, do="pip install 'steelyard[train]'") from error
+    """Return the engine, loaded.
+
+    Raises ModelError for a folder without such a model, and MissingPartError for a package that it needs.
+    """
+    return Seq2seq(config)
 
 
 class _Languages(NamedTuple):
@@ -158,7 +155,15 @@ class Seq2seq:
     def _generated(self, encoded: Sequence[tuple[Request, list[int]]], forced: str | None) -> Iterator[Reply]:
         longest = min(max(request.question.max_tokens for request, _ in encoded), self._limit - 1)
         first = None if forced is None else self._tokenizer.convert_tokens_to_ids(forced)
-        rows = self._search([ids for _, ids in encoded], first, longest)
+        try:
+            rows = self._search([ids for _, ids in encoded], first, longest)
+        except ModelError as error:
+            if len(encoded) == 1:
+                yield Reply(request=encoded[0][0].id, failure="failed", detail=f"engine: {error.problem}")
+            else:  # the others of a batch are translated without the text that the engine fails at
+                for each in encoded:
+                    yield from self._generated([each], forced)
+            return
         end = self._tokenizer.eos_token_id
         for (request, ids), row in zip(encoded, rows, strict=True):
             is_whole = end in row
@@ -228,14 +233,18 @@ def _with_ctranslate2(config: Config, tokenizer: Any) -> _Loaded:
         raise ModelError(problem, where=config.path, do="convert the model again") from error
 
     def search(encoded: Sequence[list[int]], first: int | None, longest: int) -> list[list[int]]:
-        results = model.translate_batch(
-            [tokenizer.convert_ids_to_tokens(ids) for ids in encoded],
-            target_prefix=None if first is None else [[tokenizer.convert_ids_to_tokens(first)]] * len(encoded),
-            beam_size=config.num_beams,
-            max_input_length=0,
-            max_decoding_length=longest,
-            return_end_token=True,
-        )
+        try:
+            results = model.translate_batch(
+                [tokenizer.convert_ids_to_tokens(ids) for ids in encoded],
+                target_prefix=None if first is None else [[tokenizer.convert_ids_to_tokens(first)]] * len(encoded),
+                beam_size=config.num_beams,
+                max_input_length=0,
+                max_decoding_length=longest,
+                return_end_token=True,
+            )
+        except (RuntimeError, ValueError) as error:
+            # The converted file does not tell its number of positions: of a longer text this is the first word.
+            raise ModelError(str(error), where=config.path) from error
         return [tokenizer.convert_tokens_to_ids(each.hypotheses[0]) for each in results]
 
     return _Loaded(tokenizer, search, {"engine": "CTranslate2", "dtype": model.compute_type}, None)
