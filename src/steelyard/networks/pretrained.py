@@ -68,8 +68,8 @@ def load_pretrained(loader: Any, path: str | Path, **settings: Any) -> Any:
     except (OSError, KeyboardInterrupt, MemoryError):
         raise
     except ImportError as error:
-        named = _MISSING_LIBRARY.search(str(error))
-        package = (error.name or "") if named is None else named[1].lower()
+        match = _MISSING_LIBRARY.search(str(error))
+        package = (error.name or "") if match is None else match[1].lower()
         extra = EXTRAS.get(package)
         raise MissingPartError(
             f"needs the package {package}, which is not installed" if package else f"needs a package: {error}",
