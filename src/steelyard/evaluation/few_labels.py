@@ -1,6 +1,6 @@
 """Evaluate a model on human labels of few prompts and a judge's labels of many, with the same scores for both."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,24 +81,24 @@ def evaluate_few_labels(
 def evaluate_by_few_labels(
     source: Source,
     people: Source,
+    judged: Sequence[Path],
     result: Result,
     *,
     choice: ModelChoice | None,
     scores: Path | None,
     builder: Builder,
 ) -> tuple[FinishedEvaluation, PPISummary]:
-    """Evaluate on people's labels of few prompts and the judge's of all; the model scores every prompt once.
+    """Evaluate on people's labels of few prompts and the judge's of all, in the files ``judged``.
 
-    The labels are checked first: a model may score for hours.
+    The model scores every prompt once. The labels are checked first: it may score for hours.
     """
     config = source.config
-    judged_files = [Path(file.path) for role, file in result.request.inputs.items() if role.startswith("judged.")]
     labels = separate_labels(
         source.cases,
         people.cases,
         config.pairs,
-        path=judged_files[0],
-        is_judges_alone=all(map(is_ranked_by_judges, judged_files)),
+        path=judged[0],
+        is_judges_alone=all(map(is_ranked_by_judges, judged)),
     )
     result.findings += labels.findings()
     people.check()

@@ -158,7 +158,7 @@ def evaluate(
         if judged_files:
             people = source._replace(cases=chosen.cases(files))
             evaluated, powered = evaluate_by_few_labels(
-                source, people, result, choice=choice, scores=scores, builder=builder or build_model
+                source, people, judged_files, result, choice=choice, scores=scores, builder=builder or build_model
             )
         elif scores is not None:
             evaluated = evaluate_scores(source, result, scores, train_cases, workers)
