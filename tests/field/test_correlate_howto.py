@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def expanded(block):
 
 def invoke(words, url):
     if words[0] == "python":
-        subprocess.run(["python", "-B", str(ROOT / words[1]), *words[2:]], check=True, timeout=120)
+        subprocess.run([sys.executable, "-B", str(ROOT / words[1]), *words[2:]], check=True, timeout=120)
         return ""
     words = [url if word.startswith("http://") else word for word in words[1:]]
     result = CliRunner().invoke(build_app(), words)
