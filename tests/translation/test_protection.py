@@ -209,9 +209,9 @@ def test_blocks_of_a_text_have_their_kinds():
 )
 def test_time_is_linear_in_hostile_texts(unit):
     def seconds(length):
-        start = time.process_time()
+        start = time.thread_time()
         protect((unit * length)[:length])
-        return time.process_time() - start
+        return time.thread_time() - start
 
-    # Quadratic time would be 64 times as long.
-    assert seconds(40_000) < 0.5 + 16 * seconds(5_000)
+    # Quadratic time would be 64 times as long. The garbage collector takes a second or two, but not twice.
+    assert min(seconds(40_000) for _ in range(2)) < 0.5 + 16 * seconds(5_000)

@@ -87,14 +87,14 @@ def test_an_excerpt_shows_the_match_between_ellipses_where_it_is_cut(language):
 def test_time_is_linear_in_the_length_of_a_text(unit):
     def seconds(length):
         text = (unit * (length // len(unit) + 1))[:length]
-        start = time.process_time()
+        start = time.thread_time()
         find_language_bound(text, "en")
-        return time.process_time() - start
+        return time.thread_time() - start
 
     seconds(1000)  # compiles the rules
     short = min(seconds(3_000) for _ in range(3))
-    # Eight times the text: quadratic time would be 64 times as long.
-    assert seconds(24_000) < 30 * short + 0.05
+    # Eight times the text: quadratic time would be 64 times as long. The garbage collector does not run every time.
+    assert min(seconds(24_000) for _ in range(3)) < 30 * short + 0.05
 
 
 def test_the_question_holds_the_prompt_and_asks_for_one_of_the_classes():
