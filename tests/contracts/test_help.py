@@ -13,6 +13,7 @@ import example_folder
 from each_value import each
 from steelyard.cli.main import build_app, verbs_by_name
 from steelyard.cli.stage_verb import StageVerb
+from steelyard.core.settings_help import read_settings
 
 PAGES = ("README.md", "docs/tour.md")
 VERBS = sorted(verbs_by_name())
@@ -121,6 +122,18 @@ def single_commands():
         for verb in VERBS
         for inner in ([(name,) for name in getattr(commands[verb], "commands", ())] or [()])
     ]
+
+
+@each("verb", VERBS)
+def test_every_option_and_setting_that_a_help_names_exists(verb):
+    command = get_command(build_app()).commands[verb]
+    options = {name for parameter in command.params for name in parameter.opts}
+    declared = verbs_by_name()[verb]
+    settings = read_settings(declared.config[0]) if isinstance(declared, StageVerb) else ()
+    named = [" ".join(text.split()) for text in re.findall(r"`(--[^`]+)`", command.help or "")]
+    assert not [text for text in named if text.split()[0] not in options], f"options that {verb} does not have"
+    keys = {key for text in named for key in re.findall(r"^--set (\w+)", text)}
+    assert keys <= {setting.name for setting in settings}, f"settings that {verb} does not have"
 
 
 @each("width", [80, 120])

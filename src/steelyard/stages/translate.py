@@ -115,7 +115,8 @@ def translate(
 
     Example: `steelyard translate test.jsonl --check-only --out checked`
 
-    Engines that read no instructions are ``apertium``, ``google_translate`` and ``seq2seq`` (docs/howto/translate.md).
+    Programs that translate without instructions: `--with apertium`, `--with google_translate`, `--with seq2seq`
+    (docs/howto/translate.md).
 
     Raises ConfigError for an unknown or a repeated language, EvidenceError for a file without items of the source
     language, WaitingError while requests of batch files wait, ModelError where more than ``allow_failed`` items failed.
