@@ -190,3 +190,9 @@ def test_a_package_that_a_tokenizer_needs_is_named_with_its_installation(tmp_pat
     with pytest.raises(MissingPartError, match=f"needs the package {package}") as caught:
         load_pretrained(Tokenizer, tmp_path)
     assert caught.value.do == remedy
+
+
+def test_a_kind_of_model_is_no_name_to_look_up():
+    with pytest.raises(ModelError, match="ngram: this is a kind of model of its own") as caught:
+        hub_folder("ngram")
+    assert "a decoder" in str(caught.value.do)

@@ -74,6 +74,36 @@ def test_each_item_is_in_every_language_under_its_id_with_its_labels(tmp_path):
     assert {name: each.num_translated for name, each in run.summary.languages.items()} == {"ru": 2, "ukr_Cyrl": 2}
 
 
+def test_sources_without_a_language_get_that_of_the_run(tmp_path):
+    cases = write(tmp_path, [item(1, None)])
+    with chatting(as_asked) as server:
+        run = translate(cases, tmp_path / "out", config(server))
+    source, target = read_cases(tmp_path / "out" / "cases.jsonl")
+    assert (source.prompt.language, target.meta["translation"]["from"], run.summary.source) == ("en", "en", "en")
+    assert source == item(1), "all else stays"
+
+
+def test_judgments_alone_are_refused_before_a_request_is_paid(tmp_path):
+    unresolved = [msgspec.structs.replace(item(number), ranking=None) for number in (1, 2)]
+    cases = write(tmp_path, unresolved)
+    with chatting(as_asked) as server:
+        for run in (translate, forecast_translations):
+            with pytest.raises(EvidenceError, match="none of 2 items has a ranking or pairs") as caught:
+                run(cases, tmp_path / "out", config(server))
+            assert "resolve" in str(caught.value.do)
+        assert not server.questions
+        assert not (tmp_path / "out").exists()
+        write(tmp_path, [unresolved[0], item(2)])
+        assert translate(cases, tmp_path / "out", config(server)).counts.noted["cases without a pair"] == 1
+
+
+def test_prompts_without_labels_of_any_kind_are_translated(tmp_path):
+    bare = msgspec.structs.replace(item(1), ranking=None, judgments=(), ratings=())
+    with chatting(as_asked) as server:
+        run = translate(write(tmp_path, [bare]), tmp_path / "out", config(server))
+    assert (run.counts.num_used, run.counts.noted["cases without a pair"]) == (1, 1)
+
+
 def test_items_that_the_file_has_in_a_language_are_not_asked_for(tmp_path):
     present = msgspec.structs.replace(item(1, "rus_Cyrl", answers=RUSSIAN))
     cases = write(tmp_path, [item(1), present, item(2)])

@@ -6,9 +6,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from steelyard.core.errors import EvidenceError
 from steelyard.core.languages import english_name, language_key
-from steelyard.core.remedies import CODE, Advice, Remedy
+from steelyard.core.remedies import CODE, Advice, Command, Remedy
+from steelyard.core.text import number_of
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
 from steelyard.translation.items import translated_case
@@ -20,15 +23,18 @@ _ENGLISH = "en"
 class BenchFile(NamedTuple):
     """A file of items in one or more languages: which are sources, and which languages the others are in.
 
-    ``source`` is the code of the source language as the file spells it, null where its items name none. ``num_items``
-    counts by language, sources too; the ids of prompts are unique in each.
+    ``source`` is the code of the source language as the file spells it; items that name none are in it. ``num_items``
+    counts by language, sources too; the ids of prompts are unique in each. ``num_unlabelled`` are the sources without
+    ranking and pairs, ``num_judged`` those among them with judgments or ratings.
     """
 
     path: Path
-    source: str | None
+    source: str
     source_key: str
     num_items: Counter[str]
     ids: frozenset[tuple[str, str]]
+    num_unlabelled: int
+    num_judged: int
 
     @classmethod
     def read(cls, path: Path, source: str | None) -> "BenchFile":
@@ -37,11 +43,15 @@ class BenchFile(NamedTuple):
         spelt: dict[str, str] = {}
         places: Counter[tuple[str, str]] = Counter()
         num_items: Counter[str] = Counter()
+        unlabelled, judged = Counter[str](), Counter[str]()
         for case in read_cases(path):
             language = language_key(case.prompt.language or "")
             spelt.setdefault(language, case.prompt.language or "")
             places[case.prompt.id, language] += 1
             num_items[language] += 1
+            is_unlabelled = case.ranking is None and not case.pairs
+            unlabelled[language] += is_unlabelled
+            judged[language] += is_unlabelled and bool(case.judgments or case.ratings)
         if repeated := next((place for place, number in places.items() if number > 1), None):
             problem = f"prompt {repeated[0]!r} has two items in {spelt[repeated[1]] or 'no language'!r}"
             raise EvidenceError(problem, where=str(path), do="give each item of a language an id of its own")
@@ -51,24 +61,46 @@ class BenchFile(NamedTuple):
             problem = f"no item is in {english_name(key) or key}"
             do = Advice("name the language of the sources: ", Remedy("source", CODE))
             raise EvidenceError(problem, where=str(path), allowed=f"languages of the items: {known}", do=do)
-        return cls(path, spelt[source_key] or None, source_key, num_items, frozenset(places))
+        code = spelt[source_key] or source or _ENGLISH
+        counts = num_items, frozenset(places), unlabelled[source_key], judged[source_key]
+        return cls(path, code, source_key, *counts)
+
+    def check_labels(self) -> None:
+        """Raise EvidenceError where no translation could be labelled, and judgments or ratings would label the sources.
+
+        They are about the original texts and stay behind; rankings and pairs hold in every language.
+        """
+        if self.num_judged > 0 and self.num_unlabelled == self.num_items[self.source_key]:
+            problem = f"none of {number_of(self.num_unlabelled, 'item')} has a ranking or pairs"
+            do = Advice(
+                "judgments and ratings are about the original texts, and a ranking holds for translations, too: ",
+                Command("resolve", (str(self.path),), (Remedy("out", "resolved"),)),
+            )
+            raise EvidenceError(problem, where=str(self.path), do=do)
 
     def sources(self) -> Iterator[Case]:
-        """Yield the items in the source language."""
-        return (case for case in read_cases(self.path) if language_key(case.prompt.language or "") == self.source_key)
+        """Yield the items in the source language, each with its code."""
+        return (self._with_language(case) for case in read_cases(self.path) if self._is_source(case))
+
+    def _is_source(self, case: Case) -> bool:
+        return language_key(case.prompt.language or "") == self.source_key
+
+    def _with_language(self, case: Case) -> Case:
+        return case if case.prompt.language else replace(case, prompt=replace(case.prompt, language=self.source))
 
     def present(self) -> Iterator[Case]:
         """Yield the items in all other languages."""
-        return (case for case in read_cases(self.path) if language_key(case.prompt.language or "") != self.source_key)
+        return (case for case in read_cases(self.path) if not self._is_source(case))
 
     def with_translations(self, written: Iterator["CheckedPair"]) -> Iterator[Case]:
         """Yield the cases of the file in their order, each source followed by its new translations."""
         made = groupby((pair for pair in written if pair.item is not None), key=lambda pair: pair.source.prompt.id)
         waiting: tuple[str, list[Case]] | None = None
         for case in read_cases(self.path):
-            yield case
-            if language_key(case.prompt.language or "") != self.source_key:
+            if not self._is_source(case):
+                yield case
                 continue
+            yield self._with_language(case)
             if waiting is None:
                 waiting = next(((name, [pair.target for pair in group if pair.target]) for name, group in made), None)
             if waiting is not None and waiting[0] == case.prompt.id:

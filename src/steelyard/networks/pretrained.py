@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from steelyard.core.errors import EXTRAS, MissingPartError, ModelError
+from steelyard.core.plugins import kinds
 from steelyard.io.progress import log
 
 Precision = Literal["float32", "bfloat16"]
@@ -136,6 +137,9 @@ def hub_folder(name: str, *, only: list[str] | None = None) -> Path:
     """
     from huggingface_hub import constants, errors, snapshot_download
 
+    if name in kinds("models"):
+        do = "name a decoder, a folder or a name on the hub; this kind is for evaluate and score"
+        raise ModelError("this is a kind of model of its own, not one to load", where=name, do=do)
     can_ask = not constants.HF_HUB_OFFLINE and _answers(constants.ENDPOINT)
     if can_ask:
         log(f"{name} is not a local folder: looking it up at {constants.ENDPOINT}")

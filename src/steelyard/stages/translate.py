@@ -119,7 +119,8 @@ def translate(
     (docs/howto/translate.md).
 
     Raises ConfigError for an unknown or a repeated language, EvidenceError for a file without items of the source
-    language, WaitingError while requests of batch files wait, ModelError where more than ``allow_failed`` items failed.
+    language, or with judgments or ratings alone, which do not hold for translations, WaitingError while requests of
+    batch files wait, ModelError where more than ``allow_failed`` items failed.
 
     >>> examined = sy.translate(cases, check_only=True)
     >>> examined.summary.languages["zh"].num_items
@@ -175,6 +176,7 @@ def forecast(cases: Path, out: Path, config: Config = _DEFAULT) -> Forecast:
 
 
 def _translation(choice: TranslatorChoice, bench: BenchFile, config: Config) -> Translation:
+    bench.check_labels()
     limits = config.max_tokens, config.max_characters
     return choice.build(*limits, prompt_only=config.prompt_only, present=bench.ids)
 
@@ -200,7 +202,7 @@ def _record(
     languages = counter.languages()
     num_sources = bench.num_items[bench.source_key]
     result.summary = TranslateSummary(
-        source=bench.source or config.source or "en",
+        source=bench.source,
         translator=None if translation is None else translation.model.name,
         languages=languages,
         num_sources=num_sources,
@@ -213,5 +215,8 @@ def _record(
         num_in=num_items,
         num_used=num_items - sum(dropped.values()),
         dropped={reason: number for reason, number in dropped.items() if number},
-        noted={"damaged": sum(each.num_damaged for each in languages.values())},
+        noted={
+            "damaged": sum(each.num_damaged for each in languages.values()),
+            **({"cases without a pair": bench.num_unlabelled} if is_made and bench.num_unlabelled else {}),
+        },
     )
