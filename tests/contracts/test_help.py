@@ -157,6 +157,11 @@ def test_a_help_has_at_most_sixty_lines(words):
     assert max(map(len, lines)) <= 80
 
 
+def test_the_help_of_run_names_every_recipe():
+    names = sorted(path.stem for path in (Path(__file__).parents[2] / "recipes").glob("*.toml"))
+    assert f"Steelyard: {', '.join(names)}." in " ".join(help_text("run").split())
+
+
 def test_the_readme_shows_every_command_of_the_help():
     shown = {command.split()[1] for command in in_page("README.md")}
     assert shown == set(VERBS), "the README lists the commands of `steelyard --help`, each once or more"

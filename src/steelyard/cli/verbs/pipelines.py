@@ -41,9 +41,9 @@ def _run(
 ) -> None:
     """Run a whole pipeline from a recipe, or an experiment: every stage in a folder of its own, finished ones skipped.
 
-    A recipe names its stages, what each reads, and the settings that differ from the defaults. `demo`, `cheems` and
-    `labelling` come with Steelyard. An interrupted run resumes with the same command. `overview.json` records what
-    ran, how long, and what each stage wrote.
+    A recipe names its stages, what each reads, and the settings that differ from the defaults. These come with
+    Steelyard: cheems, cheems_bench, cheems_labelled, demo, demo_real, labelling, mrewardbench. An interrupted run
+    resumes with the same command. `overview.json` records what ran, how long, and what each stage wrote.
 
     Example: `steelyard run demo --out demo --dry-run`
 
