@@ -11,6 +11,7 @@ from each_value import each
 from evaluated_languages import evaluated_languages
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, RecordError
 from steelyard.stages.correlate import Config, correlate
+from steelyard.stages.leaderboard import leaderboard
 
 PEERS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 MODELS = [f"m{number}" for number in range(12)]
@@ -161,6 +162,35 @@ def test_an_evaluation_that_is_named_twice_is_refused(tmp_path, runs):
     assert not (tmp_path / "out" / "run.json").exists()
 
 
+TABLES_OF_OTHERS = {
+    "columns of bounds": "name,kind,acc,acc.low,acc.high\na,x,0.5,0.4,0.6\nb,y,0.25,0.2,0.3\nc,z,0.75,0.7,0.8\n",
+    "cells with an interval": "Scorer,acc\na,50.0% [40.1–59.9%]\nb,25% [20–30%]\nc,75.0 % [70–80%]\n",
+    "semicolons and spreads": "\ufeffModel;acc\na;50 ± 3\nb;25.0 (1.2)\nc;+75 (s.e. 2)\n",
+    "a Chinese header": "评分器,acc,家族\na,−50,x\nb,-75,y\nc,-25,z\n",
+    "names beside models": "model,name,acc\na,x,50\nb,y,25\nc,z,75\n",
+}
+
+
+@each("what", TABLES_OF_OTHERS)
+def test_tables_of_others_are_read(tmp_path, what):
+    (tmp_path / "t.csv").write_text(TABLES_OF_OTHERS[what], "utf-8")
+    gold = write_table(tmp_path / "gold.csv", {"gold": [2, 1, 3]}, list("abc"))
+    summary = correlate([tmp_path / "t.csv"], outcomes=[gold], out=tmp_path / f"out {what}", config=FEW).summary
+    (correlation,) = summary.correlations
+    assert (correlation.bench, correlation.num_models) == ("acc", 3)
+    assert correlation.pearson.value == pytest.approx(1.0, abs=1e-9)
+
+
+def test_the_table_that_a_leaderboard_writes_is_read(tmp_path, runs):
+    leaderboard(runs, out=tmp_path / "board")
+    gold = write_table(tmp_path / "gold.csv", {"gold": [1, 2, 4, 3]}, list("abcd"))
+    csv, board = tmp_path / "board" / "leaderboard.csv", tmp_path / "board"
+    table = correlate([csv], outcomes=[gold], out=tmp_path / "t", config=Config(columns=("accuracy",))).summary
+    folder = correlate([board], outcomes=[gold], out=tmp_path / "f").summary
+    assert table.correlations[0].pearson == folder.correlations[0].pearson
+    assert table.correlations[0].num_models == 4
+
+
 BROKEN = {
     "model,b\na,1\nb,x\nc,3\n": (RecordError, r"t\.csv:3: b is 'x'"),
     "model,b\na,1\nb,inf\nc,3\n": (RecordError, r"t\.csv:3: b is 'inf'"),
@@ -171,7 +201,10 @@ BROKEN = {
     "model,b\na,71%\nb,80\nc,65%\n": (RecordError, r"t\.csv:3: b is a number without %"),
     "model,b,b\na,1,1\n": (FileError, "the header has 'b' twice"),
     "model,b,B\na,1,1\n": (RecordError, "the column 'b' is there twice"),
-    "name,b\na,1\n": (RecordError, r"t\.csv:1: no column has the models"),
+    "label,b\na,1\n": (RecordError, r"t\.csv:1: no column has the models"),
+    "name,scorer,b\na,a,1\n": (RecordError, r"t\.csv:1: 2 columns have the models"),
+    'model,b\na,"0,7"\nb,1\nc,2\n': (RecordError, r"t\.csv:2: b is '0,7'"),
+    "model,b\na,1 [\nb,1\nc,2\n": (RecordError, r"t\.csv:2: b is '1 \['"),
     "model,模型,b\na,a,1\n": (RecordError, r"t\.csv:1: 2 columns have the models"),
     "model,b\na,1,2\n": (RecordError, "a row of 3 cells under a header of 2"),
     "model,b\n": (FileError, "a header and no rows"),

@@ -1,7 +1,9 @@
 """Tables of models: CSV files with a row a model, and runs of several models, `leaderboard` and `languages`.
 
-A file has a column ``model`` (or 模型) with names, and columns of numbers. A column without any number is left out and
-named; a column ``family`` has the families. A cell that is empty, or a dash, is a missing value.
+A file has a column ``model`` (or 模型; else ``name`` or ``scorer``, as the tables of `leaderboard` and `report`) with
+names, and columns of numbers. A column without any number is left out and named; a column ``family`` has the families.
+A cell that is empty, or a dash, is a missing value. What follows a number in brackets or after ± is its interval and
+not read; nor are columns of bounds, such as ``accuracy.low`` beside ``accuracy``, unless they are named.
 """
 
 import math
@@ -21,9 +23,13 @@ from steelyard.io.rows import read_rows
 from steelyard.io.run_folder import RUN_FILE, read_run
 
 MODEL_COLUMNS = ("model", "模型")
+NAME_COLUMNS = ("name", "scorer", "评分器")
+"""Names of the column of models in a table without one of `MODEL_COLUMNS`."""
 FAMILY_COLUMNS = ("family", "backbone", "家族", "基座")
 _ABSENT = frozenset({"", "-", "\N{EN DASH}", "\N{EM DASH}", "na", "n/a", "nan", "none", "null"})
 _PERCENT = 100.0
+_BOUNDS = (".low", ".high")
+_CELL = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)( ?%)?(?:\s*(?:±.*|\[.*\]|\(.*\)))?")
 _FEW_SHARES = 5.0
 """The smallest ratio of the least percentage to the greatest share in a column that mixes both."""
 
@@ -123,7 +129,7 @@ def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> M
     rows = list(read_rows(path))
     if not rows:
         raise FileError("the table has no rows", where=str(path), allowed="a row for each model")
-    model = only_column(rows[0], MODEL_COLUMNS, "models")
+    model = model_column(rows[0])
     present = list(dict.fromkeys(str(name) for row in rows for name in row.value))
     folded = [name_key(name) for name in present]
     if len(set(folded)) < len(folded):
@@ -145,8 +151,9 @@ def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> M
     empty: list[str] = []
     text_columns: list[str] = []
     wanted = [name for name in present if name not in (model, family) and name not in excluded]
-    for column in [name for name in wanted if name in columns] if columns else wanted:
-        if not columns and not any(_is_number(text_of(row, column)) for row in rows):
+    bounds = {name for name in wanted if name.endswith(_BOUNDS) and name.rpartition(".")[0] in wanted}
+    for column in [name for name in wanted if (name in columns if columns else name not in bounds)]:
+        if not columns and all(_number(text_of(row, column)) is None for row in rows):
             text_columns.append(column)
             continue
         values[column], absent = _read_column(rows, column, list(names))
@@ -169,12 +176,12 @@ def _read_column(rows: Sequence[Row], column: str, keys: Sequence[str]) -> tuple
         if text.casefold() in _ABSENT:
             empty.append(f"{row.place} {column}")
             continue
-        if not _is_number(text):
+        number = _number(text)
+        if number is None:
             raise RecordError(
                 f"{column} is {text[:40]!r}", where=row.place, allowed="a number, or an empty cell for a missing value"
             )
-        signed[key] = text.endswith("%")
-        numbers[key] = _number(text)
+        numbers[key], signed[key] = number
     places = dict(zip(keys, (row.place for row in rows), strict=True))
     for key in numbers:
         if any(signed.values()) and not signed[key]:
@@ -206,6 +213,13 @@ def _check_scale(column: str, numbers: Mapping[str, float], places: Mapping[str,
         )
 
 
+def model_column(row: Row) -> str:
+    """Return the column with the names of models. Raises RecordError for none or several."""
+    has_names = any(name_key(str(key)) in NAME_COLUMNS for key in row.value)
+    is_plain = not any(name_key(str(key)) in MODEL_COLUMNS for key in row.value)
+    return only_column(row, NAME_COLUMNS if is_plain and has_names else MODEL_COLUMNS, "models")
+
+
 def only_column(row: Row, names: Sequence[str], kind: str) -> str:
     """Return the one column of a row with one of these names. Raises RecordError for none or several."""
     matches = [str(name) for name in row.value if name_key(str(name)) in names]
@@ -222,11 +236,9 @@ def text_of(row: Row, column: str) -> str:
     return "" if value is None else str(value).strip().replace("\N{MINUS SIGN}", "-")
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})? ?%?", text) is not None and math.isfinite(
-        _number(text)
-    )
-
-
-def _number(text: str) -> float:
-    return float(text.rstrip("% ")) / (_PERCENT if text.endswith("%") else 1.0)
+def _number(text: str) -> tuple[float, bool] | None:
+    """Return the number of a cell, in percent divided by 100, and whether it has the sign %; null for other texts."""
+    cell = _CELL.fullmatch(text)
+    if cell is None or not math.isfinite(value := float(cell[1])):
+        return None
+    return (value / _PERCENT, True) if cell[2] else (value, False)

@@ -28,7 +28,7 @@ from steelyard.evaluation.evaluations import (
     ranking_of,
     read_evaluation,
 )
-from steelyard.evaluation.model_tables import FAMILY_COLUMNS, MODEL_COLUMNS, is_table, only_column, read_table, text_of
+from steelyard.evaluation.model_tables import FAMILY_COLUMNS, is_table, model_column, only_column, read_table, text_of
 from steelyard.evaluation.summary import EvaluationSummary
 from steelyard.io.hashing import file_hash
 from steelyard.io.rows import read_rows
@@ -102,9 +102,7 @@ def read_families(path: Path) -> dict[str, str]:
     """Read a table of models and their families, by the keys of the models' names."""
     families: dict[str, str] = {}
     for row in read_rows(path):
-        model, family = (
-            only_column(row, names, kind) for names, kind in ((MODEL_COLUMNS, "models"), (FAMILY_COLUMNS, "families"))
-        )
+        model, family = model_column(row), only_column(row, FAMILY_COLUMNS, "families")
         key, name = name_key(text_of(row, model)), text_of(row, family)
         if not key or not name:
             raise RecordError(
