@@ -74,7 +74,7 @@ def test_the_likelihood_is_that_of_counting(said, probability):
     best = 0.0 if probability == 0.25 else 1e5
     raters = Raters(np.array([1e5, best]), np.full(2, -60.0))
     likelihood = marginal_likelihood([RankingAnswer(0, rater, tiers) for rater, tiers in enumerate(said)], 2)
-    assert np.exp(likelihood.slopes(raters).value) == pytest.approx(probability)
+    assert np.exp(likelihood.slopes(raters)[0]) == pytest.approx(probability)
 
 
 def test_all_that_two_raters_can_say_of_a_pair_has_a_probability_of_one():
@@ -82,9 +82,7 @@ def test_all_that_two_raters_can_say_of_a_pair_has_a_probability_of_one():
     pairs = [(first, second) for first in (FIRST, SECOND, TIE) for second in (FIRST, SECOND, TIE)]
     total = sum(
         np.exp(
-            marginal_likelihood([RankingAnswer(0, rater, each) for rater, each in enumerate(said)], 2)
-            .slopes(raters)
-            .value
+            marginal_likelihood([RankingAnswer(0, rater, each) for rater, each in enumerate(said)], 2).slopes(raters)[0]
         )
         for said in pairs
     )
@@ -99,11 +97,11 @@ def test_the_gradient_is_that_of_the_likelihood(shown):
     ]
     likelihood = marginal_likelihood([*answers, RankingAnswer(3, 0, [shown]), RankingAnswer(3, 1, [shown])], 2)
     values, step = np.array([1.2, 0.8, -0.7, -0.2]), 1e-5
-    found = likelihood.slopes(Raters(values[:2], values[2:]))
+    _, gradient, _ = likelihood.slopes(Raters(values[:2], values[2:]))
     for place in range(4):
         moved = step * np.eye(4)[place]
-        up, down = (likelihood.slopes(Raters(*np.split(values + sign * moved, 2))).value for sign in (1, -1))
-        assert (up - down) / (2 * step) == pytest.approx(found.gradient[place], abs=1e-5)
+        up, down = (likelihood.slopes(Raters(*np.split(values + sign * moved, 2)))[0] for sign in (1, -1))
+        assert (up - down) / (2 * step) == pytest.approx(gradient[place], abs=1e-5)
     assert likelihood.num_answers.tolist() == [4, 4]
 
 

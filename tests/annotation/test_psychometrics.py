@@ -14,11 +14,11 @@ from steelyard.annotation.plackett_luce import (
     RankingAnswer,
     Raters,
     alternatives,
+    choice_gradients,
     choice_odds,
     choices_of,
     draw_choices,
     first_choices,
-    rater_slopes,
     strength_slopes,
 )
 from steelyard.annotation.psychometrics import PanelFit, fit_raters
@@ -106,24 +106,22 @@ def test_derivatives_are_those_of_the_likelihood(size: int, seed: int, discrimin
     zeros = np.zeros(3, np.int64)
     choices = Choices(zeros, zeros, np.tile(np.arange(size), (3, 1)), chosen)
     strength, raters = rng.normal(size=(3, size)), Raters(np.array([discrimination]), np.array([tie]))
-    slopes = strength_slopes(choices, strength[None], raters)
-    by_rater = rater_slopes(choices, strength[None], raters)
+    gradient, curvature = strength_slopes(choices, strength[None], raters)
+    values, by_rater = (each[0] for each in choice_gradients(choices, strength[None], raters))
+    assert values == pytest.approx(log_likelihood(choices, strength, raters))
     for place in range(size):
         moved = STEP * np.eye(size)[place]
         rise = log_likelihood(choices, strength + moved, raters) - log_likelihood(choices, strength - moved, raters)
-        assert rise / (2 * STEP) == pytest.approx(slopes.gradient[:, place], abs=1e-4)
-        after, before = (strength_slopes(choices, (strength + sign * moved)[None], raters) for sign in (1, -1))
-        bend = (before.gradient - after.gradient) / (2 * STEP)
-        assert bend == pytest.approx(slopes.curvature[:, place], abs=1e-4)
+        assert rise / (2 * STEP) == pytest.approx(gradient[:, place], abs=1e-4)
+        after, before = (strength_slopes(choices, (strength + sign * moved)[None], raters)[0] for sign in (1, -1))
+        bend = (before - after) / (2 * STEP)
+        assert bend == pytest.approx(curvature[:, place], abs=1e-4)
     for parameter in (0, 1):
-        values = np.array([[discrimination], [tie]])
-        up, down = values.copy(), values.copy()
+        up, down = np.array([[discrimination], [tie]]), np.array([[discrimination], [tie]])
         up[parameter] += STEP
         down[parameter] -= STEP
         rise = log_likelihood(choices, strength, Raters(*up)) - log_likelihood(choices, strength, Raters(*down))
-        assert rise / (2 * STEP) == pytest.approx(by_rater.gradient[:, parameter], abs=1e-4)
-        after, before = (rater_slopes(choices, strength[None], Raters(*each)).gradient for each in (up, down))
-        assert (before - after) / (2 * STEP) == pytest.approx(by_rater.curvature[:, parameter], abs=1e-4)
+        assert rise / (2 * STEP) == pytest.approx(by_rater[:, parameter], abs=1e-4)
 
 
 def test_rankings_are_drawn_as_often_as_the_model_says():

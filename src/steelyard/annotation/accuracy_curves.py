@@ -60,7 +60,8 @@ def accuracy_intervals(
     if not enough.any():
         return [None] * len(enough)
     posterior = _Posterior(likelihood, len(enough))
-    start = np.concatenate([np.interp(raters.discrimination, _scale().discrimination, _scale().logit), raters.tie])
+    of_scale, logit_of_scale = _scale()
+    start = np.concatenate([np.interp(raters.discrimination, of_scale, logit_of_scale), raters.tie])
     everything = np.arange(len(start))
     peak = posterior.highest(start, everything, most=40, close=1e-3)
     is_small = likelihood.num_answers.sum() * len(enough) <= _WHOLE
@@ -70,28 +71,36 @@ def accuracy_intervals(
             intervals.append(None)
             continue
         around = posterior if is_small else posterior.of_rater(rater, peak)
-        density = _density(_curve(around, around.at(peak.parameters), rater))
-        intervals.append(_interval(density, population, number))
+        logit, mass = _density(*_curve(around, around.at(peak.parameters), rater))
+        accuracy = sigmoid(logit)
+        low, high = np.interp([_TAIL, 1 - _TAIL], np.cumsum(mass), accuracy).tolist()
+        of_accuracy = mass / (accuracy * (1 - accuracy))
+        if of_accuracy[-1] > _OPEN * of_accuracy.max():
+            high = 1.0
+        # The single estimate is that of a mixture of the population and the prior.
+        mean, spread = population
+        discrimination = np.interp(logit, logit_of_scale, of_scale)
+        usual = np.exp(-((discrimination - mean) ** 2) / (2 * spread**2)) * np.gradient(discrimination)
+        prior = accuracy**2 * (1 - accuracy)
+        weight = mass * (_PART_OF_POPULATION * usual / usual.sum() / (prior / prior.sum()) + 1 - _PART_OF_POPULATION)
+        value = float(np.clip(weight @ accuracy / weight.sum(), low, high))
+        intervals.append(AccuracyInterval(value=value, low=low, high=high, n=number))
     return intervals
 
 
-class _Scale(NamedTuple):
-    """Discriminations with the logits of their accuracies, both rising."""
-
-    discrimination: Floats
-    logit: Floats
-
-
 @cache
-def _scale() -> _Scale:
-    """Return the scale on which accuracies have no far ends: 1 - accuracy is as 1 / discrimination there."""
+def _scale() -> tuple[Floats, Floats]:
+    """Return discriminations with the logits of their accuracies, both rising.
+
+    On the scale of logits accuracies have no far ends: 1 - accuracy is as 1 / discrimination there.
+    """
     half = np.sinh(np.linspace(0.0, np.arcsinh(400.0), 800))
     edges = np.sinh(np.linspace(0.0, np.arcsinh(9e4), 1501)) / 1e4
     difference = (edges[1:] + edges[:-1]) / 2
     weight = np.exp(-(difference**2) / 4) * np.diff(edges)
     accuracy = sigmoid(half[:, None] * difference) @ (weight / weight.sum())
     logit = np.log(accuracy / (1 - accuracy))
-    return _Scale(np.concatenate([-half[:0:-1], half]), np.concatenate([-logit[:0:-1], logit]))
+    return np.concatenate([-half[:0:-1], half]), np.concatenate([-logit[:0:-1], logit])
 
 
 class _Point(NamedTuple):
@@ -103,18 +112,15 @@ class _Point(NamedTuple):
     information: Floats
 
 
-class _Rest(NamedTuple):
-    """The log likelihood of answers that are not taken anew, by its slopes at ``centre``."""
-
-    centre: Floats
-    gradient: Floats
-    information: Floats
-
-
 class _Posterior:
-    """The log density of logits of accuracies and of tie inclinations, (2 * rater,)."""
+    """The log density of logits of accuracies and of tie inclinations, (2 * rater,).
 
-    def __init__(self, likelihood: MarginalLikelihood, num_raters: int, rest: _Rest | None = None) -> None:
+    ``rest``: the log likelihood of answers that are not taken anew, as a centre with gradient and information there.
+    """
+
+    def __init__(
+        self, likelihood: MarginalLikelihood, num_raters: int, rest: tuple[Floats, Floats, Floats] | None = None
+    ) -> None:
         self._likelihood, self._number, self._rest = likelihood, num_raters, rest
 
     def of_rater(self, rater: int, peak: _Point) -> "_Posterior":
@@ -125,16 +131,17 @@ class _Posterior:
             whole - part - prior
             for whole, part, prior in zip(peak[2:], my_slopes, self._prior(peak.parameters)[1:], strict=True)
         )
-        return _Posterior(mine, self._number, _Rest(peak.parameters, gradient, information))
+        return _Posterior(mine, self._number, (peak.parameters, gradient, information))
 
     def at(self, parameters: Floats) -> _Point:
         """Return the density with its slopes."""
         value, gradient, information = self._slopes(self._likelihood, parameters)
         if self._rest is not None:
-            move = parameters - self._rest.centre
-            bend = self._rest.information @ move
-            value += float(self._rest.gradient @ move - bend @ move / 2)
-            gradient, information = gradient + self._rest.gradient - bend, information + self._rest.information
+            centre, slope, curvature = self._rest
+            move = parameters - centre
+            bend = curvature @ move
+            value += float(slope @ move - bend @ move / 2)
+            gradient, information = gradient + slope - bend, information + curvature
         before = self._prior(parameters)
         return _Point(parameters, value + before[0], gradient + before[1], information + before[2])
 
@@ -167,26 +174,22 @@ class _Posterior:
 
     def _slopes(self, likelihood: MarginalLikelihood, parameters: Floats) -> tuple[float, Floats, Floats]:
         """Return value, gradient and information of a likelihood in logits of accuracies and tie inclinations."""
-        scale, logit = _scale(), parameters[: self._number]
-        low, at, high = (np.interp(logit + off, scale.logit, scale.discrimination) for off in (-1e-3, 0.0, 1e-3))
-        slopes = likelihood.slopes(Raters(at, parameters[self._number :]))
+        (of_scale, logit_of_scale), logit = _scale(), parameters[: self._number]
+        low, at, high = (np.interp(logit + off, logit_of_scale, of_scale) for off in (-1e-3, 0.0, 1e-3))
+        value, gradient, information = likelihood.slopes(Raters(at, parameters[self._number :]))
         chain = np.concatenate([(high - low) / 2e-3, np.ones(self._number)])
-        return slopes.value, slopes.gradient * chain, slopes.information * np.outer(chain, chain)
+        return value, gradient * chain, information * np.outer(chain, chain)
 
 
 def _inside(parameters: Floats, number: int) -> Floats:
     return np.concatenate([np.clip(parameters[:number], -_EDGE, _EDGE), parameters[number:]])
 
 
-class _Curve(NamedTuple):
-    """Logits of one rater's accuracy, rising, with the log density of each, both (point,)."""
+def _curve(posterior: _Posterior, peak: _Point, rater: int) -> tuple[Floats, Floats]:
+    """Return logits of one rater's accuracy, rising, with the log density of each, both (point,).
 
-    logit: Floats
-    log_density: Floats
-
-
-def _curve(posterior: _Posterior, peak: _Point, rater: int) -> _Curve:
-    """Return the density of one rater's accuracy: steps from the peak to both sides, all others moving along."""
+    Steps lead from the peak to both sides, all others moving along.
+    """
     others = np.delete(np.arange(len(peak.parameters)), rater)
     deviation = float(np.sqrt(np.linalg.inv(peak.information)[rater, rater]))
     points = [(float(peak.parameters[rater]), peak.value, _log_volume(peak, others))]
@@ -206,7 +209,7 @@ def _curve(posterior: _Posterior, peak: _Point, rater: int) -> _Curve:
             if here.value < peak.value - _FAR:
                 break
     logit, value, volume = np.array(sorted(points)).T
-    return _Curve(logit, value + volume)
+    return logit, value + volume
 
 
 def _log_volume(point: _Point, others: np.ndarray) -> float:
@@ -214,38 +217,15 @@ def _log_volume(point: _Point, others: np.ndarray) -> float:
     return -float(np.linalg.slogdet(point.information[np.ix_(others, others)])[1]) / 2
 
 
-class _Density(NamedTuple):
-    """Logits at equal steps with the ``mass`` of each, (logit,), and the densities of accuracies there."""
-
-    logit: Floats
-    mass: Floats
-    of_accuracy: Floats
-
-
-def _density(curve: _Curve) -> _Density:
+def _density(logit: Floats, log_density: Floats) -> tuple[Floats, Floats]:
+    """Return logits at equal steps with the mass of each, both (step,), from the points of a curve."""
     from scipy.interpolate import PchipInterpolator
 
     grid = np.linspace(-_EDGE, _EDGE, 4801)
-    first, last = curve.logit[[0, -1]]
-    height = PchipInterpolator(*curve)(np.clip(grid, first, last)) if len(curve.logit) > 1 else -np.abs(grid - first)
+    first, last = logit[[0, -1]]
+    is_curve = len(logit) > 1
+    height = PchipInterpolator(logit, log_density)(np.clip(grid, first, last)) if is_curve else -np.abs(grid - first)
     # Beyond its ends a curve falls at least as a prior would; past the upper edge it is as good as level.
     height = height - 2 * np.maximum(first - grid, 0.0) - np.maximum(grid - last, 0.0)
     mass = np.exp(height - height.max())
-    accuracy = sigmoid(grid)
-    return _Density(grid, mass / mass.sum(), mass / (accuracy * (1 - accuracy)))
-
-
-def _interval(density: _Density, population: tuple[float, float], number: int) -> AccuracyInterval:
-    accuracy, below = sigmoid(density.logit), np.cumsum(density.mass)
-    low, high = np.interp([_TAIL, 1 - _TAIL], below, accuracy).tolist()
-    if density.of_accuracy[-1] > _OPEN * density.of_accuracy.max():
-        high = 1.0
-    mean, spread = population
-    scale = _scale()
-    discrimination = np.interp(density.logit, scale.logit, scale.discrimination)
-    usual = np.exp(-((discrimination - mean) ** 2) / (2 * spread**2)) * np.gradient(discrimination)
-    prior = accuracy**2 * (1 - accuracy)
-    share = _PART_OF_POPULATION
-    weight = density.mass * (share * usual / usual.sum() / (prior / prior.sum()) + 1 - share)
-    value = float(np.clip(weight @ accuracy / weight.sum(), low, high))
-    return AccuracyInterval(value=value, low=low, high=high, n=number)
+    return grid, mass / mass.sum()

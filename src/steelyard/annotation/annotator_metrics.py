@@ -79,9 +79,25 @@ def behaviour_flags(people: Mapping[int, Sums]) -> dict[int, tuple[BehaviourFlag
     flags: dict[int, list[BehaviourFlag]] = {person: [] for person in judged}
     paces = _log_paces(judged)
     _compare(flags, "fast", {person: -pace for person, pace in paces.items()}, lambda value: exp(-value))
-    _compare(flags, "ties", {person: _angle(_tied(sums)) for person, sums in judged.items()}, _share)
-    _compare(flags, "one score", {person: _angle(_most_frequent(sums)) for person, sums in judged.items()}, _share)
-    _ask_first_shown(flags, judged)
+    ties = {person: _angle(sums["num_tied"], sums["num_pairs"]) for person, sums in judged.items()}
+    _compare(flags, "ties", ties, _share)
+    scores = {person: [sums[score] for score in SCORES] for person, sums in judged.items()}
+    most_frequent = {person: _angle(max(numbers), sum(numbers)) for person, numbers in scores.items()}
+    _compare(flags, "one score", most_frequent, _share)
+    # Whose best response was shown first too often, by chance known from the shuffle.
+    counted = {person: sums for person, sums in judged.items() if sums["num_best"]}
+    chances = {person: sums["first_chance"] / sums["num_best"] for person, sums in counted.items()}
+    p_values = [
+        always_valid_p(round(sums["num_first_best"]), round(sums["num_best"]), chances[person])
+        for person, sums in counted.items()
+    ]
+    for (person, sums), p in zip(counted.items(), holm(p_values), strict=True):
+        share = sums["num_first_best"] / sums["num_best"]
+        flags[person].append(
+            BehaviourFlag(
+                question="first shown", value=share, expected=chances[person], p=p, is_raised=p < FALSE_ALARMS
+            )
+        )
     return {person: tuple(of_person) for person, of_person in flags.items()}
 
 
@@ -154,26 +170,6 @@ def _compare(
         flags[person].append(flag)
 
 
-def _ask_first_shown(flags: dict[int, list[BehaviourFlag]], people: Mapping[int, Sums]) -> None:
-    """Add the flag of those whose best response was shown first too often, by chance known from the shuffle."""
-    counted = {person: sums for person, sums in people.items() if sums["num_best"]}
-    shares = {person: sums["first_chance"] / sums["num_best"] for person, sums in counted.items()}
-    p_values = [
-        always_valid_p(round(sums["num_first_best"]), round(sums["num_best"]), shares[person])
-        for person, sums in counted.items()
-    ]
-    for (person, sums), p in zip(counted.items(), holm(p_values), strict=True):
-        flags[person].append(
-            BehaviourFlag(
-                question="first shown",
-                value=sums["num_first_best"] / sums["num_best"],
-                expected=shares[person],
-                p=p,
-                is_raised=p < FALSE_ALARMS,
-            )
-        )
-
-
 def always_valid_p(num_hits: int, number: int, chance: float) -> float:
     """Return a p-value for more hits than by chance that holds however often it is read while the number grows.
 
@@ -191,18 +187,8 @@ def always_valid_p(num_hits: int, number: int, chance: float) -> float:
     return min(1.0, exp(-min(float(log_ratio), 700.0)))
 
 
-def _tied(sums: Sums) -> tuple[float, float]:
-    return sums["num_tied"], sums["num_pairs"]
-
-
-def _most_frequent(sums: Sums) -> tuple[float, float]:
-    numbers = [sums[score] for score in SCORES]
-    return max(numbers), sum(numbers)
-
-
-def _angle(share: tuple[float, float]) -> float:
+def _angle(number: float, total: float) -> float:
     """Return the arcsine of the root of a share: its variance hardly depends on the share."""
-    number, total = share
     return asin(sqrt((number + 0.375) / (total + 0.75)))
 
 

@@ -180,7 +180,15 @@ def garbled(material: Material, severity: float, rng: np.random.Generator) -> st
             words = [unit for unit in window if not unit.isspace()]
             rng.shuffle(words)
             words = words + words[:1] if rng.random() < 0.6 else words[1:] or words
-            text += _respaced(words, window)
+            # The window's white space is distributed between the words.
+            spaces = [unit for unit in window if unit.isspace()]
+            per_word = len(spaces) / max(1, len(words))
+            placed: list[str] = []
+            for index, word in enumerate(words):
+                due = round(per_word * (index + 1)) - round(per_word * index)
+                placed.append(word)
+                placed += [spaces.pop(0) for _ in range(min(due, len(spaces)))]
+            text += placed
         else:
             text += window
     return "".join(text)
@@ -315,18 +323,6 @@ def gold_case(entry: CorpusEntry, drafts: Sequence[Draft], *, seed: int) -> Case
 def prompt_of(entry: CorpusEntry) -> Prompt:
     """Return the prompt of an entry."""
     return Prompt(id=entry.id, messages=entry.messages, language=entry.language, category=entry.category, source=SOURCE)
-
-
-def _respaced(words: list[str], window: list[str]) -> list[str]:
-    """Return the words with the window's white space distributed between them."""
-    spaces = [unit for unit in window if unit.isspace()]
-    per_word = len(spaces) / max(1, len(words))
-    placed: list[str] = []
-    for index, word in enumerate(words):
-        due = round(per_word * (index + 1)) - round(per_word * index)
-        placed.append(word)
-        placed += [spaces.pop(0) for _ in range(min(due, len(spaces)))]
-    return placed
 
 
 def _topic(entry: CorpusEntry) -> str:

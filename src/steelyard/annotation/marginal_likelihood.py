@@ -25,17 +25,6 @@ _BLOCK = 400_000
 _Tiers = tuple[tuple[int, ...], ...]
 
 
-class MarginalSlopes(NamedTuple):
-    """The log likelihood, its ``gradient`` (2 * rater,) and ``information`` (2 * rater, 2 * rater).
-
-    First all discriminations, then all tie inclinations; the information is the outer products of the sets' gradients.
-    """
-
-    value: float
-    gradient: Floats
-    information: Floats
-
-
 class _Sets(NamedTuple):
     """Sets of equally many responses: ``row`` (answer,) numbers what was said, set by set; ``length`` (set,).
 
@@ -73,22 +62,34 @@ class MarginalLikelihood:
             remaining.append(each.where(np.logical_or.reduceat(each.rater[each.row] == rater, start)))
         return MarginalLikelihood([each for each in remaining if len(each.length)], self._num_raters)
 
-    def slopes(self, raters: Raters) -> MarginalSlopes:
-        """Return value, gradient and information at the parameters of the raters."""
+    def slopes(self, raters: Raters) -> tuple[float, Floats, Floats]:
+        """Return the log likelihood, its gradient (2 * rater,) and information (2 * rater, 2 * rater).
+
+        First all discriminations, then all tie inclinations; the information is the outer products of the sets'
+        gradients.
+        """
         number = 2 * self._num_raters
         value, gradient, information = 0.0, np.zeros(number), np.zeros((number, number))
         for sets in self._sets:
-            tables = _tables(sets, raters)
+            # What was said at each point: (row, point), and its gradient (2, row, point).
+            likelihoods = np.zeros((len(sets.rater), len(sets.points)))
+            slopes = np.zeros((2, *likelihoods.shape))
+            for block in sets.choices:
+                of_choices, bends = choice_gradients(block, sets.points[:, block.places], raters)
+                # A ranking has one choice of each size at most: no row recurs in a block.
+                likelihoods[block.item] += of_choices.T
+                slopes[:, block.item] += bends.transpose(2, 1, 0)
             size = max(1, _BLOCK // len(sets.points))
             ends = np.cumsum(sets.length)
             for first in range(0, len(ends), size):
                 last = min(first + size, len(ends))
                 row = sets.row[ends[first] - sets.length[first] : ends[last - 1]]
-                log_mean, of_set = _of_sets(tables, sets.rater, row, sets.length[first:last], self._num_raters)
+                at_points = (likelihoods[row], [slope[row] for slope in slopes], sets.rater[row])
+                log_mean, of_set = _of_sets(*at_points, sets.length[first:last], self._num_raters)
                 value += log_mean
                 gradient += of_set.sum(axis=0)
                 information += of_set.T @ of_set
-        return MarginalSlopes(value, gradient, information)
+        return value, gradient, information
 
 
 def marginal_likelihood(answers: Sequence[RankingAnswer], num_raters: int) -> MarginalLikelihood:
@@ -122,39 +123,24 @@ def _sets_of(size: int, sets: Sequence[Sequence[tuple[int, _Tiers]]]) -> _Sets:
     return _Sets(_points(size), choices, rater, row, np.array([len(rankings) for rankings in sets], np.int64))
 
 
-class _Tables(NamedTuple):
-    """What was said at each point: its ``log_likelihood`` (row, point) and its ``gradient`` (2, row, point)."""
-
-    log_likelihood: Floats
-    gradient: Floats
-
-
-def _tables(sets: _Sets, raters: Raters) -> _Tables:
-    number, num_points = len(sets.rater), len(sets.points)
-    tables = _Tables(np.zeros((number, num_points)), np.zeros((2, number, num_points)))
-    for block in sets.choices:
-        each = choice_gradients(block, sets.points[:, block.places], raters)
-        # A ranking has one choice of each size at most: no row recurs in a block.
-        tables.log_likelihood[block.item] += each.log_likelihood.T
-        tables.gradient[:, block.item] += each.gradient.transpose(2, 1, 0)
-    return tables
-
-
 def _of_sets(
-    tables: _Tables, rater: Integers, row: Integers, length: Integers, num_raters: int
+    log_likelihood: Floats, slopes: Sequence[Floats], rater: Integers, length: Integers, num_raters: int
 ) -> tuple[float, Floats]:
-    """Return the log likelihood of some sets together, and the gradient of each, (set, 2 * rater)."""
+    """Return the log likelihood of some sets together, and the gradient of each, (set, 2 * rater).
+
+    ``log_likelihood`` and both ``slopes`` (answer, point), and ``rater`` (answer,), are set by set.
+    """
     number, set_of = len(length), np.repeat(np.arange(len(length)), length)
-    weight = np.add.reduceat(tables.log_likelihood[row], np.cumsum(length) - length, axis=0)
+    weight = np.add.reduceat(log_likelihood, np.cumsum(length) - length, axis=0)
     highest = weight.max(axis=1)
     weight = np.exp(weight - highest[:, None])
     total = weight.sum(axis=1)
     weight /= total[:, None]
     mine = weight[set_of]
     gradient = np.zeros(number * 2 * num_raters)
-    for parameter, table in enumerate(tables.gradient):
-        expected = np.einsum("ap,ap->a", mine, table[row])
-        at = set_of * 2 * num_raters + parameter * num_raters + rater[row]
+    for parameter, slope in enumerate(slopes):
+        expected = np.einsum("ap,ap->a", mine, slope)
+        at = set_of * 2 * num_raters + parameter * num_raters + rater
         gradient += np.bincount(at, expected, len(gradient))
     return float((np.log(total / weight.shape[1]) + highest).sum()), gradient.reshape(number, -1)
 

@@ -136,22 +136,13 @@ def choice_odds(choices: Choices, strength: Floats, raters: Raters) -> Floats:
     return worth
 
 
-class StrengthSlopes(NamedTuple):
-    """Derivatives of the log likelihood in the strengths of the available responses of each choice.
-
-    ``gradient`` (choice, available), and ``curvature`` (choice, available, available): minus the second derivatives.
-    """
-
-    gradient: Floats
-    curvature: Floats
-
-
 def strength_slopes(
     choices: Choices, strength: Floats, raters: Raters, weights: Floats | None = None
-) -> StrengthSlopes:
-    """Return the derivatives of each choice in the strengths, averaged over the first axis of the strengths.
+) -> tuple[Floats, Floats]:
+    """Return gradient and curvature of each choice's log likelihood in the strengths, averaged over their first axis.
 
-    ``strength``: (point, choice, available); ``weights`` of the points, equal by default.
+    Shapes (choice, available), and (choice, available, available) of minus the second derivatives. ``strength``:
+    (point, choice, available); ``weights`` of the points, equal by default.
     """
     sets = alternatives(choices.places.shape[1])
     odds = choice_odds(choices, strength, raters)
@@ -163,46 +154,14 @@ def strength_slopes(
     square = ((expected * weights[:, None, None]).transpose(1, 2, 0)) @ expected.transpose(1, 0, 2)
     spread = (np.tensordot(weights, odds, 1) @ products).reshape(-1, size, size) - square
     gradient = discrimination[:, None] * (sets.share[choices.chosen] - np.tensordot(weights, expected, 1))
-    return StrengthSlopes(gradient, discrimination[:, None, None] ** 2 * spread)
+    return gradient, discrimination[:, None, None] ** 2 * spread
 
 
-class RaterSlopes(NamedTuple):
-    """Derivatives of the log likelihood in discrimination and tie inclination: (choice, 2) and (choice, 2, 2)."""
+def choice_gradients(choices: Choices, strength: Floats, raters: Raters) -> tuple[Floats, Floats]:
+    """Return log likelihoods, (point, choice), and their derivatives in discrimination and tie inclination.
 
-    gradient: Floats
-    curvature: Floats
-
-
-def rater_slopes(choices: Choices, strength: Floats, raters: Raters, weights: Floats | None = None) -> RaterSlopes:
-    """Return the derivatives of each choice in its rater's parameters, averaged over the first axis of the strengths.
-
-    ``strength``: (point, choice, available). The model is a conditional logit in both: the log likelihood is concave.
-    """
-    sets = alternatives(choices.places.shape[1])
-    odds = choice_odds(choices, strength, raters)
-    weights = np.full(len(odds), 1 / len(odds)) if weights is None else weights
-    mean = strength @ sets.share.T
-    rows = np.arange(len(choices.chosen))
-    first, second = (odds * mean).sum(axis=-1), odds @ sets.ties
-    gradient = np.stack([mean[:, rows, choices.chosen] - first, sets.ties[choices.chosen] - second], axis=-1)
-    mixed = ((odds * mean) @ sets.ties) - first * second
-    square = (odds * mean**2).sum(axis=-1) - first**2
-    ties = odds @ sets.ties**2 - second**2
-    curvature = np.stack([np.stack([square, mixed], -1), np.stack([mixed, ties], -1)], -2)
-    return RaterSlopes(np.tensordot(weights, gradient, 1), np.tensordot(weights, curvature, 1))
-
-
-class ChoiceGradients(NamedTuple):
-    """The log likelihood of each choice at each point, (point, choice), with its ``gradient``, (point, choice, 2)."""
-
-    log_likelihood: Floats
-    gradient: Floats
-
-
-def choice_gradients(choices: Choices, strength: Floats, raters: Raters) -> ChoiceGradients:
-    """Return log likelihoods and their derivatives in discrimination and tie inclination, at each point.
-
-    ``strength``: (point, choice, available).
+    ``strength``: (point, choice, available); the derivatives: (point, choice, 2). The model is a conditional logit in
+    both parameters: the log likelihood is concave.
     """
     sets = alternatives(choices.places.shape[1])
     odds = choice_odds(choices, strength, raters)
@@ -211,7 +170,7 @@ def choice_gradients(choices: Choices, strength: Floats, raters: Raters) -> Choi
     first = mean[:, rows, choices.chosen] - (odds * mean).sum(axis=-1)
     second = sets.ties[choices.chosen] - odds @ sets.ties
     log_likelihood = np.log(np.maximum(odds[:, rows, choices.chosen], 1e-300))
-    return ChoiceGradients(log_likelihood, np.stack([first, second], axis=-1))
+    return log_likelihood, np.stack([first, second], axis=-1)
 
 
 def draw_choices(

@@ -249,7 +249,9 @@ def _last_waits(last_answer: Floats, tail: _Tail, rejected: Floats, pace: _Pace,
     end = gate + tail.waits.draw(random, size)
     start = np.where(np.isfinite(last_answer), last_answer, 0.0)[:, None]
     is_back = random.random(size) < rejected[:, None]
-    to_work = _days_to_work(pace.levels)
+    # The days from each of the next seven days to the first one on which somebody works, by draw.
+    is_worked = np.tile(pace.levels > 0, (1, 2))
+    to_work = np.stack([is_worked[:, day:].argmax(axis=1).astype(np.float64) for day in range(7)], axis=1)
     for _ in range(_MOST_ROUNDS):
         if not is_back.any():
             break
@@ -259,12 +261,6 @@ def _last_waits(last_answer: Floats, tail: _Tail, rejected: Floats, pace: _Pace,
         end = np.where(is_back, np.maximum(answered, 0.0) + tail.waits.draw(random, size), end)
         is_back &= random.random(size) < rejected[:, None]
     return np.maximum(end.max(axis=1), 0.0)
-
-
-def _days_to_work(levels: Floats) -> Floats:
-    """Return the days from each of the next seven days to the first one on which somebody works, by draw."""
-    is_worked = np.tile(levels > 0, (1, 2))
-    return np.stack([is_worked[:, day:].argmax(axis=1).astype(np.float64) for day in range(7)], axis=1)
 
 
 def _seconds_an_answer(answers: Floats, seconds: Floats, to_come: Floats, random: np.random.Generator) -> Floats:

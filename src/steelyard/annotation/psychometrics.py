@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from steelyard.annotation.plackett_luce import Choices, Raters, choice_gradients, rater_slopes
+from steelyard.annotation.plackett_luce import Choices, Raters, choice_gradients
 from steelyard.annotation.strengths import ItemStrengths, RaterUtilities, contrasts, item_strengths
 from steelyard.core.numerics import Floats, Integers
 
@@ -135,7 +135,7 @@ def _gradients(views: RaterUtilities, raters: Raters) -> list[Floats]:
     """
     if raters.rater_item_variance or views.items.mean.shape[1] - 1 not in _POSTERIOR_NODES:
         return [
-            rater_slopes(block, points, raters, weights).gradient
+            np.tensordot(weights, choice_gradients(block, points, raters)[1], 1)
             for block, view in zip(views.choices, views.view, strict=True)
             for points, weights in [views.points(block, view)]
         ]
@@ -145,9 +145,9 @@ def _gradients(views: RaterUtilities, raters: Raters) -> list[Floats]:
     log_likelihood = np.zeros_like(log_weight)
     gradients = []
     for block in views.choices:
-        each = choice_gradients(block, points[:, block.item[:, None], block.places], raters)
-        gradients.append(each.gradient)
-        for place, row in enumerate(each.log_likelihood):
+        of_choices, gradient = choice_gradients(block, points[:, block.item[:, None], block.places], raters)
+        gradients.append(gradient)
+        for place, row in enumerate(of_choices):
             log_likelihood[place] += np.bincount(block.item, row, log_weight.shape[1])
     log_weight = log_weight + log_likelihood
     weight = np.exp(log_weight - log_weight.max(axis=0))

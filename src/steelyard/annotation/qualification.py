@@ -12,7 +12,7 @@ from itertools import combinations, compress
 from typing import Any
 
 from steelyard.annotation.agreement import PairCounts
-from steelyard.annotation.answers import Span, TaskAnswer
+from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.case_answers import rankings_of
 from steelyard.annotation.questions import Point, TaskQuestion, applies
 from steelyard.annotation.task_kinds import Catalogues, TaskKind
@@ -74,6 +74,10 @@ def reference_answer(kind: TaskKind, case: Case, shown: Sequence[str], catalogue
     questions = kind.questions(shown, catalogues)
     is_ordered = not questions or any(question.input == "comparison" for question in questions)
     wanted = {question.responses[0]: question.range for question in questions if question.input == "number"}
+    marked = {question.responses[0] for question in questions if question.input == "marks"}
+    rated = [each for each in case.ratings if each.response in marked]
+    if missing := marked - {each.response for each in rated}:
+        raise _unusable(case, f"no rating of {min(missing)!r} with the reference marks")
     answer = TaskAnswer(
         ranking=_order(case, shown) if is_ordered else (),
         scores={
@@ -83,7 +87,7 @@ def reference_answer(kind: TaskKind, case: Case, shown: Sequence[str], catalogue
             and each.range is not None
             and tuple(map(int, each.range)) == wanted[each.response]
         },
-        spans=_marks(case, questions),
+        spans={each.response: tuple(each.spans) for each in rated if each.spans},
     )
     for question in questions:
         answer = _with_entry(answer, question, case, kind.name)
@@ -135,14 +139,6 @@ def _order(case: Case, shown: Sequence[str]) -> Ranking:
     if len(rankings) != 1:
         raise _unusable(case, "judgments that no ranking agrees with")
     return tuple(tuple(tier) for tier in rankings[0])
-
-
-def _marks(case: Case, questions: Sequence[TaskQuestion]) -> dict[str, tuple[Span, ...]]:
-    marked = {question.responses[0] for question in questions if question.input == "marks"}
-    rated = [each for each in case.ratings if each.response in marked]
-    if missing := marked - {each.response for each in rated}:
-        raise _unusable(case, f"no rating of {min(missing)!r} with the reference marks")
-    return {each.response: tuple(each.spans) for each in rated if each.spans}
 
 
 def _with_entry(answer: TaskAnswer, question: TaskQuestion, case: Case, kind: str) -> TaskAnswer:

@@ -155,12 +155,13 @@ def shared_marks(first: Sequence[Span], second: Sequence[Span], *, with_severity
     A character is shared if both marked it, ``with_severity`` as equally severe; the kinds of the problem do not count.
     Marks of neither are full agreement, 1.
     """
-    marked = [_characters(spans, with_severity=with_severity) for spans in (first, second)]
+    marked = [
+        {
+            (place, severity if with_severity else None)
+            for start, end, _, severity in spans
+            for place in range(start, end)
+        }
+        for spans in (first, second)
+    ]
     total = len(marked[0]) + len(marked[1])
     return 2 * len(marked[0] & marked[1]) / total if total else 1.0
-
-
-def _characters(spans: Sequence[Span], *, with_severity: bool) -> set[tuple[int, str | None]]:
-    return {
-        (place, severity if with_severity else None) for start, end, _, severity in spans for place in range(start, end)
-    }

@@ -82,23 +82,19 @@ def _written(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) ->
 
 def _marked(answer: TaskAnswer, question: TaskQuestion, look: SimulatedLook) -> TaskAnswer:
     (response,) = question.responses
-    spans = _latent_marks(question, response, look)
-    seen = tuple(span for span in spans if look.rng.random() > _ERRORS / look.care)
-    return replace(answer, spans={**answer.spans, response: seen}) if seen else answer
-
-
-def _latent_marks(question: TaskQuestion, response: str, look: SimulatedLook) -> tuple[Span, ...]:
-    """Return the problems that a text has, fewer the better it is; each is a few characters long."""
+    # The problems that the text has, fewer the better it is; each is a few characters long.
     text, latent = look.texts[response], generator(look.seed, "latent marks", *look.item, response)
     starts = np.sort(latent.integers(0, max(1, len(text)), size=int(latent.integers(0, 3))))
-    spans: list[Span] = []
+    problems: list[Span] = []
     for start in starts.tolist():
         end = min(len(text), start + _WORDS_IN_MARK + int(latent.integers(0, 12)))
         label = question.choices[int(latent.integers(len(question.choices)))]
         severity = question.severities[int(latent.integers(len(question.severities)))] if question.severities else None
         if start < end:
-            spans.append((start, end, label, severity))
-    return tuple(spans)
+            problems.append((start, end, label, severity))
+    spans = tuple(problems)
+    seen = tuple(span for span in spans if look.rng.random() > _ERRORS / look.care)
+    return replace(answer, spans={**answer.spans, response: seen}) if seen else answer
 
 
 _ANSWERED = {"comparison": _compared, "choice": _chosen, "number": _scored, "text": _written, "marks": _marked}

@@ -151,11 +151,11 @@ class RaterUtilities:
         gradient, curvature = np.zeros(num_views * width), np.zeros(num_views * width**2)
         for block, view in zip(self.choices, self.view, strict=True):
             points, weights = self.points(block, view)
-            slopes = strength_slopes(block, points, raters, weights)
+            slope, bend = strength_slopes(block, points, raters, weights)
             at = view[:, None] * width + block.places
-            gradient += np.bincount(at.reshape(-1), slopes.gradient.reshape(-1), len(gradient))
+            gradient += np.bincount(at.reshape(-1), slope.reshape(-1), len(gradient))
             both = at[:, :, None] * width + block.places[:, None, :]
-            curvature += np.bincount(both.reshape(-1), slopes.curvature.reshape(-1), len(curvature))
+            curvature += np.bincount(both.reshape(-1), bend.reshape(-1), len(curvature))
         return gradient.reshape(num_views, width), curvature.reshape(num_views, width, width)
 
     def points(self, choices: Choices, view: Integers) -> tuple[Floats, Floats]:

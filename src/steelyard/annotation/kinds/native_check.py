@@ -54,16 +54,14 @@ def _some_of_each_language(cases: Iterable[Case], rules: TaskRules, seed: int) -
     others = [case for case in every if reference_of(case) is None]
     taken: Counter[str] = Counter()
     drawn: set[tuple[str, str | None]] = set()
-    for case in sorted(usable, key=lambda case: _rank(case, seed)):
+    for case in sorted(
+        usable, key=lambda case: hashlib.sha256(f"{seed} native check {case.prompt.id}".encode()).hexdigest()
+    ):
         language = case.prompt.language or ""
         if taken[language] < rules.num_per_language:
             taken[language] += 1
             drawn.add(case.key)
     return [case for case in every if case.key in drawn] + others
-
-
-def _rank(case: Case, seed: int) -> str:
-    return hashlib.sha256(f"{seed} native check {case.prompt.id}".encode()).hexdigest()
 
 
 KIND = QuestionTasks(
