@@ -165,9 +165,7 @@ def test_the_rater_item_variance_of_a_fit_goes_with_its_raters():
         for shown in circle
     ]
     repeating = fit_panel(answers, ["one", "two"], num_items=12, width=5)
-    assert {rater.rater_item_variance for rater in repeating.raters.values()} == {
-        repeating.fit.raters.rater_item_variance
-    }
-    assert repeating.fit.raters.rater_item_variance > 0
+    [variance] = {rater.rater_item_variance for rater in repeating.raters.values()}
+    assert variance > 0
     [once, _] = panel(simulated(20, [1.0, 1.0], 0), 2, 20).raters.values()
     assert once.rater_item_variance == 0

@@ -20,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.annotation.plackett_luce import Choices, Raters, choice_gradients
-from steelyard.annotation.strengths import ItemStrengths, RaterUtilities, contrasts, item_strengths
+from steelyard.annotation.strengths import ItemStrengths, RaterUtilities, contrasts
 from steelyard.core.numerics import Floats, Integers
 
 _CLOSE_RATERS = 0.02
 """The largest move of a rater's parameter, in standard errors, at which the fit has converged."""
 _LONGEST_MOVE = 0.5
+_MOST_STEPS = 60
 RATER_SPREAD = np.array([0.75, 1.0])
 """Standard deviations of discriminations and tie inclinations in the population of raters."""
 _POPULATION = np.array([1.5, -1.0])
@@ -46,14 +47,12 @@ _WIDER = 1.2
 class PanelFit(NamedTuple):
     """Raters with the ``covariance`` (2 * rater, 2 * rater) of all discriminations, then all tie inclinations.
 
-    ``population`` are the means of the raters' parameters; ``items`` the strengths that they give.
+    ``population`` are the means of the raters' parameters.
     """
 
     raters: Raters
     covariance: Floats
     population: Floats
-    items: ItemStrengths
-    num_steps: int
 
     def standard_errors(self) -> Raters:
         """Return the standard errors of the parameters.
@@ -71,16 +70,13 @@ def fit_raters(
     num_raters: int,
     num_items: int,
     width: int,
-    start: PanelFit | None = None,
-    most_steps: int = 60,
 ) -> PanelFit:
-    """Fit discriminations and tie inclinations of raters, and the strengths of all items.
+    """Fit discriminations and tie inclinations of raters.
 
     Raters are fitted to items that at least two of them answered: alone, noise looks like responses that are alike.
-    ``start``: an earlier fit of the same items and raters to fewer choices. Seconds for 10,000 items of five responses
-    by 30 raters.
+    Seconds for 10,000 items of five responses by 30 raters.
     """
-    values = np.repeat(_POPULATION[:, None], num_raters, axis=1) if start is None else np.stack(start.raters[:2])
+    values = np.repeat(_POPULATION[:, None], num_raters, axis=1)
     precision = _prior_precision(num_raters)
     covariance: Floats = np.asarray(np.linalg.inv(precision), np.float64)
     step, moved = 0, np.inf
@@ -88,10 +84,8 @@ def fit_raters(
     shared = _shared_items(choices, num_items)
     # One answer of a rater to an item does not tell a rater-item effect from noise: all of it then counts as noise.
     rater_item_variance = _RATER_ITEM_VARIANCE if _has_repeats(shared, num_raters) else 0.0
-    views = RaterUtilities(
-        shared, Raters(values[0], values[1], rater_item_variance), num_items, width, start and start.items
-    )
-    while step < most_steps and moved > _CLOSE_RATERS:
+    views = RaterUtilities(shared, Raters(values[0], values[1], rater_item_variance), num_items, width)
+    while step < _MOST_STEPS and moved > _CLOSE_RATERS:
         # Two steps for the items with each of the raters: both converge together.
         views.converge(Raters(values[0], values[1], rater_item_variance), most_steps=2 if step else 6)
         step += 1
@@ -105,8 +99,10 @@ def fit_raters(
         values = values + np.clip(scale * move, -_LONGEST_MOVE, _LONGEST_MOVE).reshape(2, -1)
         values = np.clip(values, -_LARGEST, _LARGEST)
     raters = Raters(values[0], values[1], rater_item_variance)
-    items = item_strengths(choices, raters, num_items=num_items, width=width, start=views.items)
-    return PanelFit(raters, covariance, _population(values), items, step)
+    # The means of the population given the raters: theirs, with the weight of the prior.
+    weight, prior = num_raters / RATER_SPREAD**2, 1 / _POPULATION_SPREAD**2
+    population = (values.mean(axis=1) * weight + _POPULATION * prior) / (weight + prior)
+    return PanelFit(raters, covariance, population)
 
 
 def marginal_slopes(views: RaterUtilities, raters: Raters) -> tuple[Floats, Floats]:
@@ -216,10 +212,3 @@ def _prior_precision(num_raters: int) -> Floats:
         )
     )
     return np.asarray(blocks, np.float64)
-
-
-def _population(values: Floats) -> Floats:
-    """Return the means of the population given the raters: theirs, with the weight of the prior."""
-    precision = values.shape[1] / RATER_SPREAD**2
-    prior = 1 / _POPULATION_SPREAD**2
-    return (values.mean(axis=1) * precision + _POPULATION * prior) / (precision + prior)

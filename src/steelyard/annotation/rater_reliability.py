@@ -64,10 +64,9 @@ class RaterReliability(NamedTuple):
 
 
 class RaterPanel(NamedTuple):
-    """Raters by name, the fit with its items, and how many items had at least two raters."""
+    """Raters by name, how many items had at least two of them, and the raters' answers to such items."""
 
     raters: Mapping[str, RaterParameters]
-    fit: PanelFit
     num_shared_items: int
     num_answers: int
 
@@ -85,7 +84,7 @@ def fit_panel(answers: Sequence[RankingAnswer], names: Sequence[str], *, num_ite
         of_one, _ = _parameters(fit_alone, alone, num_items)
         raters = [replace(each, of_one_answer=thinned) for each, thinned in zip(raters, of_one, strict=True)]
     num_answers = sum(rater.num_answers for rater in raters)
-    return RaterPanel(dict(zip(names, raters, strict=True)), fit, num_shared, num_answers)
+    return RaterPanel(dict(zip(names, raters, strict=True)), num_shared, num_answers)
 
 
 def one_answer_each(answers: Sequence[RankingAnswer]) -> list[RankingAnswer]:

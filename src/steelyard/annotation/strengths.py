@@ -21,7 +21,6 @@ _CLOSE = 1e-4
 """The largest change of a mean or a covariance at which an item has converged."""
 _NEAR = 0.05
 """The largest move of a strength at which the steps to the mode give way to those to the closest normal."""
-_MOST_STEPS = 60
 _LONGEST_STEP = 1.5
 _LEAST_PART = 1 / 64
 _GROWTH = 1.35
@@ -39,25 +38,6 @@ class ItemStrengths(NamedTuple):
     covariance: Floats
 
 
-def item_strengths(
-    choices: Sequence[Choices],
-    raters: Raters,
-    *,
-    num_items: int,
-    width: int,
-    start: ItemStrengths | None = None,
-    most_steps: int = _MOST_STEPS,
-) -> ItemStrengths:
-    """Return the strengths of items, given the raters: Newton steps for all items together.
-
-    ``width`` is the largest number of responses of an item; ``start`` an earlier result for nearly the same choices.
-    An item with ten answers takes a few milliseconds.
-    """
-    views = RaterUtilities(choices, raters, num_items, width, start)
-    views.converge(raters, most_steps=most_steps)
-    return views.items
-
-
 class RaterUtilities:
     """What each rater sees in each item: strengths of their own around those of the item, eliminated in each step.
 
@@ -72,7 +52,6 @@ class RaterUtilities:
         raters: Raters,
         num_items: int,
         width: int,
-        start: ItemStrengths | None,
     ) -> None:
         self.choices, self.num_raters = [block for block in choices if len(block.item)], len(raters.tie)
         # Without rater-item variance all raters have one view of an item: that of the item.
@@ -81,9 +60,8 @@ class RaterUtilities:
         keys = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
         self.item, self.view = keys // self.num_raters, [np.searchsorted(keys, code) for code in codes]
         self.items = ItemStrengths(np.zeros((num_items, width)), np.tile(np.eye(width), (num_items, 1, 1)))
-        # Where steps begin at nothing they go to the mode first: from there the average is a short way.
-        self.is_near = start is not None
-        self.items = start or self.items
+        # Steps begin at nothing and go to the mode first: from there the average is a short way.
+        self.is_near = False
         self.mean = self.items.mean[self.item]
         self.covariance = self.items.covariance[self.item]
         self._part = np.ones(num_items)
