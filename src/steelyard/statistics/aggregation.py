@@ -70,13 +70,12 @@ def shares(totals: Floats, groups: Groups, share: Share) -> Floats:
     return numerator / denominator if denominator.min(initial=1.0) > 0 else ratio(numerator, denominator)
 
 
-def mean_over_groups(values: Floats, weights: Floats | None = None) -> Floats:
-    """Return the mean over the last axis, optionally weighted: (…, group) to (…). NaN is ignored; NaN if all are."""
-    if values.shape[-1] == 1 and weights is None:
+def mean_over_groups(values: Floats) -> Floats:
+    """Return the mean over the last axis: (…, group) to (…). NaN is ignored; NaN if all are."""
+    if values.shape[-1] == 1:
         return values[..., 0]
     is_known = ~np.isnan(values)
-    known_weights = is_known * (np.ones(values.shape[-1]) if weights is None else weights)
-    return ratio((np.where(is_known, values, 0.0) * known_weights).sum(axis=-1), known_weights.sum(axis=-1))
+    return ratio(np.where(is_known, values, 0.0).sum(axis=-1), is_known.sum(axis=-1, dtype=np.float64))
 
 
 def macro(totals: Floats, groups: Groups, share: Share) -> Floats:

@@ -316,7 +316,13 @@ def draw_layout(layout: Layout, names: Sequence[str], *, num_resamples: int, see
         if stratum.num_units == 1:
             single[stratum.rows] = num_singles
             num_singles += 1
-        place = _unit_by_name(stratum, names)
+        # By name, so that the draws do not depend on the order of the prompts.
+        example = np.empty(stratum.num_units, np.int64)
+        example[stratum.unit] = stratum.rows
+        unit_names = [names[row] for row in example.tolist()]
+        rank = np.empty(stratum.num_units, np.int64)
+        rank[sorted(range(stratum.num_units), key=unit_names.__getitem__)] = np.arange(stratum.num_units)
+        place = rank[stratum.unit]
         size = min(stratum.num_units, max(_FEWEST_BLOCKS, MOST_BLOCKS * stratum.num_units // len(names)))
         # Blocks of equal size up to one unit, filled at random.
         folded = np.arange(stratum.num_units) % size
@@ -383,14 +389,3 @@ def _add_single_units(blocks: Blocks, terms: Terms, resampled: Floats) -> None:
     for place, group, group_rank in zip(singles, groups, rank_within(singles, groups), strict=True):
         sources = blocks.sources[:, place]
         resampled[:, group] += table[sources, group_rank % np.maximum(num_ranks[sources], 1)]
-
-
-def _unit_by_name(stratum: Stratum, names: Sequence[str]) -> Integers:
-    """Return the unit of each row of the stratum, numbered in the order of the units' names."""
-    # By name, so that the draws do not depend on the order of the prompts.
-    example = np.empty(stratum.num_units, np.int64)
-    example[stratum.unit] = stratum.rows
-    unit_names = [names[row] for row in example.tolist()]
-    rank = np.empty(stratum.num_units, np.int64)
-    rank[sorted(range(stratum.num_units), key=unit_names.__getitem__)] = np.arange(stratum.num_units)
-    return rank[stratum.unit]

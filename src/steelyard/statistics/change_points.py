@@ -33,6 +33,8 @@ def change_point(values: Floats, block: Integers) -> ChangePoint | None:
     ``block`` does not decrease; values of one block have no order among them, so that changes lie between blocks.
     None if no place has enough values on both sides.
     """
+    from scipy.special import stdtr
+
     places = _places(block)
     if not len(places):
         return None
@@ -46,7 +48,8 @@ def change_point(values: Floats, block: Integers) -> ChangePoint | None:
     error = np.sqrt((within + 1.0) / (number - 1) * (1 / num_before + 1 / (number - num_before)))
     best = int(np.argmax(np.abs(after - before) / error))
     place = int(places[best])
-    p = min(1.0, len(places) * _p_value(float((after - before)[best] / error[best]), number - 2))
+    t = float((after - before)[best] / error[best])
+    p = min(1.0, len(places) * float(2 * stdtr(number - 2, -abs(t))))
     return ChangePoint(place, _mean(values[:place]), _mean(values[place:]), p)
 
 
@@ -64,9 +67,3 @@ def _mean(values: Floats) -> Estimate:
     mean, evidence = float(values.mean()), one_sample(len(values))
     low, high = score_interval(mean, float(values.var(ddof=1)) / len(values), evidence)
     return Estimate(mean, min(low, mean), max(high, mean), len(values))
-
-
-def _p_value(t: float, freedom: int) -> float:
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(freedom, -abs(t)))

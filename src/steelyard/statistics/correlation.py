@@ -108,7 +108,9 @@ def correlate(coefficient: Coefficient, first: Floats, second: Floats, families:
     over_models, freedom = _variance(coefficient, value, number), _NO_LIMIT
     if families is not None and num_units < number:
         left_out = [_fisher(coefficient, *sides) for sides in _without_each(families, first[0], second[0])]
-        over_models, freedom = _jackknife_variance(np.concatenate(left_out)), _freedom(families)
+        # The jackknife; NaN where a value without one of the families is not defined.
+        values_without = np.concatenate(left_out)
+        over_models, freedom = float(np.var(values_without)) * (len(values_without) - 1), _freedom(families)
         if isnan(over_models):
             return Estimate(value, None, None, number, why=ONE_FAMILY_VARIES)
     on_scale = _on_scale(coefficient, values, number)
@@ -215,8 +217,8 @@ def _variance(coefficient: Coefficient, value: float, number: int) -> float:
     return 0.437 / (number - 4) * min(crowded, _LARGEST_INFLATION)
 
 
-def _bounded(coefficient: Coefficient, values: Floats, number: int) -> Floats:
-    """Return coefficients that have a place on Fisher's scale, on which 1 has none.
+def _on_scale(coefficient: Coefficient, values: Floats, number: int) -> Floats:
+    """Return coefficients over a number of models on Fisher's scale, on which 1 has no place.
 
     The next smaller coefficient of ranks than 1 is 12 / (n³ - n) below it, that of tau 4 / (n² - n).
     """
@@ -226,12 +228,7 @@ def _bounded(coefficient: Coefficient, values: Floats, number: int) -> Floats:
     elif coefficient is kendall:
         step = 2 / (number**2 - number)
     most = 1 - step
-    return np.clip(values, -most, most)
-
-
-def _on_scale(coefficient: Coefficient, values: Floats, number: int) -> Floats:
-    """Return coefficients over a number of models on Fisher's scale."""
-    return np.arctanh(_bounded(coefficient, values, number))
+    return np.arctanh(np.clip(values, -most, most))
 
 
 def _fisher(coefficient: Coefficient, first: Floats, second: Floats) -> Floats:
@@ -254,8 +251,3 @@ def _without_each(families: Integers, *sides: Floats) -> Iterator[tuple[Floats, 
     for size in np.unique(sizes):
         rows = np.stack([np.flatnonzero(families != name) for name in names[sizes == size]])
         yield tuple(side[rows] for side in sides)
-
-
-def _jackknife_variance(left_out: Floats) -> float:
-    """Return the variance of a value from its values without each unit; NaN where one of them is not defined."""
-    return float(np.var(left_out)) * (len(left_out) - 1)

@@ -261,16 +261,26 @@ def layout_of(labels: Sequence[Label]) -> Layout:
     strata: alone they would hardly vary.
     """
     cell_of_label = common_cells([label.cell for label in labels])
-    cells = tuple(sorted(set(cell_of_label), key=_sortable))
+    # A missing part (None) comes before every name.
+    cells = tuple(sorted(set(cell_of_label), key=lambda cell: [(part is not None, part or "") for part in cell]))
     position = {cell: index for index, cell in enumerate(cells)}
     cell = np.array([position[each] for each in cell_of_label], dtype=np.int64)
     number_of: dict[str, int] = {}
     units = _Units.of(np.array([number_of.setdefault(label.prompt, len(number_of)) for label in labels], np.int64))
     units_of_stratum = _units_by_stratum(units, cell, [f"{each.category}\x1f{each.subset or ''}" for each in cells])
-    _join_few(units_of_stratum)
+    # Sorted, and ties of size broken by name, so that the strata do not depend on the order of the prompts.
+    for joint in sorted(joint for joint in units_of_stratum if _BETWEEN in joint):
+        hosts = [part for part in joint.split(_BETWEEN) if part in units_of_stratum]
+        if len(units_of_stratum[joint]) < _FEWEST and hosts:
+            largest = max(hosts, key=lambda part: (len(units_of_stratum[part]), part))
+            units_of_stratum[largest] = np.append(units_of_stratum[largest], units_of_stratum.pop(joint))
     members = dict(sorted(units_of_stratum.items()))
-    strata = tuple(_stratum(name, units, stratum_units, cell) for name, stratum_units in members.items())
-    return Layout(cells, cell, strata, _pool(list(members.values()), units, list(number_of), cell))
+    strata: list[Stratum] = []
+    for name, of_stratum in members.items():
+        rows, unit = units.rows_of(of_stratum), np.repeat(np.arange(len(of_stratum)), units.sizes[of_stratum])
+        stratum_cells, column = np.unique(cell[rows], return_inverse=True)
+        strata.append(Stratum(name, rows, unit, column, stratum_cells, len(of_stratum)))
+    return Layout(cells, cell, tuple(strata), _pool(list(members.values()), units, list(number_of), cell))
 
 
 class _Units(NamedTuple):
@@ -307,23 +317,13 @@ def _units_by_stratum(units: _Units, cell: Integers, names: Sequence[str]) -> di
     return strata | {name: np.array(members, np.int64) for name, members in several.items()}
 
 
-def _join_few(units_of_stratum: dict[str, Integers]) -> None:
-    """Move units across several strata into the largest of these if they are too few to determine a variance."""
-    # Sorted, and ties of size broken by name, so that the strata do not depend on the order of the prompts.
-    for name in sorted(name for name in units_of_stratum if _BETWEEN in name):
-        hosts = [part for part in name.split(_BETWEEN) if part in units_of_stratum]
-        if len(units_of_stratum[name]) < _FEWEST and hosts:
-            largest = max(hosts, key=lambda part: (len(units_of_stratum[part]), part))
-            units_of_stratum[largest] = np.append(units_of_stratum[largest], units_of_stratum.pop(name))
-
-
 def _pool(strata: Sequence[Integers], units: _Units, names: Sequence[str], cell: Integers) -> Pool:
     """Return the units of all strata of one; if these are few, with some of other strata, in an order by name."""
     sources = [int(members[0]) for members in strata if len(members) == 1]
     if 0 < len(sources) < _FEWEST_SOURCES:
         # Ordered by a hash of the name: arbitrary, and the same whatever the order of the prompts.
         others = (unit for members in strata if len(members) > 1 for unit in members.tolist())
-        sources += nsmallest(_MOST_BORROWED, others, key=lambda unit: _shuffled(names[int(unit)]))
+        sources += nsmallest(_MOST_BORROWED, others, key=lambda unit: (crc32(names[unit].encode()), names[unit]))
     source_units = np.array(sources, np.int64)
     rows = units.rows_of(source_units)
     source = np.repeat(np.arange(len(sources)), units.sizes[source_units])
@@ -338,20 +338,3 @@ def rank_within(owner: Integers, value: Integers) -> Integers:
     starts = np.flatnonzero(np.diff(pairs[0], prepend=-1))
     within = np.arange(pairs.shape[1]) - np.repeat(starts, np.diff(starts, append=pairs.shape[1]))
     return within[place.reshape(-1)]
-
-
-def _shuffled(name: str) -> tuple[int, str]:
-    return crc32(name.encode()), name
-
-
-def _stratum(name: str, units: _Units, members: Integers, cell: Integers) -> Stratum:
-    """Build the stratum of some units; ``cell`` has shape (prompt,)."""
-    rows = units.rows_of(members)
-    unit = np.repeat(np.arange(len(members)), units.sizes[members])
-    cells, column = np.unique(cell[rows], return_inverse=True)
-    return Stratum(name, rows, unit, column, cells, len(members))
-
-
-def _sortable(cell: Cell) -> tuple[tuple[bool, str], ...]:
-    """Return a sort key in which a missing part (None) comes before every name."""
-    return tuple((part is not None, part or "") for part in cell)

@@ -225,15 +225,12 @@ def variance_of(resampled: Floats, evidence: Evidence) -> float:
     return float(known.var(ddof=1)) * evidence.inflation if len(known) > 1 else 0.0
 
 
-def score_interval(value: float, variance: float, evidence: Evidence, *, num_intervals: int = 1) -> tuple[float, float]:
-    """Return the interval of a mean of values in [0, 1]: all p with |value - p| <= t sqrt(p (1 - p) / n_effective).
-
-    ``num_intervals`` intervals hold together at 95% (Bonferroni).
-    """
+def score_interval(value: float, variance: float, evidence: Evidence) -> tuple[float, float]:
+    """Return the interval of a mean of values in [0, 1]: all p with |value - p| <= t sqrt(p (1 - p) / n_effective)."""
     value = min(max(value, 0.0), 1.0)
     binomial = value * (1 - value)
     effect, freedom = _effect_and_freedom(variance, value, evidence)
-    t = student(freedom, num_intervals)
+    t = student(freedom)
     # a = t² / n_effective. The two ends are the roots of (value - p)² = a p (1 - p).
     a = t * t * effect / max(evidence.units, _NOTHING)
     middle = (value + a / 2) / (1 + a)

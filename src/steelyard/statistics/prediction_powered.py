@@ -222,19 +222,15 @@ def ppi_estimate(sources: LabelSources, sample: HumanSample, scale: Scale = SHAR
     return _narrower(_record(sources, powered, estimate, alone))
 
 
-def ppi_difference(
-    sources: LabelSources, sample: HumanSample, *, discordance: float | None, largest: float = 1.0
-) -> PPIEstimate:
+def ppi_difference(sources: LabelSources, sample: HumanSample, *, discordance: float | None) -> PPIEstimate:
     """Return the estimate of a difference of two means on the same prompts; ``discordance`` is by human labels.
 
     ``p`` belongs to the combined estimate.
     """
-    alone = difference(*sources.human, sample.n, sample.evidence, discordance=discordance, largest=largest)
+    alone = difference(*sources.human, sample.n, sample.evidence, discordance=discordance)
     powered = combine(sources, sample.evidence)
-    value = min(max(powered.drawn.point, -largest), largest)
-    tested = difference(
-        value, powered.drawn.resampled, sample.n, sample.evidence, discordance=discordance, largest=largest
-    )
+    value = min(max(powered.drawn.point, -1.0), 1.0)
+    tested = difference(value, powered.drawn.resampled, sample.n, sample.evidence, discordance=discordance)
     combined = _record(sources, powered, tested.estimate, alone.estimate)
     return _narrower(replace(combined, p=tested.p), p_alone=alone.p)
 

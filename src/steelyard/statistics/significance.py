@@ -339,10 +339,6 @@ def letter_groups(value: Floats, is_better: Booleans) -> tuple[str, ...]:
     letters = [""] * len(order)
     for number, (start, end) in enumerate(runs):
         for place in range(start, end + 1):
-            letters[order[place]] += _letter(number)
+            # Numbers in brackets beyond z: two letters would read as membership in two groups.
+            letters[order[place]] += chr(ord("a") + number) if number < 26 else f"({number + 1})"
     return tuple(letters)
-
-
-def _letter(number: int) -> str:
-    # Numbers in brackets beyond z: two letters would read as membership in two groups.
-    return chr(ord("a") + number) if number < 26 else f"({number + 1})"

@@ -47,10 +47,22 @@ def find_codes(codes: Integers, wanted: Integers) -> tuple[Integers, Booleans]:
 
 
 def unique_rows(table: Integers) -> UniqueRows:
-    """Count the unique rows of a table by one integer code per row; short tables by comparing their rows."""
+    """Count the unique rows of a table by one integer code per row; short tables by comparing their rows.
+
+    Codes are equal exactly for equal rows, and below an exclusive upper bound.
+    """
     if len(table) < table.shape[1]:
         return UniqueRows(*np.unique(table, axis=0, return_counts=True))
-    code, bound = _codes(table)
+    code, bound = np.zeros(len(table), dtype=np.int64), 1
+    for column in table.T:
+        least = int(column.min())
+        size = int(column.max()) - least + 1
+        if bound * size > _LARGEST_CODE:
+            # Renumber the codes so far without gaps, before the product overflows.
+            unique, code = np.unique(code, return_inverse=True)
+            bound = len(unique)
+        code = code * size + (column - least)
+        bound *= size
     if bound <= 4 * len(table) + 1024:
         # With few possible codes, counting is faster than sorting.
         counts = np.bincount(code, minlength=bound)
@@ -106,18 +118,3 @@ def row_codes(table: Integers) -> RowCodes | None:
             part *= sizes[column]
             part += table[block, column] - least[column]
     return RowCodes(code, tuple(least.tolist()), tuple(sizes))
-
-
-def _codes(table: Integers) -> tuple[Integers, int]:
-    """Return one integer per row, equal exactly for equal rows, and an exclusive upper bound of the codes."""
-    code, bound = np.zeros(len(table), dtype=np.int64), 1
-    for column in table.T:
-        least = int(column.min())
-        size = int(column.max()) - least + 1
-        if bound * size > _LARGEST_CODE:
-            # Renumber the codes so far without gaps, before the product overflows.
-            unique, code = np.unique(code, return_inverse=True)
-            bound = len(unique)
-        code = code * size + (column - least)
-        bound *= size
-    return code, bound
