@@ -41,6 +41,7 @@ _STAKES = np.array([0.9, 0.6, 0.35, 0.18, 0.08])
 _STAKE_WEIGHTS = np.array([0.3, 0.3, 0.25, 0.1, 0.05])
 """Stakes as shares of the largest that cannot lose everything. Small ones win only small advantages over many prompts,
 which can afford their small weights."""
+_NUM_STARTS = 4
 
 
 class LabelledVerdicts(NamedTuple):
@@ -250,16 +251,25 @@ def _best_certified(labelled: LabelledVerdicts, thresholds: Sequence[float], con
 
 
 def calibrate(
-    labelled: LabelledVerdicts, candidates: Sequence[float], *, precision: float, confidence: float, num_starts: int = 4
+    labelled: LabelledVerdicts, candidates: Sequence[float], *, precision: float, confidence: float
 ) -> ThresholdCalibration:
     """Return the smallest candidate threshold whose precision is at least ``precision`` with the stated confidence.
 
-    ``num_starts`` sequences, at least 2, begin evenly spread over the candidates, from the smallest to the largest: a
-    large threshold may keep too few verdicts to pass, and a sequence that began only there would end at once.
+    Several sequences begin evenly spread over the candidates, from the smallest to the largest: a large threshold may
+    keep too few verdicts to pass, and a sequence that began only there would end at once.
     """
     thresholds = sorted(set(candidates))
     p_values = [p_value(labelled, threshold, precision) for threshold in thresholds]
-    certified = _certified(p_values, 1 - confidence, num_starts)
+    last = len(p_values) - 1
+    starts = sorted({round(step * last / (_NUM_STARTS - 1)) for step in range(_NUM_STARTS)})
+    # The positions, smallest threshold first, that a sequence reached and passed.
+    certified: set[int] = set()
+    for start in starts:
+        for index in range(start, -1, -1):
+            # Bonferroni over the starts; within a fixed sequence no correction is needed (Maurer et al., 1995).
+            if p_values[index] > (1 - confidence) / len(starts):
+                break
+            certified.add(index)
     points = tuple(
         _point(labelled, threshold, p, is_certified=index in certified)
         for index, (threshold, p) in enumerate(zip(thresholds, p_values, strict=True))
@@ -305,20 +315,6 @@ def candidate_thresholds(margin: Floats, num_candidates: int = 20) -> tuple[floa
     shares = np.arange(1, num_candidates) / num_candidates
     # `higher` gives margins that occur in the data; equal candidates are merged, in ascending order.
     return tuple(dict.fromkeys([0.0, *np.quantile(agreeing, shares, method="higher").tolist()]))
-
-
-def _certified(p_values: Sequence[float], risk: float, num_starts: int) -> set[int]:
-    """Return the positions (smallest threshold first) that a sequence reached and passed."""
-    last = len(p_values) - 1
-    starts = sorted({round(step * last / (num_starts - 1)) for step in range(num_starts)})
-    certified: set[int] = set()
-    for start in starts:
-        for index in range(start, -1, -1):
-            # Bonferroni over the starts; within a fixed sequence no correction is needed (Maurer et al., 1995).
-            if p_values[index] > risk / len(starts):
-                break
-            certified.add(index)
-    return certified
 
 
 def _by_prompt(labelled: LabelledVerdicts, chosen: Booleans) -> Floats:

@@ -3,7 +3,7 @@
 The reward model's filters are compared with controls that use none of its training: length, and chance.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -98,11 +98,18 @@ def read_study(cases: Sequence[Case], config: Config, *, where: str) -> Study:
     judged = PairColumns(verdicts.graph, verdicts.better, verdicts.worse)
     place, has_key = find_codes(strict.pair_keys(span), verdicts.pair_keys(span))
     size = [[num_characters(response) for response in case.responses] for case in cases]
+    trains = np.ones(len(strict.graph), bool)
+    if config.train_on == "unanimous":
+        # One number for a pair and its preferred response; -1 makes a tie differ from either.
+        votes = np.where(people.is_strict, people.better, -1) + people.pair_keys(span) * span
+        keys = strict.pair_keys(span)
+        is_against = np.isin(votes, strict.better + keys * span, invert=True)
+        trains = np.isin(keys, people.pair_keys(span)[is_against], invert=True)
     return Study(
         cases=tuple(cases),
         prompt=number_units([root_text(case) for case in cases]),
         human=PairColumns(strict.graph, strict.better, strict.worse),
-        trains=_unanimous(people, strict, span) if config.train_on == "unanimous" else np.ones(len(strict.graph), bool),
+        trains=trains,
         judged=judged,
         longer=np.array(
             [size[case][better] - size[case][worse] for case, better, worse in zip(*judged, strict=True)], np.float64
@@ -146,15 +153,6 @@ def _verdicts_of(cases: Sequence[Case], config: Config, where: str) -> Verdicts:
     _, start, count = np.unique(verdicts.graph[order], return_index=True, return_counts=True)
     is_early = np.arange(len(order)) - np.repeat(start, count) < config.max_pairs
     return verdicts.where(np.isin(np.arange(len(order)), order[is_early]))
-
-
-def _unanimous(people: Verdicts, voted: Verdicts, span: int) -> Booleans:
-    """Return which of the pairs have no verdict against the majority."""
-    # One number for a pair and its preferred response; -1 makes a tie differ from either.
-    votes = np.where(people.is_strict, people.better, -1) + people.pair_keys(span) * span
-    keys = voted.pair_keys(span)
-    is_against = np.isin(votes, voted.better + keys * span, invert=True)
-    return np.isin(keys, people.pair_keys(span)[is_against], invert=True)
 
 
 EVERY, AGREES, NOT_AGAINST, LONGER = "all", "agrees", "not confidently against", "longer"
@@ -321,17 +319,15 @@ def fit_pairs(model: TrainableModel, study: Study, pairs: PairColumns) -> Traina
 def margins_of_pairs(model: TrainableModel, study: Study, pairs: PairColumns) -> Floats:
     """Return for each pair the better response's score minus the worse one's; NaN where a score is missing."""
     numbers = np.unique(pairs.case).tolist()
-    scores = dict(zip(numbers, _scores(model, [study.cases[number] for number in numbers]), strict=True))
+    cases = [study.cases[number] for number in numbers]
+    scores: dict[int, list[float]] = {}
+    for number, case, line in zip(numbers, cases, model.score(cases), strict=True):
+        by_response = checked_scores(case, line, by="the model").scores
+        values = [by_response[response.id] for response in case.responses]
+        scores[number] = [np.nan if value is None else value for value in values]
     return np.array(
         [scores[case][better] - scores[case][worse] for case, better, worse in zip(*pairs, strict=True)], np.float64
     )
-
-
-def _scores(model: TrainableModel, cases: Sequence[Case]) -> Iterator[list[float]]:
-    for case, line in zip(cases, model.score(cases), strict=True):
-        scores = checked_scores(case, line, by="the model").scores
-        values = [scores[response.id] for response in case.responses]
-        yield [np.nan if value is None else value for value in values]
 
 
 def verdict_margins(model: TrainableModel, study: Study, chosen: Booleans) -> VerdictMargins:

@@ -70,7 +70,11 @@ class InputChecks:
                 if case.judgments
                 for _ in ties_of(case, ordered.get(number, ()))
             ],
-            "pictures": [case.prompt.id for case in cases if _has_picture(case)],
+            "pictures": [
+                case.prompt.id
+                for case in cases
+                if any(map(has_picture, ({"prompt": prompt_text(case)}, case.meta, case.prompt.meta or {})))
+            ],
         }
 
     @property
@@ -167,8 +171,3 @@ def _digest(case: Case, names: Sequence[str]) -> bytes:
     """Return a digest of the prompt's text in its language; empty for a prompt without text."""
     key = f"{language_key(case.prompt.language or '')}{names[-1]}"
     return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() if len(names) > 1 else b""
-
-
-def _has_picture(case: Case) -> bool:
-    texts = {"prompt": prompt_text(case)}
-    return any(map(has_picture, (texts, case.meta, case.prompt.meta or {})))

@@ -5,7 +5,7 @@ names the step and not its rule; the three policies are three readings of it.
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -143,15 +143,6 @@ def _check_ranges(config: Config) -> None:
         raise ConfigError(f"scale is {config.scale}", allowed="above 0")
 
 
-class WeightedPairs(NamedTuple):
-    """Columns with one entry for each pair of a graph with a strict verdict, from the preferred response."""
-
-    graph: Integers
-    better: Integers
-    worse: Integers
-    weight: Floats
-
-
 def margins_of(verdicts: Verdicts, scores: Floats, first: Integers) -> Floats:
     """Return the model's margin for each strict verdict: its preferred response's score minus the other's.
 
@@ -211,8 +202,10 @@ def cut_cycles(verdicts: Verdicts, margin: Floats, num_responses: Integers) -> I
     return rule
 
 
-def pair_weights(verdicts: Verdicts, margin: Floats, *, scale: float = 1.0) -> WeightedPairs:
-    """Weigh each strict verdict by sigmoid(margin / ``scale``).
+def pair_weights(
+    verdicts: Verdicts, margin: Floats, *, scale: float = 1.0
+) -> tuple[Integers, Integers, Integers, Floats]:
+    """Return each pair of a strict verdict, as columns of graph, better, worse and weight: sigmoid(margin / ``scale``).
 
     Under Bradley-Terry that is the model's probability that the verdict is right. Repeats of a verdict add up; a pair
     with verdicts both ways is listed both ways. An unscored verdict counts a half. A tie gives no pair.
@@ -225,7 +218,7 @@ def pair_weights(verdicts: Verdicts, margin: Floats, *, scale: float = 1.0) -> W
     key = (strict.graph.astype(np.int64) * span + strict.better) * span + strict.worse
     pairs, place = np.unique(key, return_inverse=True)
     weight = np.bincount(place, belief, minlength=len(pairs)).astype(np.float64)
-    return WeightedPairs(pairs // span**2, pairs // span % span, pairs % span, weight)
+    return pairs // span**2, pairs // span % span, pairs % span, weight
 
 
 def _components(start: Integers, end: Integers, num_nodes: int, connection: Literal["weak", "strong"]) -> Integers:
