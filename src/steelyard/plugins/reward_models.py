@@ -130,7 +130,8 @@ def _chosen(kind: str, name: str, settings: Mapping[str, object]) -> ModelChoice
     if members:
         # As recorded: a member's files are inputs, known by content, like a model's own.
         resolved["members"] = [
-            _recorded(entry, member) for entry, member in zip(resolved["members"], members, strict=True)
+            {**({} if isinstance(entry, str) else entry), "model": member.name, "settings": member.settings}
+            for entry, member in zip(resolved["members"], members, strict=True)
         ]
     files = {key: _file_of(key, resolved.pop(key)) for key in FILE_SETTINGS if resolved.get(key)}
     return ModelChoice(kind, name, resolved, files, members, judges)
@@ -143,11 +144,6 @@ def _chosen_judges(resolved: JsonObject) -> PanelChoice:
     chosen = choose_panel(resolved["task"], members=members, **panel)
     resolved["jury"] = chosen.settings()
     return chosen
-
-
-def _recorded(member: str | JsonObject, choice: ModelChoice) -> JsonObject:
-    entry = {} if isinstance(member, str) else member
-    return {**entry, "model": choice.name, "settings": choice.settings}
 
 
 def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardModel:

@@ -29,20 +29,20 @@ def messages(*pairs):
 
 def test_a_conversation_is_exchanges_and_an_open_question():
     dropped = Counter()
-    said = conversation_of(messages(("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")), dropped)
-    assert (said.system, said.history, said.question, dropped) == ("s", [("a", "b")], "c", {})
+    parts = conversation_of(messages(("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")), dropped)
+    assert (parts, dropped) == (("s", [("a", "b")], "c"), {})
 
 
 def test_turns_that_do_not_alternate_are_joined_and_counted():
     dropped = Counter()
-    said = conversation_of(messages(("assistant", "a"), ("user", "b"), ("user", "c")), dropped)
-    assert (said.history, said.question, dropped["turns joined"]) == ([("", "a")], "b\nc", 2)
+    parts = conversation_of(messages(("assistant", "a"), ("user", "b"), ("user", "c")), dropped)
+    assert (parts, dropped["turns joined"]) == ((None, [("", "a")], "b\nc"), 2)
 
 
 def test_what_exchanges_cannot_say_is_counted():
     dropped = Counter()
-    said = conversation_of(messages(("user", "a"), ("system", "s"), ("tool", "t"), ("assistant", "b")), dropped)
-    assert (said.system, said.history, said.question) == ("s", [("a\nt", "b")], "")
+    parts = conversation_of(messages(("user", "a"), ("system", "s"), ("tool", "t"), ("assistant", "b")), dropped)
+    assert parts == ("s", [("a\nt", "b")], "")
     assert dropped == {
         "system turns joined, moved or empty": 1,
         "roles": 1,

@@ -33,9 +33,9 @@ def test_the_first_rating_of_each_response_is_taken_and_the_others_are_left():
     )
     one = case(responses="ab", ratings=(rating(), *left))
     dropped = Counter()
-    taken = take_ratings(one, (SCALE,), dropped)
-    assert (taken.value("a", "care"), taken.value("b", "care")) == (3.0, None)
-    assert taken.rest.ratings == left
+    numbers, rest = take_ratings(one, SCALE, dropped)
+    assert numbers == {"a": 3.0}
+    assert rest.ratings == left
     assert +dropped == {}
 
 
@@ -51,15 +51,8 @@ def test_the_first_rating_of_each_response_is_taken_and_the_others_are_left():
 )
 def test_what_a_taken_rating_says_besides_is_counted(fields, name):
     dropped = Counter()
-    take_ratings(case(responses="ab", ratings=(rating(**fields),)), (SCALE,), dropped)
+    take_ratings(case(responses="ab", ratings=(rating(**fields),)), SCALE, dropped)
     assert +dropped == {name: 1}
-
-
-def test_meta_and_raters_that_the_format_keeps_are_not_counted():
-    dropped = Counter()
-    one = case(responses="ab", ratings=(rating(rater="Bob", meta={"why": 1}),))
-    take_ratings(one, (SCALE._replace(rater=None),), dropped, keeps_meta=True)
-    assert +dropped == {}
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class GoogleTranslate(ServedChat):
         if question.languages is None:
             return Attempt(HttpReply(None, "languages", "the request names no languages"))
         text = question.messages[-1].content
-        source, target = map(_code, question.languages)
+        source, target = (_CODES.get(key, key) for key in map(language_key, question.languages))
         body = {"q": text, "source": source, "target": target, "format": "text", "model": self.server.model}
         limits = self.limits._replace(max_bytes=_BYTES_ALWAYS + _BYTES_PER_CHARACTER * len(text))
         return attempt(f"{self.address}{_PATH}", body, limits, connections, deadline=deadline)
@@ -88,8 +88,3 @@ def _translation(value: Any) -> str | None:
         return None
     text = translations[0].get("translatedText")
     return text if isinstance(text, str) else None
-
-
-def _code(code: str) -> str:
-    key = language_key(code)
-    return _CODES.get(key, key)

@@ -62,9 +62,17 @@ class Local:
     """
 
     def __init__(self, config: Config) -> None:
+        from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
+        from steelyard.networks.loading import load_causal, load_tokenizer
+
         self.config = config
         self.name = config.name or Path(config.path).name
-        self.tokenizer, self.model = _loaded(config)
+        if not Path(config.path).is_dir():
+            raise ModelError("there is no such model folder", where=config.path, do="download the model first")
+        self.tokenizer, model = load_tokenizer(config.path), load_causal(config.path, dtype=config.dtype)
+        if has_slow_bfloat16(best_device()):
+            widen_products(model)
+        self.model = model.to(best_device()).eval()
         self.template = _template(config, self.tokenizer)
         configured = self.model.generation_config.eos_token_id
         marks = [self.tokenizer.eos_token_id, *(configured if isinstance(configured, list) else [configured])]
@@ -159,13 +167,18 @@ class Local:
         )
         with torch.inference_mode():
             generated = self.model.generate(ids, attention_mask=attended, generation_config=settings)
-        return [_up_to_end(row, self.ends) for row in generated[:, ids.shape[1] :].tolist()]
+        rows = generated[:, ids.shape[1] :].tolist()
+        sizes = [next((place for place, token in enumerate(row, 1) if token in self.ends), len(row)) for row in rows]
+        return [row[:size] for row, size in zip(rows, sizes, strict=True)]
 
     def _sampled(self, encoded: Sequence[tuple[Request, list[int]]], longest: int) -> list[list[int]]:
         """Return the tokens that are sampled after each row, up to its first EOS token."""
         from steelyard.networks.sampled_tokens import ERROR_OF_DTYPE, SampledRow, SamplingRule, sample_tokens
 
-        rows = [SampledRow(ids, _seed_of(request)) for request, ids in encoded]
+        rows = [
+            SampledRow(ids, derived_seed(0, request.id) if request.question.seed is None else request.question.seed)
+            for request, ids in encoded
+        ]
         rule = SamplingRule(self.config.temperature, self.config.top_p)
         error = ERROR_OF_DTYPE[self.config.dtype]
         return sample_tokens(self.model, rows, rule, longest=longest, ends=self.ends, error=error)
@@ -189,18 +202,6 @@ class Local:
         )
 
 
-def _seed_of(request: Request) -> int:
-    """Return the seed of a request: its question's, else one from its id, which differs between repeats."""
-    return derived_seed(0, request.id) if request.question.seed is None else request.question.seed
-
-
-def _up_to_end(row: list[int], ends: set[int]) -> list[int]:
-    for place, token in enumerate(row):
-        if token in ends:
-            return row[: place + 1]
-    return row
-
-
 def _template(config: Config, tokenizer: Any) -> str:
     if config.chat_template is not None:
         check_text(Path(config.chat_template))
@@ -209,15 +210,3 @@ def _template(config: Config, tokenizer: Any) -> str:
         do = Advice("name a Jinja file: ", Remedy("chat.chat_template", FILE))
         raise ModelError("the model has no chat template: it was not made to be asked", where=config.path, do=do)
     return tokenizer.chat_template
-
-
-def _loaded(config: Config) -> tuple[Any, Any]:
-    from steelyard.networks.devices import best_device, has_slow_bfloat16, widen_products
-    from steelyard.networks.loading import load_causal, load_tokenizer
-
-    if not Path(config.path).is_dir():
-        raise ModelError("there is no such model folder", where=config.path, do="download the model first")
-    tokenizer, model = load_tokenizer(config.path), load_causal(config.path, dtype=config.dtype)
-    if has_slow_bfloat16(best_device()):
-        widen_products(model)
-    return tokenizer, model.to(best_device()).eval()

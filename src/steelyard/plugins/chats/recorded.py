@@ -54,7 +54,15 @@ class Recorded:
 
     def __init__(self, config: Config) -> None:
         self.name = config.name
-        lines = list(_read(Path(config.path)))
+        lines: list[Recording] = []
+        for place, text in read_lines(Path(config.path)):
+            try:
+                line = decode_json(text, place, Recording)
+            except msgspec.ValidationError as error:
+                raise RecordError(f"no recorded reply ({error})", where=place, allowed='{"text": "[[A]]"}') from error
+            if line.text is None and line.failure is None:
+                raise RecordError("neither a text nor a failure", where=place, allowed='"text", or "failure"')
+            lines.append(line)
         self._by_question = {line.question: line for line in reversed(lines) if line.question is not None}
         self._containing = [line for line in lines if line.question is None and line.contains]
         self._others = next((line for line in lines if line.question is None and not line.contains), None)
@@ -88,14 +96,3 @@ def question_id(request: Request) -> str:
 def build(config: Config) -> Chat:
     """Return the recorded chat. Raises RecordError for a line of another form."""
     return Recorded(config)
-
-
-def _read(path: Path) -> Iterator[Recording]:
-    for place, line in read_lines(path):
-        try:
-            recording = decode_json(line, place, Recording)
-        except msgspec.ValidationError as error:
-            raise RecordError(f"no recorded reply ({error})", where=place, allowed='{"text": "[[A]]"}') from error
-        if recording.text is None and recording.failure is None:
-            raise RecordError("neither a text nor a failure", where=place, allowed='"text", or "failure"')
-        yield recording

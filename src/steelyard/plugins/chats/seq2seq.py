@@ -90,15 +90,23 @@ class _Languages(NamedTuple):
 
 Search = Callable[[Sequence[list[int]], int | None, int], list[list[int]]]
 """From the tokens of texts, the token that the decoder begins with, and the most tokens: those of the translations."""
+_Engine = tuple[Search, JsonObject, int | None]
+"""The search of an engine with its part of a protocol, and the positions of the model; null where not known."""
 
 
 class Seq2seq:
     """A TranslationEngine. The detail of a failed request begins with its reason: ``too_long`` or ``languages``."""
 
     def __init__(self, config: Config) -> None:
+        from steelyard.networks.loading import load_tokenizer
+
         self.config = config
         self.name = config.name or Path(config.path).name
-        self._tokenizer, self._search, self._engine, num_positions = _loaded(config)
+        if not Path(config.path).is_dir():
+            raise ModelError("there is no such model folder", where=config.path, do="download the model first")
+        self._tokenizer = load_tokenizer(config.path)
+        load = _with_ctranslate2 if (Path(config.path) / "model.bin").is_file() else _with_transformers
+        self._search, self._engine, num_positions = load(config, self._tokenizer)
         self._languages = _Languages.of(self._tokenizer)
         limits = (self._tokenizer.model_max_length, num_positions)
         self._limit = min((limit for limit in limits if limit and limit < _NO_LIMIT), default=_NO_LIMIT)
@@ -178,28 +186,7 @@ class Seq2seq:
             )
 
 
-class _Loaded(NamedTuple):
-    """A tokenizer, the search of an engine with what a protocol says of it, and the positions of the model; None where
-    they are not known.
-    """
-
-    tokenizer: Any
-    search: Search
-    engine: JsonObject
-    num_positions: int | None
-
-
-def _loaded(config: Config) -> _Loaded:
-    from steelyard.networks.loading import load_tokenizer
-
-    if not Path(config.path).is_dir():
-        raise ModelError("there is no such model folder", where=config.path, do="download the model first")
-    tokenizer = load_tokenizer(config.path)
-    is_converted = (Path(config.path) / "model.bin").is_file()
-    return (_with_ctranslate2 if is_converted else _with_transformers)(config, tokenizer)
-
-
-def _with_transformers(config: Config, tokenizer: Any) -> _Loaded:
+def _with_transformers(config: Config, tokenizer: Any) -> _Engine:
     import torch
 
     from steelyard.networks.devices import best_device
@@ -217,10 +204,10 @@ def _with_transformers(config: Config, tokenizer: Any) -> _Loaded:
             rows = model.generate(**padded.to(model.device), generation_config=settings).tolist()
         return [row[1:] for row in rows]
 
-    return _Loaded(tokenizer, search, {"dtype": config.dtype}, getattr(model.config, "max_position_embeddings", None))
+    return search, {"dtype": config.dtype}, getattr(model.config, "max_position_embeddings", None)
 
 
-def _with_ctranslate2(config: Config, tokenizer: Any) -> _Loaded:
+def _with_ctranslate2(config: Config, tokenizer: Any) -> _Engine:
     import ctranslate2
 
     if config.dtype != "float32":
@@ -247,4 +234,4 @@ def _with_ctranslate2(config: Config, tokenizer: Any) -> _Loaded:
             raise ModelError(str(error), where=config.path) from error
         return [tokenizer.convert_tokens_to_ids(each.hypotheses[0]) for each in results]
 
-    return _Loaded(tokenizer, search, {"engine": "CTranslate2", "dtype": model.compute_type}, None)
+    return search, {"engine": "CTranslate2", "dtype": model.compute_type}, None

@@ -136,7 +136,11 @@ class TokenProbabilities(ServedChat):
             probabilities = self._all_at_once(ids, label_ids, exchanges)
         else:
             probabilities = [self._first_of(ids, label, exchanges) for label in label_ids]
-        _check_probabilities(probabilities)
+        # Log-probabilities and NaN are no probabilities of different tokens.
+        is_likely = all(0 <= value <= 1 + _ROUNDING for value in probabilities)
+        if not is_likely or sum(probabilities) > 1 + _ROUNDING * len(probabilities):
+            listed = ", ".join(f"{value:g}" for value in probabilities)
+            raise _Refused(f"malformed: no probabilities of different tokens ({listed})")
         likely = [(label, value) for label, value in zip(labels, probabilities, strict=True) if value > 0]
         best = max(range(len(labels)), key=probabilities.__getitem__)
         return Reply(
@@ -234,14 +238,6 @@ class TokenProbabilities(ServedChat):
         if tried.reply.reason is not None:
             raise _Failed(tried)
         return tried.reply.value
-
-
-def _check_probabilities(values: Sequence[float]) -> None:
-    """Raise _Refused unless these can be probabilities of different tokens; log-probabilities and NaN cannot."""
-    if not all(0 <= value <= 1 + _ROUNDING for value in values) or sum(values) > 1 + _ROUNDING * len(values):
-        raise _Refused(
-            f"malformed: no probabilities of different tokens ({', '.join(f'{value:g}' for value in values)})"
-        )
 
 
 def _loaded_tokenizer(folder: str) -> Any:

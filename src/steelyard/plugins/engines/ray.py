@@ -65,32 +65,29 @@ class RayEngine:
 
 
 def build(config: Config) -> RayEngine:
-    """Return the engine, connected. Raises ConfigError for an address without a cluster."""
+    """Return the engine, connected to the cluster at the address, or to one that starts on this machine.
+
+    A process that has joined a cluster keeps it. Raises ConfigError for an address without a cluster.
+    """
     if config.ahead < 1 or config.num_cpus <= 0:
         problem = f"ahead={config.ahead}, num_cpus={config.num_cpus}"
         raise ConfigError(problem, where="engines.ray", allowed="ahead 1 or more, num_cpus above 0")
-    _connect(config.address)
+    ray = _library()
+    try:
+        if not ray.is_initialized():
+            ray.init(address=config.address, log_to_driver=False, include_dashboard=False, configure_logging=False)
+    except (ConnectionError, ValueError) as error:
+        raise ConfigError(
+            f"no Ray cluster answers at {config.address!r} ({error})",
+            where="engines.ray",
+            do="start its head node with `ray start`, and name its address",
+        ) from error
     return RayEngine(config)
 
 
 def _library() -> Any:
     """Return the library ``ray``, which this file's own name would hide from a type checker."""
     return import_module("ray")
-
-
-def _connect(address: str | None) -> None:
-    """Join the cluster at the address, or start one on this machine; a process that has joined one keeps it."""
-    ray = _library()
-    if ray.is_initialized():
-        return
-    try:
-        ray.init(address=address, log_to_driver=False, include_dashboard=False, configure_logging=False)
-    except (ConnectionError, ValueError) as error:
-        raise ConfigError(
-            f"no Ray cluster answers at {address!r} ({error})",
-            where="engines.ray",
-            do="start its head node with `ray start`, and name its address",
-        ) from error
 
 
 def _call(function: Callable[[Any], Any], batch: Any) -> Any:

@@ -227,7 +227,12 @@ def rankings_of(judgments: Iterable[Judgment], dropped: Counter[str]) -> list[Ra
             dropped["judgments without a verdict"] += 1
         else:
             by_source[RankingSource(judgment.judge, judgment.kind, judgment.task)].append(judgment)
-    return [RankedTiers(source, tiers) for source, group in by_source.items() for tiers in _rankings(group)]
+    rankings: list[RankedTiers] = []
+    for source, group in by_source.items():
+        whole = _tiers(group)
+        orders = [whole] if whole is not None else [_tiers([judgment]) for judgment in group]
+        rankings += [RankedTiers(source, tiers) for tiers in orders if tiers is not None]
+    return rankings
 
 
 def without_tasks(case: Case) -> Case:
@@ -242,13 +247,6 @@ def without_tasks(case: Case) -> Case:
 def without_people(case: Case) -> Case:
     """Return the case without the names of the people who judged, for formats whose judges are people."""
     return with_each(case, judgment=lambda item: replace(item, judge=UNKNOWN_JUDGE) if item.kind == "human" else item)
-
-
-def _rankings(judgments: Sequence[Judgment]) -> list[tuple[tuple[str, ...], ...]]:
-    whole = _tiers(judgments)
-    if whole is not None:
-        return [whole]
-    return [tiers for judgment in judgments if (tiers := _tiers([judgment])) is not None]
 
 
 def _tiers(judgments: Sequence[Judgment]) -> tuple[tuple[str, ...], ...] | None:

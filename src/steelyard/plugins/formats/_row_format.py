@@ -311,14 +311,12 @@ def split_meta(group: Sequence[Row], known: Collection[str]) -> tuple[Meta | Non
 def with_each(
     case: Case,
     *,
-    response: Callable[[Response], Response] = lambda item: item,
     judgment: Callable[[Judgment], Judgment] = lambda item: item,
     rating: Callable[[Rating], Rating] = lambda item: item,
 ) -> Case:
-    """Return the case with each of its parts changed, such as without the details that a format holds elsewhere."""
+    """Return the case with each piece of evidence changed, such as without details that a format holds elsewhere."""
     return replace(
         case,
-        responses=tuple(map(response, case.responses)),
         judgments=tuple(map(judgment, case.judgments)),
         ratings=tuple(map(rating, case.ratings)),
     )

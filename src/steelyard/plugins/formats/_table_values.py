@@ -256,8 +256,6 @@ def text_list(value: Any) -> list[str] | None:
 
 def holds_list(value: Any) -> bool:
     """Return whether a cell is a list of answers rather than turns."""
-    return isinstance(value, list) and not (value and all(_is_turn(item) for item in value))
-
-
-def _is_turn(item: Any) -> bool:
-    return isinstance(item, dict) and ("role" in item or "from" in item)
+    return isinstance(value, list) and not (
+        value and all(isinstance(item, dict) and ("role" in item or "from" in item) for item in value)
+    )

@@ -37,7 +37,8 @@ def argilla_record(rows: Sequence[Row], warnings: Counter[str]) -> Row:
     if not is_flat_record(row):
         return rows[0]
     questions = _listed_values(row) or _questions(row)
-    names = {key for key in row if not any(_is_of(key, question) for question in questions)} - {*_RECORD}
+    of_questions = tuple(f"{question}{mark}" for question in questions for mark in (".", f"-{_SUGGESTION}"))
+    names = {key for key in row if key not in questions and not key.startswith(of_questions)} - {*_RECORD}
     fields = row.get("fields") or {
         key: value for key, value in row.items() if key in names and not key.startswith("metadata.")
     }
@@ -88,10 +89,6 @@ def _listed_values(row: JsonObject) -> dict[str, list[tuple[Any, Any, Any]]]:
 
 def _zipped(lists: Sequence[Any]) -> list[tuple[Any, Any, Any]]:
     return list(zip_longest(*(each if isinstance(each, list) else () for each in lists)))
-
-
-def _is_of(key: str, question: str) -> bool:
-    return key == question or key.startswith((f"{question}.", f"{question}-{_SUGGESTION}"))
 
 
 def _submitted(answers: Sequence[tuple[Any, Any, Any]], fields: JsonObject, warnings: Counter[str]) -> list[JsonObject]:

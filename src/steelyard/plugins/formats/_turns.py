@@ -197,21 +197,6 @@ def turns_in(text: str, marks: TurnMarks) -> tuple[Message, ...]:
     return tuple(turns)
 
 
-class Conversation(NamedTuple):
-    """A prompt as its system text, its closed exchanges, and its open question."""
-
-    system: str | None
-    history: list[tuple[str, str]]
-    question: str
-
-    def question_apart(self, extra: str) -> tuple[str, str]:
-        """Split a known end off the question: instruction and input. The end is empty where it is not there."""
-        if not extra or not f"\n{self.question}".endswith(f"\n{extra}"):
-            return self.question, ""
-        # An empty instruction leaves no line break before the input.
-        return self.question[: -len(extra)].removesuffix("\n"), extra
-
-
 def system_text(messages: Iterable[Message], dropped: Counter[str]) -> str | None:
     """Return the system turns as one text, for formats with one place for it; changes are counted."""
     turns = list(messages)
@@ -222,8 +207,13 @@ def system_text(messages: Iterable[Message], dropped: Counter[str]) -> str | Non
     return "\n".join(texts) if texts else None
 
 
-def conversation_of(messages: tuple[Message, ...], dropped: Counter[str]) -> Conversation:
-    """Return the prompt in exchanges of user and assistant; turns that do not alternate are joined and counted."""
+def conversation_of(
+    messages: tuple[Message, ...], dropped: Counter[str]
+) -> tuple[str | None, list[tuple[str, str]], str]:
+    """Return the prompt as its system text, its closed exchanges of user and assistant, and its open question.
+
+    Turns that do not alternate are joined and counted.
+    """
     system = system_text(messages, dropped)
     turns = [message for message in messages if message.role != "system"]
     merged: list[Message] = []
@@ -244,4 +234,4 @@ def conversation_of(messages: tuple[Message, ...], dropped: Counter[str]) -> Con
         dropped["conversations without an open question"] += 1
     question = merged.pop().content if is_open else ""
     history = [(merged[index].content, merged[index + 1].content) for index in range(0, len(merged) - 1, 2)]
-    return Conversation(system, history, question)
+    return system, history, question

@@ -59,10 +59,6 @@ _PERSONAL = ("accept", "answer", "_session_id", "_annotator_id", "_timestamp")
 _ANSWERS = ("accept", "reject", "ignore")
 
 
-def _placed(rows: Sequence[JsonObject]) -> list[Row]:
-    return [Row(Place("the row to write"), row) for row in rows]
-
-
 # Potato
 
 
@@ -78,7 +74,9 @@ def _potato_case(reader: CaseReader) -> Case:
     reader = reader._replace(rows=[*map(_renamed, reader.rows)])
     group, first = reader.rows, reader.row
     item = first.value["item"]
-    ranked = (_ranked_names(group) | (_SIDES if item.keys() >= _SIDES else set())) & item.keys()
+    orders = (order for row in group for _, order in _orders(row.value["labels"], (), Counter()))
+    ranked = {name for order in orders for tier in _tiers(order) for name in tier}
+    ranked = (ranked | (_SIDES if item.keys() >= _SIDES else set())) & item.keys()
     answers = named_item(item, first.at("item"), reader.warnings, ranked=ranked, has_items=True)
     shared, others = split_meta(group, reader.keys)
     row_id = first.value["instance_id"]
@@ -125,12 +123,6 @@ def _instance(row: Row) -> str:
     return str(row.value["instance_id"])
 
 
-def _ranked_names(rows: Iterable[Row]) -> set[str]:
-    """Return the identifiers that the rows rank."""
-    orders = (order for row in rows for _, order in _orders(row.value["labels"], (), Counter()))
-    return {name for order in orders for tier in _tiers(order) for name in tier}
-
-
 def _ranking_judgments(rows: Iterable[Row], names: Sequence[str], warnings: Counter[str]) -> Iterator[Judgment]:
     """Yield the judgments of the rows. Raises RecordError for a ranking of other things than the answers."""
     for row in rows:
@@ -147,7 +139,9 @@ def _ranking_judgments(rows: Iterable[Row], names: Sequence[str], warnings: Coun
 
 
 def _ranked_again(rows: Sequence[JsonObject], names: Sequence[str]) -> tuple[Judgment, ...] | None:
-    return read_again(lambda: tuple(_ranking_judgments(_placed(rows), names, Counter())))
+    return read_again(
+        lambda: tuple(_ranking_judgments([Row(Place("the row to write"), row) for row in rows], names, Counter()))
+    )
 
 
 def _orders(labels: JsonObject, names: Sequence[str], warnings: Counter[str]) -> Iterator[tuple[str, str]]:

@@ -163,13 +163,16 @@ def instruction_turns(row: Row) -> tuple[tuple[Message, ...], JsonObject]:
 
 def instruction_row(messages: tuple[Message, ...], form: JsonObject, dropped: Counter[str]) -> JsonObject:
     """Return the conversation as instruction, input, history and system."""
-    conversation = conversation_of(messages, dropped)
-    instruction, extra = conversation.question_apart(form.get("input", ""))
+    system, history, question = conversation_of(messages, dropped)
+    # The known input is the end of the question; an empty instruction leaves no line break before it.
+    extra = form.get("input", "")
+    has_input = bool(extra) and f"\n{question}".endswith(f"\n{extra}")
+    instruction = question[: -len(extra)].removesuffix("\n") if has_input else question
     return {
         "instruction": instruction,
-        "input": extra,
-        "history": [list(exchange) for exchange in conversation.history],
-        "system": conversation.system or "",
+        "input": extra if has_input else "",
+        "history": [list(exchange) for exchange in history],
+        "system": system or "",
     }
 
 

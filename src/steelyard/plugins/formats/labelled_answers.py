@@ -121,11 +121,11 @@ def label_answers(
     Without ratings of the dimension ``label`` the pairs of the case decide: an answer that is the better one of each of
     its pairs is good, and the worse one of each is bad.
     """
-    taken = take_ratings(case, (_LABEL_SCALE,), dropped)
-    count_lost(taken.rest, dropped, supports)
-    values = {item.id: taken.value(item.id, _LABEL_SCALE.dimension) for item in case.responses}
+    numbers, rest = take_ratings(case, _LABEL_SCALE, dropped)
+    count_lost(rest, dropped, supports)
+    values = {item.id: numbers.get(item.id) for item in case.responses}
     labels = {name: value == 1 for name, value in values.items() if value in (0, 1)}
-    if not taken.ratings:
+    if not numbers:
         pairs = [(case.responses[pair.better].id, case.responses[pair.worse].id) for pair in pairs_of(case)]
         better, worse = (dict.fromkeys(side) for side in zip(*pairs, strict=True)) if pairs else ({}, {})
         # In the order of the pairs, which is that of the ranking: the best first, the worst last.

@@ -226,16 +226,12 @@ def _cases(tree: _Tree, ids: PromptIds, warnings: Counter[str]) -> Iterator[Case
             warnings["prompts without a reply"] += not answers
             yield _case(tree, path, answers, ids)
         waiting.extend((*path, reply) for reply in reversed(replies))
-    num_orphans = _num_orphans(tree)
-    warnings[_LEFT_OUT + "their parent is not in the file"] += num_orphans
-    warnings[_LEFT_OUT + "below one that is left out"] += len(tree.nodes) - num_visited - num_orphans
-
-
-def _num_orphans(tree: _Tree) -> int:
-    """Return the number of messages whose parent, or whose parent's parent and so on, is not in the tree."""
+    # Orphans: a parent, or a parent of a parent, is not in the tree.
     names = {node.name for node in tree.nodes}
     tops = [node for node in tree.nodes if node.parent is not None and node.parent not in names]
-    return sum(1 for _ in _below(tops, tree.children))
+    num_orphans = sum(1 for _ in _below(tops, tree.children))
+    warnings[_LEFT_OUT + "their parent is not in the file"] += num_orphans
+    warnings[_LEFT_OUT + "below one that is left out"] += len(tree.nodes) - num_visited - num_orphans
 
 
 def _fault(node: _Node, *, has_results: bool) -> str | None:

@@ -84,9 +84,12 @@ class _SourceFormat(NamedTuple):
         category = categorise(self.kind, tiers)
         reader.warnings[UNMAPPED] += not category.is_known and bool(tiers)
         used = (question, reference, *fields.first_names()[1:])
+        row_id = row.value.get(fields.id) if fields.id else None
+        if row_id is not None and (isinstance(row_id, bool) or not isinstance(row_id, str | int)):
+            raise RecordError("an id that is neither a text nor a whole number", where=row.at(fields.id or ""))
         prompt = reader.prompt(
             "\n".join(text for text in (row.text(question), further) if text),
-            id=reader.ids.take(row, _id_of(row, fields.id), language=language),
+            id=reader.ids.take(row, None if row_id is None else str(row_id), language=language),
             language=language,
             source=fields.source,
             category=category.tiers,
@@ -129,14 +132,6 @@ class _SourceFormat(NamedTuple):
         if name is not None and code is None:
             raise unknown_language(name, row.at(field))
         return code
-
-
-def _id_of(row: Row, field: str | None) -> str | None:
-    """Return the id of the row, null where the set has none."""
-    value = row.value.get(field) if field else None
-    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-        raise RecordError("an id that is neither a text nor a whole number", where=row.at(field or ""))
-    return None if value is None else str(value)
 
 
 def _text_of(answer: str | float | list[str] | None) -> str | None:

@@ -125,7 +125,8 @@ def _parse_lists(reader: CaseReader) -> Case:
     texts = {side: texts_field(row, side) for side in SIDES}
     authors = _authors(row, sum(map(len, texts.values())))
     names = {side: tuple(f"{side}-{number}" for number, _ in enumerate(texts[side], 1)) for side in SIDES}
-    numbers = _numbers(*map(len, texts.values()))
+    num_chosen, num_rejected = map(len, texts.values())
+    numbers: dict[str, int] = dict(zip(_NUMBERS, (num_chosen, num_rejected, num_chosen + num_rejected), strict=True))
     read_numbers = {key: row.value[key] for key in _NUMBERS if row.value.get(key) is not None}
     is_miscounted = any(number != numbers[key] for key, number in read_numbers.items())
     reader.warnings["counts that differ from those of the answers"] += is_miscounted
@@ -135,10 +136,6 @@ def _parse_lists(reader: CaseReader) -> Case:
         responses=reader.responses(sum(texts.values(), ()), ids=sum(names.values(), ()), authors=authors),
         ranking=tuple(names.values()),
     )
-
-
-def _numbers(num_chosen: int, num_rejected: int) -> dict[str, int]:
-    return dict(zip(_NUMBERS, (num_chosen, num_rejected, num_chosen + num_rejected), strict=True))
 
 
 def _authors(row: Row, number: int) -> list[str | None]:

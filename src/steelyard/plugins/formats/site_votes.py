@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from steelyard.core.checks import UniqueIds
-from steelyard.core.errors import Place, RecordError
+from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row, is_number
 from steelyard.core.types import UNKNOWN_JUDGE, Case, JsonObject, Judgment, Rating, Response
@@ -146,34 +146,29 @@ def _parse_question(reader: CaseReader) -> Case:
         raise RecordError("a question without an id", where=row.at("qid"), allowed="a number")
     items = row.items("answers")
     for place, item in enumerate(items):
-        _check(item, row.at(f"answers[{place}]"))
+        where = row.at(f"answers[{place}]")
+        if not isinstance(item, dict) or not isinstance(item.get("text"), str) or not _is_id(item.get("answer_id")):
+            raise RecordError("an answer without id and text", where=where, allowed='{"answer_id": …, "text": …, …}')
+        if item.get("pm_score") is not None and not is_number(item["pm_score"]):
+            raise RecordError("a pm_score that is not a number", where=where, allowed="a number, or null")
+        if not isinstance(item.get("selected"), bool | None):
+            raise RecordError("'selected' is neither true nor false", where=where, allowed="true, false or null")
+        if not isinstance(item.get("author"), str | None):
+            raise RecordError("an author that is not a name", where=where, allowed="author: a text, or null")
     names = UniqueIds().take_all(str(item["answer_id"]) for item in items)
-    name = reader.ids.take_shared(str(row_id))
     answers = list(zip(names, items, strict=True))
     return Case(
-        prompt=reader.prompt(question, id=name),
-        responses=tuple(_response(*answer) for answer in answers),
+        prompt=reader.prompt(question, id=reader.ids.take_shared(str(row_id))),
+        responses=tuple(
+            Response(id=name, text=item["text"], author=item.get("author"), meta=without_keys(item, _ANSWER_KEYS))
+            for name, item in answers
+        ),
         ratings=tuple(rating for answer in answers for rating in _ratings(*answer, reader.warnings)),
     )
 
 
 def _is_id(value: Any) -> bool:
     return isinstance(value, int | str) and not isinstance(value, bool)
-
-
-def _check(item: Any, where: Place) -> None:
-    if not isinstance(item, dict) or not isinstance(item.get("text"), str) or not _is_id(item.get("answer_id")):
-        raise RecordError("an answer without id and text", where=where, allowed='{"answer_id": …, "text": …, …}')
-    if item.get("pm_score") is not None and not is_number(item["pm_score"]):
-        raise RecordError("a pm_score that is not a number", where=where, allowed="a number, or null")
-    if not isinstance(item.get("selected"), bool | None):
-        raise RecordError("'selected' is neither true nor false", where=where, allowed="true, false or null")
-    if not isinstance(item.get("author"), str | None):
-        raise RecordError("an author that is not a name", where=where, allowed="author: a text, or null")
-
-
-def _response(name: str, item: JsonObject) -> Response:
-    return Response(id=name, text=item["text"], author=item.get("author"), meta=without_keys(item, _ANSWER_KEYS))
 
 
 def _ratings(name: str, item: JsonObject, warnings: Counter[str]) -> Iterator[Rating]:

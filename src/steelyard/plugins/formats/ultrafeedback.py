@@ -166,20 +166,8 @@ def _rating(annotation: Any) -> float | None:
     """Return the number of an annotation, which is a text there; null for ``N/A`` and for any other form."""
     text = annotation.get("Rating") if isinstance(annotation, dict) else None
     value = float(text) if isinstance(text, str) and re.fullmatch(r"\d{1,3}(\.\d+)?", text, re.ASCII) else None
-    return value if value is not None and _number_text(value) == text else None
-
-
-def _number_text(value: float) -> str:
-    return str(int(value)) if value == int(value) else str(value)
-
-
-class Generation(NamedTuple):
-    """One generation of a distilabel row."""
-
-    text: str | None
-    model: str | None
-    rating: float | None
-    rationale: str | None
+    number = None if value is None else str(int(value)) if value == int(value) else str(value)
+    return value if number == text else None
 
 
 def _parse_generations(reader: CaseReader) -> Case:
@@ -188,16 +176,18 @@ def _parse_generations(reader: CaseReader) -> Case:
     keys = (*_GENERATION_KEYS[:2], "model_names", *_GENERATION_KEYS[3:]) if is_later else _GENERATION_KEYS
     question = row.text("instruction")
     entries = _generations(row, keys)
-    generations = [entry for entry in entries if entry.text is not None]
+    generations = [entry for entry in entries if entry[0] is not None]
     reader.warnings["generations that are null"] += len(entries) - len(generations)
     responses = reader.responses(
-        [entry.text or "" for entry in generations], authors=[entry.model for entry in generations]
+        [text for text, *_ in generations], authors=[author for _, author, _, _ in generations]
     )
+    judges = [row.value[key] for key in _JUDGES if isinstance(row.value.get(key), str)]
+    scale = RatingScale("rating", (1, 5), judges[0] if judges else UNKNOWN_JUDGE, "llm")
     ratings: list[Rating] = []
-    for response, entry in zip(responses, generations, strict=True):
-        if entry.rating is not None:
-            meta = None if entry.rationale is None else {"rationale": entry.rationale}
-            ratings.append(rating_of(response.id, entry.rating, _scale(row.value), reader.warnings, meta=meta))
+    for response, (_, _, number, rationale) in zip(responses, generations, strict=True):
+        if number is not None:
+            meta = None if rationale is None else {"rationale": rationale}
+            ratings.append(rating_of(response.id, number, scale, reader.warnings, meta=meta))
     return Case(
         prompt=reader.prompt(question, meta=row.others(keys)),
         responses=responses,
@@ -205,12 +195,8 @@ def _parse_generations(reader: CaseReader) -> Case:
     )
 
 
-def _scale(fields: JsonObject) -> RatingScale:
-    judges = [fields[key] for key in _JUDGES if isinstance(fields.get(key), str)]
-    return RatingScale("rating", (1, 5), judges[0] if judges else UNKNOWN_JUDGE, "llm")
-
-
-def _generations(row: Row, keys: Sequence[str]) -> list[Generation]:
+def _generations(row: Row, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return text, model, rating and rationale of each generation. Raises RecordError for a value of another type."""
     generations = row.items("generations")
     columns: list[Sequence[Any]] = [generations]
     for key in keys[2:]:
@@ -226,7 +212,7 @@ def _generations(row: Row, keys: Sequence[str]) -> list[Generation]:
                 allowed = "a number or null" if key == "ratings" else "a text or null"
                 where = row.at(f"{key}[{place}]")
                 raise RecordError(f"a value that is {type(value).__name__}", where=where, allowed=allowed)
-    return [Generation(*values) for values in zip(*columns, strict=True)]
+    return list(zip(*columns, strict=True))
 
 
 _DISTILABEL = RowFormat(

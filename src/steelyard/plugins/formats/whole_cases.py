@@ -68,7 +68,11 @@ def _prompt(reader: CaseReader, known: Iterable[str]) -> Prompt:
 def _full_case(reader: CaseReader) -> Case:
     row = reader.row
     responses = tuple(_response(row, index, item) for index, item in enumerate(row.items("responses")))
-    rank = _rank(row)
+    places = row.value.get("rank") or {}
+    # In Parquet every row has the ids of all rows: null means unranked.
+    rank = {name: place for name, place in places.items() if place is not None} if isinstance(places, dict) else None
+    if rank is None or not all(map(is_number, rank.values())):
+        raise RecordError("a rank that is not a map of ids to numbers", where=row.at("rank"))
     ranking = tiers_of(rank) if rank else None
     prompt = _prompt(reader, KEYS)
     # Other numbers can express the same order, and a single category can come without its list.
@@ -133,15 +137,6 @@ def _category(row: Row) -> tuple[str, ...]:
         where = row.at("category")
         raise RecordError("'category' is neither a text nor a list of texts", where=where, allowed='["…", "…"]')
     return tuple(category)
-
-
-def _rank(row: Row) -> dict[str, float]:
-    rank = row.value.get("rank") or {}
-    # In Parquet every row has the ids of all rows: null means unranked.
-    placed = {name: place for name, place in rank.items() if place is not None} if isinstance(rank, dict) else None
-    if placed is None or not all(map(is_number, placed.values())):
-        raise RecordError("a rank that is not a map of ids to numbers", where=row.at("rank"))
-    return placed
 
 
 def _rows(case: Case, form: JsonObject, dropped: Counter[str]) -> Iterator[JsonObject]:

@@ -125,7 +125,9 @@ def question(
 
     ``labels`` has one more than ``shown`` where a tie is offered.
     """
-    text_language: TextLanguage = _text_language(prompt, wording)
+    text_language: TextLanguage = "zh" if is_chinese(prompt.language) else "en"
+    if wording.prompt_language != "item":
+        text_language = wording.prompt_language
     texts = texts_in(text_language)
     form = _form_texts(texts, wording)
     material = "\n\n".join(
@@ -154,12 +156,6 @@ def question(
     if wording.form != "first_token":
         return question
     return msgspec.structs.replace(question, alternatives=_NUM_ALTERNATIVES, labels=tuple(labels))
-
-
-def _text_language(prompt: Prompt, wording: Wording) -> TextLanguage:
-    if wording.prompt_language != "item":
-        return wording.prompt_language
-    return "zh" if is_chinese(prompt.language) else "en"
 
 
 def _languages(prompt: Prompt, texts: Texts, text_language: TextLanguage) -> list[str]:

@@ -73,7 +73,14 @@ def llama_from_internlm2(
         raise ModelError("has biases in its attention", where=str(where), allowed="the published InternLM2 rewards")
     same = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
             "num_key_value_heads", "rms_norm_eps", "hidden_act", "max_position_embeddings")  # fmt: skip
-    made = LlamaConfig(**{name: settings[name] for name in same}, rope_parameters=_rope(settings), pad_token_id=None)
+    scaling = settings.get("rope_scaling") or {}
+    kind = scaling.get("type", scaling.get("rope_type", "default"))
+    rope = {"rope_type": kind, "rope_theta": float(settings["rope_theta"])}
+    made = LlamaConfig(
+        **{name: settings[name] for name in same},
+        rope_parameters=rope | ({"factor": float(scaling["factor"])} if "factor" in scaling else {}),
+        pad_token_id=None,
+    )
     model = LlamaModel(made)
     weights: dict[str, Tensor] = {}
     for name, value in stored.items():
@@ -93,13 +100,6 @@ def llama_from_internlm2(
         problem = f"lacks {', '.join(missing[:3])}" if missing else f"has weights of another family: {extra[0]}"
         raise ModelError(problem, where=str(where), do="check the download")
     return model.to(getattr(torch, dtype)).eval()
-
-
-def _rope(settings: JsonObject) -> JsonObject:
-    scaling = settings.get("rope_scaling") or {}
-    kind = scaling.get("type", scaling.get("rope_type", "default"))
-    made = {"rope_type": kind, "rope_theta": float(settings["rope_theta"])}
-    return made | ({"factor": float(scaling["factor"])} if "factor" in scaling else {})
 
 
 def _split(fused: Tensor, settings: JsonObject) -> tuple[Tensor, Tensor, Tensor]:
