@@ -122,7 +122,13 @@ def choose_kind(kind: str, settings: Mapping[str, object] | None = None) -> Mode
 
 def _chosen(kind: str, name: str, settings: Mapping[str, object]) -> ModelChoice:
     resolved = msgspec.to_builtins(resolve_config(load("models", kind).Config, settings, where=f"model.{kind}"))
-    judges = _chosen_judges(resolved) if "judges" in resolved else None
+    judges = None
+    if "judges" in resolved:
+        panel = {key: resolved.pop(key) for key in ("chat", "judge", "price", "judges", "allow_even")}
+        panel_members = [msgspec.convert(member, PanelMember) for member in panel.pop("judges")]
+        judges = choose_panel(resolved["task"], members=panel_members, **panel)
+        # The settings record the judges as resolved.
+        resolved["jury"] = judges.settings()
     members = tuple(
         choose_model(member) if isinstance(member, str) else choose_model(member["model"], member["settings"])
         for member in resolved.get("members", ())
@@ -135,15 +141,6 @@ def _chosen(kind: str, name: str, settings: Mapping[str, object]) -> ModelChoice
         ]
     files = {key: _file_of(key, resolved.pop(key)) for key in FILE_SETTINGS if resolved.get(key)}
     return ModelChoice(kind, name, resolved, files, members, judges)
-
-
-def _chosen_judges(resolved: JsonObject) -> PanelChoice:
-    """Return the judges of a judge model; the settings record them as resolved, under ``jury``."""
-    panel = {key: resolved.pop(key) for key in ("chat", "judge", "price", "judges", "allow_even")}
-    members = [msgspec.convert(member, PanelMember) for member in panel.pop("judges")]
-    chosen = choose_panel(resolved["task"], members=members, **panel)
-    resolved["jury"] = chosen.settings()
-    return chosen
 
 
 def build_model(choice: ModelChoice, *, ledger: Path | None = None) -> RewardModel:

@@ -106,6 +106,9 @@ class TableColumns(NamedTuple):
             authors = [self._name(row, key) for key in self.authors] or [None, None]
             answers = tuple(AnswerCell(tuple(side), author) for side, author in zip(turns, authors, strict=True))
         own_id = self.fields.prompt_id(row)
+        time = row.value.get(self.time) if self.time else None
+        # A number in a text, as tables without types have it, is a number.
+        number = parse_number(time) if isinstance(time, str) else None
         return RowValues(
             prompt=prompt,
             fields={**({"id": own_id} if own_id else {}), **self.fields.fields(row)},
@@ -117,7 +120,7 @@ class TableColumns(NamedTuple):
             if self.shape == "labelled pairs"
             else None,
             judge=self._name(row, self.judge),
-            time=_time(row.value.get(self.time)) if self.time else None,
+            time=time if number is None else number,
             batch=self._name(row, self.batch),
         )
 
@@ -227,12 +230,6 @@ class TableColumns(NamedTuple):
 def table_names(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
     """Return the names of a setting of one or several columns."""
     return () if value is None else (value,) if isinstance(value, str) else tuple(value)
-
-
-def _time(value: Any) -> Any:
-    """Return a time; a number in a text, as tables without types have it, is a number."""
-    number = parse_number(value) if isinstance(value, str) else None
-    return value if number is None else number
 
 
 def list_cell(row: Row, column: str) -> Any:

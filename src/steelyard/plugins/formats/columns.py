@@ -10,7 +10,7 @@ a list.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -143,7 +143,10 @@ def _shape(config: Config) -> Shape:
     """Return the shape whose columns are set, pairs where none is. Raises ConfigError for columns of two shapes."""
     names = {key: table_names(getattr(config, key)) for key in config.__struct_fields__ if key.endswith("_column")}
     chosen: list[Shape] = [shape for shape, keys in _SHAPES.items() if any(names[key] for key in keys)]
-    texts = {shape: _columns(keys, NAME) for shape, keys in _SHAPES.items()}
+    texts = {
+        shape: Advice(Remedy(first, NAME)._replace(others=tuple(Remedy(key, NAME) for key in others)))
+        for shape, (first, *others) in _SHAPES.items()
+    }
     if len(chosen) > 1:
         used = [Advice(Remedy(key)) for shape in chosen for key in _SHAPES[shape] if names[key]]
         problem = Advice(joined(", ", used), f" contradict each other: a table has {' or '.join(_SHAPES)}")
@@ -162,11 +165,6 @@ def _shape(config: Config) -> Shape:
                 raise ConfigError(problem, do="name two columns")
             by_name[name] = key
     return shape
-
-
-def _columns(keys: Sequence[str], name: str) -> Advice:
-    first, *others = (Remedy(key, name) for key in keys)
-    return Advice(first._replace(others=tuple(others)))
 
 
 class Columns(NamedTuple):

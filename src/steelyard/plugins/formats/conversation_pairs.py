@@ -71,16 +71,13 @@ def _parse_ms_swift(row: Row, warnings: Counter[str]) -> ParsedPair:
     if len(present) != 1:
         problem = f"the row has {' and '.join(present) or 'neither rejected_response nor rejected_messages'}"
         raise RecordError(problem, where=row.place, allowed=f"messages, and one of {' and '.join(_REJECTED)}")
-    is_whole = present == ["rejected_messages"]
-    return ParsedPair(shared_turns(row, _CONVERSATIONS) if is_whole else _last_turn_apart(row), {})
-
-
-def _last_turn_apart(row: Row) -> PairTurns:
+    if present == ["rejected_messages"]:
+        return ParsedPair(shared_turns(row, _CONVERSATIONS), {})
     turns = field_turns(row, "messages", role="user")
     if len(turns) < 2 or turns[-1].role != "assistant":
         problem = "messages do not end with an answer to something"
         raise RecordError(problem, where=row.at("messages"), allowed="turns that end with the assistant's")
-    return PairTurns(turns[:-1], turns[-1:], answer_of(row.text("rejected_response")))
+    return ParsedPair(PairTurns(turns[:-1], turns[-1:], answer_of(row.text("rejected_response"))), {})
 
 
 def _ms_swift_row(turns: PairTurns, form: JsonObject, dropped: Counter[str]) -> JsonObject:

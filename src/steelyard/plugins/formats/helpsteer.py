@@ -94,15 +94,24 @@ class HelpSteer2:
         """Yield cases with ratings, or with the overall judgment and those of annotators."""
         ids = PromptIds(warnings)
         for group in groups_of(rows, _group_key):
-            if _is_preferred(group[0]):
-                reader = CaseReader("helpsteer2", _PREFERRED, group, ids, warnings)
+            is_preferred = _is_preferred(group[0])
+            reader = CaseReader("helpsteer2", _PREFERRED if is_preferred else _RATED, group, ids, warnings)
+            turns = turns_in(reader.row.text("prompt"), EXTRA_ID)
+            if is_preferred:
                 yield Case(
-                    prompt=reader.prompt(turns_in(reader.row.text("prompt"), EXTRA_ID)),
+                    prompt=reader.prompt(turns),
                     responses=tuple(Response(id=side, text=reader.row.text(side)) for side in _SIDES_2),
                     judgments=preferences_in(reader.row, _NAMES_2, _SIDES_2),
                 )
             else:
-                yield _rated_case(CaseReader("helpsteer2", _RATED, group, ids, warnings))
+                meta, metas = split_meta(group, _RATED)
+                responses = reader.responses([row.text("response") for row in group], metas=metas)
+                rated = zip(responses, group, strict=True)
+                yield Case(
+                    prompt=reader.prompt(turns, id=group_id(group, reader.ids), meta=meta),
+                    responses=responses,
+                    ratings=tuple(rating for item, row in rated for rating in _ratings(item.id, row, warnings)),
+                )
 
 
 def _parse_compared(reader: CaseReader) -> Case:
@@ -138,19 +147,6 @@ def _is_preferred(row: Row) -> bool:
 def _group_key(row: Row) -> Hashable:
     """Return the key of a case: rated rows of one prompt go together, each row of a comparison stays alone."""
     return (row.text("prompt"), row.place if _is_preferred(row) else None)
-
-
-def _rated_case(reader: CaseReader) -> Case:
-    group = reader.rows
-    meta, metas = split_meta(group, _RATED)
-    turns = turns_in(group[0].text("prompt"), EXTRA_ID)
-    responses = reader.responses([row.text("response") for row in group], metas=metas)
-    rated = zip(responses, group, strict=True)
-    return Case(
-        prompt=reader.prompt(turns, id=group_id(group, reader.ids), meta=meta),
-        responses=responses,
-        ratings=tuple(rating for item, row in rated for rating in _ratings(item.id, row, reader.warnings)),
-    )
 
 
 def _ratings(name: str, row: Row, warnings: Counter[str]) -> Iterator[Rating]:

@@ -115,7 +115,9 @@ def _parse_pandalm(reader: CaseReader) -> Case:
     instruction, extra = row.text("instruction"), row.text("input")
     text = "\n".join(part for part in (instruction, extra) if part)
     row_id, key = row.value.get("idx"), row.value.get("cmp_key")
-    authors = _authors(key) if isinstance(key, str) else (None, None)
+    # The key is the names of the two models with one underline between.
+    first, between, second = key.partition(_BETWEEN) if isinstance(key, str) else ("", "", "")
+    authors = (first, second) if between and first and second and _BETWEEN not in second else (None, None)
     are_words = [isinstance(row.value.get(side), bool) for side in _SIDES]
     answers = [
         str(row.value[side]) if is_word else row.text(side) for side, is_word in zip(_SIDES, are_words, strict=True)
@@ -160,12 +162,6 @@ def _model_verdicts(row: Row) -> Iterator[Judgment]:
             reason=str(result) if verdict == "none" else reason,
             meta={"result": result} | present(details),
         )
-
-
-def _authors(key: str) -> tuple[str | None, str | None]:
-    """Return the two models of a ``cmp_key``; null where it is not two names with one underline between."""
-    first, between, second = key.partition(_BETWEEN)
-    return (first, second) if between and first and second and _BETWEEN not in second else (None, None)
 
 
 _PANDALM_KEYS = (

@@ -4,7 +4,6 @@ Adding one is an entry of ``KINDS`` here, a golden file in ``tests/golden/format
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from steelyard.core.config import Config
@@ -173,8 +172,14 @@ def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
         raise ConfigError(f"one name for several keys: {', '.join(keys)}", allowed="names that differ")
 
     def parse(row: Row, warnings: Counter[str]) -> ParsedPair:
-        do = Advice("name the prompt's key: ", Remedy("prompt_key", NAME))
-        turns = _same_form(row, parts) if config.prompt_key else implicit_turns(row, warnings, sides, do=do)
+        if not config.prompt_key:
+            do = Advice("name the prompt's key: ", Remedy("prompt_key", NAME))
+            return ParsedPair(implicit_turns(row, warnings, sides, do=do), {})
+        roles = ("user", "assistant", "assistant")
+        turns = PairTurns(*(field_turns(row, key, role=role) for key, role in zip(parts, roles, strict=True)))
+        if len({type(row.value.get(key)) for key in parts}) > 1:
+            problem = f"{', '.join(parts)} are neither all texts nor all lists of turns"
+            raise RecordError(problem, where=row.place, do="give all three one form: OpenRLHF joins them as they are")
         return ParsedPair(turns, {})
 
     return PairFormat(
@@ -189,16 +194,6 @@ def _openrlhf(config: OpenRlhfConfig) -> RowFormat:
         has_margin=True,
         required=TEXT_ROWS if config.texts else None,
     ).format()
-
-
-def _same_form(row: Row, keys: Sequence[str]) -> PairTurns:
-    """Read three values that are all texts or all lists: OpenRLHF joins them as they are."""
-    roles = ("user", "assistant", "assistant")
-    turns = PairTurns(*(field_turns(row, key, role=role) for key, role in zip(keys, roles, strict=True)))
-    if len({type(row.value.get(key)) for key in keys}) > 1:
-        problem = f"{', '.join(keys)} are neither all texts nor all lists of turns"
-        raise RecordError(problem, where=row.place, do="give all three one form: OpenRLHF joins them as they are")
-    return turns
 
 
 def _parse_hh_rlhf(row: Row, warnings: Counter[str]) -> ParsedPair:

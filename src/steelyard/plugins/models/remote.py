@@ -249,7 +249,14 @@ class Remote:
             stop = error
             while results and not results[-1]:
                 results.pop()
-        yield from (_case_scores(case, values) for case, values in zip(cases, results, strict=stop is None))
+        for case, values in zip(cases, results, strict=stop is None):
+            in_order = {response.id: values.get(response.id, STOPPED) for response in case.responses}
+            yield Scores(
+                prompt=case.prompt.id,
+                language=case.prompt.language,
+                scores={name: None if isinstance(value, str) else value for name, value in in_order.items()},
+                unscored={name: value for name, value in in_order.items() if isinstance(value, str)},
+            )
         if stop is not None:
             raise stop
 
@@ -319,16 +326,6 @@ class Remote:
         if self.config.label is None:
             return row[0] if len(row) == 1 else "labels"
         return row[self.config.label] if -len(row) <= self.config.label < len(row) else "labels"
-
-
-def _case_scores(case: Case, values: dict[str, float | str]) -> Scores:
-    in_order = {response.id: values.get(response.id, STOPPED) for response in case.responses}
-    return Scores(
-        prompt=case.prompt.id,
-        language=case.prompt.language,
-        scores={name: None if isinstance(value, str) else value for name, value in in_order.items()},
-        unscored={name: value for name, value in in_order.items() if isinstance(value, str)},
-    )
 
 
 def build(config: Config) -> Remote:
