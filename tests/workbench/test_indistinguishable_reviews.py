@@ -16,7 +16,7 @@ from steelyard.annotation.pipeline import LAYERS
 from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
-from steelyard.workbench.pipeline.planted_reviews import waiting_for
+from steelyard.workbench.pipeline.planted_reviews import shown_to
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
@@ -86,8 +86,11 @@ def make_genuine(crew, item, layer, elsewhere):
         stored, planted = session.get_one(StoredItem, item), session.scalars(select(StoredPlantedReview)).one()
         stored.state, stored.changed_at = STATE_OF[layer], planted.placed_at
         session.execute(delete(StoredPlantedReview))
-        later = StoredReview.item_id == item, StoredReview.layer.in_(LAYERS[LAYERS.index(layer) :])
+        left = LAYERS[LAYERS.index(layer) :]
+        later = StoredReview.item_id == item, StoredReview.layer.in_(left)
         session.execute(update(StoredReview).where(*later).values(item_id=elsewhere))
+        # They have drawn it, and not decided.
+        session.add_all(StoredReview(project_id=crew.project, item_id=item, round=1, layer=each) for each in left)
 
     crew.database.write(change)
 
@@ -149,6 +152,35 @@ def test_every_route_shows_a_planted_item_as_one_that_waits(new_sqlite, layer):
         assert planted[address] == genuine[address], f"{address} tells a planted review from a genuine one"
 
 
+@pytest.mark.parametrize("verdict", ["accept", "reject"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_after_the_decision_every_route_shows_the_reviewer_what_a_genuine_review_would(new_sqlite, layer, verdict):
+    crew, item, elsewhere = planted_world(new_sqlite(), layer)
+    role = ROLE_OF[layer]
+    name = f"{role} {len(ROLES) - 1 - ROLES[::-1].index(role)}"
+    app = application(crew.database, Options(hosts=("testserver",)))
+    visitor = crew.visit(app, name, PASSWORD)
+    wanted = list(dict.fromkeys(addresses(app, role, crew, item, layer)))
+
+    def decide_and_look():
+        sent = {"verdict": verdict, "reason": "" if verdict == "accept" else "the order is wrong", "round": "1"}
+        sent |= {"seconds": "90"}
+        posted = [seen(visitor.post(f"/review/{item}/decision", data=sent)) for _ in range(2)]
+        assert [status for status, *_ in posted] == [303, 409]
+        return seen_by(visitor, wanted)
+
+    planted = decide_and_look()
+    crew.database.write(
+        lambda session: session.execute(
+            update(StoredPlantedReview).values(decision=None, person_id=None, reason="", at=None, seconds=0.0)
+        )
+    )
+    make_genuine(crew, item, layer, elsewhere)
+    genuine = decide_and_look()
+    for address in wanted:
+        assert planted[address] == genuine[address], f"{address} tells that the review was planted"
+
+
 def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_sqlite):
     crew, item, _ = planted_world(new_sqlite(), "research")
     visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
@@ -178,7 +210,7 @@ def test_a_planted_review_is_seen_from_its_moment_on(new_sqlite):
         crew.database.write(lambda session, at=at: session.execute(update(StoredPlantedReview).values(placed_at=at)))
         with crew.database.reading() as session:
             assert (item in [each.id for each in items_to_review(session, "delivery", person)]) == is_seen
-            assert (item in waiting_for(session, crew.project, person, "delivery")) == is_seen
+            assert (item in shown_to(session, crew.project, person, "delivery")) == is_seen
 
 
 def test_people_of_a_layer_see_the_accuracy_of_the_layers_before_theirs():

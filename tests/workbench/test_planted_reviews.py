@@ -18,7 +18,7 @@ from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
-from steelyard.workbench.pipeline.planted_reviews import SpoiledTask, evidence_shown, spoil_task
+from steelyard.workbench.pipeline.planted_reviews import SpoiledTask, as_waiting, evidence_shown, spoil_task
 from steelyard.workbench.pipeline.projects import import_cases
 from steelyard.workbench.pipeline.reviewing import (
     Verdict,
@@ -266,7 +266,7 @@ def test_what_is_shown_is_the_truth_or_clearly_not(database, changed):
     with crew.database.reading() as session:
         for row in rows:
             item = session.get_one(StoredItem, row.item_id)
-            (task,) = evidence_shown(session, item, session.get_one(StoredPlantedReview, row.id))
+            (task,) = evidence_shown(session, item, as_waiting(session.get_one(StoredPlantedReview, row.id)))
             orders = {answer.ranking for answer in task.answers.values()}
             assert orders == {(("c",), ("b",), ("a",)) if changed else (("a",), ("b",), ("c",))}
             assert [answer.scores for answer in task.answers.values()] == [

@@ -20,8 +20,9 @@ from steelyard.statistics.agreement import NUM_LABELS, TIED, alpha, beyond_chanc
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.workbench.figures.agreement_clusters import agreement_effects, task_numbers
-from steelyard.workbench.figures.dashboards import review_counts, week_of, week_start
+from steelyard.workbench.figures.dashboards import review_counts, week_number, week_of, week_start
 from steelyard.workbench.figures.label_coincidences import AnswerSample, several_coincidences
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview
 from steelyard.workbench.storage.figure_tables import (
     StoredGateResult,
     StoredPairAgreement,
@@ -78,8 +79,13 @@ class AgreementFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
     rejected_weeks: tuple[ShareRow, ...]
 
 
-def agreement_figures(session: Session, project: StoredProject) -> AgreementFigures:
-    """Return the figures of agreement, gate and reviews of a project."""
+def agreement_figures(
+    session: Session, project: StoredProject, planted: Mapping[int, ShownReview] = NOTHING_PLANTED
+) -> AgreementFigures:
+    """Return the figures of agreement, gate and reviews of a project.
+
+    ``planted``: the planted reviews that the reader sees, by item; those that were decided count as reviews.
+    """
     pairs, gates = _pair_sums(session, project.id), _gate_sums(session, project.id)
     names = _names(session)
     several, alike = several_coincidences(session, project), agreement_effects(session, project.id)
@@ -95,7 +101,7 @@ def agreement_figures(session: Session, project: StoredProject) -> AgreementFigu
         by_person[second].append(turned(sums))
         by_pair[first, second].append(sums)
     most = sorted(by_pair, key=lambda pair: -sum(sums["num_tasks"] for sums in by_pair[pair]))[:_MOST_PAIRS]
-    reviews = review_counts(session, project.id, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at))
+    reviews = _reviews(session, project.id, planted)
     return AgreementFigures(
         overall=_row(whole, pairs.values(), _ratio(gates), several and several.total),
         alpha_sample=several and several.sample,
@@ -269,6 +275,15 @@ def _shares(rows: Iterable[tuple[Any, int, int]], *, are_weeks: bool = False) ->
         )
         for key in sorted(groups, key=None if are_weeks else natural_order)
     )
+
+
+def _reviews(session: Session, project: int, planted: Mapping[int, ShownReview]) -> list[Any]:
+    """Return layer, person, week, decision and number of the reviews that the reader sees as made."""
+    decided = (review.planted for review in planted.values())
+    return [
+        *review_counts(session, project, StoredReview.layer, StoredReview.person_id, week_of(StoredReview.at)),
+        *((each.layer, each.person_id, week_number(each.at), each.decision, 1) for each in decided if each.at),
+    ]
 
 
 def _decisions(reviews: Sequence[Any], place: int) -> list[tuple[Any, int, int]]:

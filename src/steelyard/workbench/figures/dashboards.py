@@ -19,7 +19,7 @@ from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, state_shown
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.unassignable import UnassignableWork, unassignable_work
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
@@ -28,7 +28,6 @@ from steelyard.workbench.storage.tables import (
     StoredAdjudicationTime,
     StoredItem,
     StoredPerson,
-    StoredPlantedReview,
     StoredProject,
     StoredReview,
     StoredTask,
@@ -126,11 +125,11 @@ def progress_figures(
     project: StoredProject,
     *,
     at: float,
-    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
+    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
 ) -> ProgressFigures:
     """Return the figures of the page of a project's progress at a time.
 
-    ``planted``: the planted reviews that wait for the reader, by item; these items count as they are shown.
+    ``planted``: the planted reviews that the reader sees, by item; these items count as they are shown.
     """
     is_rework = StoredItem.round > 1
     columns = (StoredItem.batch, StoredItem.category, StoredItem.state, is_rework)
@@ -139,9 +138,10 @@ def progress_figures(
     for item, *names, is_repeated in session.execute(
         select(StoredItem.id, StoredItem.batch, StoredItem.category, is_rework).where(StoredItem.id.in_(planted))
     ).all():
-        groups += [(*names, "finished", is_repeated, -1), (*names, state_shown(planted[item]), is_repeated, 1)]
-    days, people = _days(session, project.id), _people(session, project.id)
-    rounds, left = _rounds(session, project.id), _answers_left(session, project.id)
+        review = planted[item]
+        groups += [(*names, "finished", is_repeated, -1), (*names, review.state, review.round > 1, 1)]
+    days, people = _days(session, project.id, planted), _people(session, project.id)
+    rounds, left = _rounds(session, project.id, planted), _answers_left(session, project.id, planted)
     total = _counted("", groups)
     forecast_at = (at // DAY) * DAY
     to_come = _left(session, project, rounds, left, items=total, planted=planted, at=forecast_at)
@@ -177,6 +177,11 @@ def week_of(column: Any) -> Any:
     return (cast(column, BigInteger) - int(_MONDAY)) // int(_WEEK)
 
 
+def week_number(at: float) -> int:
+    """Return the number of the week of a time, as `week_of`."""
+    return (int(at) - int(_MONDAY)) // int(_WEEK)
+
+
 def week_start(number: int) -> float:
     """Return when a week begins, in seconds since 1970."""
     return _MONDAY + number * _WEEK
@@ -200,7 +205,7 @@ def _counted(name: str, groups: Sequence[Any]) -> ItemCounts:
     )
 
 
-def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
+def _days(session: Session, project: int, planted: Mapping[int, ShownReview]) -> tuple[DayCounts, ...]:
     """Return the days on which somebody answered, aligned, settled or reviewed."""
     sums = (StoredWorkDay.num_answers, StoredWorkDay.num_gold, StoredWorkDay.num_rework, StoredWorkDay.seconds)
     rows = session.execute(
@@ -210,6 +215,10 @@ def _days(session: Session, project: int) -> tuple[DayCounts, ...]:
         .order_by(StoredWorkDay.day)
     ).all()
     adjudicated = adjudication_hours(session, project, cast(StoredAdjudicationTime.at, BigInteger) // int(DAY))
+    for review in planted.values():
+        if review.planted.seconds:
+            day = int(review.since // DAY)
+            adjudicated[day] = adjudicated.get(day, 0.0) + review.planted.seconds / 3600
     days = {day: counts for day, *counts in map(tuple, rows)} | {
         day: [0] * (len(sums) + 1) for day in adjudicated.keys() - {row[0] for row in rows}
     }
@@ -269,7 +278,7 @@ def _pace(session: Session, project: int) -> Estimate:
     return mean_of_sums(count, float(total or 0), float(squares or 0), low=0.0, high=float(largest or 1))
 
 
-def _rounds(session: Session, project: int) -> RoundCounts:
+def _rounds(session: Session, project: int, planted: Mapping[int, ShownReview]) -> RoundCounts:
     gate = StoredGateResult
     passed = func.sum(cast(gate.is_passed, Integer))
     compared = func.sum(cast(gate.num_compared > 0, Integer))
@@ -278,9 +287,12 @@ def _rounds(session: Session, project: int) -> RoundCounts:
             gate.project_id == project
         )
     ).one()
-    decisions = dict.fromkeys(("accepted", "rejected"), 0)
+    decisions: dict[str, int] = dict.fromkeys(("accepted", "rejected"), 0)
     for decision, number in review_counts(session, project):
         decisions[decision] += number
+    for review in planted.values():
+        if review.planted.decision is not None:
+            decisions[review.planted.decision] += 1
     return RoundCounts(
         gates=gates,
         compared=int(num_compared or 0),
@@ -291,7 +303,7 @@ def _rounds(session: Session, project: int) -> RoundCounts:
     )
 
 
-def _answers_left(session: Session, project: int) -> int:
+def _answers_left(session: Session, project: int, planted: Mapping[int, ShownReview]) -> int:
     # The condition of the index `ix_tasks_left`, in its words.
     left = select(func.sum(StoredTask.num_wanted - StoredTask.num_answered)).where(
         StoredTask.project_id == project,
@@ -299,7 +311,11 @@ def _answers_left(session: Session, project: int) -> int:
         ~StoredTask.is_retired,
         ~StoredTask.is_gold,
     )
-    return int(session.scalar(left) or 0)
+    sent_back = [item for item, review in planted.items() if review.is_sent_back]
+    again = select(func.sum(StoredTask.num_wanted)).where(
+        StoredTask.item_id.in_(sent_back), ~StoredTask.is_retired, ~StoredTask.is_gold
+    )
+    return int(session.scalar(left) or 0) + int((session.scalar(again) if sent_back else 0) or 0)
 
 
 def _left(
@@ -309,7 +325,7 @@ def _left(
     answers_left: int,
     *,
     items: ItemCounts,
-    planted: Mapping[int, StoredPlantedReview],
+    planted: Mapping[int, ShownReview],
     at: float,
 ) -> WorkLeft:
     # Days from the gate to the end, of the items that came to it last, and of those that still wait.
@@ -320,7 +336,8 @@ def _left(
         .join(StoredItem, (StoredItem.id == latest.c.item_id) & (StoredItem.round == latest.c.round))
         .where(StoredItem.state.not_in(("annotating", "dropped")))
     ).all()
-    is_over = [state == "finished" and item not in planted for _, item, state, _ in rows]
+    states = ((item, planted[item].state if item in planted else state) for _, item, state, _ in rows)
+    is_over = [state == "finished" for _, state in states]
     finished = [
         max(0.0, changed_at - begun) / DAY for (begun, *_, changed_at), over in zip(rows, is_over, strict=True) if over
     ]
@@ -333,7 +350,8 @@ def _left(
         answers_a_round=rounds.answers / rounds.gates if rounds.gates else 0.0,
         waste=max(1.0, rounds.answers / rounds.wanted) if rounds.wanted else 1.0,
         num_accepted=items.finished,
-        num_rejected=int(session.scalar(sent_back) or 0),
+        num_rejected=int(session.scalar(sent_back) or 0)
+        + sum(review.planted.decision == "rejected" for review in planted.values()),
         waits=finished,
         waiting=waiting,
     )

@@ -17,14 +17,13 @@ from steelyard.statistics.intervals import Estimate, student
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.statistics.significance import holm
 from steelyard.workbench.pipeline.item_assessments import count_waiting
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, state_shown
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview
 from steelyard.workbench.pipeline.rater_fits import FitNote, latest_panel
 from steelyard.workbench.storage.figure_tables import StoredDisagreement
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredGuideline,
     StoredItem,
-    StoredPlantedReview,
     StoredProject,
     StoredTask,
 )
@@ -96,11 +95,11 @@ def disagreement_figures(
     *,
     category: str | None = None,
     after: int | None = None,
-    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
+    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
 ) -> DisagreementFigures:
     """Return the categories and a page of the hardest items, of one category or all; ``after``: the item before it.
 
-    ``planted``: the planted reviews that wait for the reader, by item; these items have the states that are shown.
+    ``planted``: the planted reviews that the reader sees, by item; these items have the states that are shown.
     """
     panel = latest_panel(session, project.id)
     note = None if panel is None else panel.note
@@ -110,7 +109,9 @@ def disagreement_figures(
         )
     categories = _categories(session, project.id)
     items = tuple(
-        msgspec.structs.replace(row, state=state_shown(planted[row.item])) if row.item in planted else row
+        msgspec.structs.replace(row, state=planted[row.item].state, round=planted[row.item].round)
+        if row.item in planted
+        else row
         for row in _worst(session, project.id, category, after)
     )
     return DisagreementFigures(

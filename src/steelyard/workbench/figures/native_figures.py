@@ -7,9 +7,9 @@ from sqlalchemy.orm import Session
 from steelyard.annotation.native_results import NativeResult, native_results
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.case_export import export_cases
-from steelyard.workbench.pipeline.planted_reviews import states_shown
+from steelyard.workbench.pipeline.planted_reviews import ShownReview, states_shown
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.storage.tables import StoredPlantedReview, StoredProject
+from steelyard.workbench.storage.tables import StoredProject
 
 
 class NativeFigures(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -29,12 +29,11 @@ def is_native_check(project: StoredProject) -> bool:
     return settings_of(project).tasks.kind == "native_check"
 
 
-def native_figures(
-    session: Session, project: StoredProject, planted: Mapping[int, StoredPlantedReview]
-) -> NativeFigures:
-    """Return the results of a native-speaker check by language; ``planted``: items that the reader sees as waiting."""
+def native_figures(session: Session, project: StoredProject, planted: Mapping[int, ShownReview]) -> NativeFigures:
+    """Return the results of a native-speaker check by language; ``planted``: those that the reader sees."""
     states = states_shown(session, project.id, planted)
-    results = native_results(export_cases(session, project, evidence="aligned", left_out=planted))
+    left_out = [item for item, review in planted.items() if review.state != "finished"]
+    results = native_results(export_cases(session, project, evidence="aligned", left_out=left_out))
     return NativeFigures(
         items=sum(states.values()),
         finished=states.get("finished", 0),

@@ -7,11 +7,12 @@ the first one costs, and a row that is added meanwhile moves no other to another
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
 from sqlalchemy import Select, Subquery, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.pipeline import LAYERS
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, state_shown
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview, answers_shown
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.storage.tables import (
@@ -19,7 +20,6 @@ from steelyard.workbench.storage.tables import (
     StoredEvent,
     StoredItem,
     StoredPerson,
-    StoredPlantedReview,
     StoredTask,
 )
 
@@ -111,11 +111,11 @@ def item_page(
     *,
     after: int = 0,
     size: int = PAGE_SIZE,
-    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
+    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
 ) -> ListPage[ListedItem]:
     """Return items of a project in the order of the import.
 
-    ``planted``: the planted reviews that wait for the reader, by item; these items are listed as they are shown.
+    ``planted``: the planted reviews that the reader sees, by item; these items are listed as they are shown.
     """
     columns = [getattr(StoredItem, name) for name in ListedItem._fields]
     statement = select(*columns).where(StoredItem.project_id == project, StoredItem.id > after)
@@ -124,13 +124,18 @@ def item_page(
             values = category_spellings(value) if name == "category" else (value,)
             condition = getattr(StoredItem, name).in_(values)
             if name == "state" and planted:
-                shown = [item for item, row in planted.items() if state_shown(row) == value]
+                shown = [item for item, row in planted.items() if row.state == value]
                 condition = or_(StoredItem.id.in_(shown), and_(condition, StoredItem.id.not_in(list(planted))))
             statement = statement.where(condition)
     page = _page(session, statement.order_by(StoredItem.id), ListedItem, size)
     rows = [
         row if (review := planted.get(row.id)) is None
-        else row._replace(state=state_shown(review), changed_at=review.placed_at or row.changed_at)
+        else row._replace(
+            state=review.state,
+            round=review.round,
+            agreement=None if review.is_sent_back else row.agreement,
+            changed_at=review.since,
+        )
         for row in page.rows
     ]  # fmt: skip
     return page._replace(rows=rows)
@@ -143,13 +148,21 @@ def answer_page(
     after: int = 0,
     size: int = PAGE_SIZE,
     role: str = "",
-    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
+    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
 ) -> ListPage[ListedAnswer]:
     """Return the answers of a project, the earliest first. Retired tasks and rounds that were rejected are included.
 
     Left out are those to items that wait for the review of a reader with a ``role``, ``planted`` ones with the others:
-    a list that had them would tell which of the answers to be reviewed were changed.
+    a list that had them would tell which of the answers to be reviewed were changed. Those to a planted item on which
+    the reader's layer has decided are the answers that it showed, and its gold tasks are left out.
     """
+    waiting = [STATE_OF[layer] for layer in LAYERS if ROLE_OF[layer] == role]
+    hidden = [item for item, review in planted.items() if review.state in waiting]
+    changed = {
+        key: msgspec.to_builtins(answer)
+        for review in planted.values()
+        for key, answer in answers_shown(review.planted).items()
+    }
     columns = (
         StoredAnswer.id,
         StoredItem.id,
@@ -176,11 +189,23 @@ def answer_page(
         .where(
             StoredTask.project_id == project,
             StoredAnswer.id > after,
-            StoredItem.state.not_in([STATE_OF[layer] for layer in LAYERS if ROLE_OF[layer] == role]),
-            StoredItem.id.not_in(list(planted)),
+            StoredItem.state.not_in(waiting),
+            StoredItem.id.not_in(hidden),
+            ~(StoredTask.is_gold & StoredItem.id.in_(list(planted))),
         )
     )
-    return _page(session, statement.order_by(StoredAnswer.id), ListedAnswer, size)
+    page = _page(session, statement.order_by(StoredAnswer.id), ListedAnswer, size)
+    if not changed:
+        return page
+    keys = select(StoredAnswer.id, StoredAnswer.task_id, StoredAnswer.stage, StoredAnswer.person_id).where(
+        StoredAnswer.id.in_([row.id for row in page.rows])
+    )
+    contents: dict[int, Any] = {}
+    for answer, task, stage, person in session.execute(keys):
+        key = (task, stage, person) if stage in ("annotation", "proposal") else (task, "settled", None)
+        if key in changed:
+            contents[answer] = changed[key]
+    return page._replace(rows=[row._replace(content=contents.get(row.id, row.content)) for row in page.rows])
 
 
 def latest_answers_of(project: int, most: int) -> Subquery:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import Double, Select, bindparam, func, select, update
@@ -24,8 +25,15 @@ from steelyard.workbench.pipeline.alignment import QueuePage, checked_text, page
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings, count_states, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
-from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF, can_review, knows_item
+from steelyard.workbench.pipeline.review_placement import (
+    ROLE_OF,
+    STATE_OF,
+    can_review,
+    has_answers_of,
+    knows_item,
+)
 from steelyard.workbench.storage.audit_log import AuditEvent, record
+from steelyard.workbench.storage.figure_tables import StoredGateResult
 from steelyard.workbench.storage.tables import (
     StoredEvent,
     StoredItem,
@@ -38,8 +46,24 @@ from steelyard.workbench.storage.tables import (
 _MOST_READY = 20
 """Planted reviews of a layer that lie ready: each time, the latest of them comes."""
 _CHANGED_SHARE = 0.5
-NOTHING_PLANTED: Mapping[int, StoredPlantedReview] = MappingProxyType({})
-"""What a reader sees for whom no planted review waits: every item as it is."""
+
+
+class ShownReview(NamedTuple):
+    """A planted review as its layer sees the item: its state and round, and since when it is in that state."""
+
+    planted: StoredPlantedReview
+    state: str
+    round: int
+    since: float
+
+    @property
+    def is_sent_back(self) -> bool:
+        """Whether the item is shown as one that is annotated again."""
+        return self.state == "annotating"
+
+
+NOTHING_PLANTED: Mapping[int, ShownReview] = MappingProxyType({})
+"""What a reader sees to whom no planted review is shown: every item as it is."""
 
 
 class SpoiledTask(Record, frozen=True, kw_only=True):
@@ -93,7 +117,7 @@ def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage)
     """Return a page of the items whose planted review waits for a person of a layer, as they are shown."""
     statement = select(StoredItem, StoredPlantedReview).where(*_is_open(layer))
     rows = session.execute(page_of(statement, wanted, StoredPlantedReview.placed_at), {"person": person}).all()
-    return [item_as_shown(*row) for row in rows]
+    return [item_as_shown(row[0], as_waiting(row[1])) for row in rows]
 
 
 def num_open_reviews(session: Session, person: int, role: str) -> int:
@@ -102,23 +126,88 @@ def num_open_reviews(session: Session, person: int, role: str) -> int:
     return sum(session.scalar(_num_open(layer), {"person": person}) or 0 for layer in layers)
 
 
-def waiting_for(session: Session, project: int, person: int, role: str) -> dict[int, StoredPlantedReview]:
-    """Return the planted reviews of a project that wait for a person with a role, by item."""
-    statements = (
-        select(StoredPlantedReview).where(StoredItem.project_id == project, *_is_open(layer))
+def shown_to(session: Session, project: int, person: int, role: str) -> dict[int, ShownReview]:
+    """Return the planted reviews of a project that a person with a role sees, by item: those that wait, and decided.
+
+    A decision seems to have moved the item as it would have moved one that waited: see `_as_decided`.
+    """
+    shown: dict[int, ShownReview] = {}
+    for layer in LAYERS:
+        if ROLE_OF[layer] != role:
+            continue
+        statement = select(StoredPlantedReview).where(StoredItem.project_id == project, *_is_open(layer))
+        waiting = session.scalars(statement, {"person": person})
+        shown |= {planted.item_id: as_waiting(planted) for planted in waiting}
+        statement = select(StoredPlantedReview).where(StoredItem.project_id == project, *_was_decided(layer))
+        decided = list(session.scalars(statement, {"person": person}))
+        shown |= {each.planted.item_id: each for each in _as_decided(session, project, decided)}
+    return shown
+
+
+def as_waiting(planted: StoredPlantedReview) -> ShownReview:
+    """Return a planted review as an item that waits for its layer."""
+    assert planted.placed_at is not None, "it waits"
+    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
+    return ShownReview(planted, STATE_OF[layer], planted.round, planted.placed_at)
+
+
+def _as_decided(session: Session, project: int, decided: Sequence[StoredPlantedReview]) -> list[ShownReview]:
+    """Return planted reviews as items that moved on by the decision.
+
+    An accepted one waits for the next layer that had drawn its item, until that layer has decided on another one since
+    and none waits that came before it: queues have the oldest first. One sent back is annotated again, until an item
+    has passed the gate since and none is annotated that was sent back before it.
+    """
+    if not decided:
+        return []
+    validates = settings_of(session.get_one(StoredProject, project)).rules.validation
+    items = [planted.item_id for planted in decided]
+    reviews = select(StoredReview.item_id, StoredReview.round, StoredReview.layer)
+    drawn = {tuple(row) for row in session.execute(reviews.where(StoredReview.item_id.in_(items)))}
+    oldest = select(func.min(StoredItem.changed_at)).where(StoredItem.project_id == project)
+    # By state: the first moment of those that are in it, and the latest moment at which one left it.
+    moments = {
+        STATE_OF[layer]: (
+            session.scalar(oldest.where(StoredItem.state == STATE_OF[layer])),
+            session.scalar(
+                select(func.max(StoredReview.at)).where(
+                    StoredReview.project_id == project,
+                    StoredReview.layer == layer,
+                    StoredReview.decision.is_not(None),
+                )
+            ),
+        )
         for layer in LAYERS
-        if ROLE_OF[layer] == role
+    }
+    moments["annotating"] = (
+        session.scalar(oldest.where(StoredItem.state.in_(("annotating", "aligning")), StoredItem.round > 1)),
+        session.scalar(select(func.max(StoredGateResult.at)).where(StoredGateResult.project_id == project)),
     )
-    rows = (row for statement in statements for row in session.scalars(statement, {"person": person}))
-    return {row.item_id: row for row in rows}
+
+    def is_in(state: str, at: float) -> bool:
+        first, left = moments[state]
+        return left is None or left <= at or (first is not None and first < at)
+
+    shown: list[ShownReview] = []
+    for planted in decided:
+        assert planted.at is not None, "it is decided"
+        if planted.decision == "rejected":
+            states, round_shown = ["annotating"], planted.round + 1
+        else:
+            later = LAYERS[LAYERS.index(planted.layer) + 1 :]  # pyright: ignore[reportArgumentType] - a Layer
+            drew = {"research": validates, "operations": (planted.item_id, planted.round, "operations") in drawn}
+            states, round_shown = [STATE_OF[layer] for layer in later if drew[layer]], planted.round
+        state = next((state for state in states if is_in(state, planted.at)), "finished")
+        shown.append(ShownReview(planted, state, round_shown, planted.at))
+    return shown
 
 
-def states_shown(session: Session, project: int, planted: Mapping[int, StoredPlantedReview]) -> dict[str, int]:
-    """Return the number of items in each state as the person sees them for whom planted reviews wait, by item."""
+def states_shown(session: Session, project: int, planted: Mapping[int, ShownReview]) -> dict[str, int]:
+    """Return the number of items in each state as the person sees them to whom planted reviews are shown, by item."""
     counts = Counter(count_states(session, project))
     for review in planted.values():
         counts["finished"] -= 1
-        counts[state_shown(review)] += 1
+        counts[review.state] += 1
     return {state: number for state, number in sorted(counts.items()) if number}
 
 
@@ -140,40 +229,29 @@ def open_in_batch(session: Session, project: int, batch: str, layer: Layer, pers
     return list(session.scalars(in_order.execution_options(populate_existing=True), {"person": person}))
 
 
-def num_in_batches(session: Session, layer: Layer, person: int) -> dict[tuple[int, str], int]:
-    """Return the number of planted reviews that wait for a person of a layer, by project and batch."""
-    counts = (
-        select(StoredItem.project_id, StoredItem.batch, func.count(StoredPlantedReview.id))
-        .where(*_is_open(layer))
-        .group_by(StoredItem.project_id, StoredItem.batch)
-    )
-    rows = session.execute(counts, {"person": person})
-    return {(project, batch): number for project, batch, number in rows}
-
-
-def item_as_shown(item: StoredItem, planted: StoredPlantedReview) -> StoredItem:
-    """Return an item, in no session, with the state and the time at which its planted review shows it."""
+def item_as_shown(item: StoredItem, shown: ShownReview) -> StoredItem:
+    """Return an item, in no session, with the state, the round and the time with which its planted review shows it."""
     values = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns}
-    return StoredItem(**values | {"state": state_shown(planted), "changed_at": planted.placed_at})
+    values |= {"state": shown.state, "round": shown.round, "changed_at": shown.since}
+    return StoredItem(**values | ({"agreement": None} if shown.is_sent_back else {}))
 
 
-def state_shown(planted: StoredPlantedReview) -> str:
-    """Return the state in which a planted review shows its item."""
-    layer: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
-    return STATE_OF[layer]
+def evidence_shown(session: Session, item: StoredItem, shown: ShownReview) -> list[TaskEvidence]:
+    """Return the tasks of an item with their answers, the changed ones in place of the true ones.
 
-
-def evidence_shown(session: Session, item: StoredItem, planted: StoredPlantedReview) -> list[TaskEvidence]:
-    """Return the tasks of an item with their answers, the changed ones in place of the true ones."""
-    evidence = evidence_of(session, [item])[item.id]
-    if planted.changed is None:
+    One that was sent back has no answers at first, and then the true ones.
+    """
+    evidence, planted = evidence_of(session, [item])[item.id], shown.planted
+    if shown.is_sent_back:
+        return [TaskEvidence(each.task) for each in evidence]
+    if planted.changed is None or planted.decision == "rejected":
         return evidence
-    spoiled = msgspec.convert(planted.changed, SpoiledTask)
+    changed = answers_shown(planted)
     for each in evidence:
-        if each.task.id == spoiled.task:
-            each.answers |= {int(person): answer for person, answer in spoiled.answers.items()}
-            each.proposals |= {int(person): answer for person, answer in spoiled.proposals.items()}
-            each.settled = spoiled.settled or each.settled
+        for stage, answers in (("annotation", each.answers), ("proposal", each.proposals)):
+            places = {person: (each.task.id, stage, person) for person in answers}
+            answers.update({person: changed[place] for person, place in places.items() if place in changed})
+        each.settled = changed.get((each.task.id, "settled", None), each.settled)
     return evidence
 
 
@@ -181,6 +259,19 @@ def decisions_shown(planted: StoredPlantedReview, decisions: Sequence[StoredRevi
     """Return those of the decisions on an item that were made before it came to the layer of a planted review."""
     before = LAYERS[: LAYERS.index(planted.layer)]  # pyright: ignore[reportArgumentType] - a Layer
     return [each for each in decisions if each.round < planted.round or each.layer in before]
+
+
+def answers_shown(planted: StoredPlantedReview) -> dict[tuple[int, str, int | None], TaskAnswer]:
+    """Return the changed answers of a planted review by task, stage and person; those that settled have no person."""
+    if planted.changed is None:
+        return {}
+    spoiled = msgspec.convert(planted.changed, SpoiledTask)
+    changed: dict[tuple[int, str, int | None], TaskAnswer] = {}
+    for stage, answers in (("annotation", spoiled.answers), ("proposal", spoiled.proposals)):
+        changed |= {(spoiled.task, stage, int(person)): answer for person, answer in answers.items()}
+    if spoiled.settled is not None:
+        changed[spoiled.task, "settled", None] = spoiled.settled
+    return changed
 
 
 def remarks_shown(session: Session, planted: StoredPlantedReview) -> list[tuple[int, str]]:
@@ -223,11 +314,10 @@ def decide_planted(
     session.flush()
 
 
-_IS_WAITING = (
+_IS_SHOWN = (
     StoredPlantedReview.round == StoredItem.round,
     # When it is asked, not when the statement was built.
     StoredPlantedReview.placed_at <= bindparam("now", type_=Double, callable_=time.time),
-    StoredPlantedReview.decision.is_(None),
     StoredPlantedReview.is_retired.is_(False),
     StoredItem.state == "finished",
 )
@@ -237,7 +327,19 @@ def _is_open(layer: Layer):  # noqa: ANN202 - expressions of SQLAlchemy
     """Return the conditions that a planted review, joined to its item, waits for the ``person`` of a layer."""
     planted = StoredPlantedReview
     is_unknown = ~knows_item(bindparam("person"))
-    return planted.item_id == StoredItem.id, planted.layer == layer, *_IS_WAITING, is_unknown
+    return planted.item_id == StoredItem.id, planted.layer == layer, *_IS_SHOWN, planted.decision.is_(None), is_unknown
+
+
+def _was_decided(layer: Layer):  # noqa: ANN202 - expressions of SQLAlchemy
+    """Return the conditions that the ``person`` of a layer decided on a planted review, or saw it wait before that.
+
+    A truth that a researcher sent back is seen by the others, who rule on it, as it is.
+    """
+    planted, person = StoredPlantedReview, bindparam("person")
+    is_own = (planted.person_id == person) & ~has_answers_of(person)
+    is_known_to_rulers = (planted.layer == "research") & (planted.decision == "rejected") & planted.changed.is_(None)
+    is_of_layer = planted.item_id == StoredItem.id, planted.layer == layer
+    return *is_of_layer, *_IS_SHOWN, planted.decision.is_not(None), is_own | (~knows_item(person) & ~is_known_to_rulers)
 
 
 # Every page of a reviewer asks these: building a statement takes longer than running it.

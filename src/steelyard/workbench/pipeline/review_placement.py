@@ -99,10 +99,7 @@ def can_review(layer: Layer) -> ColumnElement[bool]:
 
 
 def knows_item(person: InstrumentedAttribute[int] | BindParameter[int]) -> ColumnElement[bool]:
-    """Return the condition that a person knows the item of the statement: has worked on it, in any role and round.
-
-    Who has exported the finished items since it became one has its answer, and everybody has that of a released item.
-    """
+    """Return the condition that a person knows the item of the statement: has worked on it, or has its answers."""
     task, others = aliased(StoredTask), aliased(StoredTask)
     answer, assignment = aliased(StoredAnswer), aliased(StoredAssignment)
     planted = aliased(StoredPlantedReview)
@@ -112,16 +109,10 @@ def knows_item(person: InstrumentedAttribute[int] | BindParameter[int]) -> Colum
         (remark, remark.person_id == person),
         (planted, or_(planted.person_id == person, planted.ruled_by == person)),
     )
-    event = aliased(StoredEvent)
-    is_seen = or_(event.action == "released", (event.action == "exported") & (event.person_id == person))
-    of_project = event.subject == "project", event.subject_id == StoredItem.project_id
     answered = select(answer.id).join(task, answer.task_id == task.id)
     had = select(assignment.id).join(others, assignment.task_id == others.id)
     return or_(
-        select(event.id)
-        .where(*of_project, is_seen, event.at >= StoredItem.changed_at)
-        .correlate_except(event)
-        .exists(),
+        has_answers_of(person),
         answered.where(answer.person_id == person, task.item_id == StoredItem.id)
         .correlate_except(answer, task)
         .exists(),
@@ -132,4 +123,17 @@ def knows_item(person: InstrumentedAttribute[int] | BindParameter[int]) -> Colum
             select(table.id).where(table.item_id == StoredItem.id, condition).correlate_except(table).exists()
             for table, condition in by_item
         ),
+    )
+
+
+def has_answers_of(person: InstrumentedAttribute[int] | BindParameter[int]) -> ColumnElement[bool]:
+    """Return the condition that a person was sent the answers of the finished item of the statement.
+
+    Who has exported the finished items since it became one has them, and everybody has those of a released item.
+    """
+    event = aliased(StoredEvent)
+    is_sent = or_(event.action == "released", (event.action == "exported") & (event.person_id == person))
+    of_project = event.subject == "project", event.subject_id == StoredItem.project_id
+    return (
+        select(event.id).where(*of_project, is_sent, event.at >= StoredItem.changed_at).correlate_except(event).exists()
     )

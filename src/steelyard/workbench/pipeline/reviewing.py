@@ -28,11 +28,11 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.gold_tasks import gold_from_finished
 from steelyard.workbench.pipeline.item_states import lock_item, move, retire_tasks
 from steelyard.workbench.pipeline.planted_reviews import (
+    as_waiting,
     decide_planted,
     decisions_shown,
     evidence_shown,
     item_as_shown,
-    num_in_batches,
     open_in_batch,
     open_review,
     open_reviews,
@@ -40,6 +40,7 @@ from steelyard.workbench.pipeline.planted_reviews import (
     remark_on,
     remarks_shown,
     retire_reviews,
+    shown_to,
 )
 from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
@@ -49,7 +50,7 @@ from steelyard.workbench.pipeline.projects import (
     plan_tasks,
     settings_of,
 )
-from steelyard.workbench.pipeline.review_placement import STATE_OF
+from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
@@ -105,7 +106,7 @@ def item_for(session: Session, item: int, person: int, states: Sequence[str]) ->
     if stored is not None:
         return stored
     planted = _planted_for(session, item, person, states)
-    return None if planted is None else item_as_shown(session.get_one(StoredItem, item), planted)
+    return None if planted is None else item_as_shown(session.get_one(StoredItem, item), as_waiting(planted))
 
 
 class ReviewedItem(NamedTuple):
@@ -129,7 +130,7 @@ def reviewed_item(session: Session, item: int, person: int, states: Sequence[str
     decisions, planted = decisions_on(session, stored), _planted_for(session, item, person, states)
     if planted is None:
         return ReviewedItem(shown, evidence_of(session, [stored])[item], decisions, None)
-    evidence = evidence_shown(session, stored, planted)
+    evidence = evidence_shown(session, stored, as_waiting(planted))
     return ReviewedItem(shown, evidence, decisions_shown(planted, decisions), remarks_shown(session, planted))
 
 
@@ -139,12 +140,23 @@ def _planted_for(session: Session, item: int, person: int, states: Sequence[str]
 
 
 def has_left(session: Session, item: int, person: int, states: Sequence[str]) -> bool:
-    """Tell whether an item that the person did not annotate was in one of the states and is not any more."""
+    """Tell whether an item that the person did not annotate was in one of the states and is not any more.
+
+    A planted review that was decided shows that its item was.
+    """
     stored = session.scalar(select(StoredItem).where(StoredItem.id == item, ~has_worked_on(person)))
     if stored is None or stored.state in states:
         return False
     moves = select(StoredEvent.detail).where(StoredEvent.subject == "item", StoredEvent.subject_id == item)
-    return any(detail.get("from") in states for detail in session.scalars(moves))
+    if any(detail.get("from") in states for detail in session.scalars(moves)):
+        return True
+    layers = [layer for layer in LAYERS if STATE_OF[layer] in states]
+    planted = select(StoredPlantedReview.id).where(
+        StoredPlantedReview.item_id == item,
+        StoredPlantedReview.layer.in_(layers),
+        StoredPlantedReview.decision.is_not(None),
+    )
+    return session.scalar(planted.limit(1)) is not None
 
 
 def remark_in_review(session: Session, item: StoredItem, text: str, *, layer: Layer, person: int, at: float) -> None:
@@ -200,9 +212,8 @@ def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, perso
 def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgress]:
     """Return the batches with items past the gate, by project and name.
 
-    Items count as a person of the layer sees them: one with a planted review waits, and is not finished.
+    Items count as a person of the layer sees them: one with a planted review waits, or has moved on from there.
     """
-    planted = num_in_batches(session, layer, person)
     counts = (
         select(StoredItem.project_id, StoredItem.batch, StoredItem.state, func.count())
         .where(StoredItem.state.in_(_AFTER_THE_GATE))
@@ -211,13 +222,20 @@ def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgres
     numbers: dict[tuple[int, str], dict[str, int]] = {}
     for project, batch, state, number in session.execute(counts):
         numbers.setdefault((project, batch), {})[state] = number
+    for project in {project for project, _ in numbers}:
+        planted = shown_to(session, project, person, ROLE_OF[layer])
+        batches = select(StoredItem.id, StoredItem.batch).where(StoredItem.id.in_(planted))
+        for item, batch in session.execute(batches):
+            states, state = numbers[project, batch], planted[item].state
+            states["finished"] -= 1
+            states[state] = states.get(state, 0) + 1
     return [
         BatchProgress(
             session.get_one(StoredProject, project),
             batch,
-            states.get("validation", 0) + (planted.get((project, batch), 0) if layer == "research" else 0),
-            states.get("finished", 0) - planted.get((project, batch), 0),
-            sum(states.values()),
+            states.get("validation", 0),
+            states.get("finished", 0),
+            sum(states.get(state, 0) for state in _AFTER_THE_GATE),
         )
         for (project, batch), states in sorted(
             numbers.items(), key=lambda entry: (entry[0][0], natural_order(entry[0][1]))

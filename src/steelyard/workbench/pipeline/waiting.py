@@ -15,14 +15,13 @@ from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.alignment import has_worked_on
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, num_open_reviews, state_shown
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview, num_open_reviews
 from steelyard.workbench.pipeline.projects import count_states
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredItem,
     StoredPerson,
-    StoredPlantedReview,
     StoredTask,
 )
 
@@ -68,20 +67,20 @@ def num_to_align(session: Session, person: int) -> int:
 
 
 def waiting_work(
-    session: Session, project: int, planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED
+    session: Session, project: int, planted: Mapping[int, ShownReview] = NOTHING_PLANTED
 ) -> tuple[WaitingWork, ...]:
     """Return the items of a project that wait for people beyond annotation, those that wait longest first.
 
-    ``planted``: the planted reviews that wait for the reader, which count as the items that they show.
+    ``planted``: the planted reviews that the reader sees, which count as the items that they show.
     """
     since = func.min(StoredItem.changed_at)
     of_project = StoredItem.project_id == project
     states = select(StoredItem.state, func.count(), since).where(of_project, StoredItem.state.in_(list(_DECIDED_BY)))
     counts = {state: (number, first) for state, number, first in session.execute(states.group_by(StoredItem.state))}
     for review in planted.values():
-        assert review.placed_at is not None, "it waits"
-        number, first = counts.get(state_shown(review), (0, review.placed_at))
-        counts[state_shown(review)] = number + 1, min(first, review.placed_at)
+        if review.state in _DECIDED_BY:
+            number, first = counts.get(review.state, (0, review.since))
+            counts[review.state] = number + 1, min(first, review.since)
     rows = [
         WaitingWork(state=state, role=ROLE_OF[_DECIDED_BY[state]], person=None, items=number, since=first)
         for state, (number, first) in counts.items()

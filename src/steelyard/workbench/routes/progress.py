@@ -30,7 +30,7 @@ from steelyard.workbench.figures.hard_items import FEWEST_ITEMS, LEVEL, Disagree
 from steelyard.workbench.figures.native_figures import NativeFigures, is_native_check, native_figures
 from steelyard.workbench.figures.people_figures import PeopleFigures, people_figures
 from steelyard.workbench.figures.reviewer_figures import rows_shown_to
-from steelyard.workbench.pipeline.planted_reviews import waiting_for
+from steelyard.workbench.pipeline.planted_reviews import shown_to
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.qualification.results import QualificationFigures
 from steelyard.workbench.routes.manage import project_of
@@ -82,7 +82,7 @@ def progress_page(request: Request, visitor: Observer, project: RowNumber) -> Re
     """Show how far a project is, and when it will end."""
     with _database(request).reading() as session:
         row = project_of(session, project)
-        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        planted = shown_to(session, row.id, visitor.person, visitor.role)
         made = progress_figures(session, row, at=time.time(), planted=planted)
     words = words_of(language_of(request, visitor))
     values = {"figures": made, "plots": progress_plots(made, words), "paper": PAPER_ANSWERS_A_DAY}
@@ -94,7 +94,8 @@ def agreement_page(request: Request, visitor: PeopleObserver, project: RowNumber
     """Show how far people agree, what passes the gate, and what reviews send back."""
     with _database(request).reading() as session:
         row = project_of(session, project)
-        made = agreement_figures(session, row)
+        planted = shown_to(session, row.id, visitor.person, visitor.role)
+        made = agreement_figures(session, row, planted)
     language, least = language_of(request, visitor), settings_of(row).rules.least_agreement
     plots = agreement_plots(made, words_of(language), language=language, least=least)
     return page(request, "agreement.html", visitor, project=row, figures=made, plots=plots)
@@ -146,7 +147,7 @@ def disagreement_page(
     _refresh_fit(request, project)
     with _database(request).reading() as session:
         row = project_of(session, project)
-        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        planted = shown_to(session, row.id, visitor.person, visitor.role)
         made = disagreement_figures(session, row, category=category, after=after, planted=planted)
         items = [each.item for each in made.items]
         views = item_panels(session, items, visitor.person, settings_of(row), planted)
@@ -163,7 +164,7 @@ def item_page(request: Request, visitor: PeopleObserver, project: RowNumber, ite
         stored = session.get(StoredItem, item)
         if stored is None or stored.project_id != row.id:
             raise HTTPException(404)
-        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        planted = shown_to(session, row.id, visitor.person, visitor.role)
         view = item_panels(session, [item], visitor.person, settings_of(row), planted)[item]
     return page(request, "read_item.html", visitor, project=row, view=view, refusal="", is_late=False)
 
@@ -173,7 +174,7 @@ def show_progress_figures(request: Request, visitor: Observer, project: RowNumbe
     """Return items by state, batch and category, answers by day and person, and the forecast of end and cost."""
 
     def made(session: Session, row: StoredProject) -> ProgressFigures:
-        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        planted = shown_to(session, row.id, visitor.person, visitor.role)
         return progress_figures(session, row, at=time.time(), planted=planted)
 
     return _sent(request, project, made)
@@ -182,7 +183,11 @@ def show_progress_figures(request: Request, visitor: Observer, project: RowNumbe
 @figures.get("/projects/{project}/figures/agreement", responses=documented(AgreementFigures))
 def show_agreement_figures(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
     """Return agreement by category, person and pair of people, the rate of the gate, and those of the reviews."""
-    return _sent(request, project, agreement_figures)
+
+    def made(session: Session, row: StoredProject) -> AgreementFigures:
+        return agreement_figures(session, row, shown_to(session, row.id, visitor.person, visitor.role))
+
+    return _sent(request, project, made)
 
 
 @figures.get("/projects/{project}/figures/people", responses=documented(PeopleFigures))
@@ -207,7 +212,7 @@ def show_disagreement_figures(
     _refresh_fit(request, project)
 
     def made(session: Session, row: StoredProject) -> DisagreementFigures:
-        planted = waiting_for(session, row.id, visitor.person, visitor.role)
+        planted = shown_to(session, row.id, visitor.person, visitor.role)
         return disagreement_figures(session, row, category=category, after=after, planted=planted)
 
     return _sent(request, project, made)
@@ -222,7 +227,7 @@ def _refresh_fit(request: Request, project: int) -> None:
 def _native(session: Session, project: StoredProject, visitor: Visitor) -> NativeFigures:
     if not is_native_check(project):
         raise HTTPException(404)
-    return native_figures(session, project, waiting_for(session, project.id, visitor.person, visitor.role))
+    return native_figures(session, project, shown_to(session, project.id, visitor.person, visitor.role))
 
 
 def _people(session: Session, project: StoredProject, visitor: Visitor) -> PeopleFigures:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from steelyard.workbench.accounts.permissions import Exporter, RowNumber
 from steelyard.workbench.pipeline.case_export import Evidence
-from steelyard.workbench.pipeline.planted_reviews import states_shown, waiting_for
+from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
 from steelyard.workbench.results.releases import CASES, files_of, make_release, release_file, releases_of
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description
@@ -61,7 +61,7 @@ def releases_page(request: Request, visitor: Exporter, project: RowNumber) -> Re
     with _database(request).reading() as session:
         row = project_of(session, project)
         releases = releases_of(session, project)
-        planted = waiting_for(session, project, visitor.person, visitor.role)
+        planted = shown_to(session, project, visitor.person, visitor.role)
         num_finished = states_shown(session, project, planted).get("finished", 0)
     listed = [(release, files_of(release)) for release in releases]
     return page(request, "releases.html", visitor, project=row, releases=listed, num_finished=num_finished)

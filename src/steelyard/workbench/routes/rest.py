@@ -22,7 +22,7 @@ from steelyard.workbench.accounts.people import Visitor
 from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
 from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
-from steelyard.workbench.pipeline.planted_reviews import states_shown, waiting_for
+from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
 from steelyard.workbench.pipeline.projects import (
     ProjectSettings,
     add_project,
@@ -222,7 +222,7 @@ def list_items(
     with _database(request).reading() as session:
         project_of(session, project)
         wanted = ItemSelection(state, batch, category, prompt)
-        planted = waiting_for(session, project, visitor.person, visitor.role)
+        planted = shown_to(session, project, visitor.person, visitor.role)
         listed = item_page(session, project, wanted, after=after, size=limit, planted=planted)
     return ItemsNote(items=[ItemNote(**row._asdict()) for row in listed.rows], next=listed.following)
 
@@ -288,7 +288,7 @@ def list_answers(
     """
     with _database(request).reading() as session:
         project_of(session, project)
-        planted = waiting_for(session, project, visitor.person, visitor.role)
+        planted = shown_to(session, project, visitor.person, visitor.role)
         listed: ListPage[Any] = answer_page(
             session, project, after=after, size=limit, role=visitor.role, planted=planted
         )
@@ -314,7 +314,7 @@ def _database(request: Request) -> Database:
 
 def _states(session: Session, visitor: Visitor, project: int) -> dict[str, int]:
     """Return the number of items in each state as the visitor sees them."""
-    return states_shown(session, project, waiting_for(session, project, visitor.person, visitor.role))
+    return states_shown(session, project, shown_to(session, project, visitor.person, visitor.role))
 
 
 def _note(project: StoredProject, counts: dict[str, int]) -> ProjectNote:

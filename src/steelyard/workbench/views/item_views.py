@@ -19,6 +19,7 @@ from steelyard.workbench.pipeline.discards import ItemDiscards, discards_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, adjudication_order, evidence_of, letters_of
 from steelyard.workbench.pipeline.planted_reviews import (
     NOTHING_PLANTED,
+    ShownReview,
     evidence_shown,
     item_as_shown,
     remarks_shown,
@@ -30,7 +31,6 @@ from steelyard.workbench.storage.tables import (
     StoredGuideline,
     StoredItem,
     StoredPerson,
-    StoredPlantedReview,
     StoredRemark,
     StoredTask,
 )
@@ -142,18 +142,18 @@ def item_panels(
     items: Sequence[int],
     visitor: int,
     settings: ProjectSettings,
-    planted: Mapping[int, StoredPlantedReview] = NOTHING_PLANTED,
+    planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
 ) -> dict[int, ItemPanels]:
     """Return the views of items of a project with the tasks of their present rounds, the most disputed task first.
 
-    ``planted``: the planted reviews that wait for the visitor, by item; these items are seen as they are shown.
+    ``planted``: the planted reviews that the visitor sees, by item; these items are seen as they are shown.
     """
     stored = list(session.scalars(select(StoredItem).where(StoredItem.id.in_(items))))
     evidence, remarks = evidence_of(session, stored), _remarks(session, items)
     for place, item in enumerate(stored):
         if (review := planted.get(item.id)) is not None:
             evidence[item.id] = evidence_shown(session, item, review)
-            remarks[item.id] = remarks_shown(session, review)
+            remarks[item.id] = remarks_shown(session, review.planted)
             stored[place] = item_as_shown(item, review)
     talk, catalogues = _talk_about(session, evidence, remarks), catalogues_of(settings)
     views: dict[int, ItemPanels] = {}
