@@ -18,7 +18,13 @@ from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.people_figures import people_figures
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.listings import ItemSelection, answer_page, item_page
-from steelyard.workbench.pipeline.planted_reviews import SpoiledTask, as_waiting, evidence_shown, spoil_task
+from steelyard.workbench.pipeline.planted_reviews import (
+    SpoiledTask,
+    as_waiting,
+    evidence_shown,
+    shown_to,
+    spoil_task,
+)
 from steelyard.workbench.pipeline.projects import import_cases
 from steelyard.workbench.pipeline.reviewing import (
     Verdict,
@@ -185,6 +191,62 @@ def test_the_first_who_decides_takes_it_from_everybody_and_nobody_gets_it_twice(
     crew.database.write(lambda session: change_role(session, second, "operations"))
     assert item not in queue(crew, "operations", second)
     assert item in queue(crew, "operations", crew.people["operations"][0])
+
+
+def seen_as(crew, item, person, role="delivery"):
+    """State and round of an item whose planted review a person sees; null for who sees the item as it is."""
+    with crew.database.reading() as session:
+        shown = shown_to(session, crew.project, person, role).get(item)
+    return shown and (shown.state, shown.round)
+
+
+def test_an_accepted_planted_review_seems_to_pass_the_later_layers_in_its_turn(database):
+    crew = planted_crew(database, operations_share=1.0)
+    first, second = crew.people["delivery"]
+
+    def third(session):
+        return add_person(session, NewPerson("delivery 9", "delivery"), by=None, at=crew.now()).id
+
+    other, item = crew.database.write(third), waiting_rows(crew)[0].item_id
+    before, behind, *_ = [each.id for each in crew.items() if each.state == "delivery review"]
+    for each in (before, item, behind):
+        decided(crew, each, ACCEPTED, "delivery", second)
+    # Who decided, and a colleague to whom it was shown, see the same; who had worked on the item sees it as it is.
+    assert [seen_as(crew, item, person) for person in (second, other)] == [("operations review", 1)] * 2
+    assert seen_as(crew, item, first) is None
+    assert seen_as(crew, item, crew.people["operations"][0], "operations") is None
+    decided(crew, behind, ACCEPTED, "operations", crew.people["operations"][0])
+    assert seen_as(crew, item, second) == ("operations review", 1)
+    decided(crew, before, ACCEPTED, "operations", crew.people["operations"][0])
+    assert seen_as(crew, item, second) == ("validation", 1)
+    decided(crew, before, ACCEPTED, "research", crew.people["researcher"][0])
+    assert seen_as(crew, item, second) == ("finished", 1)
+
+
+def test_a_planted_review_that_was_sent_back_seems_to_be_annotated_until_others_return(database):
+    crew = planted_crew(database)
+    second, item = crew.people["delivery"][1], waiting_rows(crew)[0].item_id
+    genuine = next(each.id for each in crew.items() if each.state == "delivery review")
+    decided(crew, item, REJECTED, "delivery", second)
+    assert seen_as(crew, item, second) == ("annotating", 2)
+    decided(crew, genuine, REJECTED, "delivery", second)
+    assert seen_as(crew, item, second) == ("annotating", 2)
+    crew.annotate(lambda person, responses: in_order(responses))
+    assert seen_as(crew, item, second) == ("finished", 2)
+
+
+def test_of_those_that_lie_ready_the_one_of_the_batch_and_the_nearest_number_comes(database):
+    crew = planted_crew(database)
+    *others, last = [each.id for each in crew.items() if each.batch == "b2"]
+    for item in others:
+        for layer, role in (LAYERS[0], LAYERS[2]):
+            decided(crew, item, ACCEPTED, layer, crew.people[role][0])
+    crew.database.write(lambda session: session.execute(update(StoredPlantedReview).values(placed_at=None)))
+    ready = {row.item_id for row in planted_rows(crew, layer="delivery", decision=None)}
+    assert ready - {*others}
+    decided(crew, last, REJECTED, "delivery", crew.people["delivery"][0])
+    crew.annotate(lambda person, responses: in_order(responses))
+    assert [row.item_id for row in waiting_rows(crew)] == [max(ready & {*others})]
 
 
 def change_role(session, person, role):

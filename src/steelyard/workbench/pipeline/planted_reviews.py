@@ -2,7 +2,8 @@
 
 A reviewer of a single answer may simply agree. Of the reviews that a layer gets, a share therefore shows a finished
 item: as it was settled, or with one task changed into a wrong answer (`TaskKind.falsify`). It looks like any item that
-waits, and is a row of a table of its own: nothing that counts items, reviews, answers or hours reads it.
+waits, and after the decision like one that moved on by it. It is a row of a table of its own: what counts items,
+reviews, answers or hours reads it only for those to whom it is shown (`shown_to`).
 """
 
 import time
@@ -44,7 +45,7 @@ from steelyard.workbench.storage.tables import (
 )
 
 _MOST_READY = 20
-"""Planted reviews of a layer that lie ready: each time, the latest of them comes."""
+"""Planted reviews of a layer that lie ready: each time, the one comes that is most like the item before it."""
 _CHANGED_SHARE = 0.5
 
 
@@ -117,7 +118,7 @@ def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage)
     """Return a page of the items whose planted review waits for a person of a layer, as they are shown."""
     statement = select(StoredItem, StoredPlantedReview).where(*_is_open(layer))
     rows = session.execute(page_of(statement, wanted, StoredPlantedReview.placed_at), {"person": person}).all()
-    return [item_as_shown(row[0], as_waiting(row[1])) for row in rows]
+    return [item_as_shown(item, as_waiting(planted)) for item, planted in map(tuple, rows)]
 
 
 def num_open_reviews(session: Session, person: int, role: str) -> int:

@@ -8,7 +8,7 @@ the layer who decides on it takes it from the queue, as with any item.
 
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, exists, or_, select
+from sqlalchemy import BindParameter, ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from steelyard.annotation.gold import is_gold_place
@@ -65,8 +65,8 @@ def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float)
             planted.is_retired.is_(False),
             can_review(layer),
         )
-        # The latest: its number is near those of the items that come now.
-        .order_by(planted.item_id.desc())
+        # Its batch and its number are those of the items that come now, or near them.
+        .order_by((StoredItem.batch == item.batch).desc(), func.abs(planted.item_id - item.id), planted.item_id.desc())
         .limit(1)
         # Two people who move items at once take different ones, and wait for nothing.
         .with_for_update(of=planted, skip_locked=True)

@@ -140,23 +140,12 @@ def _planted_for(session: Session, item: int, person: int, states: Sequence[str]
 
 
 def has_left(session: Session, item: int, person: int, states: Sequence[str]) -> bool:
-    """Tell whether an item that the person did not annotate was in one of the states and is not any more.
-
-    A planted review that was decided shows that its item was.
-    """
+    """Tell whether an item that the person did not annotate was in one of the states and is not any more."""
     stored = session.scalar(select(StoredItem).where(StoredItem.id == item, ~has_worked_on(person)))
     if stored is None or stored.state in states:
         return False
     moves = select(StoredEvent.detail).where(StoredEvent.subject == "item", StoredEvent.subject_id == item)
-    if any(detail.get("from") in states for detail in session.scalars(moves)):
-        return True
-    layers = [layer for layer in LAYERS if STATE_OF[layer] in states]
-    planted = select(StoredPlantedReview.id).where(
-        StoredPlantedReview.item_id == item,
-        StoredPlantedReview.layer.in_(layers),
-        StoredPlantedReview.decision.is_not(None),
-    )
-    return session.scalar(planted.limit(1)) is not None
+    return any(detail.get("from") in states for detail in session.scalars(moves))
 
 
 def remark_in_review(session: Session, item: StoredItem, text: str, *, layer: Layer, person: int, at: float) -> None:
