@@ -46,6 +46,42 @@ def number_findings(source: str, target: str, language: str):
     return [finding for finding in found if finding.kind == "number"]
 
 
+@each(
+    ("source", "target", "language"),
+    [
+        (
+            "The smallest is 0 (zero) and the largest 1 (one).",
+            "Die kleinste ist 0 (null) und die größte 8 (eins).",
+            "de",
+        ),
+        ("Two of 12, then 12 and 30.", "Zwei von 12, dann 15 und 30.", "de"),
+        ("In December 2 people died and 3 left.", "Im Dezember starben 3 Menschen und 3 gingen.", "de"),
+        ("Give 3 of them, then 1 and 3.", "给出其中3个，然后是1和1。", "zh"),
+        ("You get 2 words, and return the second one.", "Je krijgt 0 woorden, en geeft het tweede terug.", "nl"),
+        ("It costs 20000 yuan.", "价格为三万元。", "zh"),
+    ],
+)
+def test_a_changed_number_is_found_where_its_value_occurs_elsewhere_in_the_text(source, target, language):
+    assert len(number_findings(source, target, language)) == 1
+
+
+@each(
+    ("source", "target", "language"),
+    [
+        ("He has 3 dogs and two cats.", "Er hat drei Hunde und 2 Katzen.", "de"),
+        ("It costs 20000 yuan.", "价格为两万元。", "zh"),
+        ("It costs 15,000 yen.", "一万五千円かかる。", "ja"),
+        ("There are 120000000 of them.", "有一亿两千万个。", "zh"),
+        ("1.2 billion people live there.", "12億人が住んでいる。", "ja"),
+        ("There are 1,234.", "Il y en a 1 234.", "fr"),
+        ("In 2023, 350 people came.", "ในปี 2566 มี 350 คน", "th"),
+        ("In December 2 of 12 left.", "12月に12人のうち2人が去った。", "ja"),
+    ],
+)
+def test_the_same_numbers_in_another_notation_are_no_change(source, target, language):
+    assert number_findings(source, target, language) == []
+
+
 @each(("language", "text"), list(RIGHT.items()))
 def test_a_right_translation_has_no_findings(language, text):
     assert kinds(SOURCE, text, language) == set()

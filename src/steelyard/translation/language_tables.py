@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -70,20 +71,22 @@ def number_words(language: str) -> NumberWords | None:
     return NumberWords(whole, {key: tuple(each) for key, each in beginnings.items()}, ())
 
 
-def numbers_in_words(words: list[str], text: str, language: str) -> set[str] | None:
-    """Return the numbers that words of a folded text may stand for; null for a language without a table."""
+def numbers_in_words(words: list[str], text: str, language: str) -> Counter[str] | None:
+    """Count the numbers that words of a folded text may stand for; null for a language without a table."""
     table = number_words(language)
     if table is None:
         return None
-    numbers = {number for word, number in table.inside if word in text}
+    numbers = Counter[str]()
+    for word, number in table.inside:
+        numbers[number] += text.count(word)
     for word in words:
-        number = table.whole.get(word)
-        if number is not None:
-            numbers.add(number)
-        for beginning, value in table.beginnings.get(word[:_PREFIX], ()):
-            if word.startswith(beginning):
-                numbers.add(value)
-    return numbers
+        beginnings = table.beginnings.get(word[:_PREFIX], ())
+        # A word counts once for a number, also where two of its beginnings are in the table.
+        numbers.update({value for beginning, value in beginnings if word.startswith(beginning)})
+        if word in table.whole:
+            numbers[table.whole[word]] += 1
+    # Counts of zero would be values that are present.
+    return +numbers
 
 
 @cache

@@ -3,11 +3,12 @@
 Numbers are compared as values: digits of every script, decimal comma or point, separators of thousands. A number may
 be a word on either side, have a multiplier ("10 million", "1000万"), be a year without its century, a time of day in
 twelve hours, or a month. Small numbers of a language without a table of words count only where another number is
-in their place.
+in their place. Texts with equally many numerals are compared by how often each value occurs, others by its presence.
 """
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,26 +19,29 @@ from steelyard.translation.damage_kinds import DamageFinding, MarkedSentence, fi
 from steelyard.translation.language_tables import month_pattern, multiplier_pattern, numbers_in_words
 from steelyard.translation.passages import Passage, PassagePair
 
-_NUMBER = re.compile(r"\d+(?:[.,٫٬'’·:/\u00a0\u202f]\d+)*(?:[ \u00a0\u202f]\d{3}(?![\d.,]))*")
+_NUMBER = re.compile(r"\d+(?:[.,٫٬'’·:/\u00a0\u202f]\d+)*(?:[ \u00a0\u202f]\d{3}(?!\d|[.,]\d))*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,٬'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(?:[.,٫·](?P<part>\d+))?")
 _INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _DECIMAL = re.compile(r"(\d+)[.,٫·](\d{1,12})")
 _PIECE = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|ika-\d+")
-_HAN_NUMERALS = re.compile(r"[〇零一二两兩三四五六七八九十百千]+")
+_HAN_NUMERALS = re.compile(r"[〇零一二两兩三四五六七八九十百千]++[万萬亿億〇零一二两兩三四五六七八九十百千]*")
 _HAN_DIGIT_FORMS = ("〇零", "一", "二两兩", "三", "四", "五", "六", "七", "八", "九")
 _HAN_DIGITS = {sign: value for value, signs in enumerate(_HAN_DIGIT_FORMS) for sign in signs}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+_HAN_GROUPS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _ROMAN = re.compile(r"\b[IVXLC]{1,7}\b")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _TENS = re.compile(r"\b(twen|thir|for|fif|six|seven|eigh|nine)ty[- ](one|two|three|four|five|six|seven|eight|nine)\b")
 _TENS_VALUES = {"twen": 20, "thir": 30, "for": 40, "fif": 50, "six": 60, "seven": 70, "eigh": 80, "nine": 90}
 _ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _MONTH_SIGNS = re.compile(r"\d\s?(?:月|월)|tháng\s?\d")
-_ITEM = re.compile(r"^[ \t]*\(?\d{1,3}[.)、]", re.MULTILINE)
+_ITEM = re.compile(r"^[ \t]*\(?\d{1,3}[.)、](?!\d)", re.MULTILINE)
 _TIME = re.compile(r"\s?(?:[ap]\.?m\b|uhr\b)", re.IGNORECASE)
 _NAMED = re.compile(r"[^\W\d_]-")
 _SMALL = 12.0
+_BUDDHIST_ERA = 543
+"""Years between the calendar of Thailand and the common one."""
 _LONGEST = 24
 _LONGEST_SENTENCE, _BEFORE_MARK = 240, 90
 _MOST_PAIRED = 400
@@ -47,10 +51,10 @@ _MOST_PAIRED = 400
 class _Numbers(NamedTuple):
     """The values of a text, with a multiplier beside them, in words, and in names; ``places`` in its prose by value."""
 
-    values: set[str]
+    values: Counter[str]
     places: dict[str, list[tuple[int, int]]]
     multiplied: set[str]
-    words: set[str]
+    words: Counter[str]
     in_names: set[str]
     """Numbers that are parts of names: COVID-19."""
     has_words: bool
@@ -71,14 +75,19 @@ _DIGITS = _Digits()
 def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find a number that the translation lost, added or changed."""
     source, target = _numbers(pair.source), _numbers(pair.target)
-    missing = _explained(source, target)
-    added = _explained(target, source)
-    if _has_month(pair):
+    is_matched = source.values.total() == target.values.total()
+    missing = _unexplained(source, target, is_matched=is_matched)
+    added = _unexplained(target, source, is_matched=is_matched)
+    if _has_month(pair, is_matched=is_matched):
         missing, added = (
             {value for value in values if float(value) > _SMALL or "." in value} for values in (missing, added)
         )
     if len(source.values) + len(target.values) <= _MOST_PAIRED:
-        missing, added = _without_equal(missing, added, source, target)
+        others = (added, missing) if is_matched else (set(target.values), set(source.values))
+        missing, added = (
+            {value for value in missing if not any(_is_same(value, other, source, target) for other in others[0])},
+            {value for value in added if not any(_is_same(other, value, source, target) for other in others[1])},
+        )
     certain_missing = {value for value in missing if added or _is_certain(value, source, target)}
     certain_added = {value for value in added if missing or _is_certain(value, target, source)}
     if certain_missing or certain_added:
@@ -125,9 +134,16 @@ def _marked(passage: Passage, spans: Sequence[tuple[int, int]], place: int) -> M
     )
 
 
-def _explained(ours: _Numbers, theirs: _Numbers) -> set[str]:
-    """Return the values of a text that neither the digits nor the words of the other one have."""
-    rest = ours.values - theirs.values - theirs.words
+def _unexplained(ours: _Numbers, theirs: _Numbers, *, is_matched: bool) -> set[str]:
+    """Return the values of a text that neither the digits nor the words of the other one have.
+
+    With equally many numerals in both texts each occurrence counts, and a word stands for one only where the other text
+    has more such words than this one.
+    """
+    if is_matched:
+        rest = {value for value in ours.values - theirs.values if theirs.words[value] <= ours.words[value]}
+    else:
+        rest = {value for value in ours.values if value not in theirs.values and value not in theirs.words}
     return {value for value in rest if not (len(value) == 4 and value[-2:] in theirs.words)}
 
 
@@ -139,27 +155,26 @@ def _is_certain(value: str, ours: _Numbers, other: _Numbers) -> bool:
 
 
 def _is_same(value: str, other: str, source: _Numbers, target: _Numbers) -> bool:
-    """Return whether two values differ in their multipliers, in the century of a year, or in half a day."""
-    if value in source.multiplied or other in target.multiplied:
-        return value.replace(".", "").strip("0") == other.replace(".", "").strip("0")
+    """Return whether two values differ in their multipliers, in the century or era of a year, or in half a day."""
+    is_multiplied = value in source.multiplied or other in target.multiplied
+    if is_multiplied and value.replace(".", "").strip("0") == other.replace(".", "").strip("0"):
+        return True
     if (len(value) == 4 and len(other) == 2) or (len(value) == 2 and len(other) == 4):
         return value[-2:] == other[-2:]
+    if len(value) == len(other) == 4 and value.isdigit() and other.isdigit():
+        return abs(int(value) - int(other)) == _BUDDHIST_ERA
     if value.isdigit() and other.isdigit() and min(len(value), len(other)) <= 2:
         return abs(int(value) - int(other)) == 12 and max(int(value), int(other)) <= 24
     return False
 
 
-def _without_equal(missing: set[str], added: set[str], source: _Numbers, target: _Numbers) -> tuple[set[str], set[str]]:
-    """Return the values of each side that no value of the other side stands for in another form."""
-    return (
-        {value for value in missing if not any(_is_same(value, other, source, target) for other in target.values)},
-        {value for value in added if not any(_is_same(other, value, source, target) for other in source.values)},
-    )
-
-
-def _has_month(pair: PassagePair) -> bool:
+def _has_month(pair: PassagePair, *, is_matched: bool) -> bool:
+    """Return whether a month may be a name in one text and a numeral in the other one."""
     texts = pair.source.prose, pair.target.prose
-    return any(_MONTH_SIGNS.search(text) or month_pattern().search(text.casefold()) for text in texts)
+    signs = [_MONTH_SIGNS.search(text) is not None for text in texts]
+    if is_matched:
+        return signs[0] != signs[1]
+    return any(signs) or any(month_pattern().search(text.casefold()) for text in texts)
 
 
 def _numbers(passage: Passage) -> _Numbers:
@@ -168,7 +183,7 @@ def _numbers(passage: Passage) -> _Numbers:
         text = text.translate(_DIGITS)
     # As long as before: the places of numbers are those in the prose.
     text = _ITEM.sub(lambda match: " " * len(match[0]), text)
-    values, multiplied, in_names = set[str](), set[str](), set[str]()
+    values, multiplied, in_names = Counter[str](), set[str](), set[str]()
     places: dict[str, list[tuple[int, int]]] = {}
     for match in _NUMBER.finditer(text):
         is_time = _TIME.match(text, match.end()) is not None
@@ -184,12 +199,12 @@ def _numbers(passage: Passage) -> _Numbers:
     language = passage.code
     words = numbers_in_words(_WORD.findall(folded), folded, language)
     has_words = words is not None
-    words = words or set()
+    words = words or Counter()
     if language in ("zh", "ja"):
-        words |= {value for match in _HAN_NUMERALS.finditer(text) for value in _han_values(match[0])}
+        words.update(value for match in _HAN_NUMERALS.finditer(text) for value in _han_values(match[0]))
     if language == "en":
-        words |= {str(_TENS_VALUES[match[1]] + _ONES.index(match[2])) for match in _TENS.finditer(folded)}
-    words |= {str(_roman(match[0])) for match in _ROMAN.finditer(text)}
+        words.update(str(_TENS_VALUES[match[1]] + _ONES.index(match[2])) for match in _TENS.finditer(folded))
+    words.update(str(_roman(match[0])) for match in _ROMAN.finditer(text))
     return _Numbers(values, places, multiplied, words, in_names, has_words)
 
 
@@ -218,15 +233,18 @@ def _canonical(number: str) -> str:
 
 def _han_values(numeral: str) -> set[str]:
     """Return the value of a numeral in Chinese characters, and the value of its digits as they stand."""
-    total = current = 0
+    total = group = current = 0
     for sign in numeral[:_LONGEST]:
-        if sign in _HAN_UNITS:
-            total += (current or 1) * _HAN_UNITS[sign]
+        if sign in _HAN_GROUPS:
+            total += (group + current) * _HAN_GROUPS[sign]
+            group = current = 0
+        elif sign in _HAN_UNITS:
+            group += (current or 1) * _HAN_UNITS[sign]
             current = 0
         else:
             current = _HAN_DIGITS[sign]
     digits = "".join(str(_HAN_DIGITS[sign]) for sign in numeral[:_LONGEST] if sign in _HAN_DIGITS)
-    return {str(total + current), digits.lstrip("0") or "0"}
+    return {str(total + group + current), digits.lstrip("0") or "0"}
 
 
 def _roman(numeral: str) -> int:
