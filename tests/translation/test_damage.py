@@ -233,6 +233,21 @@ def test_a_missing_sentence_is_found_and_joined_ones_are_not():
     assert kinds(FIVE, joined, "de", limits=SURE_LENGTHS) == set()
 
 
+@each(("joined", "found"), [(0.3, set()), (0.005, {"sentences"})])
+def test_two_sentences_of_which_one_is_missing_are_joined_ones_only_where_the_bench_has_such(joined, found):
+    usual = TranslationLengths(num_texts=100, spread=0.3, short_spread=2.0, ends=1.0, joined=joined)
+    source = "The old bridge was built in wood. Only cyclists use it."
+    limits = LengthLimits(pairs={"en>de": usual})
+    assert kinds(source, "Die alte Brücke wurde aus Holz gebaut.", "de", limits=limits) == found
+
+
+def test_the_rate_of_joined_sentences_is_that_of_long_texts_so_that_damage_leaves_it_as_it_is():
+    whole, joined, missing = "Das ist gut. Das ist alt.", "Das ist gut und auch das ist alt.", "Das ist gut."
+    targets = [whole] * 33 + [joined] * 5 + [missing] * 2
+    limits = length_limits([(case("It is good. It is old.", "en"), case(target, "de")) for target in targets])
+    assert limits.pairs["en>de"].joined == pytest.approx(0.1296, abs=1e-4), "(2 * 5 + 0.5) of 80 + 1 sentences"
+
+
 def test_an_added_sentence_is_found():
     added = FIVE_GERMAN + " Ich hoffe sehr, dass Ihnen diese Übersetzung gefällt und weiterhilft."
     assert kinds(FIVE, added, "de", limits=SURE_LENGTHS) == {"sentences"}

@@ -12,6 +12,7 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from steelyard.core.types import Case, Record
 from steelyard.responses.unfinished import open_blocks
@@ -34,7 +35,8 @@ class TranslationLengths(Record, frozen=True, kw_only=True):
     """The usual lengths of translations from one language into another.
 
     ``log_ratio`` is the median of log(target / source); ``ends`` the share of texts with a final mark among those whose
-    source has one, null if unknown.
+    source has one, null if unknown. ``joined`` is the rate, per sentence of the source, at which translators
+    join sentences; null if unknown.
     """
 
     num_texts: int = 0
@@ -42,6 +44,7 @@ class TranslationLengths(Record, frozen=True, kw_only=True):
     spread: float = _FALLBACK_SPREAD
     short_spread: float = _FALLBACK_SHORT
     ends: float | None = None
+    joined: float | None = None
 
     def deviation(self, source_size: float, target_size: float) -> float:
         """Return how many spreads a translation is longer than usual; negative where it is shorter."""
@@ -69,17 +72,24 @@ def length_limits(pairs: Iterable[tuple[Case, Case]]) -> LengthLimits:
     """Return the usual lengths of a bench's translations, from all its items (source, target)."""
     sizes = defaultdict[str, list[tuple[float, float]]](list)
     ends = defaultdict[str, list[bool]](list)
+    sentences = defaultdict[str, list[tuple[int, int]]](list)
     for cases in pairs:
         for source, target in zip(*map(passages, cases), strict=False):
             name = _name(source, target)
             # A text that is the same in both languages, such as a program, says nothing of translations.
             if min(source.size, target.size) >= _FEWEST_LETTERS and source.prose != target.prose:
                 sizes[name].append((source.size, target.size))
+                is_segmented = source.is_segmented and target.is_segmented
+                sentences[name].append((len(source.sentences), len(target.sentences)) if is_segmented else (0, 0))
                 if ends_with_mark(source.text):
                     ends[name].append(ends_with_mark(target.text))
     return LengthLimits(
         pairs={
-            name: _fit(np.array(rows), float(np.mean(ends[name])) if len(ends[name]) >= _FEWEST else None)
+            name: _with_joined(
+                _fit(np.array(rows), float(np.mean(ends[name])) if len(ends[name]) >= _FEWEST else None),
+                np.array(rows),
+                np.array(sentences[name]),
+            )
             for name, rows in sorted(sizes.items())
             if len(rows) >= _FEWEST
         }
@@ -115,6 +125,20 @@ def _fit(sizes: np.ndarray, ends: float | None) -> TranslationLengths:
     )
 
 
+def _with_joined(usual: TranslationLengths, sizes: np.ndarray, sentences: np.ndarray) -> TranslationLengths:
+    """Add the rate of joined sentences.
+
+    Joined sentences leave a text longer than usual as often as shorter, missing ones make it shorter. The texts with
+    fewer sentences that are not shorter than usual, counted twice, are therefore those with joined ones.
+    """
+    total = int(sentences[:, 0].sum())
+    if total < _FEWEST_SENTENCES:
+        return usual
+    fewer = np.maximum(sentences[:, 0] - sentences[:, 1], 0)
+    is_long = np.log(sizes[:, 1] / sizes[:, 0]) >= usual.log_ratio
+    return replace(usual, joined=round((2 * float(fewer[is_long].sum()) + 0.5) / (total + 1), 4))
+
+
 def ends_with_mark(text: str) -> bool:
     """Return whether a text ends with a final mark, before closing quotation marks and brackets."""
     return text[-40:].rstrip(_AFTER_FINAL).endswith(tuple(_FINAL))
@@ -135,20 +159,14 @@ def check_length(pair: PassagePair, usual: TranslationLengths) -> Iterator[Damag
 
 _DELETED = 4.0
 """Cost of a sentence without a translation, in half squared spreads; joined and divided sentences cost less."""
-_BEADS = (
-    (1, 1, 0.0),
-    (1, 2, 1.0),
-    (2, 1, 1.0),
-    (1, 3, 3.0),
-    (3, 1, 3.0),
-    (2, 2, 2.0),
-    (1, 0, _DELETED),
-    (0, 1, _DELETED),
-)
+_JOINED = 1.0
+"""Cost of two sentences that are one in the other text; at least, where the bench shows how rarely they are joined."""
+_FEWEST_SENTENCES = 50
 _BAND = 6
 _MOST_SENTENCES = 300
 _SHORTEST_SENTENCE = 8.0
-_LEAST_DEVIATION = 0.3
+_LEAST_DEVIATION, _RARE = 0.3, 3.0
+"""Spreads by which a text with fewer sentences is shorter than usual, unless the bench rarely joins any."""
 
 
 class Bead(NamedTuple):
@@ -168,7 +186,8 @@ def check_sentences(pair: PassagePair, usual: TranslationLengths) -> Iterator[Da
     deviation = usual.deviation(max(source.size, 1.0), max(target.size, 1.0))
     # Sentences are joined and divided at equal length; missing ones make the whole shorter.
     is_missing = len(target.sentences) < len(source.sentences)
-    if (deviation > -_LEAST_DEVIATION) if is_missing else (deviation < _LEAST_DEVIATION):
+    least = -_LEAST_DEVIATION if is_missing and _join_cost(usual) > _RARE else _LEAST_DEVIATION
+    if (-deviation if is_missing else deviation) < least:
         return
     for bead in align_sentences(pair, usual):
         before, after = (_joined(each.sentences, places) for each, places in zip(pair, bead, strict=True))
@@ -182,18 +201,34 @@ def _joined(sentences: Sequence[str], places: range) -> str:
     return " ".join(sentences[place] for place in places)
 
 
+def _join_cost(usual: TranslationLengths) -> float:
+    """Return the cost of two sentences that are one in the translation, by their rate in the bench."""
+    return _JOINED if usual.joined is None else min(max(-log(usual.joined), _JOINED), _DELETED)
+
+
 def align_sentences(pair: PassagePair, usual: TranslationLengths) -> list[Bead]:
     """Return the alignment of sentences of least cost by their lengths, of the first 300 of each text."""
     before = [letter_size(each) + 1 for each in pair.source.sentences[:_MOST_SENTENCES]]
     after = [(letter_size(each) + 1) / exp(usual.log_ratio) for each in pair.target.sentences[:_MOST_SENTENCES]]
     rows, columns = len(before), len(after)
+    joined = _join_cost(usual)
+    beads = (
+        (1, 1, 0.0),
+        (1, 2, _JOINED),
+        (2, 1, joined),
+        (1, 3, 1 + 2 * _JOINED),
+        (3, 1, 1 + 2 * joined),
+        (2, 2, joined + _JOINED),
+        (1, 0, _DELETED),
+        (0, 1, _DELETED),
+    )
     width = _BAND + abs(rows - columns)
     costs: dict[tuple[int, int], tuple[float, int, int]] = {(0, 0): (0.0, 0, 0)}
     for row in range(rows + 1):
         center = row * columns // max(rows, 1)
         for column in range(max(0, center - width), min(columns, center + width) + 1):
             best = costs.get((row, column))
-            for down, right, extra in _BEADS:
+            for down, right, extra in beads:
                 previous = costs.get((row - down, column - right))
                 if previous is None:
                     continue

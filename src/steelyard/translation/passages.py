@@ -52,7 +52,7 @@ _SENTENCE_END = re.compile(
     r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
 )
 _NO_END = re.compile(
-    r"(?:\b[^\W\d_]|\d|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp))"
+    r"(?:\b[^\W\d_]|\d|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp|Sept|Mio|Mrd))"
     r"\.$"
 )
 _SHORT_WORD = re.compile(r"\b[^\W\d_]{1,3}\.$")
