@@ -233,6 +233,30 @@ def test_a_missing_sentence_is_found_and_joined_ones_are_not():
     assert kinds(FIVE, joined, "de", limits=SURE_LENGTHS) == set()
 
 
+@each(
+    ("source", "target", "language"),
+    [
+        ("Return only positive numbers.", "Gib nicht nur positive Zahlen zurück.", "de"),
+        ("Return only positive numbers.", "Devuelve no solo números positivos.", "es"),
+        ("Return only positive numbers.", "Вернуть не только положительные числа.", "ru"),
+        ("Return only positive numbers.", "Renvoyer pas seulement les nombres positifs.", "fr"),
+    ],
+)
+def test_not_only_is_an_added_negation_where_the_source_has_only(source, target, language):
+    assert kinds(source, target, language) == {"negation"}
+    assert kinds(source.replace("Return only", "Also return"), target, language) == set()
+
+
+def test_a_colon_at_the_end_of_a_translation_is_no_cut():
+    assert kinds("We set two major directions.", "Wir haben zwei große Richtungen:", "de") == set()
+    assert kinds("We set two major directions.", "Wir haben zwei große Richt", "de") == {"truncated"}
+
+
+def test_six_or_seven_thousand_in_chinese_characters_are_both_numbers():
+    assert number_findings("It costs 16,000 to 17,000 yuan.", "价格为一万六七千元。", "zh") == []
+    assert len(number_findings("It costs 16,000 to 18,000 yuan.", "价格为一万六七千元。", "zh")) == 1
+
+
 @each(("joined", "found"), [(0.3, set()), (0.005, {"sentences"})])
 def test_two_sentences_of_which_one_is_missing_are_joined_ones_only_where_the_bench_has_such(joined, found):
     usual = TranslationLengths(num_texts=100, spread=0.3, short_spread=2.0, ends=1.0, joined=joined)

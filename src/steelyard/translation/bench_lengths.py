@@ -273,7 +273,13 @@ def check_end(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFi
         yield finding("truncated", pair, source.text.rstrip()[-40:], tail)
     elif usual.ends is not None and usual.ends < _ENDS_ALWAYS:
         return
-    elif target.is_segmented and ends_with_mark(source.text) and not ends_with_mark(target.text):
+    elif (
+        target.is_segmented
+        and ends_with_mark(source.text)
+        and not ends_with_mark(target.text)
+        # A list may follow.
+        and not tail.endswith((":", "\uff1a"))
+    ):
         yield finding("truncated", pair, source.text.rstrip()[-40:], tail)
 
 

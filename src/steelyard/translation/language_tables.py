@@ -36,6 +36,7 @@ class DamageTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     negative: dict[str, str]
     negation: dict[str, str]
     idioms: dict[str, str]
+    only: dict[str, str]
 
 
 @cache

@@ -25,24 +25,30 @@ class Negations(NamedTuple):
     idioms: re.Pattern[str] | None
     near: re.Pattern[str]
     """All words of negation, and words such as "without" or "refuse"."""
+    only: re.Pattern[str] | None
+    """Words for "only", which an idiom such as "not only" turns into their reverse."""
 
 
 @cache
 def negations(language: str) -> Negations | None:
     """Return the patterns of a language's negations, over folded text; null where no table has them."""
     table, verdicts = damage_table(), language_words().get(language)
-    strict, near, idioms = (_phrases(each.get(language, "")) for each in (table.negation, table.negative, table.idioms))
+    strict, near, idioms, only = (
+        _phrases(each.get(language, "")) for each in (table.negation, table.negative, table.idioms, table.only)
+    )
     if verdicts is None and not strict:
         return None
     bounded = any_of if language in WITHOUT_SPACES else whole_words
     if verdicts is not None:
         words = [prefix + word for prefix in ("", *verdicts.prefixes) for word in verdicts.negation]
         strict, near, idioms = strict or words, near + words, idioms + list(verdicts.idioms)
-    patterns = (re.compile(bounded(set(map(fold, each)))) if each else None for each in (strict, idioms, near + strict))
-    proof, phrases, close = patterns
+    patterns = (
+        re.compile(bounded(set(map(fold, each)))) if each else None for each in (strict, idioms, near + strict, only)
+    )
+    proof, phrases, close, alone = patterns
     assert proof is not None
     assert close is not None
-    return Negations(proof, phrases, close)
+    return Negations(proof, phrases, close, alone)
 
 
 def _phrases(entry: str) -> list[str]:
@@ -54,6 +60,8 @@ class _Sentence(NamedTuple):
     strict: bool
     near: bool
     """Whether there is any word of negation: also in an idiom, or one such as "without"."""
+    only: bool
+    not_only: bool
 
 
 def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
@@ -72,7 +80,11 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
         source = tuple(" ".join(source[place] for place in bead.source) for bead in beads)
         target = tuple(" ".join(target[place] for place in bead.target) for bead in beads)
     for before, after in zip(_read(source, source_words), _read(target, target_words), strict=True):
-        if (before.strict and not after.near) or (after.strict and not before.near and not _is_question(after.text)):
+        if (
+            (before.strict and not after.near)
+            or (after.strict and not before.near and not _is_question(after.text))
+            or (before.only and not before.near and after.not_only)
+        ):
             yield finding("negation", pair, before.text, after.text)
             return
 
@@ -86,6 +98,11 @@ def _read(sentences: Sequence[str], words: Negations) -> Iterator[_Sentence]:
     for sentence in sentences:
         text = f" {fold(sentence)} "
         strict = words.words.search(text) is not None
+        not_only = False
         if strict and words.idioms is not None:
             strict = words.words.search(words.idioms.sub(" ", text)) is not None
-        yield _Sentence(sentence, strict, strict or words.near.search(text) is not None)
+            not_only = words.only is not None and any(
+                words.only.search(f" {match[0].strip()} ") for match in words.idioms.finditer(text)
+            )
+        only = words.only is not None and words.only.search(text) is not None
+        yield _Sentence(sentence, strict, strict or words.near.search(text) is not None, only, not_only)

@@ -28,6 +28,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|ika-\d+")
 _HAN_NUMERALS = re.compile(r"[〇零一二两兩三四五六七八九十百千]++[万萬亿億〇零一二两兩三四五六七八九十百千]*")
 _HAN_DIGIT_FORMS = ("〇零", "一", "二两兩", "三", "四", "五", "六", "七", "八", "九")
 _HAN_DIGITS = {sign: value for value, signs in enumerate(_HAN_DIGIT_FORMS) for sign in signs}
+_HAN_RANGE = re.compile(r"([一二两兩三四五六七八九])([一二两兩三四五六七八九])(?=[十百千万萬亿億]|$)")
+"""Two digits side by side in a numeral with units: six or seven thousand."""
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _HAN_GROUPS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _ROMAN = re.compile(r"\b[IVXLC]{1,7}\b")
@@ -201,7 +203,7 @@ def _numbers(passage: Passage) -> _Numbers:
     has_words = words is not None
     words = words or Counter()
     if language in ("zh", "ja"):
-        words.update(value for match in _HAN_NUMERALS.finditer(text) for value in _han_values(match[0]))
+        words.update(value for match in _HAN_NUMERALS.finditer(text) for value in _han_numbers(match[0]))
     if language == "en":
         words.update(str(_TENS_VALUES[match[1]] + _ONES.index(match[2])) for match in _TENS.finditer(folded))
     words.update(str(_roman(match[0])) for match in _ROMAN.finditer(text))
@@ -229,6 +231,13 @@ def _canonical(number: str) -> str:
     whole, _, part = number.partition(".")
     whole, part = whole.lstrip("0")[:_LONGEST] or "0", part.rstrip("0")
     return f"{whole}.{part}" if part else whole
+
+
+def _han_numbers(numeral: str) -> set[str]:
+    """Return the values of a numeral in Chinese characters; both ends of a range such as "six or seven thousand"."""
+    if any(unit in numeral for unit in _HAN_UNITS | _HAN_GROUPS) and _HAN_RANGE.search(numeral):
+        return _han_values(_HAN_RANGE.sub(r"\1", numeral)) | _han_values(_HAN_RANGE.sub(r"\2", numeral))
+    return _han_values(numeral)
 
 
 def _han_values(numeral: str) -> set[str]:

@@ -136,9 +136,9 @@ class Passage:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences of the prose; lines end a sentence as final marks do. One for a script without marks."""
+        """The sentences of the prose; lines end a sentence as final marks do. Lines for a script without marks."""
         if self.code in _UNSEGMENTED:
-            return (self.prose,) if self.prose.strip() else ()
+            return tuple(line.strip() for line in self.prose.split("\n") if any(map(str.isalnum, line)))
         sentences: list[str] = []
         start = 0
         for match in _SENTENCE_END.finditer(self.prose):
