@@ -20,12 +20,12 @@ import typer
 from steelyard.core.numerics import Floats, generator
 from steelyard.core.types import Case
 from steelyard.io.cases import read_cases
+from steelyard.networks.ratings import pairs_by_ratings, rating_scale, targets_of
 from steelyard.networks.settings import RatingCenter, TargetScale
 from steelyard.training.batching import all_slots, loss_inputs
 from steelyard.training.examples import Example
 from steelyard.training.held_out import measure, prompt_statistics_of
 from steelyard.training.losses import LOSSES, Objective, step_loss, sums_of, weights_of
-from steelyard.training.ratings import pairs_by_ratings, rating_scale, targets_of
 
 _STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1)
 _NUM_DRAWS = 2000

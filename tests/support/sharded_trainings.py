@@ -15,6 +15,7 @@ from steelyard.core.errors import ConfigError, ModelError, UserError
 from steelyard.networks.adapters import merge_adapter, saved_adapter
 from steelyard.networks.devices import LOCAL
 from steelyard.networks.loading import load_network
+from steelyard.networks.ratings import IndexedRating
 from steelyard.networks.scorer import Scorer
 from steelyard.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, state_of
 from steelyard.training.config import Config
@@ -23,7 +24,6 @@ from steelyard.training.held_out import measure, rewards_of
 from steelyard.training.memory import compile_parts, set_recompute
 from steelyard.training.optimiser import make_optimiser
 from steelyard.training.policy_reference import store_reference
-from steelyard.training.ratings import IndexedRating
 from steelyard.training.trained_network import prepare_network
 from steelyard.training.trainer import Callback, Trainer
 from training_examples import answers, network, policy

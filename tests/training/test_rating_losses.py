@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.networks.ratings import IndexedRating
 from steelyard.networks.settings import TargetScale
 from steelyard.training.batching import Slot, first_step, has_evidence, loss_inputs
 from steelyard.training.config import Config
@@ -24,7 +25,6 @@ from steelyard.training.losses import (
     sums_of,
     weights_of,
 )
-from steelyard.training.ratings import IndexedRating
 from steelyard.training.trained_network import loss_parameter, put_loss_parameter
 from steelyard.training.trainer import Trainer, scorer_of
 from training_examples import accumulated, answers, network

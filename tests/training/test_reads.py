@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 from fake_gpu import GPU, fake_gpu, on_fake_gpu
 from packed_models import network as packed_network
 from steelyard.core.errors import ModelError
+from steelyard.networks.ratings import IndexedRating
 from steelyard.training.batching import PlannedStep, Slot, plan_steps
 from steelyard.training.callbacks import DetectDivergence, Evaluate, SaveCheckpoint
 from steelyard.training.checkpoints import load_checkpoint
@@ -18,7 +19,6 @@ from steelyard.training.config import Config
 from steelyard.training.gradient_accumulation import Accumulation, objective_of
 from steelyard.training.losses import LOSSES
 from steelyard.training.optimiser import parameter_groups
-from steelyard.training.ratings import IndexedRating
 from steelyard.training.trained_network import put_loss_parameter
 from steelyard.training.trainer import Callback, Trainer, scorer_of
 from training_examples import answers, network

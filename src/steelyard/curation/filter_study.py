@@ -310,7 +310,7 @@ def fit_pairs(model: TrainableModel, study: Study, pairs: PairColumns) -> Traina
         listed.setdefault(number, []).append(Pair(better=responses[better].id, worse=responses[worse].id))
     return model.fit(
         [
-            msgspec.structs.replace(study.cases[number], ranking=None, pairs=tuple(of_case))
+            msgspec.structs.replace(study.cases[number], ranking=None, pairs=tuple(of_case), ratings=())
             for number, of_case in sorted(listed.items())
         ]
     )

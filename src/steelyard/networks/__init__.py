@@ -10,7 +10,7 @@ In reading order:
   once. `invariance`: the arithmetic that gives a reward the same bits in every batch. `feature_cache`: frozen layers
   computed once for each row.
 - `loading`, `pretrained`, `adapters`: weights and tokenizers from folders and the hub. `settings`: the settings of
-  decoders, and the manifest that a trained model stores.
+  decoders, and the manifest that a trained model stores. `ratings`: ratings as targets, and their scale.
 - `published`: networks that only score, of published families and of policies with their reference. `features`: pooled
   hidden states of a frozen decoder. `self_tests`: tests that a model makes of itself.
 

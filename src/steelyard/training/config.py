@@ -238,7 +238,7 @@ def check_settings(config: Config) -> None:
 
 def _check_ratings_settings(config: Config) -> None:
     """Raise ConfigError for settings of ratings without such a loss, and for settings that this loss contradicts."""
-    from steelyard.training.ratings import check_dimensions
+    from steelyard.networks.ratings import check_dimensions
 
     check_dimensions(config.dimensions)
     if not config.reads_ratings:

@@ -13,11 +13,11 @@ from steelyard.core.types import Case, InputFinding
 from steelyard.curation.input_checks import check_cases
 from steelyard.curation.merge import num_rows_apart
 from steelyard.io.progress import log
+from steelyard.networks.ratings import check_ratings, rating_scale, scale_sentence
 from steelyard.ranking.pairs import UNLISTED, pairs_of
 from steelyard.training.config import Config
 from steelyard.training.examples import EvidenceChoice, Examples
 from steelyard.training.losses import LOSSES
-from steelyard.training.ratings import check_ratings, rating_scale, scale_sentence
 
 
 def check_disjoint(train: Sequence[Case], held_out: Sequence[Case], *, where: str) -> None:

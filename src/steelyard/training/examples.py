@@ -15,11 +15,11 @@ from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength, Response
 from steelyard.curation.input_checks import CasePair, are_unwinnable
 from steelyard.networks.conversation import Encoded, Rendering, encode_all, render
+from steelyard.networks.ratings import IndexedRating, pairs_by_ratings, targets_of
 from steelyard.networks.settings import TargetScale
 from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num_beyond_listed, pairs_of, ties_of
 from steelyard.statistics.groups import UNCATEGORISED, prompt_names
 from steelyard.training.config import LengthSummary
-from steelyard.training.ratings import IndexedRating, pairs_by_ratings, targets_of
 
 UNRATED = "responses without a rating"
 """The name under which responses are counted that a loss of ratings does not use."""

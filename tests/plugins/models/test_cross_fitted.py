@@ -3,14 +3,14 @@ import pytest
 
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case, Pair, Rating, Response
-from steelyard.plugins.models._cross_fitted import CrossFitted, flat_pairs, normalised
+from steelyard.plugins.models._cross_fitted import CrossFitted, TrainingEvidence, flat_pairs, normalised
 from strategies import case, prompt
 
 
 class Seen(CrossFitted):
     """Learns which prompts it has seen, and scores every answer by how many they are."""
 
-    def fit_fold(self, cases, pairs):
+    def fit_fold(self, cases, evidence):
         return {one.prompt.id for one in cases}
 
     def rate(self, fitted, cases):
@@ -22,7 +22,7 @@ def ranked(id, text=None):
 
 
 def seen(cases, folds=5):
-    return Seen("", folds, None).fit(cases)
+    return Seen("", folds, TrainingEvidence()).fit(cases)
 
 
 def test_a_prompt_is_scored_by_a_fit_that_lacks_its_fold_and_a_new_one_by_all():
@@ -71,4 +71,4 @@ def test_ratings_are_no_pairs_and_the_remedies_make_use_of_them():
         list(seen([rated]).score([case("2", "ab")]))
     told = str(refused.value)
     assert "convert . judged.jsonl with ratings_to_judgments=true" in told
-    assert "train . with loss=mean-squared-error, trainable=head" in told
+    assert "model.loss=mean-squared-error" in told

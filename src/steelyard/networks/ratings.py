@@ -51,15 +51,22 @@ def check_dimensions(dimensions: Dimensions) -> None:
 
 
 def rating_scale(
-    cases: Sequence[Case], dimensions: Dimensions, link: RatingLink, *, center: RatingCenter = "data", where: str
+    cases: Sequence[Case],
+    dimensions: Dimensions,
+    link: RatingLink,
+    *,
+    center: RatingCenter = "data",
+    where: str,
+    table: str = "",
 ) -> TargetScale:
     """Return the scale of the training cases' ratings.
 
-    Different ranges of one dimension are mapped linearly to its commonest. Raises EvidenceError for cases without
-    ratings of these dimensions, for ratings outside their range, and where all ratings (of every prompt, with the
-    center ``prompt``) are equal.
+    Different ranges of one dimension are mapped linearly to its commonest. ``table`` precedes the settings that an
+    error names, as ``model.`` does for those of a model. Raises EvidenceError for cases without ratings of these
+    dimensions, for ratings outside their range, and where all ratings (of every prompt, with the center ``prompt``)
+    are equal.
     """
-    weights = _weights_of(cases, dimensions, where=where)
+    weights = _weights_of(cases, dimensions, where=where, table=table)
     ranges: dict[str, Range | None] = {dimension: _common_range(cases, dimension) for dimension in weights}
     _check_ranges(cases, ranges, where=where)
     if link == "logistic":
@@ -72,7 +79,7 @@ def rating_scale(
             raise EvidenceError(
                 f"no prompt has two responses with different ratings of {', '.join(weights)}",
                 where=where,
-                do=Advice("compare ratings over prompts: ", Remedy("rating_center", "data")),
+                do=Advice("compare ratings over prompts: ", Remedy(f"{table}rating_center", "data")),
             )
         by_case = [relative_to_prompt(rated) for rated in by_case]
     rated = [response for responses in by_case for response in responses]
@@ -184,21 +191,21 @@ def scale_sentence(cases: Iterable[Case], scale: TargetScale) -> str:
     )
 
 
-def _weights_of(cases: Iterable[Case], dimensions: Dimensions, *, where: str) -> dict[str, float]:
+def _weights_of(cases: Iterable[Case], dimensions: Dimensions, *, where: str, table: str) -> dict[str, float]:
     """Return the weight of each dimension. Raises EvidenceError for one that no case has."""
     available = Counter(rating.dimension for case in cases for rating in case.ratings)
     if not available:
         raise EvidenceError(
             "no case has a rating",
             where=where,
-            do=Advice("train on pairs: ", Remedy("loss", "bradley-terry")),
+            do=Advice("train on pairs: ", Remedy(f"{table}loss", "bradley-terry")),
         )
     if dimensions is None:
         if len(available) > 1:
             raise EvidenceError(
                 f"the cases are rated in several dimensions: {', '.join(sorted(available))}",
                 where=where,
-                do=Advice("choose one: ", Remedy("dimensions", available.most_common(1)[0][0])),
+                do=Advice("choose one: ", Remedy(f"{table}dimensions", available.most_common(1)[0][0])),
             )
         return dict.fromkeys(available, 1.0)
     weights = {dimensions: 1.0} if isinstance(dimensions, str) else dimensions

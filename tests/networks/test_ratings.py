@@ -10,10 +10,7 @@ import tiny
 from steelyard.core.errors import ConfigError, EvidenceError
 from steelyard.core.types import Rating
 from steelyard.networks.conversation import Rendering
-from steelyard.networks.settings import TargetScale
-from steelyard.training.config import Config, check_settings
-from steelyard.training.examples import UNRATED, EvidenceChoice, make_examples
-from steelyard.training.ratings import (
+from steelyard.networks.ratings import (
     check_ratings,
     rated_responses,
     rating_scale,
@@ -21,6 +18,9 @@ from steelyard.training.ratings import (
     target_of,
     targets_of,
 )
+from steelyard.networks.settings import TargetScale
+from steelyard.training.config import Config, check_settings
+from steelyard.training.examples import UNRATED, EvidenceChoice, make_examples
 from strategies import case
 
 STARS = (1.0, 5.0)
