@@ -1,6 +1,6 @@
 """Ratings against the pairs that they order, as training data of the model ``ngram``.
 
-    python studies/ridge_on_ratings.py CASES --dimension mqm
+    python studies/ridge_on_ratings.py CASES DIMENSION
 
 CASES has ratings. Every arm fits the same character n-grams to the same training prompts: pairs by Bradley-Terry,
 ratings by ridge regression, or ratings less the mean of their prompt. Held out is 30% of the prompts, by seed. Each

@@ -71,6 +71,7 @@ MADE = {
     "X.secret": ("chat.secret",),
     "labels.X": ("labels.1",),
     "model.X": ("model.path",),
+    **{f"X{name}": (name, f"model.{name}") for name in ("loss", "dimensions", "rating_center")},
     "X": (),
 }
 """Settings whose names are made when the program runs, by their form; of none, where they are those of the user."""
