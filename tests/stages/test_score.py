@@ -1,16 +1,20 @@
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import tiny
 import warm_process
 from steelyard.core.checks import text_hashes
 from steelyard.core.errors import EvidenceError, FileError, ModelError, OutputError, RecordError
+from steelyard.core.types import Rating
 from steelyard.evaluation.coverage import UnscoredResponses
 from steelyard.io.cases import write_cases
+from steelyard.stages.report import report
 from steelyard.stages.score import Config, score
 from strategies import case
 
@@ -215,3 +219,23 @@ def test_a_folder_and_a_pattern_of_case_files_are_scored_in_order(tmp_path):
     write_cases(tmp_path / "in" / "a.jsonl", [CASES[0]])
     with pytest.raises(RecordError, match=r"'p'.*is also in .*a\.jsonl"):
         score(tmp_path / "in", tmp_path / "twice", model="first")
+
+
+@pytest.mark.parametrize(
+    ("center", "sentence", "note"),
+    [
+        ("data", "a score plus 3.000 is a rating of stars", "so that scores of two prompts compare"),
+        ("prompt", "scores of two prompts do not compare", "Only differences within a prompt carry meaning"),
+    ],
+)
+def test_the_page_of_a_model_of_ratings_says_what_its_scores_mean(tmp_path, center, sentence, note):
+    ratings = [Rating(response=name, rater="x", kind="human", dimension="stars", value=value, range=(1, 5))
+               for name, value in (("a", 5.0), ("b", 1.0))]  # fmt: skip
+    rated = [replace(case(str(number), "ab", text=f"問 {number}"), ratings=tuple(ratings)) for number in range(6)]
+    write_cases(tmp_path / "rated.jsonl", rated)
+    settings = {"train": str(tmp_path / "rated.jsonl"), "loss": "mean-squared-error", "rating_center": center}
+    score(tmp_path / "rated.jsonl", tmp_path / "scored", Config(model=settings | {"min_documents": 1}), model="ngram")
+    report([tmp_path / "scored"], tmp_path / "page.html")
+    page = re.sub(r"</?(b|bdi|strong)[^>]*>", "", (tmp_path / "page.html").read_text("utf-8"))
+    assert sentence in page
+    assert note in page

@@ -59,7 +59,10 @@ def _panels(run: StageRun[ScoreSummary], sources: PageSources) -> Iterator[Panel
         columns = ("scorer", "quantile_5", "quantile_25", "median", "quantile_75", "quantile_95", "n")
         tables = (Grouped("", table(columns, [cells])),)
         figure = None if scores.min() == scores.max() else _histogram(scores)
-        yield Panel(f"{isolate(name)} · {word('score_distribution')}", figure, tables, "note_score_distribution")
+        ratings = run.summary.protocol.get("ratings")
+        is_absolute = ratings is not None and msgspec.convert(ratings, TargetScale).center == "data"
+        note = "note_score_distribution_ratings" if is_absolute else "note_score_distribution"
+        yield Panel(f"{isolate(name)} · {word('score_distribution')}", figure, tables, note)
     languages = run.summary.coverage.by_language
     if any(counts.num_cut or counts.num_unscored for counts in languages.values()):
         rows = [
