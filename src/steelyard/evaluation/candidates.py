@@ -143,7 +143,11 @@ def choose_gold(
         raise EvidenceError(problem, allowed=listed(others) or None, do=do)
     if kind == "ratings" and dimension is None:
         if len(dimensions) > 1:
-            raise ConfigError("ratings of several dimensions", allowed=listed(sorted(dimensions)), do=_say("dimension"))
+            raise ConfigError(
+                "ratings of several dimensions",
+                allowed=listed(sorted(dimensions)),
+                do=Advice("say which: ", Remedy("dimension")),
+            )
         (dimension,) = dimensions
     if kind in kinds and by is None and len(kinds[kind]) > 1:
         do = Advice("say ", Remedy("gold_by", "human"), " for those of people")
@@ -152,10 +156,6 @@ def choose_gold(
         raise EvidenceError(f"there are no {kind} of kind {by}", allowed=listed(sorted(kinds[kind])))
     only = next(iter(kinds[kind])) if kind in kinds and by is None else by
     return GoldChoice(kind, dimension if kind == "ratings" else None, only if kind in kinds else None)
-
-
-def _say(setting: str) -> Advice:
-    return Advice("say which: ", Remedy(setting))
 
 
 class ScoredCandidates(NamedTuple):
@@ -254,7 +254,11 @@ def next_turn(case: Case, chosen: Response) -> Case | None:
     later = later_turns(case.prompt)
     if not later:
         return None
-    answer = chosen.text if chosen.messages is None else _first_answer(chosen.messages)
+    answer = (
+        chosen.text
+        if chosen.messages is None
+        else next((message.content for message in chosen.messages if message.role == "assistant"), "")
+    )
     messages = (
         *case.prompt.messages,
         Message(role="assistant", content=answer or ""),
@@ -265,10 +269,6 @@ def next_turn(case: Case, chosen: Response) -> Case | None:
     number = sum(message.role == "user" for message in messages)
     name = f"{case.prompt.id.removesuffix(f'~turn{number - 1}')}~turn{number}"
     return Case(prompt=replace(case.prompt, id=name, messages=messages, reference=None, meta=meta), responses=())
-
-
-def _first_answer(messages: Sequence[Message]) -> str:
-    return next((message.content for message in messages if message.role == "assistant"), "")
 
 
 class CandidateColumns(NamedTuple):

@@ -116,7 +116,9 @@ def bench_columns(
     start = np.cumsum([0, *sizes])[:-1]
     tiers = _tiers(cases)
     pairs = _pairs_across_tiers(tiers, np.array(sizes, np.int64))
-    listed = [index for index, case in enumerate(cases) if _needs_choice(case, choice)]
+    listed = [
+        index for index, case in enumerate(cases) if (case.pairs is not None if choice is None else choice != "tiers")
+    ]
     if listed:
         chosen = [_chosen_pairs(cases[index], choice, index, int(start[index])) for index in listed]
         pairs = pairs[:, ~np.isin(pairs[0], listed)]
@@ -255,10 +257,6 @@ def _pairs_across_tiers(tiers: Integers, sizes: Integers) -> Integers:
     pairs = np.concatenate(parts, axis=1)
     # Sort by case and ranking: the loop above groups cases by size.
     return pairs[:, np.lexsort((place[pairs[2]], place[pairs[1]], pairs[0]))]
-
-
-def _needs_choice(case: Case, choice: PairChoice | None) -> bool:
-    return case.pairs is not None if choice is None else choice != "tiers"
 
 
 def _chosen_pairs(case: Case, choice: PairChoice | None, index: int, first: int) -> Integers:

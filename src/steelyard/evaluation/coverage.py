@@ -85,16 +85,11 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
         number, total = (coverage.num_cut, coverage.num_unscored)[place], coverage.num_responses
         if number:
             shares = {language: counts.shares[place] for language, counts in coverage.by_language.items()}
-            yield f"{number:,} of {number_of(total, 'response')} {title} ({number / total:.1%}{_languages(shares)})"
-
-
-def _languages(shares: Mapping[str, float]) -> str:
-    if len(shares) < 2:
-        return ""
-    highest = sorted(((language, share) for language, share in shares.items() if share), key=lambda item: -item[1])
-    listed = ", ".join(f"{language} {share:.1%}" for language, share in highest[:_MOST_LANGUAGES])
-    more = f" and {len(highest) - _MOST_LANGUAGES} more" if len(highest) > _MOST_LANGUAGES else ""
-    return f": {listed}{more}"
+            highest = sorted(((name, share) for name, share in shares.items() if share), key=lambda item: -item[1])
+            listed = ", ".join(f"{language} {share:.1%}" for language, share in highest[:_MOST_LANGUAGES])
+            more = f" and {len(highest) - _MOST_LANGUAGES} more" if len(highest) > _MOST_LANGUAGES else ""
+            languages = f": {listed}{more}" if len(shares) > 1 else ""
+            yield f"{number:,} of {number_of(total, 'response')} {title} ({number / total:.1%}{languages})"
 
 
 def unequal_coverage(coverages: Mapping[str, Coverage | None]) -> list[str]:

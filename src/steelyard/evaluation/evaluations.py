@@ -79,7 +79,18 @@ def read_evaluations(folders: Sequence[Path]) -> EvaluationSet:
     Raises FileError for the folder of another stage, and EvidenceError for unequal settings or prompts, or an
     evaluation without a headline.
     """
-    runs = [_evaluation(folder) for folder in folders]
+    runs: list[Run[EvaluationSummary]] = []
+    for folder in folders:
+        runs.append(read_evaluation(folder))
+        if not has_headline(runs[-1]):
+            raise EvidenceError(
+                "most pairs have no score or verdict, so the evaluation has no headline to compare",
+                where=str(folder),
+                do=Advice(
+                    "leave this folder out, or evaluate again with a longer limit: ",
+                    Command("evaluate", (ANY,), (Remedy("max_length", NUMBER),)),
+                ),
+            )
     check_equal_settings(folders, runs)
     return join_evaluations(folders, runs)
 
@@ -140,20 +151,6 @@ def bench_of(run: Run[Any], folder: Path) -> Any:
 def has_headline(run: Run[EvaluationSummary]) -> bool:
     """Return whether the evaluation has a headline; with most pairs unscored it has bounds only."""
     return run.summary.accuracy.value is not None
-
-
-def _evaluation(folder: Path) -> Run[EvaluationSummary]:
-    run = read_evaluation(folder)
-    if not has_headline(run):
-        raise EvidenceError(
-            "most pairs have no score or verdict, so the evaluation has no headline to compare",
-            where=str(folder),
-            do=Advice(
-                "leave this folder out, or evaluate again with a longer limit: ",
-                Command("evaluate", (ANY,), (Remedy("max_length", NUMBER),)),
-            ),
-        )
-    return run
 
 
 def model_names(folders: Sequence[Path], runs: Sequence[Run[EvaluationSummary]]) -> list[str]:

@@ -244,7 +244,13 @@ def error_groups(pairs: MarginColumns) -> ErrorGroups | None:
         )
     ]
     num_tested = sum(ratio.num_units >= FEWEST_PROMPTS for _, ratio in counted)
-    groups = [_error_group(key, ratio, overall.value, num_tested) for key, ratio in counted]
+    groups: list[ErrorGroup] = []
+    for key, ratio in counted:
+        stands_out: int | None = None
+        if ratio.num_units >= FEWEST_PROMPTS:
+            low, high = exact_interval(ratio.value, ratio.variance, ratio.evidence, num_intervals=num_tested)
+            stands_out = 1 if low > overall.value else -1 if high < overall.value else 0
+        groups.append(ErrorGroup(*key, int(ratio.numerator), ratio.num_units, _rate(ratio), stands_out))
     groups.sort(key=lambda group: (group.stands_out is None, -(group.rate.value or 0.0), -group.rate.n))
     return ErrorGroups(_rate(overall), tuple(groups), num_tested, int((~scored).sum()))
 
@@ -282,14 +288,6 @@ def _coded(names: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
     code_of: dict[str, int] = {}
     codes = [code_of.setdefault(name, len(code_of)) for name in names]
     return tuple(code_of), np.array(codes, np.int64)
-
-
-def _error_group(key: Key, ratio: GroupRatio, overall: float, num_tested: int) -> ErrorGroup:
-    stands_out: int | None = None
-    if ratio.num_units >= FEWEST_PROMPTS:
-        low, high = exact_interval(ratio.value, ratio.variance, ratio.evidence, num_intervals=num_tested)
-        stands_out = 1 if low > overall else -1 if high < overall else 0
-    return ErrorGroup(*key, int(ratio.numerator), ratio.num_units, _rate(ratio), stands_out)
 
 
 def _rate(ratio: GroupRatio) -> Estimate:

@@ -95,7 +95,13 @@ class LabelledTotals(NamedTuple):
     def sources(self, formula: Formula, judged: Formula | None = None) -> LabelSources:
         """Return a value by each kind of labels; ``judged`` is the formula of the judge's where it is another one."""
         formulas = formula, judged or formula, judged or formula
-        return LabelSources(*(_drawn(totals, of_part) for totals, of_part in zip(self, formulas, strict=True)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return LabelSources(
+                *(
+                    Drawn(float(of_part(totals.point)), np.asarray(of_part(totals.resampled), np.float64))
+                    for totals, of_part in zip(self, formulas, strict=True)
+                )
+            )
 
     def missing(self, groups: Groups, column: int) -> list[str]:
         """Return the groups without a human label that have other prompts; ``column`` has the denominators."""
@@ -109,11 +115,6 @@ class LabelledTotals(NamedTuple):
         """
         same, rest = (groups.members @ part.point[:, column] > 0 for part in (self.same, self.rest))
         return groups.chosen(same & rest)
-
-
-def _drawn(totals: Totals, formula: Formula) -> Drawn:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return Drawn(float(formula(totals.point)), np.asarray(formula(totals.resampled), np.float64))
 
 
 def draw_labelled(prompts: SplitPrompts, human: Integers, judged: Integers, how: Resampling) -> LabelledTotals:

@@ -228,16 +228,12 @@ def model_row(draws: ModelDraws, sample: TableSample) -> ModelRow:
         english=None if draws.english is None else sample.estimate(draws.english, n),
         values=values,
         mean=sample.estimate(mean, num_columns),
-        variance=_variance(columns[0]),
+        variance=float(columns[0].var(ddof=1)) * SQUARED_POINTS if num_columns > 1 else None,
         drop=drop,
         kappa=draws.kappa,
         best=ordered[0],
         worst=ordered[-1],
     )
-
-
-def _variance(columns: Floats) -> float | None:
-    return float(columns.var(ddof=1)) * SQUARED_POINTS if len(columns) > 1 else None
 
 
 def language_table(

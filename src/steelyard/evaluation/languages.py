@@ -148,7 +148,10 @@ def compare_languages(
 
 def confusion_cells(items: Sequence[Item], baseline_language: str) -> Integers:
     """Return the cell of each item in the confusion matrix with the baseline: one-hot, shape (item, 9)."""
-    outcomes = [_outcome(item) for item in items]
+    # The preferred answer of a single pair; for several pairs, whether all are right.
+    outcomes = [
+        FIRST if item.exact_match else TIED if item.num_pairs == 1 and item.num_tied > 0 else SECOND for item in items
+    ]
     in_baseline = {
         item.prompt: outcome
         for item, outcome in zip(items, outcomes, strict=True)
@@ -159,13 +162,6 @@ def confusion_cells(items: Sequence[Item], baseline_language: str) -> Integers:
         if item.language != baseline_language:
             table[row, in_baseline[item.prompt] * 3 + outcome] = 1
     return table
-
-
-def _outcome(item: Item) -> int:
-    """Return the preferred answer of a single pair; for several pairs, whether all are right."""
-    if item.exact_match:
-        return FIRST
-    return TIED if item.num_pairs == 1 and item.num_tied > 0 else SECOND
 
 
 def _values(totals: Totals, confusions: Totals, part: _LanguagePart, reference: _LanguagePart) -> LanguageValues:

@@ -115,7 +115,15 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
         for test in _tests(model, sample, cases):
             results.append(test)
             progress.advance(note=test.name)
-    _refuse_failed(results, name)
+    failed = [test for test in results if test.state == "failed"]
+    if failed:
+        reasons = "; ".join(f"{test.name}: {test.remark}" for test in failed)
+        do = joined("; ", list(dict.fromkeys(test.do for test in failed if test.do is not None)))
+        raise ModelError(
+            f"{len(failed)} of {len(results)} self-tests failed, and no score is given: {reasons}",
+            where=f"the model {name!r}",
+            do=Advice(do, ". ", Remedy("self_test", value=False), " goes on without the tests, and the run records it"),
+        )
     for test in results:
         if test.is_doubtful:
             log(f"self-test {test.name} of {name}: {test.remark}")
@@ -124,19 +132,6 @@ def self_tested(model: RewardModel, cases: Iterable[Case], *, name: str, is_want
         num_cases=len(sample.cases),
         num_answers=len(sample.apart),
         tests={test.name: SelfTestResult(state=test.state, why=test.remark, figures=test.figures) for test in results},
-    )
-
-
-def _refuse_failed(results: Sequence[SelfTest], name: str) -> None:
-    failed = [test for test in results if test.state == "failed"]
-    if not failed:
-        return
-    reasons = "; ".join(f"{test.name}: {test.remark}" for test in failed)
-    do = joined("; ", list(dict.fromkeys(test.do for test in failed if test.do is not None)))
-    raise ModelError(
-        f"{len(failed)} of {len(results)} self-tests failed, and no score is given: {reasons}",
-        where=f"the model {name!r}",
-        do=Advice(do, ". ", Remedy("self_test", value=False), " goes on without the tests, and the run records it"),
     )
 
 

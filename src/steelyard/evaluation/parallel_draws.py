@@ -201,7 +201,10 @@ class JointDraws:
         counts = sums.point.sum(axis=-1)
         matrices = sums.point.reshape(len(names), NUM_LABELS, NUM_LABELS)
         labels = (matrices.sum(axis=1) + matrices.sum(axis=2)) / (2 * counts[:, None])
-        levels = Counter(_level_of(each) for each in known.tolist())
+        # The table of levels has the kappas with two digits.
+        levels = Counter(
+            next(name for name, most in LEVELS.items() if round(each, 2) <= most) for each in known.tolist()
+        )
         return ModelKappa(
             mean=mean if mean.value is not None else mean.without_interval(_UNDEFINED),
             spread=float(known.std(ddof=1)) if len(known) > 1 else None,
@@ -220,8 +223,3 @@ def _statistics(items: Sequence[Item], num_keys: int | None = None) -> Integers:
     statistics = np.array(rows, dtype=np.int64)
     nothing = np.zeros(((num_keys or len(rows)) - len(rows), statistics.shape[1]), np.int64)
     return np.concatenate([nothing, statistics])
-
-
-def _level_of(value: float) -> str:
-    """Return the level of agreement of a kappa, which the table of levels has with two digits."""
-    return next(name for name, most in LEVELS.items() if round(value, 2) <= most)

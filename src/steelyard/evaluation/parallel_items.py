@@ -40,7 +40,10 @@ def read_shared(folder: Path, chosen: Sequence[str] | None, baseline: str | None
     Raises EvidenceError for a single language, for a chosen one that no item has, and for no shared item.
     """
     read = list(read_items(folder))
-    items = _with_common_languages(read)
+    # One spelling of each language, and the first of a prompt's items in a language.
+    spelling = common_spellings((item.language for item in read if item.language is not None), language_key)
+    by_key = {(item.prompt, spelling.get(item.language or "")): item for item in reversed(read)}
+    items = [msgspec.structs.replace(item, language=language) for (_, language), item in reversed(by_key.items())]
     present = {item.language for item in items if item.language is not None}
     compared = compared_languages(present, chosen, where=str(folder))
     num_items = Counter(item.language for item in items if item.language in compared)
@@ -73,13 +76,6 @@ def read_shared(folder: Path, chosen: Sequence[str] | None, baseline: str | None
     return SharedItems(
         shared, reference, {str(name): n for name, n in sorted(left_out.items())}, dict(dropped), len(read)
     )
-
-
-def _with_common_languages(items: list[Item]) -> list[Item]:
-    """Return the items with one spelling of each language, and the first of a prompt's items in a language."""
-    spelling = common_spellings((item.language for item in items if item.language is not None), language_key)
-    by_key = {(item.prompt, spelling.get(item.language or "")): item for item in reversed(items)}
-    return [msgspec.structs.replace(item, language=language) for (_, language), item in reversed(by_key.items())]
 
 
 def _remedy(items: Sequence[Item]) -> str:

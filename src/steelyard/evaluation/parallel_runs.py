@@ -96,17 +96,12 @@ def read_sets(sources: Sequence[FoundRuns]) -> tuple[RunSet, ...]:
     for key, (folder, item) in second.known.items():
         if key in first.known:
             _check_same(first.known[key], item, folder, is_translation=True)
-    names = _names_of_sets([each.folders for each in sources])
+    # A translation has the name of the folder that its runs lie in, or their own names where that is one folder.
+    folders = [[folder.resolve() for folder in each.folders] for each in sources]
+    names = [", ".join(sorted({folder.parent.name for folder in each})) for each in folders]
+    if len(set(names)) < len(names):
+        names = [", ".join(sorted(folder.name for folder in each)) for each in folders]
     return tuple(each._replace(name=name) for each, name in zip(sets, names, strict=True))
-
-
-def _names_of_sets(folders: Sequence[Sequence[Path]]) -> list[str]:
-    """Return the name of each translation: the folder that its runs lie in, or their own names where that is one."""
-    parents = [{folder.resolve().parent.name for folder in each} for each in folders]
-    names = [", ".join(sorted(each)) for each in parents]
-    if len(set(names)) == len(names):
-        return names
-    return [", ".join(sorted(folder.resolve().name for folder in each)) for each in folders]
 
 
 def _read_set(folders: Sequence[Path], records: Sequence[Run[EvaluationSummary]]) -> RunSet:

@@ -270,14 +270,11 @@ def win_rates(prompts: SplitPrompts, human: Credits, judged: Credits, how: Resam
         )
         estimator = _Estimator(prompts, draw_labelled(prompts, by_people, by_judge, how), how)
         for place, author in enumerate(authors):
-            rates[author] = _of_pairs(estimator.mean(everything, Share(place, len(authors) + place)))
+            # Denominators were doubled, like the credits: n is the number of pairs.
+            rate = estimator.mean(everything, Share(place, len(authors) + place))
+            halves = (replace(part, n=part.n // 2) for part in (rate.estimate, rate.human_only))
+            rates[author] = replace(rate, **dict(zip(("estimate", "human_only"), halves, strict=True)))
     return dict(sorted(rates.items(), key=lambda item: -(item[1].estimate.value or 0.0)))
-
-
-def _of_pairs(rate: PPIEstimate) -> PPIEstimate:
-    """Return a rate whose denominators were doubled, like the credits, with the number of pairs."""
-    halves = (replace(part, n=part.n // 2) for part in (rate.estimate, rate.human_only))
-    return replace(rate, **dict(zip(("estimate", "human_only"), halves, strict=True)))
 
 
 def _measure(prompts: SplitPrompts, human: Ratio, judged: Ratio, how: Resampling) -> PPIEstimate:

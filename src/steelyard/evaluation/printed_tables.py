@@ -98,7 +98,9 @@ def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
     name, and for a name that is there twice.
     """
     rules = header.numbers
-    cells = [_numbers(row, rules) for row in rows]
+    cells = [
+        {name: cell for name, rule in rules.items() if (cell := _number(row, name, rule)) is not None} for row in rows
+    ]
     # A table of shares has no value above 1, and one of percentages of many models has one.
     is_share = all(abs(cell.value) <= 1 for each in cells for name, cell in each.items() if not rules[name].is_squared)
     scales = {name: (1e4 if rule.is_squared else 100.0) if is_share else 1.0 for name, rule in rules.items()}
@@ -120,11 +122,6 @@ def printed_table(rows: Sequence[Row], header: PrintedHeader) -> PrintedTable:
         for name, scale in scales.items()
     }
     return PrintedTable(tuple(printed.values()), digits, is_share)
-
-
-def _numbers(row: Row, rules: dict[str, NumberRule]) -> dict[str, _Cell]:
-    cells = {name: _number(row, name, rule) for name, rule in rules.items()}
-    return {name: cell for name, cell in cells.items() if cell is not None}
 
 
 def _number(row: Row, column: str, rule: NumberRule) -> _Cell | None:

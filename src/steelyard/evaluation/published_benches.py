@@ -56,7 +56,10 @@ def read_published_benches(path: Path) -> BenchTable:
             name=row.name,
             kind=row.kind if rows_are == "model" else None,
             language=row.cells.get(_LANGUAGE) or None,
-            values=tuple(_estimate(row.numbers.get(name)) for name in columns),
+            values=tuple(
+                Estimate(row.numbers[name] / 100, None, None, 0, why=NO_ITEMS) if name in row.numbers else None
+                for name in columns
+            ),
             ranks={
                 column.bench: rank for name, column in columns.items()
                 if column.is_headline and (rank := _rank(row, name, table.rows)) is not None
@@ -101,10 +104,6 @@ def _columns(names: Sequence[str], place: Place) -> dict[str, BenchColumn]:
         problem = f"the column {missing[0]!r} is missing beside {present!r}"
         raise RecordError(problem, where=place, allowed=f"all of {', '.join(_PARTS)}")
     return {name: known[name] for name in values}
-
-
-def _estimate(number: float | None) -> Estimate | None:
-    return None if number is None else Estimate(number / 100, None, None, 0, why=NO_ITEMS)
 
 
 def _rank(row: PrintedRow, column: str, rows: Sequence[PrintedRow]) -> tuple[int, int] | None:

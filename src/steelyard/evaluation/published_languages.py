@@ -19,7 +19,6 @@ from steelyard.core.languages import language_key
 from steelyard.evaluation.language_groups import english_of, kin_of, known_languages
 from steelyard.evaluation.language_table import (
     Columns,
-    KindMeans,
     LanguageTable,
     ModelDraws,
     ModelRow,
@@ -75,25 +74,31 @@ def read_published(path: Path) -> LanguageTable:
         problem = f"the only {header.of.removesuffix('s')} is {', '.join(others) or 'English'}"
         raise EvidenceError(problem, where=Place(str(path), 1), do="give a column for each of several")
     sample = TableSample(others, kin_of(others) if header.of == "languages" else {})
-    draws = [_draws(row, others, english) for row in table.rows]
+    draws = [
+        ModelDraws(
+            row.name,
+            row.kind,
+            np.array([[row.numbers[name] for name in others]]) / 100,
+            np.array([row.numbers[english[0]]]) / 100 if english else None,
+        )
+        for row in table.rows
+    ]
     computed = language_table(draws, sample, bench=path.name, baseline=next(iter(english), None))
     by_name = {row.model: row for row in computed.models}
     rows = tuple(_as_printed(by_name[row.name], row, header) for row in table.rows)
+    # A variance over subsets says nothing, nor does a mean of changes.
+    kinds = {} if header.of == "sections" else computed.kinds
+    if header.of == "subsets":
+        kinds = {name: replace(means, variance=None) for name, means in kinds.items()}
     return replace(
         computed,
         of=header.of,
         is_published=True,
         decimals=max(0, *(table.printed.digits[name] for name in header.values)),
         models=rows,
-        kinds=_kinds(computed, header),
+        kinds=kinds,
         slips=tuple(_slips(table, others)),
     )
-
-
-def _draws(row: PrintedRow, others: Sequence[str], english: Sequence[str]) -> ModelDraws:
-    values = np.array([[row.numbers[name] for name in others]]) / 100
-    baseline = np.array([row.numbers[english[0]]]) / 100 if english else None
-    return ModelDraws(row.name, row.kind, values, baseline)
 
 
 def _as_printed(row: ModelRow, printed: PrintedRow, header: _Header) -> ModelRow:
@@ -115,14 +120,6 @@ def _as_printed(row: ModelRow, printed: PrintedRow, header: _Header) -> ModelRow
         best=row.best if is_ranked else None,
         worst=row.worst if is_ranked else None,
     )
-
-
-def _kinds(table: LanguageTable, header: _Header) -> dict[str, KindMeans]:
-    """Return the means of each kind of model; a variance over subsets says nothing, nor does a mean of changes."""
-    if header.of == "sections":
-        return {}
-    kinds = table.kinds.items()
-    return {name: means if header.of == "languages" else replace(means, variance=None) for name, means in kinds}
 
 
 def _slips(table: _Table, others: Sequence[str]) -> Iterator[Slip]:

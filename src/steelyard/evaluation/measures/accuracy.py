@@ -184,7 +184,7 @@ def group_table(
             count(group.accuracy.n),
             percent(group.accuracy.value),
             spread(group.accuracy),
-            *(_value_in(baselines[other], name) for other in names),
+            *(percent(baselines[other][name].accuracy.value if name in baselines[other] else None) for other in names),
             count(None if group.exact_match is None else group.exact_match.n),
             *PERCENT.cells(group.exact_match),
         )
@@ -195,10 +195,6 @@ def group_table(
         table(columns[:4], []).columns + tuple(baseline_word(name) for name in names) + table(columns[4:], []).columns
     )
     return Table(headed, tuple(rows))
-
-
-def _value_in(groups: Mapping[str, GroupResult[Estimate]], name: str) -> str:
-    return percent(groups[name].accuracy.value if name in groups else None)
 
 
 def bench_table(headline: HeadlineSummary) -> Table | None:

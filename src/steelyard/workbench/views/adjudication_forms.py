@@ -71,7 +71,15 @@ def answer_of_questions(
         if not applies(question, TaskAnswer(entries=entries, discarded=discards)) or not text.strip():
             continue
         if question.input == "comparison":
-            ranking = _order(question, text)
+            first, second = question.responses
+            orders: dict[str, Ranking] = {
+                "first": ((first,), (second,)),
+                "same": ((first, second),),
+                "second": ((second,), (first,)),
+            }
+            if text not in orders:
+                raise RefusedError(f"{text[:20]!r}", words="misfit", where=question.name, allowed=", ".join(ORDERS))
+            ranking = orders[text]
         elif question.input == "number":
             low, high = question.range or (0, 0)
             scores[question.responses[0]] = whole_number(text, low, high, where=question.name)
@@ -147,18 +155,6 @@ def _discards(responses: Sequence[str], form: EnteredForm) -> dict[str, str]:
 
 def _choice(first: int, second: int) -> Choice:
     return "same" if first == second else "better" if first < second else "worse"
-
-
-def _order(question: TaskQuestion, text: str) -> Ranking:
-    first, second = question.responses
-    orders: dict[str, Ranking] = {
-        "first": ((first,), (second,)),
-        "same": ((first, second),),
-        "second": ((second,), (first,)),
-    }
-    if text not in orders:
-        raise RefusedError(f"{text[:20]!r}", words="misfit", where=question.name, allowed=", ".join(ORDERS))
-    return orders[text]
 
 
 def _marks(response: str, text: str, answers: Sequence[TaskAnswer]) -> tuple[Span, ...]:

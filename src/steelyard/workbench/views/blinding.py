@@ -84,7 +84,23 @@ class BlindTask(NamedTuple):
 
     def stored(self, answer: TaskAnswer) -> TaskAnswer:
         """Return an answer of the page with the ids of the responses. Raises RefusedError for what no page sends."""
-        _check_size(answer)
+        words = [answer.cannot_judge, answer.remark, *answer.discarded.values()]
+        spans = [span for each in answer.spans.values() for span in each]
+        words += [word for span in spans for word in span[2:]]
+        if any(len(word or "") > _LONGEST_WORDS for word in words):
+            raise _too_long("a reason is too long", _LONGEST_WORDS)
+        if any(len(text) > LONGEST_TEXT for text in answer.entries.values()):
+            raise _too_long("a text is too long", LONGEST_TEXT)
+        if (
+            len(spans) > _MOST_SPANS
+            or len(answer.comparisons) > _MOST_COMPARISONS
+            or len(answer.entries) > _MOST_ENTRIES
+            or len(answer.ranking) > len(ascii_uppercase)
+        ):
+            problem, values = "the answer has too many parts", {"limit": f"{_MOST_SPANS}"}
+            raise RefusedError(
+                problem, words="too many marks", values=values, where="answer", allowed=f"{_MOST_SPANS} marks"
+            )
         return rename_responses(answer, self._id_of, lambda letter, span: self._moved(letter, span, is_shown=False))
 
     def shown(self, answer: TaskAnswer) -> TaskAnswer:
@@ -118,26 +134,6 @@ def blind_task(responses: Mapping[str, str]) -> BlindTask:
     """Return the responses of an assignment, texts by id in the person's order, as its page knows them."""
     letters = dict(zip(ascii_uppercase, responses, strict=False))
     return BlindTask({letter: BlindText(responses[response]) for letter, response in letters.items()}, letters)
-
-
-def _check_size(answer: TaskAnswer) -> None:
-    words = [answer.cannot_judge, answer.remark, *answer.discarded.values()]
-    spans = [span for each in answer.spans.values() for span in each]
-    words += [word for span in spans for word in span[2:]]
-    if any(len(word or "") > _LONGEST_WORDS for word in words):
-        raise _too_long("a reason is too long", _LONGEST_WORDS)
-    if any(len(text) > LONGEST_TEXT for text in answer.entries.values()):
-        raise _too_long("a text is too long", LONGEST_TEXT)
-    if (
-        len(spans) > _MOST_SPANS
-        or len(answer.comparisons) > _MOST_COMPARISONS
-        or len(answer.entries) > _MOST_ENTRIES
-        or len(answer.ranking) > len(ascii_uppercase)
-    ):
-        problem, values = "the answer has too many parts", {"limit": f"{_MOST_SPANS}"}
-        raise RefusedError(
-            problem, words="too many marks", values=values, where="answer", allowed=f"{_MOST_SPANS} marks"
-        )
 
 
 def _too_long(problem: str, limit: int) -> RefusedError:
