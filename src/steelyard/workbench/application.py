@@ -24,9 +24,11 @@ from steelyard.workbench.routes import (
     align,
     annotate,
     manage,
+    manage_guidelines,
     manage_people,
     manage_qualification,
     progress,
+    progress_figures,
     qualify,
     releases,
     rest,
@@ -44,12 +46,13 @@ _ROUTERS = (
     qualify.router,
     annotate.router,
     manage.router,
+    manage_guidelines.router,
     manage_people.router,
     manage_qualification.router,
     progress.router,
     releases.router,
     rest.router,
-    progress.figures,
+    progress_figures.figures,
     manage_qualification.figures,
     releases.figures,
     rest.description,
@@ -117,7 +120,7 @@ def _description(app: FastAPI, describe: Callable[[], JsonObject]) -> JsonObject
     """Return the description of the REST interface, with the records that some answers and requests are."""
     if app.openapi_schema is None:
         describe()["components"]["schemas"].update(
-            progress.record_schemas() | {model.__name__: model.model_json_schema() for model in _REQUESTS}
+            progress_figures.record_schemas() | {model.__name__: model.model_json_schema() for model in _REQUESTS}
         )
     assert app.openapi_schema is not None, "made by then"
     return app.openapi_schema

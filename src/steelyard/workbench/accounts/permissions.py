@@ -71,7 +71,7 @@ def visitor_of(request: Request) -> Visitor | None:
         token, cookie = _token_in(request), request.cookies.get(COOKIE)
         visitor = None
         if token is not None or cookie:
-            database: Database = request.app.state.database
+            database = database_of(request)
             with database.looking_up() as session:
                 if token is not None:
                     visitor = visitor_of_token(session, token, at=time.time())
@@ -83,7 +83,7 @@ def visitor_of(request: Request) -> Visitor | None:
 
 def has_signed_cookie(request: Request) -> bool:
     """Tell, without a look-up, whether a request comes from a browser that was logged in once, and not by a token."""
-    database: Database = request.app.state.database
+    database = database_of(request)
     with database.looking_up() as session:
         return _token_in(request) is None and is_signed(session, request.cookies.get(COOKIE, ""))
 
@@ -91,6 +91,11 @@ def has_signed_cookie(request: Request) -> bool:
 def _token_in(request: Request) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def database_of(request: Request) -> Database:
+    """Return the database of the workbench that a request reached."""
+    return request.app.state.database
 
 
 async def known_visitor(request: Request, permission: Permission) -> Visitor:

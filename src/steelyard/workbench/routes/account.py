@@ -30,9 +30,8 @@ from steelyard.workbench.accounts.people import (
     record_failure,
     set_password,
 )
-from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, visitor_of
+from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, database_of, visitor_of
 from steelyard.workbench.routes.request_bodies import KnownRoute
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.pages import LANGUAGES, page
@@ -66,7 +65,7 @@ def login_page(request: Request) -> Response:
 @router.post("/login")
 def login(request: Request, name: Text, password: Text) -> Response:
     """Log in."""
-    database: Database = request.app.state.database
+    database = database_of(request)
     address = request.client.host if request.client else ""
     now = time.time()
     try:
@@ -93,7 +92,7 @@ def login(request: Request, name: Text, password: Text) -> Response:
 @router.post("/logout")
 def logout(request: Request, visitor: Anyone) -> Response:
     """End the session of this browser."""
-    database: Database = request.app.state.database
+    database = database_of(request)
     database.write(lambda session: log_out(session, request.cookies.get(COOKIE, "")))
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE)
@@ -116,7 +115,7 @@ def change_language(request: Request, visitor: Anyone, language: Text) -> Respon
     def change(session: Session) -> None:
         session.get_one(StoredPerson, visitor.person).language = language
 
-    _database(request).write(change)
+    database_of(request).write(change)
     return RedirectResponse("/account", 303)
 
 
@@ -132,12 +131,12 @@ def change_password(request: Request, visitor: Anyone, old: Text, new: Text) -> 
         set_password(session, person, new, by=visitor.person, at=now)
 
     try:
-        _database(request).write(change)
+        database_of(request).write(change)
     except LoginRefused as refusal:
-        with _database(request).reading() as session:
+        with database_of(request).reading() as session:
             name = session.get_one(StoredPerson, visitor.person).name
         counted = partial(record_failure, name=name, address=address, at=now, cookies=request.cookies)
-        _database(request).write(counted)
+        database_of(request).write(counted)
         return _account_page(request, visitor, refusal=refusal)
     return RedirectResponse("/login", 303)
 
@@ -147,7 +146,7 @@ def new_token(
     request: Request, visitor: Anyone, name: Text, scope: Annotated[Scope, Form()] = "read", days: Days = 90
 ) -> Response:
     """Issue a token and show it, this once."""
-    token = _database(request).write(
+    token = database_of(request).write(
         lambda session: issue_token(
             session, session.get_one(StoredPerson, visitor.person), name, at=time.time(), scope=scope, days=days
         )
@@ -167,13 +166,9 @@ def end_token(request: Request, visitor: Anyone, number: RowNumber) -> Response:
             revoke_token(session, token, by=visitor.person, at=time.time())
         return token is not None
 
-    if not _database(request).write(revoke):
+    if not database_of(request).write(revoke):
         return page(request, "problem.html", visitor, status=404, number=404, reason="", before=None)
     return RedirectResponse("/account", 303)
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database
 
 
 def _account_page(
@@ -183,7 +178,7 @@ def _account_page(
     token: str | None = None,
     refusal: LoginRefused | None = None,
 ) -> Response:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         tokens = tokens_of(session, [visitor.person], at=time.time())
     status = 200 if refusal is None else _status(refusal, 403)
     values = {"tokens": tokens, "token": token, "refusal": refusal, "scopes": SCOPES}

@@ -9,12 +9,10 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import TransitionRefused
-from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
-from steelyard.workbench.accounts.permissions import needs
+from steelyard.workbench.accounts.permissions import database_of, needs
 from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.pipeline.alignment import (
     QueuePage,
@@ -29,33 +27,21 @@ from steelyard.workbench.pipeline.disputes import TaskEvidence
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
+from steelyard.workbench.routes.answer_forms import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
-from steelyard.workbench.views.adjudication_forms import EnteredForm, answer_of_questions, ranked_answer
-from steelyard.workbench.views.item_views import form_order, view_item
+from steelyard.workbench.views.item_views import view_item
 from steelyard.workbench.views.pages import language_of, page, refusal_text
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]
 Text = Annotated[str, Form()]
-Seconds = Annotated[float, Form(ge=0, allow_inf_nan=False)]
-"""The active time since the page was opened, or since the form before."""
-
-
-async def _sent_form(request: Request) -> EnteredForm:
-    form = await request.form()
-    names = dict.fromkeys(name for name, _ in form.multi_items())
-    return EnteredForm({name: [value for value in form.getlist(name) if isinstance(value, str)] for name in names})
-
-
-SentForm = Annotated[EnteredForm, Depends(_sent_form)]
 
 
 @router.get("/align")
 def align_page(request: Request, visitor: Aligner, after: str = "") -> Response:
     """List the items that the visitor has to align, a page at a time, those first that wait for this person."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         queue, following = items_to_align(session, visitor.person, QueuePage(after=after))
         return page(request, "align.html", visitor, queue=queue, following=following, is_first=not after)
 
@@ -102,20 +88,6 @@ def unresolved(request: Request, visitor: Aligner, item: int, reason: Text, *, s
     return _changed(request, visitor, item, climb, seconds=seconds, at=now)
 
 
-def entered_answer(session: Session, tasks: list[TaskEvidence], task: int, form: EnteredForm) -> TaskAnswer:
-    """Return the answer of a form to one of the tasks. 404 for another task, ConfigError for what no page sends."""
-    evidence = next((each for each in tasks if each.task.id == task), None)
-    if evidence is None:
-        raise HTTPException(404)
-    stored, settings = evidence.task, settings_of(session.get_one(StoredProject, evidence.task.project_id))
-    responses = form_order(session.get_one(StoredItem, stored.item_id), stored)
-    questions = kind_named(stored.kind).questions(responses, catalogues_of(settings))
-    answers = list(evidence.answers.values())
-    if not questions:
-        return ranked_answer(responses, form, answers)
-    return answer_of_questions(questions, responses, form, answers)
-
-
 def _changed(
     request: Request,
     visitor: Visitor,
@@ -144,18 +116,18 @@ def _changed(
         work(session, tasks, count(session))
 
     try:
-        _database(request).write(run)
+        database_of(request).write(run)
     except ConfigError as error:
-        _database(request).write(count)
+        database_of(request).write(count)
         refusal = refusal_text(error, language_of(request, visitor))
         return _item_page(request, visitor, item, refusal=refusal, status=400)
     except TransitionRefused:
-        with _database(request).reading() as session:
+        with database_of(request).reading() as session:
             if tasks_to_align(session, item, visitor.person) is None:
                 # Settled by this person's first click, or by the other meanwhile: a page of its own says so.
                 raise
         return _item_page(request, visitor, item, is_late=True, status=409)
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         is_left = tasks_to_align(session, item, visitor.person) is None
     return RedirectResponse("/align" if is_left else f"/align/{item}", 303)
 
@@ -163,7 +135,7 @@ def _changed(
 def _item_page(
     request: Request, visitor: Visitor, item: int, *, refusal: str = "", is_late: bool = False, status: int = 200
 ) -> Response:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         tasks = tasks_to_align(session, item, visitor.person)
         if tasks is None:
             raise HTTPException(404)
@@ -180,7 +152,3 @@ def _item_page(
             refusal=refusal,
             is_late=is_late,
         )
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database

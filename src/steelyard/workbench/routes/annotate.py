@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.workbench.accounts.people import Visitor, public_name
-from steelyard.workbench.accounts.permissions import Annotator, LoginNeeded
+from steelyard.workbench.accounts.permissions import Annotator, LoginNeeded, database_of
 from steelyard.workbench.pipeline.changed_settings import reasons_so_far
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.question_words import rubric_of
@@ -83,7 +83,7 @@ Seconds = Annotated[float, Query(ge=0, allow_inf_nan=False)]
 @router.get("/annotate")
 def annotate_page(request: Request, visitor: Annotator, project: int | None = None) -> Response:
     """Show the card of the one project, or of the chosen one; several are listed first."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
         has_others = len(projects) > 1
         if project is not None:
@@ -153,7 +153,7 @@ def progress(request: Request, visitor: Annotator, project: int, since: float = 
     """Return the visitor's own figures; ``since`` is when the day began where the visitor is."""
     now = time.time()
     start = since if now - 2 * _DAY <= since <= now else now - _DAY
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         figures = own_progress(session, membership_of(session, visitor.person, project), since=start)
     return Response(msgspec.json.encode(figures), media_type="application/json")
 
@@ -220,7 +220,7 @@ BRIEF_ROUTES = (tasks, draft, answer)
 def hand_back(request: Request, visitor: Annotator, assignment: int) -> Response:
     """Give a task back: somebody else gets it."""
     outcome = _outcome_of(
-        _database(request),
+        database_of(request),
         visitor.person,
         assignment,
         lambda session, row, _: "released" if release(session, row) else row.state,
@@ -237,7 +237,7 @@ def give_back_loaded(
 ) -> None:
     """Give back what a page that is closed had loaded ahead: a form, which a browser sends after the page is gone."""
     loaded = dict(zip(assignment, until, strict=False))
-    _database(request).write(lambda session: give_back(session, visitor.person, loaded))
+    database_of(request).write(lambda session: give_back(session, visitor.person, loaded))
 
 
 def _outcome_of(
@@ -273,7 +273,3 @@ def check_person(visitor: Visitor, person: int | None) -> None:
     """Raise LoginNeeded where a page belongs to another person than the visitor, who has logged in at its browser."""
     if person is not None and person != visitor.person:
         raise LoginNeeded
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database

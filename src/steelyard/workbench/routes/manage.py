@@ -1,4 +1,4 @@
-"""Managing projects: settings, import, export, lists of items, and guidelines."""
+"""Managing projects: settings, import, export, and lists of items."""
 
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from steelyard.annotation.pipeline import ItemState
 from steelyard.core.iteration import batched
 from steelyard.io.cases import encode_case
-from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber, database_of
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.listings import ItemSelection, item_page
@@ -28,17 +28,9 @@ from steelyard.workbench.pipeline.projects import (
 )
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import AuditEvent, record
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
-from steelyard.workbench.storage.tables import StoredGuideline, StoredProject
-from steelyard.workbench.views.guidelines import (
-    NewGuideline,
-    add_guideline,
-    categories_of,
-    latest_guidelines,
-    stored_category,
-)
-from steelyard.workbench.views.pages import form_version, language_of, page
+from steelyard.workbench.storage.tables import StoredProject
+from steelyard.workbench.views.pages import form_version, page
 from steelyard.workbench.views.settings_form import setting_fields, settings_from
 from steelyard.workbench.views.uploads import read_upload
 
@@ -74,8 +66,9 @@ def project_of(session: Session, number: int) -> StoredProject:
     return project
 
 
-def export_stream(database: Database, project: int, evidence: Evidence, *, by: int) -> StreamingResponse:
+def export_stream(request: Request, project: int, evidence: Evidence, *, by: int) -> StreamingResponse:
     """Return the finished items of a project as a case file that is sent while it is made; the log says who took it."""
+    database = database_of(request)
 
     def note(session: Session) -> StoredProject:
         row = project_of(session, project)
@@ -100,7 +93,7 @@ def export_stream(database: Database, project: int, evidence: Evidence, *, by: i
 @router.get("/manage")
 def projects_page(request: Request, visitor: Manager) -> Response:
     """Show every project with its counts."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
         rows = [(project, count_states(session, project.id)) for project in projects]
     return page(request, "manage.html", visitor, rows=rows)
@@ -109,7 +102,7 @@ def projects_page(request: Request, visitor: Manager) -> Response:
 @router.post("/manage/projects")
 def new_project(request: Request, visitor: Manager, name: Text) -> Response:
     """Make a project with default settings."""
-    project = _database(request).write(
+    project = database_of(request).write(
         lambda session: add_project(session, name, ProjectSettings(), by=visitor.person, at=time.time()).id
     )
     return RedirectResponse(f"/manage/projects/{project}", 303)
@@ -135,7 +128,7 @@ def new_settings(request: Request, visitor: Manager, project: RowNumber, entered
             change_settings(session, row, settings, by=visitor.person, at=time.time())
         return is_current
 
-    if not _database(request).write(change):
+    if not database_of(request).write(change):
         return _project_page(request, visitor, project, is_outdated=True)
     return RedirectResponse(f"/manage/projects/{project}", 303)
 
@@ -151,7 +144,7 @@ def import_file(
             f"{batch[:50]!r} is not a name of a batch", words="name", where="batch", allowed="1 to 200 characters"
         )
     cases = read_upload(uploaded.file, uploaded.filename or "")
-    imported = _database(request).write(
+    imported = database_of(request).write(
         lambda session: import_cases(
             session, project_of(session, project), cases, batch=batch, by=visitor.person, at=time.time()
         )
@@ -162,7 +155,7 @@ def import_file(
 @router.get("/manage/projects/{project}/export")
 def export_file(request: Request, visitor: Exporter, project: RowNumber, evidence: Evidence = "aligned") -> Response:
     """Send the finished items as a case file."""
-    return export_stream(_database(request), project, evidence, by=visitor.person)
+    return export_stream(request, project, evidence, by=visitor.person)
 
 
 @router.get("/manage/projects/{project}/items")
@@ -179,60 +172,11 @@ def items_page(
 ) -> Response:
     """List the items of a project, a page at a time."""
     wanted = ItemSelection(state, batch, category, prompt)
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         row = project_of(session, project)
         listed = item_page(session, row.id, wanted, after=after)
     states = get_args(ItemState)
     return page(request, "items.html", visitor, project=row, listed=listed, wanted=wanted, states=states)
-
-
-@router.get("/manage/projects/{project}/guidelines")
-def guidelines_page(
-    request: Request, visitor: Manager, project: RowNumber, version: Annotated[int, Query(ge=0, le=LARGEST_NUMBER)] = 0
-) -> Response:
-    """Show the guidelines of a project, and the text of one version in the form."""
-    with _database(request).reading() as session:
-        project_of(session, project)
-        shown = session.get(StoredGuideline, version) if version else None
-        if version and (shown is None or shown.project_id != project):
-            raise HTTPException(404)
-    draft = (
-        NewGuideline("", language_of(request, visitor), "")
-        if shown is None
-        else NewGuideline(shown.category, shown.language, shown.text)
-    )
-    return _guidelines_page(request, visitor, project, draft)
-
-
-@router.post("/manage/projects/{project}/guidelines")
-def write_guideline(
-    request: Request,
-    visitor: Manager,
-    project: RowNumber,
-    *,
-    text: Text = "",
-    language: Text = "en",
-    category: Text = "",
-    step: Text = "save",
-) -> Response:
-    """Save a text as the newest version, or show how it will look (``step`` is ``preview``)."""
-    draft = NewGuideline(category.strip(), language, text.replace("\r\n", "\n"))
-    if step == "preview":
-        with _database(request).reading() as session:
-            project_of(session, project)
-            draft = draft._replace(category=stored_category(session, draft.category))
-        return _guidelines_page(request, visitor, project, draft, is_preview=True)
-
-    def add(session: Session) -> None:
-        of_items = draft._replace(category=stored_category(session, draft.category))
-        add_guideline(session, project_of(session, project), of_items, by=visitor.person, at=time.time())
-
-    _database(request).write(add)
-    return RedirectResponse(f"/manage/projects/{project}/guidelines", 303)
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database
 
 
 def _project_page(
@@ -243,7 +187,7 @@ def _project_page(
     imported: Imported | None = None,
     is_outdated: bool = False,
 ) -> Response:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         row = project_of(session, project)
         numbers = count_states(session, project)
     counts = {state: numbers[state] for state in get_args(ItemState) if state in numbers}
@@ -253,24 +197,3 @@ def _project_page(
     return page(
         request, "project.html", visitor, status=status, project=row, counts=counts, imported=imported, **values
     )
-
-
-def _guidelines_page(
-    request: Request, visitor: Manager, project: int, draft: NewGuideline, *, is_preview: bool = False
-) -> Response:
-    with _database(request).reading() as session:
-        row = project_of(session, project)
-        latest = latest_guidelines(session, project)
-        categories = categories_of(session, project)
-        versions = session.scalars(
-            select(StoredGuideline)
-            .where(
-                StoredGuideline.project_id == project,
-                StoredGuideline.category == draft.category,
-                StoredGuideline.language == draft.language,
-            )
-            .order_by(StoredGuideline.version.desc())
-            .limit(100)
-        ).all()
-    values = {"latest": latest, "categories": categories, "versions": versions, "draft": draft}
-    return page(request, "guidelines.html", visitor, project=row, is_preview=is_preview, **values)

@@ -21,11 +21,10 @@ from steelyard.workbench.accounts.people import (
     first_password,
     set_password,
 )
-from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Auditor, PeopleManager, RowNumber
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Auditor, PeopleManager, RowNumber, database_of
 from steelyard.workbench.pipeline.listings import EventSelection, event_page, people_page
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
 from steelyard.workbench.views.guidelines import stored_category
@@ -67,7 +66,7 @@ def new_person(
         new = NewPerson(name, _role(role), password, display_name, language, known)
         return add_person(session, new, by=visitor.person, at=time.time())
 
-    person = _database(request).write(add)
+    person = database_of(request).write(add)
     return _people_page(request, visitor, after=person.id - 1, made=person, password=password)
 
 
@@ -104,7 +103,7 @@ def change_person(
         )
         return True
 
-    if not _database(request).write(change):
+    if not database_of(request).write(change):
         return _people_page(request, visitor, after=person - 1, outdated=person)
     return RedirectResponse(f"/manage/people?after={person - 1}", 303)
 
@@ -119,7 +118,7 @@ def new_password(request: Request, visitor: PeopleManager, person: RowNumber) ->
         set_password(session, row, password, by=visitor.person, at=time.time())
         return row
 
-    row = _database(request).write(change)
+    row = database_of(request).write(change)
     return _people_page(request, visitor, after=person - 1, made=row, password=password)
 
 
@@ -133,7 +132,7 @@ def end_token(request: Request, visitor: PeopleManager, person: RowNumber, numbe
             raise HTTPException(404)
         revoke_token(session, token, by=visitor.person, at=time.time())
 
-    _database(request).write(revoke)
+    database_of(request).write(revoke)
     return RedirectResponse(f"/manage/people?after={person - 1}", 303)
 
 
@@ -148,7 +147,7 @@ def erase(request: Request, visitor: PeopleManager, person: RowNumber, confirmat
             raise RefusedError(problem, words="confirmation", where="confirmation", do=do)
         erase_person(session, row, by=visitor.person, at=time.time())
 
-    database = _database(request)
+    database = database_of(request)
     database.write(change)
     database.forget_traces()
     return RedirectResponse(f"/manage/people?after={person - 1}", 303)
@@ -173,7 +172,7 @@ def audit_page(
 @router.post("/manage/audit/check")
 def check_audit_log(request: Request, visitor: Auditor, *, whole: Annotated[bool, Form()] = False) -> Response:
     """Follow the chain of hashes: what was added since the last check that found nothing, or ``whole``."""
-    database = _database(request)
+    database = database_of(request)
     # Read apart from the note of it: nobody's answer waits for a check of a long log.
     with database.reading() as session:
         check = check_log(session, BEGINNING if whole else last_checked_event(session))
@@ -190,14 +189,10 @@ def _audit_page(
     before: int = LARGEST_NUMBER,
     check: LogCheck | None = None,
 ) -> Response:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         listed = event_page(session, wanted, before=before)
         checked = last_checked_event(session)
     return page(request, "audit.html", visitor, listed=listed, wanted=wanted, check=check, checked=checked)
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database
 
 
 def _person(session: Session, number: int) -> StoredPerson:
@@ -247,7 +242,7 @@ def _people_page(
     password: str | None = None,
     outdated: int | None = None,
 ) -> Response:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         listed = people_page(session, after=after)
         tokens = tokens_of(session, [person.id for person in listed.rows], at=time.time())
     values = {"listed": listed, "tokens": tokens, "roles": ROLES, "made": made, "password": password}

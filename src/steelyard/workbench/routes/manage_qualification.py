@@ -12,15 +12,14 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case
-from steelyard.workbench.accounts.permissions import Manager, PeopleObserver, RowNumber
+from steelyard.workbench.accounts.permissions import Manager, PeopleObserver, RowNumber, database_of
 from steelyard.workbench.qualification.material import import_qualification, take_gold
 from steelyard.workbench.qualification.results import QualificationFigures, qualification_figures
 from steelyard.workbench.qualification.rounds import decide_qualification
 from steelyard.workbench.routes.manage import Uploaded, project_of
-from steelyard.workbench.routes.progress import documented
+from steelyard.workbench.routes.progress_figures import documented
 from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description, request_body
 from steelyard.workbench.routes.rest import LINES, PREFIX, TOKEN, errors
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.pages import language_of, page, refusal_text
 from steelyard.workbench.views.uploads import read_upload
 
@@ -67,7 +66,7 @@ def make_gold_public(
     request: Request, visitor: Manager, project: RowNumber, number: Annotated[int, Form(ge=1, le=200)]
 ) -> Response:
     """Make tasks of gold tasks, which check nobody from then on."""
-    made = _database(request).write(
+    made = database_of(request).write(
         lambda session: take_gold(session, project_of(session, project), most=number, by=visitor.person, at=time.time())
     )
     return _page(request, visitor, project, num_made=made)
@@ -94,7 +93,7 @@ def decision(
 @figures.get("/projects/{project}/qualification", responses=documented(QualificationFigures))
 def show_qualification(request: Request, visitor: PeopleObserver, project: RowNumber) -> Response:
     """Return the standing of every annotator, with accuracy, rounds and decisions."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         made = qualification_figures(session, project_of(session, project))
     return Response(msgspec.json.encode(made), media_type="application/json")
 
@@ -133,7 +132,7 @@ def decide_on_person(
 
 
 def _import(request: Request, by: int, project: int, cases: list[Case]) -> int:
-    made = _database(request).write(
+    made = database_of(request).write(
         lambda session: import_qualification(session, project_of(session, project), cases, by=by, at=time.time())
     )
     return made.num_tasks
@@ -143,7 +142,7 @@ def _decide(request: Request, by: int, project: int, person: int, *, chosen: Dec
     def work(session: Session) -> None:
         decide_qualification(session, project_of(session, project), person, chosen, reason, by=by, at=time.time())
 
-    _database(request).write(work)
+    database_of(request).write(work)
 
 
 def _page(
@@ -155,12 +154,8 @@ def _page(
     refusal: str = "",
     status: int = 200,
 ) -> Response:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         row = project_of(session, project)
         made = qualification_figures(session, row)
     values = {"figures": made, "num_made": num_made, "refusal": refusal}
     return page(request, "qualification.html", visitor, status=status, project=row, **values)
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database

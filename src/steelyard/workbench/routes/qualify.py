@@ -9,12 +9,11 @@ from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from steelyard.workbench.accounts.permissions import Annotator, RowNumber
+from steelyard.workbench.accounts.permissions import Annotator, RowNumber, database_of
 from steelyard.workbench.pipeline.submissions import check_discards
 from steelyard.workbench.qualification.rounds import answer_task, next_tasks
 from steelyard.workbench.routes.annotate import Seconds, SentAnswer, check_person, membership_of
 from steelyard.workbench.routes.request_bodies import KnownRoute
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.views.pages import language_of, words_of
 from steelyard.workbench.views.qualification_views import blind_round_task, view_feedback, view_round_tasks
@@ -39,7 +38,7 @@ def round_tasks(
         tasks = next_tasks(session, membership.project, visitor.person, number=number, at=now)
         return msgspec.json.encode(view_round_tasks(session, membership, tasks))
 
-    return Response(_database(request).write(load), media_type="application/json")
+    return Response(database_of(request).write(load), media_type="application/json")
 
 
 @router.post("/annotate/qualification/{task}")
@@ -63,8 +62,4 @@ def round_answer(
         )
         return msgspec.json.encode(view_feedback(session, membership, marked, words_of(language), language))
 
-    return Response(_database(request).write(store), media_type="application/json")
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database
+    return Response(database_of(request).write(store), media_type="application/json")

@@ -9,14 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from steelyard.workbench.accounts.permissions import Exporter, RowNumber
+from steelyard.workbench.accounts.permissions import Exporter, RowNumber, database_of
 from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
 from steelyard.workbench.results.releases import CASES, files_of, make_release, release_file, releases_of
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.request_bodies import KnownRoute, json_body, json_description
 from steelyard.workbench.routes.rest import PREFIX, TOKEN, errors
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.release_tables import StoredRelease
 from steelyard.workbench.views.pages import page
 
@@ -58,7 +57,7 @@ SentRelease = Annotated[ReleaseRequest, Depends(json_body(ReleaseRequest))]
 @router.get("/manage/projects/{project}/releases")
 def releases_page(request: Request, visitor: Exporter, project: RowNumber) -> Response:
     """List the releases of a project."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         row = project_of(session, project)
         releases = releases_of(session, project)
         planted = shown_to(session, project, visitor.person, visitor.role)
@@ -87,7 +86,7 @@ def download_file(
 @figures.get("/projects/{project}/releases", responses=errors(404, 422))
 def list_releases(request: Request, visitor: Exporter, project: RowNumber) -> list[ReleaseNote]:
     """List the releases of a project, the latest first."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         project_of(session, project)
         return [_note(release) for release in releases_of(session, project)]
 
@@ -124,13 +123,13 @@ def send_file(
 
 
 def _make(request: Request, project: int, name: str, evidence: Evidence, person: int) -> StoredRelease:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         project_of(session, project)
-    return make_release(_database(request), project, name.strip(), evidence=evidence, by=person, at=time.time())
+    return make_release(database_of(request), project, name.strip(), evidence=evidence, by=person, at=time.time())
 
 
 def _sent(request: Request, project: int, number: int, file: str) -> Response:
-    database = _database(request)
+    database = database_of(request)
     with database.reading() as session:
         release = session.get(StoredRelease, number)
         if release is None or release.project_id != project or file not in files_of(release):
@@ -154,7 +153,3 @@ def _note(release: StoredRelease) -> ReleaseNote:
         files=list(files_of(release)),
         **counts,
     )
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database

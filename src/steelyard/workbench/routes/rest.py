@@ -19,7 +19,15 @@ from starlette.responses import Response, StreamingResponse
 from steelyard.core.config import resolve_config
 from steelyard.core.types import JsonObject
 from steelyard.workbench.accounts.people import Visitor
-from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Anyone, Exporter, Manager, Observer, RowNumber
+from steelyard.workbench.accounts.permissions import (
+    LARGEST_NUMBER,
+    Anyone,
+    Exporter,
+    Manager,
+    Observer,
+    RowNumber,
+    database_of,
+)
 from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
 from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
@@ -39,7 +47,6 @@ from steelyard.workbench.routes.request_bodies import (
     json_description,
     request_body,
 )
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredProject
 from steelyard.workbench.views.pages import page
 from steelyard.workbench.views.uploads import read_upload
@@ -172,7 +179,7 @@ Filter = Annotated[str, Query(max_length=500, description="Only items with exact
 @router.get("/projects", responses=errors())
 def list_projects(request: Request, visitor: Observer) -> list[ProjectNote]:
     """List the projects."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         projects = session.scalars(select(StoredProject).order_by(StoredProject.id)).all()
         return [_note(project, _states(session, visitor, project.id)) for project in projects]
 
@@ -183,7 +190,7 @@ def list_projects(request: Request, visitor: Observer) -> list[ProjectNote]:
 def make_project(request: Request, visitor: Manager, new: SentProject) -> ProjectNote:
     """Make a project."""
     settings = resolve_config(ProjectSettings, new.settings, where="settings")
-    project = _database(request).write(
+    project = database_of(request).write(
         lambda session: add_project(session, new.name, settings, by=visitor.person, at=time.time())
     )
     return _note(project, {})
@@ -192,14 +199,14 @@ def make_project(request: Request, visitor: Manager, new: SentProject) -> Projec
 @router.get("/projects/{project}", responses=errors(404, 422))
 def show_project(request: Request, visitor: Observer, project: RowNumber) -> ProjectNote:
     """Show a project with its settings."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         return _note(project_of(session, project), _states(session, visitor, project))
 
 
 @router.get("/projects/{project}/progress", responses=errors(404, 422))
 def show_progress(request: Request, visitor: Observer, project: RowNumber) -> ProgressNote:
     """Count the items of a project by state."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         project_of(session, project)
         counts = _states(session, visitor, project)
     return ProgressNote(num_items=sum(counts.values()), num_finished=counts.get("finished", 0), items=counts)
@@ -219,7 +226,7 @@ def list_items(
     prompt: Filter = "",
 ) -> ItemsNote:
     """List the items of a project in the order of the import, a page at a time."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         project_of(session, project)
         wanted = ItemSelection(state, batch, category, prompt)
         planted = shown_to(session, project, visitor.person, visitor.role)
@@ -247,10 +254,10 @@ def import_lines(
     body: Annotated[bytes, Depends(request_body)],
 ) -> ImportNote:
     """Take cases in as one batch: all of them, or nothing where a line is wrong."""
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         project_of(session, project)
     cases = read_upload(io.BytesIO(body), "body.jsonl")
-    imported = _database(request).write(
+    imported = database_of(request).write(
         lambda session: import_cases(
             session, project_of(session, project), cases, batch=batch, by=visitor.person, at=time.time()
         )
@@ -275,7 +282,7 @@ def export_lines(
     ] = "aligned",
 ) -> Response:
     """Send the finished items with every judgment and where it came from, as a case file."""
-    return export_stream(_database(request), project, evidence, by=visitor.person)
+    return export_stream(request, project, evidence, by=visitor.person)
 
 
 @router.get("/projects/{project}/answers", responses=errors(404, 422))
@@ -286,7 +293,7 @@ def list_answers(
 
     Answers to items that wait for the review of the token's owner are left out until they are decided on.
     """
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         project_of(session, project)
         planted = shown_to(session, project, visitor.person, visitor.role)
         listed: ListPage[Any] = answer_page(
@@ -306,10 +313,6 @@ def description_page(request: Request, visitor: Anyone) -> Response:
     ]
     kinds, address = schema["components"]["schemas"], str(request.base_url)
     return page(request, "interface.html", visitor, operations=operations, kinds=kinds, address=address)
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database
 
 
 def _states(session: Session, visitor: Visitor, project: int) -> dict[str, int]:

@@ -35,7 +35,7 @@ from steelyard.workbench.pipeline.reviewing import (
     remark_in_review,
     reviewed_item,
 )
-from steelyard.workbench.routes.align import Seconds, SentForm, entered_answer
+from steelyard.workbench.routes.answer_forms import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
