@@ -88,10 +88,6 @@ def _annotations(function: Callable[..., Any]) -> tuple[inspect.Signature, Mappi
     return inspect.signature(function), get_type_hints(function)
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, _TEXTS)
-
-
 _TEXTS = (str, bytes, bytearray, memoryview)
 _TESTS: Mapping[object, Callable[[Any], bool]] = {
     Any: lambda value: True,
@@ -111,7 +107,8 @@ def _allows(hint: Any, value: Any) -> bool:
     if base is Literal:
         return value in parts
     if base is Sequence:
-        return _is_list(value) and all(_allows(parts[0], item) for item in value)
+        is_list = isinstance(value, Sequence) and not isinstance(value, _TEXTS)
+        return is_list and all(_allows(parts[0], item) for item in value)
     return _TESTS[base](value) if base in _TESTS else isinstance(value, base)
 
 

@@ -133,7 +133,9 @@ def stage_inputs(stage: str) -> tuple[InputOfVerb, ...]:
 
 
 def _input(declared: FunctionParameter, *, is_first: bool) -> InputOfVerb:
-    members = [member for member in _members(declared.type) if member is not type(None)]
+    is_union = get_origin(declared.type) in (Union, type(int | str))
+    choices = get_args(declared.type) if is_union else (declared.type,)
+    members = [member for member in choices if member is not type(None)]
     is_sequence = len(members) == 1 and get_origin(members[0]) is Sequence
     (member,) = get_args(members[0]) if is_sequence else members
     return InputOfVerb(declared.name, _input_kind(member), declared.default, is_sequence=is_sequence, is_first=is_first)
@@ -143,10 +145,6 @@ def _input_kind(member: Any) -> InputKind:
     if get_origin(member) is Annotated:
         return KINDS[get_args(member)[1]]
     return _PATH if member is Path else InputKind(member, member.__name__, lambda call, name, value: value)
-
-
-def _members(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, type(int | str)) else (hint,)
 
 
 def made_verbs() -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def _decode(config: Config, batch: LineBatch) -> _DecodedBatch:
         for place, line in batch.placed():
             case = decode_case(line, place, check)
             opened.append(split_line(line, case))
-            digests.extend(_digest(case))
+            digests.extend(hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest())
             yield case
 
     try:
@@ -93,10 +93,6 @@ def _decode(config: Config, batch: LineBatch) -> _DecodedBatch:
     if (table.verdicts.left == table.verdicts.right).any():
         decode_batch(batch)
     return _DecodedBatch(opened, bytes(digests), table, traits)
-
-
-def _digest(case: Case) -> bytes:
-    return hashlib.blake2b(msgspec.json.encode(case.key), digest_size=_DIGEST_BYTES).digest()
 
 
 def refuse_repeated_keys(path: Path, digests: bytearray) -> None:

@@ -3,7 +3,6 @@
 Nothing is written.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,10 +139,9 @@ def _rendered(model: ModelChoice, case: Case, *, protocol: JsonObject | None) ->
     config = resolve_config(Config, settings, where=f"model.{model.kind}")
     reading = reading_of(config)
     tokens = shown_answers(reading.tokenizer, reading.rendering, case)
-    differing = _differing(protocol or {}, reading.protocol)
+    before, now = protocol or {}, reading.protocol
+    differing = [
+        f"{key} was {before[key]}, is {now[key]}" for key in _PROTOCOL if key in before and before[key] != now[key]
+    ]
     changed = [f"the model has CHANGED since the run: {', '.join(differing)}"] if differing else []
     return ShownTokens(model.name, tokens, (f"tokens: those that the model in {model.files['path']} reads", *changed))
-
-
-def _differing(before: JsonObject, now: JsonObject) -> Sequence[str]:
-    return [f"{key} was {before[key]}, is {now[key]}" for key in _PROTOCOL if key in before and before[key] != now[key]]

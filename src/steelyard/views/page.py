@@ -134,7 +134,7 @@ def _sentences(contents: Sequence[StageContents]) -> tuple[Sentence, ...]:
         sentence
         for part in contents
         for sentence in [sentence for group in _top(part.cards) for sentence in group.sentences]
-        or _first_sentences(part.sections, most)
+        or [sentence for section in part.sections for sentence in section.sentences[:most]]
     )
 
 
@@ -151,10 +151,6 @@ def _top(groups: Sequence[CardGroup]) -> tuple[CardGroup, ...]:
 
 def _first(group: CardGroup) -> tuple[Card, ...]:
     return tuple(card._replace(below="\n".join(filter(None, (card.below, group.lead)))) for card in group.cards[:1])
-
-
-def _first_sentences(sections: Sequence[Section], most: int | None) -> tuple[Sentence, ...]:
-    return tuple(sentence for section in sections for sentence in section.sentences[:most])
 
 
 def is_simulated_data(data: ReportData) -> bool:
