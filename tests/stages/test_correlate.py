@@ -204,6 +204,7 @@ BROKEN = {
     "label,b\na,1\n": (RecordError, r"t\.csv:1: no column has the models"),
     "name,scorer,b\na,a,1\n": (RecordError, r"t\.csv:1: 2 columns have the models"),
     'model,b\na,"0,7"\nb,1\nc,2\n': (RecordError, r"t\.csv:2: b is '0,7'"),
+    'model,b\na,"0,7"\nb,"1,5"\nc,"2,5"\n': (RecordError, r"t\.csv:2: b is '0,7'"),
     "model,b\na,1 [\nb,1\nc,2\n": (RecordError, r"t\.csv:2: b is '1 \['"),
     "model,模型,b\na,a,1\n": (RecordError, r"t\.csv:1: 2 columns have the models"),
     "model,b\na,1,2\n": (RecordError, "a row of 3 cells under a header of 2"),

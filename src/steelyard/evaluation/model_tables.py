@@ -30,6 +30,7 @@ _ABSENT = frozenset({"", "-", "\N{EN DASH}", "\N{EM DASH}", "na", "n/a", "nan", 
 _PERCENT = 100.0
 _BOUNDS = (".low", ".high")
 _CELL = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)( ?%)?(?:\s*(?:±.*|\[.*\]|\(.*\)))?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+ ?%?")
 _FEW_SHARES = 5.0
 """The smallest ratio of the least percentage to the greatest share in a column that mixes both."""
 
@@ -153,7 +154,8 @@ def _read_file(path: Path, columns: Sequence[str], excluded: Sequence[str]) -> M
     wanted = [name for name in present if name not in (model, family) and name not in excluded]
     bounds = {name for name in wanted if name.endswith(_BOUNDS) and name.rpartition(".")[0] in wanted}
     for column in [name for name in wanted if (name in columns if columns else name not in bounds)]:
-        if not columns and all(_number(text_of(row, column)) is None for row in rows):
+        texts = [text_of(row, column) for row in rows]
+        if not columns and all(_number(text) is None and _DECIMAL_COMMA.fullmatch(text) is None for text in texts):
             text_columns.append(column)
             continue
         values[column], absent = _read_column(rows, column, list(names))
@@ -178,9 +180,9 @@ def _read_column(rows: Sequence[Row], column: str, keys: Sequence[str]) -> tuple
             continue
         number = _number(text)
         if number is None:
-            raise RecordError(
-                f"{column} is {text[:40]!r}", where=row.place, allowed="a number, or an empty cell for a missing value"
-            )
+            has_comma = _DECIMAL_COMMA.fullmatch(text) is not None
+            allowed = "a decimal point" if has_comma else "a number, or an empty cell for a missing value"
+            raise RecordError(f"{column} is {text[:40]!r}", where=row.place, allowed=allowed)
         numbers[key], signed[key] = number
     places = dict(zip(keys, (row.place for row in rows), strict=True))
     for key in numbers:

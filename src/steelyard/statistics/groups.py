@@ -322,7 +322,7 @@ def _pool(strata: Sequence[Integers], units: _Units, names: Sequence[str], cell:
     sources = [int(members[0]) for members in strata if len(members) == 1]
     if 0 < len(sources) < _FEWEST_SOURCES:
         # Ordered by a hash of the name: arbitrary, and the same whatever the order of the prompts.
-        others = (unit for members in strata if len(members) > 1 for unit in members.tolist())
+        others = (int(unit) for members in strata if len(members) > 1 for unit in members)
         sources += nsmallest(_MOST_BORROWED, others, key=lambda unit: (crc32(names[unit].encode()), names[unit]))
     source_units = np.array(sources, np.int64)
     rows = units.rows_of(source_units)
