@@ -78,6 +78,13 @@ class Tokens(NamedTuple):
     is_repaired: bool
 
 
+class _Twin(NamedTuple):
+    """A tokenizer with equal ids in which every mark has a secret spelling."""
+
+    tokenizer: Any
+    spelling: dict[str, str]
+
+
 def write(
     tokenizer: Any, template: str, messages: Sequence[Message], *, today: str = TODAY,
     add_generation_prompt: bool = False,
@@ -131,17 +138,17 @@ def tokenise_all(
 def _repaired(tokenizer: Any, written: Written, base: str, *, add: bool) -> list[int]:
     """Return the token ids by the twin; ``base`` is the text, with its edges where there are any."""
     marks = written.marks
-    twin, spellings = _twin(tokenizer, tuple(sorted(marks.ids.items())))
-    if any(spelling in base for spelling in spellings.values()):
+    twin = _twin(tokenizer, tuple(sorted(marks.ids.items())))
+    if any(spelling in base for spelling in twin.spelling.values()):
         raise ModelError(
             "a text contains the secret spelling of a mark",
             where=tokenizer.name_or_path,
             do="run it again: the spelling is drawn anew",
         )
-    frame = marks.pattern.sub(lambda mark: spellings[mark.group()], base) if marks.pattern else base
+    frame = marks.pattern.sub(lambda mark: twin.spelling[mark.group()], base) if marks.pattern else base
     for mark, character in written.stand_ins.items():
         frame = frame.replace(character, mark)
-    ids = twin.encode(frame.replace(written.edge, "") if written.edge else frame, add_special_tokens=add).ids
+    ids = twin.tokenizer.encode(frame.replace(written.edge, "") if written.edge else frame, add_special_tokens=add).ids
     extra = Counter(_marks_among(ids, marks)) - Counter(_expected(tokenizer, marks, base, add=add))
     if extra:
         problem = f"the tokenizer turns a text into its mark of id {next(iter(extra))}, however it is written"
@@ -263,7 +270,7 @@ def _added(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 @lru_cache(maxsize=4)
-def _twin(tokenizer: Any, marks: tuple[tuple[str, int], ...]) -> tuple[Any, dict[str, str]]:
+def _twin(tokenizer: Any, marks: tuple[tuple[str, int], ...]) -> _Twin:
     """Return the tokenizer with each mark spelt by letters drawn in each process, which no text can contain.
 
     Raises ModelError for a tokenizer without a ``tokenizer.json``.
@@ -294,4 +301,4 @@ def _twin(tokenizer: Any, marks: tuple[tuple[str, int], ...]) -> tuple[Any, dict
     rules["truncation"] = rules["padding"] = None
     twin = Tokenizer.from_str(json.dumps(rules))
     assert all(twin.token_to_id(spelling[mark]) == number for mark, number in marks), "the twin has the same ids"
-    return twin, spelling
+    return _Twin(twin, spelling)

@@ -7,6 +7,7 @@ A name counts in a sentence that introduces its speaker, in the first person or 
 
 import re
 from functools import cached_property
+from typing import NamedTuple
 
 from steelyard.core.languages import language_part
 from steelyard.core.types import Record
@@ -51,25 +52,29 @@ class CleaningTable(Record, frozen=True, kw_only=True):
     names: Names
 
 
+class _Refusals(NamedTuple):
+    """The patterns of some languages as one, and the words without which it matches nothing."""
+
+    pattern: re.Pattern[str]
+    words: tuple[str, ...]
+
+
 class AnswerPhrases:
     """The compiled phrases: made once in a process."""
 
     def __init__(self, table: CleaningTable) -> None:
         self._table = table
-        self._refusals_by_language: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {}
+        self._refusals_by_language: dict[str, _Refusals] = {}
 
-    def _refusals(self, language: str | None) -> tuple[re.Pattern[str], tuple[str, ...]]:
-        """Return the refusals as one pattern, and the words without which it matches nothing.
-
-        They are those of a language and of English, to which models return; of all languages for another.
-        """
+    def _refusals(self, language: str | None) -> "_Refusals":
+        """Return the refusals of a language and of English, to which models return; of all languages for another."""
         code = language_part(language)
         if code not in self._refusals_by_language:
             known = self._table.refusals
             names = dict.fromkeys((code, "en")) if code in known else known
             patterns = "|".join(f"(?:{each})" for name in names for each in known[name])
             words = tuple(dict.fromkeys(word for name in names for word in self._table.refusal_words[name]))
-            self._refusals_by_language[code] = (re.compile(patterns, re.IGNORECASE), words)
+            self._refusals_by_language[code] = _Refusals(re.compile(patterns, re.IGNORECASE), words)
         return self._refusals_by_language[code]
 
     @cached_property
@@ -99,12 +104,12 @@ class AnswerPhrases:
     def refusals(self, subject: Subject) -> float:
         """Count the phrases that decline near the beginning of the answer."""
         beginning = subject.text[: 2 * _BEGINNING].translate(_APOSTROPHES)
-        pattern, words = self._refusals(subject.language)
+        refusals = self._refusals(subject.language)
         lowered = beginning.lower()
         # The search for patterns of a language takes fifty times as long as that for its words.
-        if not any(word in lowered for word in words) and not UNUSUAL_CASE.search(beginning):
+        if not any(word in lowered for word in refusals.words) and not UNUSUAL_CASE.search(beginning):
             return 0.0
-        return float(sum(1 for match in pattern.finditer(beginning) if match.start() <= _BEGINNING))
+        return float(sum(1 for match in refusals.pattern.finditer(beginning) if match.start() <= _BEGINNING))
 
     def is_open_end(self, text: str, language: str | None) -> bool:
         """Return whether the last word of a text needs another one after it, such as an article; case counts."""
