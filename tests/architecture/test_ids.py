@@ -20,8 +20,8 @@ def test_another_process_a_moment_later_collects_the_same_ids(request):
         "-q",
         "-p",
         "no:randomly",
-        "-p",
-        "no:xdist",
+        "-n",
+        "0",
         "-p",
         "no:cacheprovider",
     ]

@@ -12,6 +12,7 @@ from evaluated_languages import evaluated_languages
 from steelyard.core.errors import ConfigError, EvidenceError, FileError, RecordError
 from steelyard.stages.correlate import Config, correlate
 from steelyard.stages.leaderboard import leaderboard
+from steelyard.stages.report import report
 
 PEERS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 MODELS = [f"m{number}" for number in range(12)]
@@ -184,11 +185,15 @@ def test_tables_of_others_are_read(tmp_path, what):
 def test_the_table_that_a_leaderboard_writes_is_read(tmp_path, runs):
     leaderboard(runs, out=tmp_path / "board")
     gold = write_table(tmp_path / "gold.csv", {"gold": [1, 2, 4, 3]}, list("abcd"))
-    csv, board = tmp_path / "board" / "leaderboard.csv", tmp_path / "board"
+    csv, board, paper = tmp_path / "board" / "leaderboard.csv", tmp_path / "board", tmp_path / "paper.csv"
+    report([board], paper)
     table = correlate([csv], outcomes=[gold], out=tmp_path / "t", config=Config(columns=("accuracy",))).summary
     folder = correlate([board], outcomes=[gold], out=tmp_path / "f").summary
+    printed = correlate([paper], outcomes=[gold], out=tmp_path / "p", config=Config(columns=("value",))).summary
     assert table.correlations[0].pearson == folder.correlations[0].pearson
-    assert table.correlations[0].num_models == 4
+    assert table.correlations[0].num_models == printed.correlations[0].num_models == 4
+    # The table of a paper is rounded to a tenth of a percent.
+    assert printed.correlations[0].pearson.value == pytest.approx(table.correlations[0].pearson.value, abs=1e-3)
 
 
 BROKEN = {

@@ -112,6 +112,9 @@ def _write_tables(sources: Sequence[FinishedRun], out: Path, config: Config, *, 
         raise EvidenceError("these runs have no table", do="name runs that measure something, such as evaluations")
     simulated = is_simulated_data(read_data(sources))
     form, mark = _TABLES[out.suffix.lower()]
+    if form is csv_table and len(tables) == 1:
+        # One table is read by programs, which take the first line for the names of the columns.
+        tables = [tables[0]._replace(caption="")]
     banner = page_strings().table["simulated_banner"][config.language]
     text = "\n".join([*((f"{mark}{banner}\n",) if simulated else ()), *map(form, tables)])
     write_text(out, text)

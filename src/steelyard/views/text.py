@@ -59,10 +59,13 @@ def result_tables(run: Run[Any], folder: Path, language: str = "en", *, name: st
 
 
 def csv_table(table: TextTable) -> str:
-    """Return the table as CSV below its caption; a cell that a spreadsheet would run begins with an apostrophe."""
+    """Return the table as CSV below its caption, if it has one.
+
+    A cell that a spreadsheet would run begins with an apostrophe.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for row in ([table.caption], table.heads, *table.rows):
+    for row in (*([[table.caption]] if table.caption else ()), table.heads, *table.rows):
         writer.writerow(map(safe_cell, row))
     return text.getvalue()
 
