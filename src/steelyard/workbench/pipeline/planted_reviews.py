@@ -162,9 +162,14 @@ def _as_decided(session: Session, project: int, decided: Sequence[StoredPlantedR
     if not decided:
         return []
     validates = settings_of(session.get_one(StoredProject, project)).rules.validation
-    items = [planted.item_id for planted in decided]
-    reviews = select(StoredReview.item_id, StoredReview.round, StoredReview.layer)
-    drawn = {tuple(row) for row in session.execute(reviews.where(StoredReview.item_id.in_(items)))}
+    # By a subquery: databases limit the number of values in one statement.
+    planted_items = select(StoredPlantedReview.item_id).where(StoredPlantedReview.decision.is_not(None))
+    reviews = select(StoredReview.item_id, StoredReview.round).where(
+        StoredReview.project_id == project,
+        StoredReview.layer == "operations",
+        StoredReview.item_id.in_(planted_items),
+    )
+    drawn = {tuple(row) for row in session.execute(reviews)}
     oldest = select(func.min(StoredItem.changed_at)).where(StoredItem.project_id == project)
     # By state: the first moment of those that are in it, and the latest moment at which one left it.
     moments = {
@@ -196,7 +201,7 @@ def _as_decided(session: Session, project: int, decided: Sequence[StoredPlantedR
             states, round_shown = ["annotating"], planted.round + 1
         else:
             later = LAYERS[LAYERS.index(planted.layer) + 1 :]  # pyright: ignore[reportArgumentType] - a Layer
-            drew = {"research": validates, "operations": (planted.item_id, planted.round, "operations") in drawn}
+            drew = {"research": validates, "operations": (planted.item_id, planted.round) in drawn}
             states, round_shown = [STATE_OF[layer] for layer in later if drew[layer]], planted.round
         state = next((state for state in states if is_in(state, planted.at)), "finished")
         shown.append(ShownReview(planted, state, round_shown, planted.at))
