@@ -20,9 +20,10 @@ def case(*judgments: Judgment) -> Case:
 
 def test_verdicts_of_one_task_are_one_ranking():
     judgments = (judgment("a", "b", "left"), judgment("c", "a", "right"), judgment("b", "c", "tie"))
-    answers, raters, width = answers_of_cases([case(*judgments)])
-    assert [each.tiers for each in answers] == [[[0], [1, 2]]]
-    assert (raters, width) == (("ada",), 3)
+    answers = answers_of_cases([case(*judgments)])
+    assert [each.tiers for each in answers.answers] == [[[0], [1, 2]]]
+    assert answers.raters == ("ada",)
+    assert (answers.num_items, answers.width) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_verdicts_that_contradict_each_other_stay_alone(verdicts):
 
 def test_verdicts_without_a_task_or_of_an_incomplete_one_are_pairs():
     loose = [judgment("a", "b", "left", None), judgment("a", "c", "left", None), judgment("b", "c", "left", None)]
-    assert [each.tiers for each in answers_of_cases([case(*loose)])[0]] == [
+    assert [each.tiers for each in answers_of_cases([case(*loose)]).answers] == [
         [[0], [1]],
         [[0], [2]],
         [[1], [2]],
@@ -46,9 +47,9 @@ def test_verdicts_without_a_task_or_of_an_incomplete_one_are_pairs():
 
 def test_unreadable_verdicts_are_left_out_and_judges_are_counted_once():
     judgments = (judgment("a", "b", "none"), judgment("a", "b", "left", "2", "bo"), judgment("b", "c", "tie", "3"))
-    answers, raters, _ = answers_of_cases([case(*judgments), case(judgment("a", "c", "left", "1", "bo"))])
-    assert raters == ("bo", "ada")
-    assert [(each.item, each.rater, each.tiers) for each in answers] == [
+    answers = answers_of_cases([case(*judgments), case(judgment("a", "c", "left", "1", "bo"))])
+    assert answers.raters == ("bo", "ada")
+    assert [(each.item, each.rater, each.tiers) for each in answers.answers] == [
         (0, 0, [[0], [1]]),
         (0, 1, [[1, 2]]),
         (1, 0, [[0], [2]]),

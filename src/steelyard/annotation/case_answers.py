@@ -7,6 +7,7 @@ they are. They become one ranking where they order the responses shown without c
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,17 +17,26 @@ from steelyard.core.types import Case, Judgment, Kind, Record
 from steelyard.statistics.intervals import Estimate
 
 
-def answers_of_cases(cases: Iterable[Case]) -> tuple[list[RankingAnswer], tuple[str, ...], int]:
-    """Return all readable judgments of the cases as rankings, the judges as raters, and the most responses of a case.
+class CaseAnswers(NamedTuple):
+    """The answers about cases: items by position of the case, raters by position in ``raters``.
 
-    Items of the answers are positions of cases, raters those of judges.
+    ``width``: the largest number of responses of a case.
     """
+
+    answers: tuple[RankingAnswer, ...]
+    raters: tuple[str, ...]
+    num_items: int
+    width: int
+
+
+def answers_of_cases(cases: Iterable[Case]) -> CaseAnswers:
+    """Return all readable judgments of the cases as rankings, each judge a rater."""
     answers: list[RankingAnswer] = []
     numbers: dict[str, int] = {}
-    width = 0
+    num_items = width = 0
     for item, case in enumerate(cases):
         place = {response.id: number for number, response in enumerate(case.responses)}
-        width = max(width, len(place))
+        num_items, width = item + 1, max(width, len(place))
         # Judgments without a task are groups of their own.
         groups: dict[tuple[str, str | int], list[Judgment]] = defaultdict(list)
         for number, each in enumerate(case.judgments):
@@ -38,7 +48,7 @@ def answers_of_cases(cases: Iterable[Case]) -> tuple[list[RankingAnswer], tuple[
                 RankingAnswer(item, rater, [[place[name] for name in tier] for tier in tiers])
                 for tiers in rankings_of(group)
             ]
-    return answers, tuple(numbers), width
+    return CaseAnswers(tuple(answers), tuple(numbers), num_items, width)
 
 
 def rankings_of(judgments: Sequence[Judgment]) -> list[list[list[str]]]:
@@ -102,10 +112,10 @@ def summarise_raters(
         msgspec.structs.replace(case, judgments=tuple(compress(case.judgments, admits(case.judgments))))
         for case in cases
     ]
-    answers, raters, width = answers_of_cases(admitted)
+    read = answers_of_cases(admitted)
     panel = None
-    if len(raters) > 1:
-        panel = fit_panel(answers, raters, num_items=len(admitted), width=width)
+    if len(read.raters) > 1:
+        panel = fit_panel(read.answers, read.raters, num_items=read.num_items, width=read.width)
     if panel is None or not panel.num_shared_items:
         return None
     kinds: dict[str, dict[Kind, None]] = {}

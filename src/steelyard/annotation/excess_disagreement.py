@@ -99,7 +99,7 @@ def _simulated(answers: Sequence[RankingAnswer], raters: Raters, width: int, see
         levels[firsts[-1].item[:, None], whole.places] = 1
     for block in draw_choices(firsts, strength, raters, rng):
         left = block.places.shape[1]
-        is_taken = alternatives(left)[0][block.chosen] > 0
+        is_taken = alternatives(left).share[block.chosen] > 0
         row, place = np.nonzero(is_taken)
         levels[block.item[row], block.places[row, place]] = left
     return levels.reshape(number, size, width)

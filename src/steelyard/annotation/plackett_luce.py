@@ -51,6 +51,13 @@ class Choices(NamedTuple):
         return Choices(*(column[mask] for column in self))
 
 
+class Alternatives(NamedTuple):
+    """All sets that can be tied for best: ``share`` (set, response) is 1/size for members, ``ties`` size - 1."""
+
+    share: Floats
+    ties: Floats
+
+
 class Raters(NamedTuple):
     """Parameters of each rater: ``discrimination`` of strengths, and ``tie`` inclination; both (rater,).
 
@@ -64,14 +71,11 @@ class Raters(NamedTuple):
 
 
 @cache
-def alternatives(size: int) -> tuple[Floats, Floats]:
-    """Return all sets of ``size`` responses that can be tied for best: set number k - 1 has the members of k's bits.
-
-    First the shares (set, response), 1 / size of the set for its members, then the ties (set,), its size - 1.
-    """
+def alternatives(size: int) -> Alternatives:
+    """Return the non-empty subsets of ``size`` responses: subset number k - 1 has the members of the bits of k."""
     members = (np.arange(1, 2**size)[:, None] >> np.arange(size)) & 1
     number = members.sum(axis=1)
-    return members / number[:, None], (number - 1).astype(np.float64)
+    return Alternatives(members / number[:, None], (number - 1).astype(np.float64))
 
 
 def choices_of(answers: Iterable[RankingAnswer]) -> tuple[Choices, ...]:
@@ -123,9 +127,9 @@ def _blocks(rows: dict[int, list[tuple[int, ...]]]) -> tuple[Choices, ...]:
 
 def choice_odds(choices: Choices, strength: Floats, raters: Raters) -> Floats:
     """Return the probability of each alternative, (…, choice, set), given strengths (…, choice, available)."""
-    share, ties = alternatives(choices.places.shape[1])
-    worth = raters.discrimination[choices.rater, None] * (strength @ share.T)
-    worth = worth + raters.tie[choices.rater, None] * ties
+    sets = alternatives(choices.places.shape[1])
+    worth = raters.discrimination[choices.rater, None] * (strength @ sets.share.T)
+    worth = worth + raters.tie[choices.rater, None] * sets.ties
     worth -= worth.max(axis=-1, keepdims=True)
     np.exp(worth, out=worth)
     worth /= worth.sum(axis=-1, keepdims=True)
@@ -140,16 +144,16 @@ def strength_slopes(
     Shapes (choice, available), and (choice, available, available) of minus the second derivatives. ``strength``:
     (point, choice, available); ``weights`` of the points, equal by default.
     """
-    share, _ = alternatives(choices.places.shape[1])
+    sets = alternatives(choices.places.shape[1])
     odds = choice_odds(choices, strength, raters)
     weights = np.full(len(odds), 1 / len(odds)) if weights is None else weights
     discrimination = raters.discrimination[choices.rater]
-    expected = odds @ share
-    products = (share[:, :, None] * share[:, None, :]).reshape(len(share), -1)
-    size = share.shape[1]
+    expected = odds @ sets.share
+    products = (sets.share[:, :, None] * sets.share[:, None, :]).reshape(len(sets.share), -1)
+    size = sets.share.shape[1]
     square = ((expected * weights[:, None, None]).transpose(1, 2, 0)) @ expected.transpose(1, 0, 2)
     spread = (np.tensordot(weights, odds, 1) @ products).reshape(-1, size, size) - square
-    gradient = discrimination[:, None] * (share[choices.chosen] - np.tensordot(weights, expected, 1))
+    gradient = discrimination[:, None] * (sets.share[choices.chosen] - np.tensordot(weights, expected, 1))
     return gradient, discrimination[:, None, None] ** 2 * spread
 
 
@@ -159,12 +163,12 @@ def choice_gradients(choices: Choices, strength: Floats, raters: Raters) -> tupl
     ``strength``: (point, choice, available); the derivatives: (point, choice, 2). The model is a conditional logit in
     both parameters: the log likelihood is concave.
     """
-    share, ties = alternatives(choices.places.shape[1])
+    sets = alternatives(choices.places.shape[1])
     odds = choice_odds(choices, strength, raters)
-    mean = strength @ share.T
+    mean = strength @ sets.share.T
     rows = np.arange(len(choices.chosen))
     first = mean[:, rows, choices.chosen] - (odds * mean).sum(axis=-1)
-    second = ties[choices.chosen] - odds @ ties
+    second = sets.ties[choices.chosen] - odds @ sets.ties
     log_likelihood = np.log(np.maximum(odds[:, rows, choices.chosen], 1e-300))
     return log_likelihood, np.stack([first, second], axis=-1)
 
@@ -185,7 +189,7 @@ def draw_choices(
         chosen = (odds.cumsum(axis=1) < rng.random(len(odds))[:, None]).sum(axis=1).clip(max=odds.shape[1] - 1)
         drawn.append(block._replace(chosen=chosen))
         for number in np.unique(chosen).tolist():
-            left = np.flatnonzero(alternatives(size)[0][number] == 0)
+            left = np.flatnonzero(alternatives(size).share[number] == 0)
             if len(left) > 1:
                 rest = block.where(chosen == number)
                 waiting.append(rest._replace(places=rest.places[:, left], chosen=rest.chosen))
