@@ -118,6 +118,10 @@ def test_a_majority_is_asked_for_by_the_setting(tmp_path):
         (("a>b", {}), (("b",), ("a",)), 2),
         (("b<a", {}), (("b",), ("a",)), 2),
         (("a>b", {"meta": {"说明": TEXT}}), (("a", "b"),), 1),
+        (("a>b", {"meta": {"label": "A", "time": 2.0}}), (("b",), ("a",)), 2),
+        (("b<a", {"meta": {"label": "B", "row": {"annotation_id": 7, "lead_time": 3.1}}}), (("b",), ("a",)), 2),
+        (("a>b", {"meta": {"row": {"criterion": "style"}}}), (("a", "b"),), 1),
+        (("a>b", {"kind": "llm", "meta": {"time": 2.0}}), (("a", "b"),), 1),
         (("a>b", {"task": "second"}), (("a", "b"),), 1),
     ],
 )

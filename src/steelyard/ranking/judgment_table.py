@@ -3,6 +3,7 @@
 `judgment_table` turns cases into a `JudgmentTable`; `edges_of` turns its `Verdicts` into `Edges`, from better to worse.
 """
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
@@ -16,7 +17,7 @@ from steelyard.core.config import Config
 from steelyard.core.errors import ConfigError, EvidenceError, choices, listed
 from steelyard.core.numerics import Integers
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.types import UNKNOWN_JUDGE, Case, Judgment, Kind, Ranking
+from steelyard.core.types import UNKNOWN_JUDGE, Case, Judgment, Kind, Meta, Ranking
 from steelyard.statistics.agreement import count_labels, orient_labels, vote
 from steelyard.statistics.groups import UNCATEGORISED
 
@@ -30,6 +31,8 @@ REVERSED = {"left": "right", "right": "left", "tie": "tie", "none": "none"}
 NO_LANGUAGE = "unspecified"
 REPEATED = "judgments that repeat an identical one"
 """The name in ``run.json`` of the judgments that `first_identical` leaves out."""
+_OF_OCCASION = re.compile(r"label|(?:.*_)?(?:id|at|time|timestamp|tstamp|date|seconds|duration)")
+"""Entries of ``meta`` that tell when and under which number a person's verdict was stored, and how it was written."""
 
 
 class Only(Config, frozen=True):
@@ -74,7 +77,8 @@ def first_identical(judgments: Sequence[Judgment]) -> Sequence[int]:
 
     Identical judgments are equal in every field, left and right exchanged or not: a row that a file repeats adds no
     vote. Another id, order shown, reason or entry of ``meta`` makes another judgment, such as a model's second
-    sample. Judgments of `UNKNOWN_JUDGE` may be those of several people: they are never identical.
+    sample. Of a person, who was stored twice, the entries that match `_OF_OCCASION` do not, nor those below ``row``.
+    Judgments of `UNKNOWN_JUDGE` may be those of several people: they are never identical.
     """
     sorted_ends = [each.left < each.right for each in judgments]
     pairs = {
@@ -87,9 +91,23 @@ def first_identical(judgments: Sequence[Judgment]) -> Sequence[int]:
     return [
         position
         if each.judge == UNKNOWN_JUDGE
-        else first.setdefault(msgspec.json.encode(each if is_sorted else _exchanged(each), order="sorted"), position)
+        else first.setdefault(
+            msgspec.json.encode(_content(each if is_sorted else _exchanged(each)), order="sorted"), position
+        )
         for position, (each, is_sorted) in enumerate(zip(judgments, sorted_ends, strict=True))
     ]
+
+
+def _content(judgment: Judgment) -> Judgment:
+    """Return a judgment without the occasion on which a person's verdict was stored."""
+    if judgment.kind != "human" or not judgment.meta:
+        return judgment
+    meta: Meta = {}
+    for key, item in judgment.meta.items():
+        # The cells of a row that its prompt does not share.
+        cells = {key: item} if key != "row" or not isinstance(item, dict) else item
+        meta |= {name: cell for name, cell in cells.items() if not _OF_OCCASION.fullmatch(name)}
+    return msgspec.structs.replace(judgment, meta=meta or None)
 
 
 def _exchanged(judgment: Judgment) -> Judgment:
