@@ -237,6 +237,17 @@ def test_what_is_asked_and_spent_so_far_can_be_followed(tmp_path):
     assert again[-1] == seen[-1]
 
 
+def test_a_ceiling_of_cost_ends_a_run_whose_replies_have_no_counts():
+    zeros = completion("[[A]]", usage=(0, 0))
+    with chatting(lambda _: zeros) as server, open_ledger(None) as ledger:
+        (member,) = jury_at(server).members
+        panel = jury_at(server)._replace(members=(member._replace(price=(3.0, 15.0)),))
+        with pytest.raises(ModelError, match=r"2\d of 2\d replies have no token counts: their cost is unknown"):
+            ask_panel(panel, planned(), ledger, ceilings=Ceilings(cost=1.0))
+        # Without the ceiling the run goes on.
+        assert ask_panel(panel, planned(), ledger)["m"].num_questions == 24
+
+
 def test_what_a_server_does_not_count_is_told(tmp_path):
     chat = record(
         tmp_path / "r.jsonl", {"contains": ["\none\n"], "text": "[[A]]"}, {"text": "[[A]]", "failure": "failed"}

@@ -37,6 +37,10 @@ def test_a_reply_without_counts_is_counted_apart():
     assert used.other_models == {"other": 1}
 
 
+def test_replies_without_any_counts_have_no_cost():
+    assert sum_tokens([Reply(request="a", text="x")], ANTHROPIC, bool).cost is None
+
+
 def test_prices_are_two_numbers_or_named():
     assert resolve_config(Config, {"price": [3, 15]}, where="judge").price == (3.0, 15.0)
     named = {"input": 3, "output": 15, "cached_input": 0.3}

@@ -3,6 +3,7 @@
 Every request of this project goes through `attempt`.
 """
 
+import codecs
 import http.client
 import json
 import random
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.io.addresses import Key
-from steelyard.io.connections import Connections, RequestLimits, TooLarge
+from steelyard.io.connections import Connections, HttpResponse, RequestLimits, TooLarge
 from steelyard.io.pacing import ServerWaits, server_waits
 
 _RETRIABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -24,6 +25,7 @@ _REFUSALS = frozenset({429, 503, 529})
 _NEVER_SENT = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
 """Errors of a connection before anything was sent over it."""
 _MAX_DETAIL = 2000
+_MAX_BEGIN, _MAX_SHOWN = 10_000, 80
 
 
 class HttpReply(NamedTuple):
@@ -92,8 +94,11 @@ def attempt(
     is_refused = response.status in _REFUSALS
     waits = server_waits(response.headers, is_refused=is_refused, now=datetime.now(UTC))
     if 200 <= response.status < 300:
-        return _read(response.content, limits.key, is_empty)._replace(waits=waits)
-    reply = _refusal(response.status, _error_text(response.content, limits.key))
+        return _read(response, limits.key, is_empty)._replace(waits=waits)
+    detail = _error_text(response.content, limits.key)
+    if 300 <= response.status < 400 and (location := response.headers.get("location")):
+        detail = f"it redirects to {limits.key.redact(location)}; {detail}".rstrip("; ")
+    reply = _refusal(response.status, detail)
     return Attempt(reply, response.status in _RETRIABLE, is_refused, waits)
 
 
@@ -113,15 +118,19 @@ def _content(value: Any, is_empty: Callable[[Any], bool]) -> HttpReply:
     return HttpReply(value, "empty", "no text") if is_empty(value) else HttpReply(value)
 
 
-def _read(content: bytes, key: Key, is_empty: Callable[[Any], bool]) -> Attempt:
+def _read(response: HttpResponse, key: Key, is_empty: Callable[[Any], bool]) -> Attempt:
     """Decode the body of a successful response."""
+    content = response.content.removeprefix(codecs.BOM_UTF8)
     if not content.strip():
         return Attempt(HttpReply(None, "empty", "no body"), is_retriable=True, is_unanswered=True)
     try:
         value = key.redact(msgspec.json.decode(content))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        kind = " ".join(response.headers.get(f"content-{name}", "") for name in ("type", "encoding")).strip()
+        begin = key.redact(content[:_MAX_BEGIN].decode(errors="replace"))[:_MAX_SHOWN]
+        reply = HttpReply(None, "malformed", f"{error}; {kind or 'the body'} begins {begin!r}")
         # A body that was cut on its way is whole the next time.
-        return Attempt(HttpReply(None, "malformed", str(error)), is_retriable=True, is_unanswered=True)
+        return Attempt(reply, is_retriable=True, is_unanswered=True)
     except RecursionError as error:
         return Attempt(HttpReply(None, "malformed", str(error)), is_unanswered=True)
     reply = _content(value, is_empty)

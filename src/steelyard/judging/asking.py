@@ -231,6 +231,7 @@ class _ReplyStore:
         self.ledger, self.model, self.shown = ledger, model, shown
         self.max_truncated, self.remedy = max_truncated, remedy
         self.num_questions = self.num_kept = self.num_answered = self.num_repeated = self.num_failed = 0
+        self.num_uncounted = 0
         self.cuts = CutReplies()
         self.all_spent = Spending()
         self.first_failure = ""
@@ -275,7 +276,10 @@ class _ReplyStore:
         self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "", figures=figures)
 
     def add(self, reply: Reply, question: Question) -> None:
-        """Store the reply. Raises ModelError where all requests failed; too many cut replies end the sending."""
+        """Store the reply. Raises ModelError where all requests failed.
+
+        Too many cut replies, or replies without a cost under a ceiling of cost, end the sending.
+        """
         self.ledger.add(reply)
         self.num_failed += reply.failure == "failed"
         self.num_answered += reply.failure != "failed"
@@ -283,6 +287,7 @@ class _ReplyStore:
         self.sent = self.sent.plus(reply)
         if reply.failure != "failed":
             self.cuts = self.cuts.plus(reply, question)
+            self.num_uncounted += reply.prompt_tokens is None or reply.reply_tokens is None
         self.first_failure = self.first_failure or (reply.detail or "" if reply.failure == "failed" else "")
         self.advance()
         self._check()
@@ -291,6 +296,11 @@ class _ReplyStore:
         if not self.num_answered and self.num_failed >= FEWEST_REPLIES:
             problem = f"the first {self.num_failed} requests all failed ({self.first_failure[:200]})"
             raise ModelError(problem, where=self.model.name, do="check the chat's settings, and run the same again")
+        has_ceiling = self.budget.ceilings.cost is not None and self.model.price is not None
+        if has_ceiling and self.num_answered >= FEWEST_REPLIES and 2 * self.num_uncounted > self.num_answered:
+            problem = f"{self.num_uncounted} of {self.num_answered} replies have no token counts: their cost is unknown"
+            do = Advice("run the same again without ", Remedy("max_cost"))
+            self.futility = self.futility or ModelError(problem, where=self.model.name, do=do)
         # The replies under way are paid for, and awaited.
         self.futility = self.futility or self.cuts.fault(self.max_truncated, model=self.model.name, remedy=self.remedy)
 

@@ -153,7 +153,8 @@ class TokenUse(Record, frozen=True, kw_only=True):
     """The tokens of one chat's replies as the server counts them, each reply once, also those of earlier runs.
 
     ``prompt`` includes ``cached`` tokens, read from the server's cache, and ``cache_written`` ones. ``uncounted``
-    replies have no counts; ``cost`` is null without a price, which is for a million tokens. ``odd_usage`` counts
+    replies have no counts; ``cost`` is null without a price, which is for a million tokens, and where no reply is
+    counted. ``odd_usage`` counts
     replies with impossible numbers, ``other_models`` those that came under another model's name. ``failed_prompt`` and
     ``failed_reply``: the tokens of failed replies, which all other counts but those of replies include; they cost
     the full price, also those that came from batch files.
@@ -206,7 +207,7 @@ def sum_tokens(replies: Iterable[Reply], price: AnyPrice | None, is_expected: Ca
         prompt=tokens.prompt,
         reply=tokens.reply,
         uncounted=uncounted,
-        cost=None if price is None else spent.cost(price),
+        cost=None if price is None or 0 < num_replies == uncounted else spent.cost(price),
         odd_usage=odd,
         other_models=dict(sorted(others.items())),
         cached=tokens.cached,

@@ -20,7 +20,7 @@ IsOpenEnd = Callable[[str, str | None], bool]
 """Returns whether the last words of a text in a language need more after them (`AnswerPhrases.is_open_end`)."""
 
 LIST_ITEM = re.compile(r"^\s*(?:[-*+•·]|\(?[\da-zA-Z]{1,3}[.)、]|[（(]?[一二三四五六七八九十]{1,3}[）)、.])\s*")
-_STOPPED = {"length", "max_tokens", "max_length", "model_length", "max_output_tokens", "token_limit"}
+STOPPED = {"length", "max_tokens", "max_length", "model_length", "max_output_tokens", "token_limit"}
 _FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _BRACKETS = {
     "(": ")",
@@ -64,7 +64,7 @@ def stopped_at_limit(subject: Subject) -> float:
     samples = meta.get("samples")
     ends = [each.get("end") for each in samples if isinstance(each, dict)] if isinstance(samples, list) else []
     reasons = ends or [meta.get("finish_reason")]
-    return float(all(str(reason).lower() in _STOPPED for reason in reasons))
+    return float(all(str(reason).lower() in STOPPED for reason in reasons))
 
 
 def open_blocks(subject: Subject) -> float:

@@ -58,6 +58,8 @@ def _consistency_sentences(summary: JudgingSummary) -> Iterator[Sentence]:
     costs = [use.cost for use in summary.tokens.values() if use.cost is not None]
     if costs:
         yield Sentence("say_judging_cost", {"cost": decimal(sum(costs), 4)})
+    if uncounted := sum(use.uncounted for use in summary.tokens.values()):
+        yield Sentence("say_uncounted_replies", {"number": count(uncounted)})
     if tries := sum(use.unanswered_tries for use in summary.tokens.values()):
         yield Sentence("say_unanswered_tries", {"number": count(tries)})
     if (marked := summary.marked) is not None:

@@ -56,6 +56,8 @@ def _sentences(run: StageRun[SamplingSummary]) -> Iterator[Sentence]:
         yield Sentence("say_repeated", {"run": run.name, "repeated": count(num_repeated)})
     if costs:
         yield Sentence("say_sampling_cost", {"run": run.name, "cost": decimal(sum(costs), 4)})
+    if uncounted := sum(use.uncounted for use in summary.tokens.values()):
+        yield Sentence("say_uncounted_replies", {"number": count(uncounted)})
     if (meetings := summary.meetings) is not None:
         key = "say_equal_meetings" if meetings.fewest == meetings.most else "say_meetings"
         fewest = {} if meetings.fewest == meetings.most else {"fewest": count(meetings.fewest)}

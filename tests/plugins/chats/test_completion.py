@@ -23,6 +23,16 @@ def read(body, **fields):
         (completion(None, "stop", refusal="I cannot."), "refused"),
         (completion("x", "content_filter"), "refused"),
         (completion(None, "tool_calls"), "failed"),
+        # What Anthropic, Mistral, Zhipu, Gemini, DeepSeek, OpenRouter and vLLM call the same.
+        (completion("so far", "max_tokens"), "cut off"),
+        (completion("so far", "MAX_TOKENS"), "cut off"),
+        (completion("so far", "model_length"), "cut off"),
+        (completion("x", "sensitive"), "refused"),
+        (completion(None, "SAFETY"), "refused"),
+        (completion("so far", "insufficient_system_resource"), "failed"),
+        (completion("so far", "error"), "failed"),
+        (completion("so far", "abort"), "failed"),
+        (completion("x", "end_turn"), None),
     ],
 )
 def test_how_a_reply_ended(body, failure):
@@ -31,6 +41,23 @@ def test_how_a_reply_ended(body, failure):
     text = body["choices"][0]["message"]["content"]
     # A text of spaces alone is none.
     assert reply.text == (None if reply.detail and reply.detail.startswith("empty") else text)
+
+
+def test_a_content_of_parts_is_the_text_of_its_text_parts():
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "[[B]]"}]}
+    parts = [thinking, {"type": "text", "text": "So "}, {"type": "text", "text": "[[A]]"}]
+    assert read(completion(parts)).text == "So [[A]]"
+    # Reasoning alone would end so again.
+    assert read(completion([thinking])).detail == "empty: reasoning without a reply (stop)"
+    assert not is_empty(completion([thinking]))
+
+
+def test_a_body_without_a_completion_is_shown_and_an_error_is_asked_for_again():
+    error = {"error": {"message": "配额已用完", "code": 429}}
+    assert '"配额已用完"' in read(error).detail
+    assert is_empty(error)
+    assert is_empty(completion("so far", "abort"))
+    assert not is_empty({"detail": "no such field"})
 
 
 def test_the_first_choice_counts_and_unknown_keys_do_not():
@@ -56,6 +83,7 @@ def test_tokens_that_are_not_counted_are_null():
     [
         ({"prompt_tokens": 10, "completion_tokens": 2}, (10, 2)),
         ({"prompt_tokens": -1, "completion_tokens": 2}, (None, 2)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, (None, None)),
         ({"prompt_tokens": 10, "completion_tokens": 10**12}, (10, None)),
         ({"prompt_tokens": 10**12, "completion_tokens": 1.5}, (None, None)),
         ({"prompt_tokens": "7", "completion_tokens": True}, (None, None)),

@@ -1,3 +1,4 @@
+import json
 import threading
 import time
 
@@ -110,7 +111,22 @@ def test_bodies_that_are_no_completion_have_failed(body, said):
     assert reply.detail.startswith(said)
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_body_that_is_no_json_is_shown():
+    with chatting(lambda _: (200, b"<html>Just a moment")) as server:
+        (reply,) = ask(server, num_tries=1)
+    assert "begins '<html>Just a moment'" in reply.detail
+    with chatting(lambda _: (200, b"\xef\xbb\xbf" + json.dumps(completion("[[A]]")).encode())) as server:
+        assert ask(server)[0].text == "[[A]]"
+
+
+def test_a_query_of_the_address_stays_behind_the_path():
+    with chatting() as server:
+        server.url = f"{server.url}/?api-version=2024-10-21"
+        assert ask(server)[0].text == "[[A]]"
+    assert server.paths == ["/v1/chat/completions?api-version=2024-10-21"]
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 308])
 def test_a_server_that_is_asked_wrongly_ends_the_run(status):
     with (
         chatting(lambda _: (status, b'{"error": {"message": "no such model"}}')) as server,
@@ -212,7 +228,7 @@ def test_an_empty_answer_of_a_good_status_is_asked_for_again():
     assert (reply.text, len(server.questions)) == ("[[B]]", 3)
     with chatting("") as server:
         (reply,) = ask(server, num_tries=2, wait_seconds=0.01)
-    assert (reply.failure, reply.detail, len(server.questions)) == ("failed", "empty: no text", 2)
+    assert (reply.failure, reply.detail, len(server.questions)) == ("failed", "empty: no text (stop)", 2)
 
 
 def test_a_dripping_server_holds_no_worker_beyond_the_time():

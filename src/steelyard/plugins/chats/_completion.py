@@ -4,16 +4,24 @@ Servers count tokens in three forms. OpenAI's ``prompt_tokens`` and DeepSeek's i
 Anthropic's ``input_tokens`` include neither those read from it nor those written to it.
 """
 
+import json
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from steelyard.core.comparison import SERVER_LIMIT, Alternative, Failure, Question, Reply, Request
 from steelyard.core.types import JsonObject
+from steelyard.responses.unfinished import STOPPED
 
 _LONGEST_TOKEN = 128
 """The longest token in characters: public vocabularies have runs of spaces of this length."""
+_LONGEST_BODY = 200
 _MOST_TEMPLATE, _MOST_OVER = 10_000, 1_000
+_FILTERED = frozenset(
+    {"content_filter", "safety", "sensitive", "recitation", "blocklist", "prohibited_content", "spii"}
+)
+_INTERRUPTED = frozenset({"insufficient_system_resource", "network_error", "error", "abort", "aborted", "cancelled"})
+"""What servers call the end of a text by a filter of contents, and by a fault, in small letters."""
 
 
 class _Top(msgspec.Struct):
@@ -31,18 +39,35 @@ class _Logprobs(msgspec.Struct):
     content: list[_Token] | None = None
 
 
+class _Part(msgspec.Struct):
+    type: str
+    text: str | None = None
+
+
 class _Message(msgspec.Struct):
-    content: str | None = None
+    content: str | list[_Part] | None = None
     refusal: str | None = None
     reasoning_content: Any = None
     reasoning: Any = None
-    role: Literal["assistant"] = "assistant"
+    role: Literal["assistant", "model"] | None = "assistant"
+
+    @property
+    def text(self) -> str | None:
+        """The text of the content; parts of another type, such as reasoning, are none of it."""
+        if isinstance(self.content, list):
+            return "".join(part.text or "" for part in self.content if part.type in ("text", "output_text"))
+        return self.content
 
 
 class _Choice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
+
+    @property
+    def end(self) -> str | None:
+        """The reason of the end in small letters."""
+        return None if self.finish_reason is None else self.finish_reason.lower()
 
 
 class _Completion(msgspec.Struct):
@@ -62,16 +87,17 @@ class _Usage(NamedTuple):
 
 
 def is_empty(body: Any, *, keeps_empty: bool = False) -> bool:
-    """Return whether a body is a completion without a choice, or without a text and a reason for its absence.
+    """Return whether a body lacks an answer that another try may bring.
 
-    Reasoning without a text is not empty: the same question would end so again, at its full price. With
-    ``keeps_empty`` a choice without a text is an answer.
+    It is an error, or a completion without a choice, without a text and a reason for its absence, or with a text that a
+    fault of the server ended. Reasoning without a text is not empty: the same question would end so again, at its full
+    price. With ``keeps_empty`` a choice without a text is an answer.
     """
     try:
         completion = msgspec.convert(body, _Completion)
     except msgspec.ValidationError:
-        return False
-    if not completion.choices:
+        return isinstance(body, dict) and bool(body.get("error"))
+    if not completion.choices or completion.choices[0].end in _INTERRUPTED:
         return True
     return not keeps_empty and _is_silent(completion.choices[0]) and not _has_reasoned(completion.choices[0])
 
@@ -84,7 +110,8 @@ def read_completion(request: Request, body: Any, *, keeps_empty: bool = False) -
     try:
         completion = msgspec.convert(body, _Completion)
     except msgspec.ValidationError as error:
-        return Reply(request=request.id, failure="failed", detail=f"malformed: {error}")
+        detail = f"malformed: {error}: {json.dumps(body, ensure_ascii=False)[:_LONGEST_BODY]}"
+        return Reply(request=request.id, failure="failed", detail=detail)
     usage = _usage(completion.usage, request.question)
     reply = Reply(
         request=request.id,
@@ -107,7 +134,7 @@ def read_completion(request: Request, body: Any, *, keeps_empty: bool = False) -
     return msgspec.structs.replace(
         reply,
         # A text of spaces alone is none.
-        text="" if is_kept else None if _is_silent(choice) else choice.message.content,
+        text="" if is_kept else None if _is_silent(choice) else choice.message.text,
         failure=failure,
         detail=detail,
         first_token=_first_token(choice.logprobs),
@@ -118,7 +145,8 @@ def read_completion(request: Request, body: Any, *, keeps_empty: bool = False) -
 def _usage(usage: Any, question: Question) -> _Usage:
     """Return the plausible counts; an implausible one is left out, since counts are summed over all replies.
 
-    A prompt has at most as many tokens as bytes, plus the template's; servers may write some tokens over the limit.
+    A prompt has at least one token, and at most as many as bytes, plus the template's; servers may write some tokens
+    over the limit. Where the prompt has none, a reply of none is not counted either.
     """
     counts = usage if isinstance(usage, dict) else {}
     odd = [] if usage is None or isinstance(usage, dict) else [f"usage: {str(usage)[:40]}"]
@@ -132,8 +160,11 @@ def _usage(usage: Any, question: Question) -> _Usage:
         return value if is_count else None
 
     prompt, cached, cache_written = _prompt_counts(counts)
-    num_prompt = checked("prompt_tokens", prompt, num_bytes + _MOST_TEMPLATE)
     written = _first(counts, "completion_tokens", "output_tokens")
+    if prompt == 0:
+        odd.append("prompt_tokens: 0")
+        prompt, written = None, written or None
+    num_prompt = checked("prompt_tokens", prompt, num_bytes + _MOST_TEMPLATE)
     num_written = checked("completion_tokens", written, most_written)
     # Parts of a prompt whose length is not known cannot be billed.
     room = num_prompt or 0
@@ -172,31 +203,34 @@ def _first(counts: JsonObject, *names: str) -> Any:
 
 
 def _failure(choice: _Choice, usage: _Usage, max_tokens: int) -> tuple[Failure | None, str | None]:
-    if choice.message.refusal or choice.finish_reason == "content_filter":
+    if choice.message.refusal or choice.end in _FILTERED:
         return "refused", choice.message.refusal or "content filter"
     is_full = usage.written is not None and usage.written >= max_tokens
     # Some servers give no reason for the end; then the number of tokens has to tell.
-    if choice.finish_reason == "length" or (choice.finish_reason is None and is_full):
+    if choice.end in STOPPED or (choice.finish_reason is None and is_full):
         if usage.written is None or is_full:
             return "cut off", f"at {max_tokens} tokens"
         # A full context ends a reply before its own limit.
         return "cut off", f"at {usage.written} tokens, fewer than the {max_tokens} asked for, {SERVER_LIMIT}"
-    if _is_silent(choice):
-        what = "reasoning without a reply" if _has_reasoned(choice) else "no text"
-        return "failed", f"empty: {what} ({choice.finish_reason})"
-    if choice.message.content is not None and len(choice.message.content) > _LONGEST_TOKEN * (max_tokens + 1):
-        return "failed", f"too_large: {len(choice.message.content):,} characters for {max_tokens} tokens"
+    if _is_silent(choice) or choice.end in _INTERRUPTED:
+        missing = "empty: reasoning without a reply" if _has_reasoned(choice) else "empty: no text"
+        what = missing if _is_silent(choice) else "interrupted: a part of a text"
+        return "failed", f"{what} ({choice.finish_reason})"
+    if (length := len(choice.message.text or "")) > _LONGEST_TOKEN * (max_tokens + 1):
+        return "failed", f"too_large: {length:,} characters for {max_tokens} tokens"
     return None, None
 
 
 def _is_silent(choice: _Choice) -> bool:
     """Return whether the text is missing without a reason; a first token can be read without it."""
-    is_explained = choice.message.refusal or choice.finish_reason in ("length", "content_filter") or choice.logprobs
-    return not (choice.message.content or "").strip() and not is_explained
+    is_explained = choice.message.refusal or choice.end in {*STOPPED, *_FILTERED} or choice.logprobs
+    return not (choice.message.text or "").strip() and not is_explained
 
 
 def _has_reasoned(choice: _Choice) -> bool:
-    return bool(choice.message.reasoning_content or choice.message.reasoning)
+    # Parts without a text are reasoning.
+    is_parted = isinstance(choice.message.content, list) and bool(choice.message.content)
+    return bool(choice.message.reasoning_content or choice.message.reasoning or is_parted)
 
 
 def _first_token(logprobs: _Logprobs | None) -> tuple[Alternative, ...] | None:

@@ -23,7 +23,7 @@ from steelyard.io.http import Attempt, HttpReply, attempt
 from steelyard.io.pacing import RequestPace
 from steelyard.io.progress import log
 
-_CONFIGURATION_ERRORS = ("http_401", "http_403", "http_404", "http_405")
+_CONFIGURATION_ERRORS = tuple(f"http_{status}" for status in (301, 302, 303, 307, 308, 401, 402, 403, 404, 405))
 _MAX_REMARKS = 10
 _PROBE_SECONDS = 10.0
 _VERSION = re.compile(r"/v\d+$")
@@ -82,6 +82,11 @@ class ServedChat(ABC):
         self._slots: int | None = None
         self._logged: set[str] = set()
         self._lock = Lock()
+
+    def url(self, path: str) -> str:
+        """Return the address of an endpoint; a query of the server's address stays behind it."""
+        address, sign, query = self.address.partition("?")
+        return f"{address.rstrip('/')}/{path}{sign}{query}"
 
     @abstractmethod
     def send(self, request: Request, connections: Connections, deadline: float) -> Attempt:

@@ -76,7 +76,7 @@ class OpenAICompatible(ServedChat):
     def send(self, request: Request, connections: Connections, deadline: float) -> Attempt:
         """Send a question as a chat completion of one choice."""
         limits = self.limits._replace(max_bytes=_BYTES_ALWAYS + _BYTES_PER_TOKEN * request.question.max_tokens)
-        url, body = f"{self.address}/chat/completions", self._body(request.question)
+        url, body = self.url("chat/completions"), self._body(request.question)
         return attempt(url, body, limits, connections, deadline=deadline, is_empty=self._is_empty)
 
     def read(self, request: Request, response: HttpReply) -> Reply | None:
@@ -85,8 +85,7 @@ class OpenAICompatible(ServedChat):
             return read_completion(request, response.value, keeps_empty=self.config.keeps_empty)
         if response.reason == "empty" and response.value is not None:
             # A reply without a text is billed.
-            reply = read_completion(request, response.value)
-            return msgspec.structs.replace(reply, failure="failed", detail=f"empty: {response.detail[:300]}")
+            return read_completion(request, response.value)
         if '"content_filter"' in response.detail and response.reason.startswith("http_4"):
             return Reply(request=request.id, failure="refused", detail=f"content filter: {response.detail[:300]}")
         if response.reason == "http_400" and any(sign in response.detail for sign in _OVER_CONTEXT):
