@@ -22,7 +22,7 @@ from steelyard.workbench.storage.tables import (
     StoredReview,
     StoredTask,
 )
-from workbench_people import NO_GOLD, NOON, cases, content_of, make_project, send, take
+from workbench_people import NO_GOLD, NOON, answer_all, cases, content_of, make_project, send, take
 
 
 def load(database, project, new, *, batch="b2"):
@@ -172,11 +172,40 @@ def test_what_is_exported_is_what_was_entered(database):
                 better = {"left": judgment.left, "right": judgment.right}.get(judgment.verdict, judgment.verdict)
                 assert better == expected
                 assert judgment.shown == shown
-                assert (judgment.task, judgment.batch) == ("1-1", "b1")
+                assert (judgment.task[8:], judgment.batch) == ("-1-1", "b1")
                 assert judgment.meta == {"stage": "annotation", "seconds": 12.5, "guideline": None}
             ratings = {each.response: each.value for each in case.ratings if each.rater == names[person]}
             assert ratings == contents[people.index(person)].scores
         assert [each.spans for each in case.ratings if each.spans] == [((0, 5, "wrong", "no such word"),)]
+
+
+def test_what_one_project_exported_is_kept_by_the_next_one_under_names_of_its_own(database):
+    """Judgments of equal names would be one in a file that is read, or merged: the later ones would be lost."""
+    rules = msgspec.structs.replace(NO_GOLD, least_agreement=0.0)
+    first, people = make_project(database, 1, rules=rules)
+
+    def answered(project):
+        answer_all(database, project, people, order=lambda person, shown: sorted(shown, reverse=person == people[0]))
+        finish(database)
+        with database.reading() as session:
+            return list(export_cases(session, session.get_one(StoredProject, project), evidence="aligned"))
+
+    (before,) = answered(first)
+    mine = {"agreement": "of the source"}
+
+    def import_again(session):
+        project = add_project(session, "Q", ProjectSettings(rules=rules), by=None, at=NOON)
+        again = [before, msgspec.structs.replace(cases(1, first=7)[0], meta=mine)]
+        import_cases(session, project, again, batch="b2", by=None, at=NOON)
+        return project.id
+
+    after, other = answered(database.write(import_again))
+    assert after.judgments[:6] == before.judgments
+    assert len({each.id for each in after.judgments}) == len(after.judgments) == 12
+    assert len({each.id for each in after.ratings}) == len(after.ratings) == 12
+    assert not {each.task for each in after.judgments[6:]} & {each.task for each in before.judgments}
+    assert after.meta["imported"] == before.meta
+    assert other.meta["imported"] == mine
 
 
 EXPECTED = [

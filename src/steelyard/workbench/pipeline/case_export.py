@@ -4,6 +4,7 @@ Items are read in blocks, each with its answers in one query: memory does not gr
 asked a few times for hundreds of items.
 """
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -86,17 +87,20 @@ def export_cases(
     while items := session.scalars(finished.where(StoredItem.id > after)).all():
         answers = _answers_of(session, items)
         for item in items:
-            meta = {"agreement": item.agreement, "discarded": list(item.discarded), "evidence": evidence}
-            case = _with_evidence(item, answers.get(item.id, []), evidence, meta)
+            case = _with_evidence(project, item, answers.get(item.id, []), evidence)
             if case is not None:
                 yield case
         after = items[-1].id
         session.expunge_all()
 
 
-def task_name(round_number: int, number: int) -> str:
-    """Return how a task of an item is named outside the workbench: its round and its number."""
-    return f"{round_number}-{number}"
+def task_name(project: StoredProject, round_number: int, number: int) -> str:
+    """Return how a task of an item is named outside the workbench: its project, its round and its number.
+
+    The case may have evidence of another project already, or be joined with it: equal names would be one task there.
+    """
+    of_project = hashlib.sha256(f"{project.name} {project.created_at!r}".encode()).hexdigest()[:8]
+    return f"{of_project}-{round_number}-{number}"
 
 
 def _answers_of(session: Session, items: Sequence[StoredItem]) -> dict[int, list[_ExportedAnswer]]:
@@ -142,7 +146,7 @@ def _answers_of(session: Session, items: Sequence[StoredItem]) -> dict[int, list
 
 
 def _with_evidence(
-    item: StoredItem, answers: Sequence[_ExportedAnswer], evidence: Evidence, meta: JsonObject
+    project: StoredProject, item: StoredItem, answers: Sequence[_ExportedAnswer], evidence: Evidence
 ) -> Case | None:
     """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
     case = case_of(item)
@@ -159,13 +163,18 @@ def _with_evidence(
             continue
         content, kind = msgspec.convert(answer.content, TaskAnswer), kind_named(answer.kind)
         shown = answer.shown or adjudication_order(answer.responses, kind, letters)
-        origin = _origin(answer, tuple(shown), item.batch, annotators[answer.task])
+        name = task_name(project, answer.round, answer.number)
+        origin = _origin(answer, name, tuple(shown), item.batch, annotators[answer.task])
         judgments += kind.judgments(content, origin)
         # A rating has no fields of its own for what a judgment names: the batch and the order shown.
         full = origin.meta | {"batch": item.batch, "shown": list(origin.shown)}
         ratings += kind.ratings(content, origin._replace(meta=full))
         if settled.get(answer.task) == answer.id or answer.task not in standing:
             standing[answer.task] = (kind, content, origin)
+    meta: JsonObject = {"agreement": item.agreement, "discarded": list(item.discarded), "evidence": evidence}
+    if case.meta.keys() & meta:
+        # What the imported file, perhaps an earlier export, says under these names is another fact, and is kept.
+        meta["imported"] = {name: case.meta[name] for name in (*meta, "imported") if name in case.meta}
     exported: Case | None = msgspec.structs.replace(
         case, judgments=tuple(judgments), ratings=tuple(ratings), meta=case.meta | meta
     )
@@ -174,7 +183,7 @@ def _with_evidence(
     return exported
 
 
-def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str, people: dict[str, bool]) -> Origin:
+def _origin(answer: _ExportedAnswer, task: str, shown: tuple[str, ...], batch: str, people: dict[str, bool]) -> Origin:
     """Return where an answer comes from. ``people``: who annotated its task, and whether they are simulated.
 
     What they aligned is the answer of them all, not of the one who agreed last: its judge is `ALIGNED`. A name for each
@@ -184,7 +193,7 @@ def _origin(answer: _ExportedAnswer, shown: tuple[str, ...], batch: str, people:
     is_simulated = any(people.values()) if is_joint else answer.is_simulated
     return Origin(
         judge=ALIGNED if is_joint else answer.pseudonym,
-        task=task_name(answer.round, answer.number) + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
+        task=task + ("" if answer.stage == "annotation" else f"-{answer.stage}"),
         shown=shown,
         batch=batch,
         # Nobody measures how long people settle a task, and some tools report no time: 0 would be a wrong figure.

@@ -146,7 +146,7 @@ def answer_records(session: Session, project: StoredProject, *, block: int = BLO
                 category=item.category,
                 batch=item.batch,
                 state=item.state,
-                task=task_name(task.round, task.number),
+                task=task_name(project, task.round, task.number),
                 round=task.round,
                 kind=task.kind,
                 responses=tuple(task.responses),
@@ -176,7 +176,7 @@ def gold_records(session: Session, project: StoredProject, *, block: int = BLOCK
     )
     after = 0
     while rows := session.execute(statement.where(StoredTask.id > after)).all():
-        origins = _origins(session, [item.id for _, item in rows])
+        origins = _origins(session, project, [item.id for _, item in rows])
         answers = _gold_answers(session, [task.id for task, _ in rows])
         for task, item in rows:
             # The latest settled answer to the same responses that says what the gold task has as its truth.
@@ -186,7 +186,7 @@ def gold_records(session: Session, project: StoredProject, *, block: int = BLOCK
                 if responses == task.responses and content == task.gold
             )
             yield GoldRecord(
-                task=task_name(task.round, task.number),
+                task=task_name(project, task.round, task.number),
                 prompt=item.prompt,
                 language=item.language or None,
                 category=item.category,
@@ -203,7 +203,7 @@ def gold_records(session: Session, project: StoredProject, *, block: int = BLOCK
 
 
 def _origins(
-    session: Session, items: Sequence[int]
+    session: Session, project: StoredProject, items: Sequence[int]
 ) -> dict[tuple[int, int], list[tuple[list[str], JsonObject, GoldOrigin]]]:
     """Return responses, content and origin of the settled answers of items by item and round, the latest first."""
     rows: Any = session.execute(
@@ -215,7 +215,7 @@ def _origins(
     )
     by_round: dict[tuple[int, int], list[tuple[list[str], JsonObject, GoldOrigin]]] = defaultdict(list)
     for task, answer, pseudonym in rows:
-        name = task_name(task.round, task.number)
+        name = task_name(project, task.round, task.number)
         origin = GoldOrigin(task=name, stage=answer.stage, answer=answer.id, person=pseudonym, at=answer.at)
         by_round[task.item_id, task.round].append((task.responses, answer.content, origin))
     return by_round
