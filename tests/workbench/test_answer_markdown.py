@@ -42,6 +42,28 @@ def test_a_formula_stays_as_it_was_written():
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("4.", '<ol>\n<li value="4"></li>\n</ol>'),
+        ("3) 丙\n1) 甲", '<ol>\n<li value="3">丙</li>\n<li value="1">甲</li>\n</ol>'),
+        ("1. a\n\nb\n\n2. c", '<ol>\n<li value="1">a</li>\n</ol>\n<p>b</p>\n<ol>\n<li value="2">c</li>\n</ol>'),
+        ("![一只<猫>](http://x/猫.png 't')", '<p>![一只&lt;猫&gt;](http://x/猫.png "t")</p>'),
+        ("![](http://x/y)", "<p>![](http://x/y)</p>"),
+        ("a[^1]\n\n[^1]: Ada1843", "<p>a[^1]</p>\n<p>[^1]: Ada1843</p>"),
+        ("[1]: http://x", "<p>[1]: http://x</p>"),
+        ("如下```\nx\n``` 见**上**", "<p>如下```<br>\nx</p>\n<pre><small>见**上**</small>\n<code></code></pre>"),
+        ("```py\n1 < 2\n```", "<pre><small>py</small>\n<code>1 &lt; 2\n</code></pre>"),
+        ("~~~\nx\n~~~", "<pre><code>x\n</code></pre>"),
+        ("", ""),
+        (" \n", ""),
+    ],
+)
+def test_what_was_answered_is_shown_as_a_whole(text, html):
+    """Numbers of lists, images, definitions and first lines of code: what is hidden or altered cannot be judged."""
+    assert str(safe_markdown(text)).strip() == html
+
+
 @given(st.text(alphabet="*_~`$\\<>&/ab。“”（一 \n|-#![]()", max_size=40))
 def test_no_text_becomes_a_tag_that_runs(text):
     html = str(safe_markdown(f"<script>{text}</script><img src=x onerror=y>{text}"))

@@ -5,6 +5,7 @@ HTML in the text is off, and what is rendered is cleaned afterwards. LaTeX stays
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -20,8 +21,9 @@ from markupsafe import Markup
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
-    "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "small", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
+_ATTRIBUTES = {"a": {"href"}, "li": {"value"}}
 _FORMULA = re.compile(r"\$\$|\\\[|\\\(|(?<![\\$\w])\$(?! )[^$\n]+?(?<! )\$(?![\w$])")
 """The opening of a formula whose closing is searched, or a formula within a line as a whole."""
 _CLOSINGS = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
@@ -47,7 +49,9 @@ def safe_markdown(text: str, note: str) -> Markup:
 
     A text that is too long to be rendered is shown as it was written, below ``note``, which says so.
     """
-    return _rendered(text) or Markup('<p class="muted">{}</p><div class="as-written">{}</div>').format(note, text)
+    if (rendered := _rendered(text)) is not None:
+        return rendered
+    return Markup('<p class="muted">{}</p><div class="as-written">{}</div>').format(note, text)
 
 
 @lru_cache(maxsize=_NUM_RENDERED)
@@ -63,12 +67,16 @@ def _rendered(text: str) -> Markup | None:
         tokens = _markdown.parse(marked)
     except _TooManyTokens:
         return None
+    for block in tokens:
+        # A list continues behind a paragraph, counts down, or is the whole answer: "4." is not "1.".
+        if block.type == "list_item_open" and block.info:
+            block.attrSet("value", block.info)
     # An address that is written once may be linked thousands of times.
     inside = (token for block in tokens for token in block.children or ())
     if sum(len(str(value)) for token in inside for value in token.attrs.values()) > _FEWEST_TOKENS + 2 * len(text):
         return None
     rendered = _markdown.renderer.render(tokens, _markdown.options, {})
-    html = nh3.clean(rendered, tags=_TAGS, attributes={"a": {"href"}}, url_schemes={"http", "https"})
+    html = nh3.clean(rendered, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes={"http", "https"})
     escaped = [str(Markup.escape(formula)) for formula in formulas]
     return Markup(
         re.sub("\ue000(\\d+)\ue001", lambda match: f'<span class="math">{escaped[int(match[1])]}</span>', html)
@@ -151,11 +159,30 @@ def _gives_way(neighbour: str) -> bool:
     return neighbour.isspace() or _is_mark(neighbour) or _WIDE.match(neighbour) is not None
 
 
+def _fence(_renderer: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    """Return a block of code with the rest of its first line, the language or text that a reader would miss."""
+    token = tokens[place]
+    info = Markup("<small>{}</small>\n").format(token.info.strip()) if token.info.strip() else ""
+    return Markup("<pre>{}<code>{}</code></pre>\n").format(info, token.content)
+
+
+def _image(_renderer: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    """Return an image as it was written: nothing is loaded from elsewhere, and nothing that was answered is hidden."""
+    token = tokens[place]
+    title = f' "{token.attrs["title"]}"' if "title" in token.attrs else ""
+    return str(Markup.escape(f"![{token.content}]({_markdown.normalizeLinkText(str(token.attrs['src']))}{title})"))
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True})
     parser.block, parser.inline = _Block(), _Inline()
     # The preset chooses rules by name; the new rules inside a line need the same choice.
-    return parser.configure("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    parser.configure("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    # Definitions of links would not be shown: sources and footnotes are part of an answer.
+    parser.disable("reference")
+    parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("image", _image)
+    return parser
 
 
 _markdown = _parser()
