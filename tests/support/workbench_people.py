@@ -108,7 +108,7 @@ def answer_all(database, project, people, *, order=None, at=NOON):
         for person, tasks in mine.items():
             for assignment, shown in tasks:
                 ranking = order(person, shown) if order else None
-                assert send(database, assignment, answer(shown, ranking), at=at).outcome == "stored"
+                assert send(database, assignment, answer(shown, ranking), at=at) == "stored"
                 number += 1
 
 

@@ -120,7 +120,7 @@ class TeamMachine(RuleBasedStateMachine):
             answer = TaskAnswer(cannot_judge="no idea")
             if not is_given_up:
                 answer = in_order(locked.task.responses, discarded, order, locked.task.kind)
-            return submit(session, locked, answer, seconds=5.0, at=at).outcome, answer
+            return submit(session, locked, answer, seconds=5.0, at=at), answer
 
         outcome, answer = self.write(work) or ("refused", None)
         if outcome == "stored":

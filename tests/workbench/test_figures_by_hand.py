@@ -5,6 +5,7 @@ The answers are those of `/api/v1/projects/N/answers`; nothing here calls a meas
 
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import combinations, permutations
 from statistics import mean
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from steelyard.workbench.demo import demo_cases, import_batch, start_project
 from steelyard.workbench.figures.agreement_figures import agreement_figures
 from steelyard.workbench.figures.dashboards import progress_figures
 from steelyard.workbench.figures.people_figures import people_figures
-from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ListedAnswer, answer_page
+from steelyard.workbench.pipeline.listings import LARGEST_PAGE, AnswerNote, answer_page
 from steelyard.workbench.results.paper_figures import paper_figures
 from steelyard.workbench.simulated_people import Habits
 from steelyard.workbench.simulation import work_until_finished
@@ -36,7 +37,7 @@ class Sent(NamedTuple):
     ``settling``: the seconds of alignment, settlement and review.
     """
 
-    every: list[ListedAnswer]
+    every: list[AnswerNote]
     settled: dict
     by_task: dict
     agreement: object
@@ -201,7 +202,7 @@ def test_gold_accuracy(sent):
     for answer in sent.every:
         if answer.gold and not answer.retired:
             truth = sent.settled[answer.item, answer.round, *sorted(answer.responses)]
-            same, judged = same_and_all(verdicts(answer, truth._replace(responses=answer.responses)))
+            same, judged = same_and_all(verdicts(answer, replace(truth, responses=answer.responses)))
             shares[answer.person].append(same / judged)
     for row in sent.people.people:
         mine = shares.get(row.pseudonym, [])

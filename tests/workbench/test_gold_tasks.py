@@ -53,9 +53,11 @@ def adjudicate(database, rules, *, until):
 
 
 def make(database, project, most=5):
-    return database.write(
-        lambda session: add_gold_tasks(session, session.get_one(StoredProject, project), most=most, by=None, at=NOON)
-    )
+    def add(session):
+        items = session.scalars(select(StoredItem.id)).all()
+        return add_gold_tasks(session, session.get_one(StoredProject, project), most=most, at=NOON, items=items)
+
+    return database.write(add)
 
 
 def exported(database, project):
@@ -119,7 +121,7 @@ def test_a_newcomer_gets_the_gold_task_at_the_rate_and_those_who_know_it_never(d
     for person in (newcomer, *people):
         for _ in range(8):
             ((number, shown),) = take(database, project, person)
-            assert send(database, number, answer(shown)).outcome == "stored"
+            assert send(database, number, answer(shown)) == "stored"
     gold = {task.id for task in rows(database, StoredTask) if task.is_gold}
     had = {
         person: [each.task_id in gold for each in rows(database, StoredAssignment) if each.person_id == person]

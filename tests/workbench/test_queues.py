@@ -83,10 +83,10 @@ def test_a_place_that_expired_goes_to_somebody_else_and_comes_back_only_if_it_is
     assert take(database, project, cyd) == []
     late = NOON + 46 * 60
     ((of_cyd, cyd_shown),) = take(database, project, cyd, at=late)
-    assert send(database, of_cyd, answer(cyd_shown), at=late).outcome == "stored"
+    assert send(database, of_cyd, answer(cyd_shown), at=late) == "stored"
     # One of the two places is free again: who comes first has it, whoever had it before.
-    assert send(database, of_ada, answer(shown), at=late).outcome == "stored"
-    assert send(database, of_bob, answer(bob_shown), at=late).outcome == "too late"
+    assert send(database, of_ada, answer(shown), at=late) == "stored"
+    assert send(database, of_bob, answer(bob_shown), at=late) == "too late"
     (task,) = rows(database, StoredTask)
     assert (task.num_answered, task.num_reserved) == (2, 2)
     assert [each.person_id for each in rows(database, StoredAnswer)] == [cyd, ada]
@@ -102,13 +102,13 @@ def test_a_task_that_nobody_else_is_there_for_comes_back_with_its_draft(database
     draft = answer(shown)
     database.write(lambda session: save_draft(session, session.get_one(StoredAssignment, number), draft, seconds=5.0))
     late = NOON + 46 * 60
-    assert send(database, of_bob, answer(bob_shown), at=NOON).outcome == "stored"
+    assert send(database, of_bob, answer(bob_shown), at=NOON) == "stored"
     # Somebody asks: the place expires.
     assert take(database, project, bob, at=late) == []
     assert take(database, project, ada, at=late) == [(number, shown)]
     (kept,) = [each for each in rows(database, StoredAssignment) if each.id == number]
     assert (kept.state, kept.expires_at, kept.draft is not None) == ("open", late + 45 * 60, True)
-    assert send(database, number, draft, at=late).outcome == "stored"
+    assert send(database, number, draft, at=late) == "stored"
     (task,) = rows(database, StoredTask)
     assert (task.num_answered, task.num_reserved, task.is_open) == (2, 2, False)
 
@@ -171,7 +171,7 @@ def test_a_page_whose_task_another_page_of_the_person_gave_back_still_sends_its_
     # The numbers are nobody else's: an answer to one would otherwise be stored under another task.
     assert {number for number, _ in take(database, project, bob, number=2)}.isdisjoint(until)
     for number, shown in loaded:
-        assert send(database, number, answer(shown)).outcome == "stored"
+        assert send(database, number, answer(shown)) == "stored"
     assert take(database, project, ada) == []
     assert [(task.num_answered, task.num_reserved) for task in rows(database, StoredTask)] == [(1, 2), (1, 2)]
 
@@ -225,7 +225,7 @@ def test_who_enters_something_keeps_the_task_unless_somebody_else_has_it(databas
     assert database.write(enter) == (("expired", NOON + 45 * 60) if has_other else ("open", late + 60))
     # Neither a place nor an answer is lost: the one who has it gives the only answer.
     assert len(take(database, project, bob, at=late + 30)) == has_other
-    outcome = send(database, number, answer(shown), at=late + 30).outcome
+    outcome = send(database, number, answer(shown), at=late + 30)
     assert outcome == ("too late" if has_other else "stored")
     assert rows(database, StoredTask)[0].num_reserved == 1
 

@@ -47,7 +47,7 @@ def both_answer(database, project, people, orders, *, tasks=1):
 def test_the_same_answer_sent_again_is_stored_once(database):
     project, people = make_project(database)
     ((number, shown),) = take(database, project, people[0])
-    outcomes = [send(database, number, answer(shown)).outcome for _ in range(3)]
+    outcomes = [send(database, number, answer(shown)) for _ in range(3)]
     assert outcomes == ["stored", "stored before", "stored before"]
     (stored,) = rows(database, StoredAnswer)
     assert content_of(stored) == answer(shown)
@@ -72,7 +72,7 @@ def test_the_same_answer_sent_eight_times_at_once_is_stored_once(database):
 
     def work():
         together.wait()
-        outcomes.append(send(database, number, answer(shown)).outcome)
+        outcomes.append(send(database, number, answer(shown)))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -101,15 +101,15 @@ def test_an_answer_at_the_moment_at_which_its_time_is_over_takes_one_place(datab
         found.set()
         # Whoever takes the place now waits for this answer.
         expired.wait(0 if database.is_sqlite else 1.5)
-        return submit(session, locked, answer(shown), seconds=3.0, at=late).outcome
+        return submit(session, locked, answer(shown), seconds=3.0, at=late)
 
     other = threading.Thread(target=expire)
     other.start()
     outcomes = [database.write(answer_meanwhile)]
     other.join()
     ((of_cyd, shown_to_cyd),) = take(database, project, cyd, at=late) or [(of_bob, shown_to_bob)]
-    outcomes += [send(database, of_cyd, answer(shown_to_cyd), at=late).outcome]
-    outcomes += [send(database, of_bob, answer(shown_to_bob), at=late).outcome]
+    outcomes += [send(database, of_cyd, answer(shown_to_cyd), at=late)]
+    outcomes += [send(database, of_bob, answer(shown_to_bob), at=late)]
     (task,) = rows(database, StoredTask)
     assert (task.num_answered, task.num_reserved, task.is_open) == (2, 2, False)
     assert sum(each == "stored" for each in outcomes) == 2 == len(rows(database, StoredAnswer))
@@ -277,11 +277,12 @@ def answer_elsewhere(session, *, project, person, task, order):
     """Answer a task as if the person had got it."""
     assigned = assign_task(session, membership_of(session, project, person), task, order, at=NOON)
     locked = lock_assignment(session, assigned.id, person=assigned.person_id)
-    assert submit(session, locked, answer(order, order), seconds=1.0, at=NOON).outcome == "stored"
+    assert submit(session, locked, answer(order, order), seconds=1.0, at=NOON) == "stored"
 
 
 def test_one_answer_of_two_is_no_agreement_yet(database):
     project, people = make_project(database, num_people=1)
     ((number, shown),) = take(database, project, people[0])
-    assert send(database, number, answer(shown)).item_state == "annotating"
-    assert rows(database, StoredItem)[0].agreement is None
+    assert send(database, number, answer(shown)) == "stored"
+    (item,) = rows(database, StoredItem)
+    assert (item.state, item.agreement) == ("annotating", None)

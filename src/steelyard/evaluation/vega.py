@@ -72,17 +72,16 @@ def row_axis(*, num_lines: int = 2) -> Spec:
     return plain if num_lines == 1 else {**plain, "labelExpr": "split(datum.label, '\\n')", "labelOffset": -7}
 
 
-def tooltip(row: str, *, has_interval: bool = True, form: str = ".1%") -> list[Spec]:
+def tooltip(row: str, *, form: str = ".1%") -> list[Spec]:
     """Return the tooltip of a value in a named row; ``row`` is the word for a row."""
-    shown: list[Spec] = [
+    return [
         {"field": "row", "title": word(row)},
         {"field": "series", "title": word("series")},
         {"field": "value", "title": word("value"), "format": form},
+        {"field": "low", "title": word("interval_low"), "format": form},
+        {"field": "high", "title": word("interval_high"), "format": form},
+        {"field": "n", "title": "n", "format": ","},
     ]
-    if has_interval:
-        shown.append({"field": "low", "title": word("interval_low"), "format": form})
-        shown.append({"field": "high", "title": word("interval_high"), "format": form})
-    return [*shown, {"field": "n", "title": "n", "format": ","}]
 
 
 def value_tips(field: str, title: str, field_form: str, form: str) -> list[Spec]:

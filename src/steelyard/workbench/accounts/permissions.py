@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Form, Path, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
@@ -177,5 +177,7 @@ Observer = Annotated[Visitor, Depends(needs("see progress"))]
 PeopleObserver = Annotated[Visitor, Depends(needs("see people"))]
 Auditor = Annotated[Visitor, Depends(needs("see audit log"))]
 LARGEST_NUMBER = 2**63 - 1
+Text = Annotated[str, Form()]
+"""A text of a form."""
 RowNumber = Annotated[int, Path(ge=1, le=LARGEST_NUMBER)]
 """The number of a row in an address. A larger one fits no database."""

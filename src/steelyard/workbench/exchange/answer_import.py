@@ -297,8 +297,7 @@ def _store(session: Session, project: int, block: Sequence[_ReadyAnswer], at: fl
         assignment.seconds = each.external.seconds or 0.0
         locked = lock_assignment(session, assignment.id, person=each.person)
         assert locked is not None, "assigned in this transaction"
-        submitted = submit(session, locked, each.content, seconds=0.0, at=answered_at)
-        outcomes.append(submitted.outcome != "too late")
+        outcomes.append(submit(session, locked, each.content, seconds=0.0, at=answered_at) != "too late")
     return outcomes
 
 

@@ -69,11 +69,9 @@ def day_columns(label: str, columns: Sequence[DayColumn], *, up: str, across: st
     return _both(label, lambda frame: _columns(columns[-(frame.width // 6) :], frame, up=up, across=across))
 
 
-def dots(
-    label: str, rows: Sequence[ValueDot], *, low: float = 0.0, high: float = 1.0, line: float | None = None
-) -> Markup:
-    """Return a row for each value with its interval on an axis of shares from ``low`` to ``high``."""
-    return _both(label, lambda frame: _dots(rows, frame, low=low, high=high, line=line))
+def dots(label: str, rows: Sequence[ValueDot], *, low: float = 0.0, line: float | None = None) -> Markup:
+    """Return a row for each value with its interval on an axis of shares from ``low`` to 1."""
+    return _both(label, lambda frame: _dots(rows, frame, low=low, line=line))
 
 
 class _Drawing(NamedTuple):
@@ -135,20 +133,20 @@ def _columns(columns: Sequence[DayColumn], frame: _Frame, *, up: str, across: st
     return _Drawing(base + 44, pieces)
 
 
-def _dots(rows: Sequence[ValueDot], frame: _Frame, *, low: float, high: float, line: float | None) -> _Drawing:
+def _dots(rows: Sequence[ValueDot], frame: _Frame, *, low: float, line: float | None) -> _Drawing:
     height, first = frame.row * len(rows) + 26, frame.names or 16
-    scale = (frame.width - first - 24 - frame.values) / (high - low)
+    scale = (frame.width - first - 24 - frame.values) / (1 - low)
 
     def place(value: float) -> float:
-        return first + (min(max(value, low), high) - low) * scale
+        return first + (min(max(value, low), 1) - low) * scale
 
     pieces: list[Markup] = []
-    for tick in (low + (high - low) * part / 5 for part in range(6)):
+    for tick in (low + (1 - low) * part / 5 for part in range(6)):
         x = place(tick)
         pieces.append(
             Markup('<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"/>').format(x, height - 22)
             + Markup('<text class="tick" x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
-                x, height - 6, f"{tick:.0%}" if low >= 0 and high <= 1 else f"{tick:.1f}"
+                x, height - 6, f"{tick:.0%}" if low >= 0 else f"{tick:.1f}"
             )
         )
     if line is not None:

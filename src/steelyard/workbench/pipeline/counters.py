@@ -122,11 +122,6 @@ def count_stored_answer(
         _add_up(session, StoredPairAgreement, {**key, "first_id": first, "second_id": second}, counts)
 
 
-def count_stored_gate(session: Session, item: StoredItem, counts: PairCounts, *, is_passed: bool, at: float) -> None:
-    """Keep the result of an item at the gate of its round; an earlier one of the same round is replaced."""
-    _keep_gate(session, item, item.round, counts, is_passed=is_passed, at=at)
-
-
 def void_gold(session: Session, items: Sequence[int]) -> None:
     """Withdraw the answers to the gold tasks of items whose truth was rejected."""
     tasks = select(StoredTask.id).where(StoredTask.item_id.in_(items), StoredTask.is_gold.is_(True))
@@ -169,13 +164,13 @@ def _recount_gates(session: Session) -> None:
     for event in session.scalars(passed.order_by(StoredEvent.id)).all():
         item, number = session.get_one(StoredItem, event.subject_id), int(event.detail["round"])
         counts = _counts_of(session, item, number)
-        _keep_gate(session, item, number, counts, is_passed=event.action == "agreed", at=event.at)
+        count_stored_gate(session, item, number, counts, is_passed=event.action == "agreed", at=event.at)
 
 
-def _keep_gate(
+def count_stored_gate(
     session: Session, item: StoredItem, number: int, counts: PairCounts, *, is_passed: bool, at: float
 ) -> None:
-    """Keep the result of a round; ``number`` is that of the round."""
+    """Keep the result of an item at the gate of a round by its number; an earlier one of the same round is replaced."""
     key = {"item": item.id, "round": number}
     session.execute(
         delete(StoredGateResult).where(StoredGateResult.item_id == item.id, StoredGateResult.round == number)

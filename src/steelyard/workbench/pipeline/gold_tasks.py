@@ -32,7 +32,7 @@ def gold_from_finished(session: Session, project: StoredProject, items: Sequence
     share = settings_of(project).rules.gold_share
     ordinary = select(func.count()).where(StoredTask.project_id == project.id, StoredTask.is_gold.is_(False))
     most = ceil(share * (session.scalar(ordinary) or 0)) if share else 0
-    return add_gold_tasks(session, project, most=most, by=None, at=at, items=items) if most else 0
+    return add_gold_tasks(session, project, most=most, at=at, items=items) if most else 0
 
 
 def add_gold_tasks(
@@ -40,14 +40,13 @@ def add_gold_tasks(
     project: StoredProject,
     *,
     most: int,
-    by: int | None,
     at: float,
-    items: Sequence[int] | None = None,
+    items: Sequence[int],
 ) -> int:
-    """Make gold tasks of settled tasks of finished items, up to ``most`` in the project, drawn at random by its seed.
+    """Make gold tasks of settled tasks of the finished ones of items, up to ``most`` in the project.
 
-    ``items``: only of these; null for all. Returns the number of new ones. A settled answer that gives no order, or
-    discards a response, checks nobody.
+    They are drawn at random by the project's seed. Returns the number of new ones. A settled answer that gives no
+    order, or discards a response, checks nobody.
     """
     missing = most - (session.scalar(select(func.count()).where(*_live_gold(project))) or 0)
     if missing <= 0:
@@ -81,15 +80,14 @@ def add_gold_tasks(
         )
         session.flush()
     if chosen:
-        record(session, AuditEvent(GOLD_MADE, "project", project.id, by, {"tasks": len(chosen)}), at=at)
+        record(session, AuditEvent(GOLD_MADE, "project", project.id, None, {"tasks": len(chosen)}), at=at)
     return len(chosen)
 
 
 def _settled_tasks(
-    session: Session, project: StoredProject, items: Sequence[int] | None
+    session: Session, project: StoredProject, items: Sequence[int]
 ) -> list[tuple[StoredTask, TaskAnswer]]:
     """Return the settled tasks of finished items without a gold task, with the answer that stands."""
-    of_items = [] if items is None else [StoredItem.id.in_(items)]
     copy = aliased(StoredTask)
     is_copied = exists().where(
         copy.item_id == StoredTask.item_id,
@@ -103,13 +101,13 @@ def _settled_tasks(
         .join(StoredAnswer, StoredAnswer.task_id == StoredTask.id)
         .where(
             StoredItem.project_id == project.id,
+            StoredItem.id.in_(items),
             StoredItem.state == "finished",
             StoredTask.round == StoredItem.round,
             StoredTask.is_retired.is_(False),
             StoredTask.is_gold.is_(False),
             StoredAnswer.stage.in_(SETTLED),
             ~is_copied,
-            *of_items,
         )
         .order_by(StoredTask.item_id, StoredTask.number, StoredAnswer.id)
     ).all()

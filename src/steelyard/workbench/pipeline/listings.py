@@ -4,7 +4,8 @@ A page begins after the last number of the page before it (keyset paging): the h
 the first one costs, and a row that is added meanwhile moves no other to another page.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -12,6 +13,7 @@ from sqlalchemy import Select, Subquery, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.pipeline import LAYERS
+from steelyard.core.types import JsonObject
 from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview, answers_shown
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
@@ -31,12 +33,13 @@ RowT = TypeVar("RowT")
 class ListPage(NamedTuple, Generic[RowT]):
     """Rows of a list. ``following``: the number after which the next page begins; null on the last page."""
 
-    rows: Sequence[RowT]
+    rows: list[RowT]
     following: int | None
 
 
-class ListedItem(NamedTuple):
-    """An item without its texts."""
+@dataclass(frozen=True)
+class ItemNote:
+    """An item without its texts, which the export has."""
 
     id: int
     prompt: str
@@ -49,8 +52,9 @@ class ListedItem(NamedTuple):
     changed_at: float
 
 
-class ListedAnswer(NamedTuple):
-    """An answer with its task, signed by a pseudonym. ``content``: a `TaskAnswer`.
+@dataclass(frozen=True)
+class AnswerNote:
+    """An answer, signed by a pseudonym. ``item`` is the number of the item, ``task`` that of the task within it.
 
     ``gold``: the task checks people; ``retired``: it was taken back, or its truth was.
     """
@@ -62,12 +66,12 @@ class ListedAnswer(NamedTuple):
     round: int
     task: int
     kind: str
-    responses: Sequence[str]
+    responses: list[str]
     gold: bool
     retired: bool
     person: str
     stage: str
-    content: Any
+    content: JsonObject
     seconds: float
     guideline: int | None
     at: float
@@ -112,12 +116,12 @@ def item_page(
     after: int = 0,
     size: int = PAGE_SIZE,
     planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
-) -> ListPage[ListedItem]:
+) -> ListPage[ItemNote]:
     """Return items of a project in the order of the import.
 
     ``planted``: the planted reviews that the reader sees, by item; these items are listed as they are shown.
     """
-    columns = [getattr(StoredItem, name) for name in ListedItem._fields]
+    columns = [getattr(StoredItem, field.name) for field in fields(ItemNote)]
     statement = select(*columns).where(StoredItem.project_id == project, StoredItem.id > after)
     for name, value in wanted._asdict().items():
         if value:
@@ -127,10 +131,11 @@ def item_page(
                 shown = [item for item, row in planted.items() if row.state == value]
                 condition = or_(StoredItem.id.in_(shown), and_(condition, StoredItem.id.not_in(list(planted))))
             statement = statement.where(condition)
-    page = _page(session, statement.order_by(StoredItem.id), ListedItem, size)
+    page = _page(session, statement.order_by(StoredItem.id), ItemNote, size)
     rows = [
         row if (review := planted.get(row.id)) is None
-        else row._replace(
+        else replace(
+            row,
             state=review.state,
             round=review.round,
             agreement=None if review.is_sent_back else row.agreement,
@@ -149,7 +154,7 @@ def answer_page(
     size: int = PAGE_SIZE,
     role: str = "",
     planted: Mapping[int, ShownReview] = NOTHING_PLANTED,
-) -> ListPage[ListedAnswer]:
+) -> ListPage[AnswerNote]:
     """Return the answers of a project, the earliest first. Retired tasks and rounds that were rejected are included.
 
     Left out are those to items that wait for the review of a reader with a ``role``, ``planted`` ones with the others:
@@ -194,7 +199,7 @@ def answer_page(
             ~(StoredTask.is_gold & StoredItem.id.in_(list(planted))),
         )
     )
-    page = _page(session, statement.order_by(StoredAnswer.id), ListedAnswer, size)
+    page = _page(session, statement.order_by(StoredAnswer.id), AnswerNote, size)
     if not changed:
         return page
     keys = select(StoredAnswer.id, StoredAnswer.task_id, StoredAnswer.stage, StoredAnswer.person_id).where(
@@ -205,7 +210,7 @@ def answer_page(
         key = (task, stage, person) if stage in ("annotation", "proposal") else (task, "settled", None)
         if key in changed:
             contents[answer] = changed[key]
-    return page._replace(rows=[row._replace(content=contents.get(row.id, row.content)) for row in page.rows])
+    return page._replace(rows=[replace(row, content=contents.get(row.id, row.content)) for row in page.rows])
 
 
 def latest_answers_of(project: int, most: int) -> Subquery:
@@ -224,7 +229,7 @@ def latest_answers_of(project: int, most: int) -> Subquery:
 def people_page(session: Session, *, after: int = 0, size: int = PAGE_SIZE) -> ListPage[StoredPerson]:
     """Return accounts in the order in which they were made; those of erased people have their pseudonyms."""
     statement = select(StoredPerson).where(StoredPerson.id > after).order_by(StoredPerson.id).limit(size + 1)
-    rows = session.scalars(statement).all()
+    rows = list(session.scalars(statement))
     return ListPage(rows[:size], rows[size - 1].id if len(rows) > size else None)
 
 

@@ -1,8 +1,9 @@
 """Projects: their settings, and case files that become items with tasks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 from sqlalchemy import func, select
@@ -102,18 +103,19 @@ def settings_of(project: StoredProject) -> ProjectSettings:
     return resolve_config(ProjectSettings, project.settings, where=project.name)
 
 
-class Imported(NamedTuple):
-    """What an import made, and how many cases it left out: not sampled, or with too few responses."""
+@dataclass(frozen=True)
+class ImportNote:
+    """What an import made: items, their tasks, how many items each layer of review checks, and cases left out."""
 
     num_items: int
     num_tasks: int
     num_drawn: dict[str, int]
-    num_skipped: int = 0
+    num_skipped: int
 
 
 def import_cases(
     session: Session, project: StoredProject, cases: Iterable[Case], *, batch: str, by: int | None, at: float
-) -> Imported:
+) -> ImportNote:
     """Make an item of each case, with its tasks, as one batch.
 
     Which items the layers of review will check is drawn here, for the whole batch. Raises RefusedError for a case that
@@ -157,7 +159,7 @@ def import_cases(
     skipped = num_in - num_items
     detail: JsonObject = {"batch": batch, "items": num_items, "tasks": num_tasks, "drawn": drawn, "skipped": skipped}
     record(session, AuditEvent("batch imported", "project", project.id, by, detail), at=at)
-    return Imported(num_items, num_tasks, drawn, skipped)
+    return ImportNote(num_items, num_tasks, drawn, skipped)
 
 
 def importable_cases(cases: Iterable[Case], settings: ProjectSettings) -> Iterator[Case]:
@@ -177,7 +179,6 @@ def plan_tasks(
     *,
     round: int,  # noqa: A002 - the noun of the pipeline
     discarded: Sequence[str],
-    first_number: int = 1,
 ) -> list[StoredTask]:
     """Return the tasks of the project's kind over the responses that were not discarded; none for too few."""
     remaining = msgspec.structs.replace(
@@ -198,7 +199,7 @@ def plan_tasks(
             category=item.category,
             num_wanted=settings.rules.num_annotators,
         )
-        for number, responses in enumerate(design, start=first_number)
+        for number, responses in enumerate(design, start=1)
     ]
 
 

@@ -122,11 +122,8 @@ class LockedAssignment(NamedTuple):
     guideline: int | None
 
 
-class Submitted(NamedTuple):
-    """What became of an answer; ``too late`` where somebody else has the slot by now."""
-
-    outcome: Literal["stored", "stored before", "too late"]
-    item_state: str
+Outcome = Literal["stored", "stored before", "too late"]
+"""What became of an answer; ``too late`` where somebody else has the slot by now."""
 
 
 def save_draft(
@@ -173,7 +170,7 @@ def lock_assignment(
     return LockedAssignment(row, task, item, project, filed)
 
 
-def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, seconds: float, at: float) -> Submitted:
+def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, seconds: float, at: float) -> Outcome:
     """Store an answer and, after the last one of an item, decide whether it passes the gate.
 
     Raises RefusedError for an answer that is not complete or contradicts itself: no page of ours sends one.
@@ -186,7 +183,7 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
     save_draft(session, assignment, answer, seconds=seconds)
     if task.is_retired or not take_again(session, assignment, expires_at=at + 60 * settings.rules.lock_minutes):
         record(session, AuditEvent("answer too late", "task", task.id, assignment.person_id, {}), at=at)
-        return Submitted("too late", item.state)
+        return "too late"
     stored = StoredAnswer(
         task_id=task.id,
         person_id=assignment.person_id,
@@ -209,15 +206,15 @@ def submit(session: Session, locked: LockedAssignment, answer: TaskAnswer, *, se
             remove_discarded(session, item, settings, person=assignment.person_id, at=at)
         if task.num_answered >= task.num_wanted:
             pass_gate(session, item, settings, at=at)
-    return Submitted("stored", item.state)
+    return "stored"
 
 
-def _repeated(session: Session, locked: LockedAssignment, answer: TaskAnswer) -> Submitted:
+def _repeated(session: Session, locked: LockedAssignment, answer: TaskAnswer) -> Outcome:
     """Return what became of an answer that was sent before. Raises RefusedError where another one is stored."""
     content = session.scalar(select(StoredAnswer.content).where(StoredAnswer.assignment_id == locked.assignment.id))
     assert content is not None, "an answered assignment has its answer"
     if msgspec.convert(content, TaskAnswer) == answer:
-        return Submitted("stored before", locked.item.state)
+        return "stored before"
     problem = "this task is answered already"
     raise RefusedError(problem, words="answered already", where="answer", do="open the next task")
 
@@ -242,7 +239,7 @@ def pass_gate(
     if session.scalar(_COMPARED, {"item": item.id, "round": item.round}) is None:
         # No task has two answers. Where the only person could not judge, somebody has to settle the task.
         event = "disagreed" if any(each.is_open for each in evidence_of(session, [item])[item.id]) else "uncompared"
-    count_stored_gate(session, item, counts_of_item, is_passed=event == "agreed", at=at)
+    count_stored_gate(session, item, item.round, counts_of_item, is_passed=event == "agreed", at=at)
     move(session, item, event, person=None, at=at)
     finish_if_settled(session, item, person=None, at=at)
     # Somebody may have left since the answer that would have to be aligned now.

@@ -30,7 +30,7 @@ from steelyard.workbench.accounts.people import (
     record_failure,
     set_password,
 )
-from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, database_of, visitor_of
+from steelyard.workbench.accounts.permissions import COOKIE, Anyone, RowNumber, Text, database_of, visitor_of
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredApiToken, StoredPerson
@@ -44,7 +44,6 @@ _HOME: dict[Role, str] = {
     "researcher": "/review",
     "administrator": "/manage",
 }
-Text = Annotated[str, Form()]
 Days = Annotated[int, Form(ge=1, le=LONGEST_TOKEN_DAYS)]
 
 

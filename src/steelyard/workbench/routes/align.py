@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import APIRouter, Depends, Request
 from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from steelyard.annotation.pipeline import TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
-from steelyard.workbench.accounts.permissions import database_of, needs
+from steelyard.workbench.accounts.permissions import Text, database_of, needs
 from steelyard.workbench.pipeline.adjudication_times import count_adjudication
 from steelyard.workbench.pipeline.alignment import (
     QueuePage,
@@ -35,7 +35,6 @@ from steelyard.workbench.views.pages import language_of, page, refusal_text
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 Aligner = Annotated[Visitor, Depends(needs("align"))]
-Text = Annotated[str, Form()]
 
 
 @router.get("/align")

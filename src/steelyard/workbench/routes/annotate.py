@@ -208,7 +208,7 @@ def answer(sent: FastRequest[_AnswerQuery]) -> bytes:
         if not set(stored.discarded.values()) <= set(allowed):
             check_discards(stored, (*allowed, *sorted(reasons_so_far(session, locked.project) - set(allowed))))
         seconds = count_seconds(locked.assignment, query.seconds, at=now)
-        return submit(session, locked, stored, seconds=seconds, at=now).outcome
+        return submit(session, locked, stored, seconds=seconds, at=now)
 
     return _encoded(sent.database.write(store))
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.datastructures import UploadFile
@@ -14,12 +14,12 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from steelyard.annotation.pipeline import ItemState
 from steelyard.core.iteration import batched
 from steelyard.io.cases import encode_case
-from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber, database_of
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Exporter, Manager, RowNumber, Text, database_of
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.pipeline.changed_settings import change_settings
 from steelyard.workbench.pipeline.listings import ItemSelection, item_page
 from steelyard.workbench.pipeline.projects import (
-    Imported,
+    ImportNote,
     ProjectSettings,
     add_project,
     count_states,
@@ -35,7 +35,6 @@ from steelyard.workbench.views.settings_form import setting_fields, settings_fro
 from steelyard.workbench.views.uploads import read_upload
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
-Text = Annotated[str, Form()]
 After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER)]
 _CASES_IN_A_CHUNK = 50
 
@@ -184,7 +183,7 @@ def _project_page(
     visitor: Manager,
     project: int,
     *,
-    imported: Imported | None = None,
+    imported: ImportNote | None = None,
     is_outdated: bool = False,
 ) -> Response:
     with database_of(request).reading() as session:

@@ -3,13 +3,13 @@
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Manager, RowNumber, database_of
+from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Manager, RowNumber, Text, database_of
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.tables import StoredGuideline
@@ -23,7 +23,6 @@ from steelyard.workbench.views.guidelines import (
 from steelyard.workbench.views.pages import language_of, page
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
-Text = Annotated[str, Form()]
 
 
 @router.get("/manage/projects/{project}/guidelines")

@@ -21,7 +21,14 @@ from steelyard.workbench.accounts.people import (
     first_password,
     set_password,
 )
-from steelyard.workbench.accounts.permissions import LARGEST_NUMBER, Auditor, PeopleManager, RowNumber, database_of
+from steelyard.workbench.accounts.permissions import (
+    LARGEST_NUMBER,
+    Auditor,
+    PeopleManager,
+    RowNumber,
+    Text,
+    database_of,
+)
 from steelyard.workbench.pipeline.listings import EventSelection, event_page, people_page
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.audit_log import BEGINNING, LogCheck, check_log, last_checked_event, record_check
@@ -31,7 +38,6 @@ from steelyard.workbench.views.guidelines import stored_category
 from steelyard.workbench.views.pages import LANGUAGES, form_version, page
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
-Text = Annotated[str, Form()]
 _MOST_SKILLS = 100
 
 

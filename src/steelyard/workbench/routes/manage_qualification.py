@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import Case
-from steelyard.workbench.accounts.permissions import Manager, PeopleObserver, RowNumber, database_of
+from steelyard.workbench.accounts.permissions import Manager, PeopleObserver, RowNumber, Text, database_of
 from steelyard.workbench.qualification.material import import_qualification, take_gold
 from steelyard.workbench.qualification.results import QualificationFigures, qualification_figures
 from steelyard.workbench.qualification.rounds import decide_qualification
@@ -25,7 +25,6 @@ from steelyard.workbench.views.uploads import read_upload
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 figures = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
-Text = Annotated[str, Form()]
 Decision = Literal["let pass", "let repeat"]
 
 

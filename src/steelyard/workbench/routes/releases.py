@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from steelyard.workbench.accounts.permissions import Exporter, RowNumber, database_of
+from steelyard.workbench.accounts.permissions import Exporter, RowNumber, Text, database_of
 from steelyard.workbench.pipeline.case_export import Evidence
 from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
 from steelyard.workbench.results.releases import CASES, files_of, make_release, release_file, releases_of
@@ -21,7 +21,6 @@ from steelyard.workbench.views.pages import page
 
 router = APIRouter(route_class=KnownRoute, include_in_schema=False)
 figures = APIRouter(route_class=KnownRoute, prefix=PREFIX, dependencies=[TOKEN])
-Text = Annotated[str, Form()]
 Chosen = Annotated[Evidence, Form()]
 File = Annotated[str, Query(max_length=100, description="The name of a file of the release.")]
 

@@ -6,7 +6,7 @@ answer is ``after`` of the request that follows.
 
 import io
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Depends, Query, Request, Security
@@ -29,9 +29,17 @@ from steelyard.workbench.accounts.permissions import (
     database_of,
 )
 from steelyard.workbench.pipeline.case_export import Evidence
-from steelyard.workbench.pipeline.listings import LARGEST_PAGE, ItemSelection, ListPage, answer_page, item_page
+from steelyard.workbench.pipeline.listings import (
+    LARGEST_PAGE,
+    AnswerNote,
+    ItemNote,
+    ItemSelection,
+    answer_page,
+    item_page,
+)
 from steelyard.workbench.pipeline.planted_reviews import shown_to, states_shown
 from steelyard.workbench.pipeline.projects import (
+    ImportNote,
     ProjectSettings,
     add_project,
     import_cases,
@@ -80,20 +88,6 @@ class ProjectRequest(BaseModel):
     settings: JsonObject = {}
 
 
-class ItemNote(BaseModel):
-    """An item without its texts, which the export has."""
-
-    id: int
-    prompt: str
-    language: str
-    category: str
-    batch: str
-    state: str
-    round: int
-    agreement: float | None
-    changed_at: float
-
-
 class ItemsNote(BaseModel):
     """Items of one page. ``next``: the ``after`` of the next page, null on the last."""
 
@@ -101,44 +95,11 @@ class ItemsNote(BaseModel):
     next: int | None
 
 
-class AnswerNote(BaseModel):
-    """An answer, signed by a pseudonym. ``item`` is the number of the item, ``task`` that of the task within it.
-
-    ``gold``: the task checks people; ``retired``: it was taken back, or its truth was.
-    """
-
-    id: int
-    item: int
-    prompt: str
-    language: str
-    round: int
-    task: int
-    kind: str
-    responses: list[str]
-    gold: bool
-    retired: bool
-    person: str
-    stage: str
-    content: JsonObject
-    seconds: float
-    guideline: int | None
-    at: float
-
-
 class AnswersNote(BaseModel):
     """Answers of one page. ``next``: the ``after`` of the next page, null on the last."""
 
     answers: list[AnswerNote]
     next: int | None
-
-
-class ImportNote(BaseModel):
-    """What an import made: items, their tasks, how many items each layer of review checks, and cases left out."""
-
-    num_items: int
-    num_tasks: int
-    num_drawn: dict[str, int]
-    num_skipped: int
 
 
 class ProgressNote(BaseModel):
@@ -231,7 +192,7 @@ def list_items(
         wanted = ItemSelection(state, batch, category, prompt)
         planted = shown_to(session, project, visitor.person, visitor.role)
         listed = item_page(session, project, wanted, after=after, size=limit, planted=planted)
-    return ItemsNote(items=[ItemNote(**row._asdict()) for row in listed.rows], next=listed.following)
+    return ItemsNote(items=listed.rows, next=listed.following)
 
 
 @router.post(
@@ -257,12 +218,11 @@ def import_lines(
     with database_of(request).reading() as session:
         project_of(session, project)
     cases = read_upload(io.BytesIO(body), "body.jsonl")
-    imported = database_of(request).write(
+    return database_of(request).write(
         lambda session: import_cases(
             session, project_of(session, project), cases, batch=batch, by=visitor.person, at=time.time()
         )
     )
-    return ImportNote(**imported._asdict())
 
 
 @router.get(
@@ -296,10 +256,8 @@ def list_answers(
     with database_of(request).reading() as session:
         project_of(session, project)
         planted = shown_to(session, project, visitor.person, visitor.role)
-        listed: ListPage[Any] = answer_page(
-            session, project, after=after, size=limit, role=visitor.role, planted=planted
-        )
-    return AnswersNote(answers=[AnswerNote(**row._asdict()) for row in listed.rows], next=listed.following)
+        listed = answer_page(session, project, after=after, size=limit, role=visitor.role, planted=planted)
+    return AnswersNote(answers=listed.rows, next=listed.following)
 
 
 @description.get("/api")

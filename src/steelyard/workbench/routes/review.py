@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from steelyard.annotation.pipeline import SETTLED_BY, Layer, TransitionRefused
 from steelyard.core.errors import ConfigError
 from steelyard.workbench.accounts.people import Visitor
-from steelyard.workbench.accounts.permissions import ALLOWED, Permission, RowNumber, needs
+from steelyard.workbench.accounts.permissions import ALLOWED, Permission, RowNumber, Text, database_of, needs
 from steelyard.workbench.pipeline.alignment import QueuePage, adjudicate, items_to_adjudicate, pass_on
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths, rule_on_truth, was_doubted
@@ -37,7 +37,6 @@ from steelyard.workbench.pipeline.reviewing import (
 )
 from steelyard.workbench.routes.answer_forms import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
 from steelyard.workbench.views.item_views import view_item
 from steelyard.workbench.views.pages import language_of, page, refusal_text
@@ -47,7 +46,6 @@ Reviewer = Annotated[Visitor, Depends(needs("adjudicate"))]
 Escalator = Annotated[Visitor, Depends(needs("pass on"))]
 Researcher = Annotated[Visitor, Depends(needs("validate"))]
 BatchReviewer = Annotated[Visitor, Depends(needs("decide on batches"))]
-Text = Annotated[str, Form()]
 Decision = Annotated[Literal["accept", "reject"], Form()]
 _LAYER_OF: dict[Permission, Layer] = {
     "review as delivery": "delivery",
@@ -72,7 +70,7 @@ def review_page(
     layer = _layer(visitor)
     to_adjudicate = QueuePage(batch, category, language, adjudicate_after)
     to_review = to_adjudicate._replace(after=review_after)
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         items_adjudicated_next = items_to_adjudicate(session, layer, visitor.person, to_adjudicate)
         items_reviewed_next = items_to_review(session, layer, visitor.person, to_review)
         return page(
@@ -171,7 +169,7 @@ def ruling(request: Request, visitor: Researcher, item: RowNumber, *, verdict: D
         chosen = Verdict(verdict == "accept", reason.strip())
         rule_on_truth(session, item, chosen, person=visitor.person, at=now)
 
-    _database(request).write(work)
+    database_of(request).write(work)
     return RedirectResponse("/review", 303)
 
 
@@ -189,7 +187,7 @@ def batch_decision(
         chosen = Verdict(verdict == "accept", reason.strip())
         decide_batch(session, stored, batch, chosen, layer=layer, person=visitor.person, at=now)
 
-    _database(request).write(work)
+    database_of(request).write(work)
     return RedirectResponse("/review", 303)
 
 
@@ -243,18 +241,18 @@ def _changed(
         work(session, locked if shown in session else shown, count(session, locked))
 
     try:
-        _database(request).write(run)
+        database_of(request).write(run)
     except ConfigError as error:
-        _database(request).write(lambda session: count(session, session.get_one(StoredItem, item)))
+        database_of(request).write(lambda session: count(session, session.get_one(StoredItem, item)))
         refusal = refusal_text(error, language_of(request, visitor))
         return _item_page(request, visitor, item, refusal=refusal, status=400)
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         is_left = _item_of(session, visitor, item) is None
     return RedirectResponse("/review" if is_left else f"/review/{item}", 303)
 
 
 def _item_page(request: Request, visitor: Visitor, item: int, *, refusal: str = "", status: int = 200) -> Response:
-    with _database(request).reading() as session:
+    with database_of(request).reading() as session:
         reviewed = reviewed_item(session, item, visitor.person, _states(visitor))
         if reviewed is None:
             raise HTTPException(404)
@@ -273,7 +271,3 @@ def _item_page(request: Request, visitor: Visitor, item: int, *, refusal: str = 
             refusal=refusal,
             is_late=False,
         )
-
-
-def _database(request: Request) -> Database:
-    return request.app.state.database
