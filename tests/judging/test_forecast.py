@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from prefix_cache import rough_tokens
-from recorded_runs import MAX_TOKENS, RecordedRun
+from recorded_runs import MAX_TOKENS, RecordedRun, forecast_member
 from steelyard.core.comparison import Reply
 from steelyard.core.plugins import build
 from steelyard.core.types import Case, Message, Prompt, Response
 from steelyard.judging.asking import requests_of
-from steelyard.judging.forecast import TokensSoFar, estimated_tokens, forecast_member
+from steelyard.judging.forecast import TokensSoFar, estimated_tokens
 from steelyard.judging.panel import PanelJudge
 from steelyard.judging.planning import plan_comparisons
 from steelyard.judging.token_use import Price
@@ -68,7 +68,7 @@ def test_with_a_tenth_of_the_replies_known_the_rest_is_within_ten_percent(member
         name: Reply(request=name, text="[[A]]", prompt_tokens=prompt, reply_tokens=reply)
         for name, (prompt, reply) in rng.sample(sorted(tokens.items()), len(every) // 10)
     }
-    forecast = forecast_member(member, lambda: comparisons, known.get)
+    forecast = forecast_member(member, comparisons, known.get)
     rest = [counts for name, counts in tokens.items() if name not in known]
     assert (forecast.num_requests, forecast.num_answered) == (len(rest), len(known))
     assert forecast.prompt_tokens == pytest.approx(sum(prompt for prompt, _ in rest), rel=0.1)
@@ -80,9 +80,7 @@ def test_with_a_tenth_of_the_replies_known_the_rest_is_within_ten_percent(member
 def test_a_tokenizer_counts_exactly_and_the_rate_gives_hours(member):
     comparisons = [one for case in cases_of(["zh"]) for one in plan_comparisons(case, "pairs", seed=0)]
     every = [one for each in comparisons for one in requests_of(member, each)]
-    forecast = forecast_member(
-        member, lambda: comparisons, lambda name: None, count_tokens=served, requests_per_second=0.5
-    )
+    forecast = forecast_member(member, comparisons, lambda name: None, count_tokens=served, requests_per_second=0.5)
     total = sum(served(one.question.messages) for one in every)
     assert forecast.prompt_tokens == total
     assert forecast.hours == pytest.approx(len(every) / 0.5 / 3600)
@@ -96,21 +94,21 @@ def test_a_tokenizer_counts_exactly_and_the_rate_gives_hours(member):
 
 def test_without_price_or_rate_there_is_neither_money_nor_time(member):
     comparisons = plan_comparisons(next(cases_of(["en"])), "pairs", seed=0)
-    forecast = forecast_member(member._replace(price=None), lambda: comparisons, lambda name: None)
+    forecast = forecast_member(member._replace(price=None), comparisons, lambda name: None)
     assert (forecast.cost, forecast.cached_saving, forecast.hours) == (None, None, None)
     assert (forecast.num_requests, forecast.prompt_from) == (6, "characters")
 
 
 def test_equal_requests_are_forecast_once(member):
     comparisons = plan_comparisons(next(cases_of(["en"])), "pairs", seed=0)
-    forecast = forecast_member(member, lambda: [*comparisons, *comparisons], lambda name: None)
+    forecast = forecast_member(member, [*comparisons, *comparisons], lambda name: None)
     assert (forecast.num_requests, forecast.num_repeated) == (6, 6)
     # A case of the same text under another id has the same requests.
     first = next(cases_of(["en"]))
     twin = replace(first, prompt=replace(first.prompt, id="twin"))
     same = [one for case in (first, twin) for one in plan_comparisons(case, "ratings", seed=0)]
     rater = member._replace(judge=build("judges", "rating", {}))
-    forecast, alone = (forecast_member(rater, lambda ones=ones: ones, lambda name: None) for ones in (same, same[:1]))
+    forecast, alone = (forecast_member(rater, ones, lambda name: None) for ones in (same, same[:1]))
     assert (forecast.num_requests, forecast.num_repeated) == (3, 3)
     assert (forecast.prompt_tokens, forecast.cost) == (alone.prompt_tokens, alone.cost)
 

@@ -4,14 +4,16 @@ A forecast without a tokenizer sees nothing of a text but these numbers, so that
 """
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.core.comparison import Comparison, Question, Reply
 from steelyard.core.types import Message, Prompt
 from steelyard.judging.asking import requests_of
-from steelyard.judging.forecast import forecast_member
+from steelyard.judging.forecast import forecast_requests
 from steelyard.judging.panel import PanelJudge
+from steelyard.judging.prefix_order import requests_by_prompt
 from steelyard.judging.token_use import Price
 
 PATH = Path(__file__).parents[1] / "judging" / "recorded_tokens.json"
@@ -19,6 +21,12 @@ PRICE = Price(input=1.0, output=4.0)
 MAX_TOKENS = 256
 _SIGNS = "aé人あ한жعक\u05d05."
 """A character of each group."""
+
+
+def forecast_member(member, comparisons, known, **settings):
+    """The forecast of the requests to one judge."""
+    prompts = requests_by_prompt(comparisons, partial(requests_of, member))
+    return forecast_requests(member.name, prompts, known, price=member.price, **settings)
 
 
 class Served(NamedTuple):
@@ -51,7 +59,7 @@ class RecordedRun:
     def forecast(self, known, **settings):
         """The forecast of the other requests when those of these ids are answered."""
         replies = {name: Reply(request=name, text="x", **self.served[name]._asdict()) for name in known}
-        return forecast_member(self.member, lambda: self.comparisons, replies.get, **settings)
+        return forecast_member(self.member, self.comparisons, replies.get, **settings)
 
     def rest(self, known):
         """What the other requests came to: their number, tokens in and out, and money."""

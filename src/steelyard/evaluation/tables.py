@@ -186,6 +186,7 @@ class Form(NamedTuple):
 
 PERCENT = Form(percent, spread)
 DECIMAL = Form(decimal, decimal_interval)
+POINTS = Form(points, points_spread)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from steelyard.core.comparison import Comparison, Reply
+from steelyard.core.comparison import Reply
 from steelyard.core.scripts import SCRIPTS, script_codes
 from steelyard.core.types import Message, Record
 from steelyard.judging.asking import requests_of
-from steelyard.judging.panel import JudgePanel, PanelJudge
+from steelyard.judging.panel import JudgePanel
 from steelyard.judging.planning import PlannedCase
 from steelyard.judging.prefix_order import PromptRequests, requests_by_prompt
 from steelyard.judging.token_use import AnyPrice, TokenCounts, full_price
@@ -129,46 +129,28 @@ def forecast_panel(
     panel: JudgePanel,
     known: Callable[[str], Reply | None],
     *,
-    count_tokens: CountTokens | None = None,
-    requests_per_second: float | None = None,
-    new_ids: Callable[[], Callable[[str], bool]] | None = None,
+    count_tokens: CountTokens | None,
+    requests_per_second: float | None,
+    new_ids: Callable[[], Callable[[str], bool]],
 ) -> JudgeForecast:
     """Forecast the requests to every judge that have no reply yet; ``new_ids`` makes an empty set (`is_new`)."""
     reasons = Counter(case.reason for case in planned())
     models = tuple(
-        forecast_member(
-            member,
-            lambda: (comparison for case in planned() for comparison in case.comparisons),
+        forecast_requests(
+            member.name,
+            requests_by_prompt(
+                (comparison for case in planned() for comparison in case.comparisons), partial(requests_of, member)
+            ),
             known,
+            price=member.price,
             count_tokens=count_tokens,
             requests_per_second=requests_per_second,
-            is_new=None if new_ids is None else new_ids(),
+            is_new=new_ids(),
         )
         for member in panel.members
     )
     left_out = {reason: number for reason, number in sorted(reasons.items(), key=str) if reason is not None}
     return JudgeForecast(reasons.total(), reasons[None], models, left_out)
-
-
-def forecast_member(
-    member: PanelJudge,
-    comparisons: Callable[[], Iterable[Comparison]],
-    known: Callable[[str], Reply | None],
-    *,
-    count_tokens: CountTokens | None = None,
-    requests_per_second: float | None = None,
-    is_new: Callable[[str], bool] | None = None,
-) -> Forecast:
-    """Forecast the requests to one judge that have no reply yet, as `forecast_requests` does."""
-    return forecast_requests(
-        member.name,
-        requests_by_prompt(comparisons(), partial(requests_of, member)),
-        known,
-        price=member.price,
-        count_tokens=count_tokens,
-        requests_per_second=requests_per_second,
-        is_new=is_new,
-    )
 
 
 def forecast_requests(

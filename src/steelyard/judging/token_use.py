@@ -79,13 +79,9 @@ class Budget:
         self._cost += cost
         self._failed += num_failed
 
-    def total(self, cost: float) -> float:
-        """Return what all models cost, with the cost of the present one in this call."""
-        return self._cost + cost
-
     def total_text(self, cost: float) -> str:
-        """Return that cost in words."""
-        return money_text(self.total(cost))
+        """Return what all models cost in words, with the cost of the present one in this call."""
+        return money_text(self._cost + cost)
 
     def ceiling(self, cost: float, num_failed: int) -> Remedy | None:
         """Return the ceiling that is reached as a setting with its value; null while there is room.
@@ -93,7 +89,7 @@ class Budget:
         ``cost`` and ``num_failed`` are those of this call with the present model.
         """
         hours = (time.monotonic() - self._started) / 3600
-        spent = {"cost": self.total(cost), "failed": self._failed + num_failed, "hours": hours}
+        spent = {"cost": self._cost + cost, "failed": self._failed + num_failed, "hours": hours}
         limits = self.ceilings._asdict().items()
         for name, limit in limits:
             # So many failures are allowed; money and time are spent when they are reached.

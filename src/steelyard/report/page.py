@@ -10,7 +10,7 @@ import html
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,6 +42,14 @@ _SCRIPTS = (
 )
 _STYLES = ("page.css", "answer_text.css", "downloads.css")
 COLON, COMMA = word("colon", ": "), word("comma", ", ")
+
+
+def first_names(names: Sequence[str], most: int = 6) -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = len(names) - most
+    return COMMA.join(names[:most]) + (f" … +{count(more)}" if more > 0 else "")
+
+
 """Punctuation between values: full-width in Chinese."""
 
 

@@ -15,13 +15,12 @@ from steelyard.evaluation.bench_table import BenchColumn, BenchRow, BenchTable
 from steelyard.evaluation.tables import DASH, Grouped, Panel, Sentence, Table, count, decimal, percent, table, word
 from steelyard.plugins.benches.subset_benches import CHEEMS_PUBLISHED
 from steelyard.report.leaderboard import ceiling_cells, leaderboard_sentences, rank_range
-from steelyard.report.page import COLON, COMMA
+from steelyard.report.page import COLON, COMMA, first_names
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.leaderboard import board_panels, unranked_reasons
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
-_MOST_NAMED = 6
 _BEST = "*"
 """The mark of the best value of a column."""
 
@@ -174,12 +173,12 @@ def _sentences(run: StageRun[BenchTable]) -> Iterator[Sentence]:
         yield from _best_sentences(summary)
     if summary.lacking:
         names = [f"{name} ({_lacking_words(name, benches, summary)})" for name, benches in summary.lacking.items()]
-        yield Sentence("say_lacking_benches", {"models": _first_names(names)})
+        yield Sentence("say_lacking_benches", {"models": first_names(names)})
     if summary.unlike:
         names = [f"{name} ({COMMA.join(facts)})" for name, facts in summary.unlike.items()]
-        yield Sentence("say_unlike_evaluations", {"models": _first_names(names)})
+        yield Sentence("say_unlike_evaluations", {"models": first_names(names)})
     if summary.slips:
-        yield Sentence("say_printed_overall", {"rows": _first_names([slip.model for slip in summary.slips])})
+        yield Sentence("say_printed_overall", {"rows": first_names([slip.model for slip in summary.slips])})
     elif any(column.subset for column in summary.columns) and _has_overall(summary) and summary.is_published:
         yield Sentence("say_overall_adds_up")
 
@@ -206,11 +205,6 @@ def _lacking_words(name: str, benches: Sequence[str], summary: BenchTable) -> st
     return COMMA.join(
         f"{bench_word(bench)}{COLON}{reasons[bench]}" if bench in reasons else bench_word(bench) for bench in benches
     )
-
-
-def _first_names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return COMMA.join(names[:_MOST_NAMED]) + (f" … +{count(more)}" if more > 0 else "")
 
 
 class _TopRow(msgspec.Struct):

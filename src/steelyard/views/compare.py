@@ -9,8 +9,8 @@ from steelyard.evaluation.comparison import LEVEL, ComparisonSummary, ModelDiffe
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
+    POINTS,
     Figure,
-    Form,
     Grouped,
     Panel,
     Sentence,
@@ -29,8 +29,6 @@ from steelyard.report.leaderboard import ceiling_cells, ceiling_sentences, rank_
 from steelyard.report.page import COMMA
 from steelyard.views.records import RankedModel, flat_row, ranked_headline
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
-
-_POINTS = Form(points, points_spread)
 
 
 def _panels(run: StageRun[ComparisonSummary], sources: PageSources) -> Iterator[Panel]:
@@ -53,9 +51,9 @@ def _powered_table(summary: ComparisonSummary) -> Table:
     rows = [
         (
             pair_name(difference.first, difference.second),
-            *_POINTS.cells(powered.estimate),
+            *POINTS.cells(powered.estimate),
             DASH if powered.p is None else _p_value(powered.p),
-            *_POINTS.cells(powered.human_only),
+            *POINTS.cells(powered.human_only),
             decimal(powered.effective_labels, 2),
         )
         for difference in summary.comparisons
@@ -143,10 +141,10 @@ def _difference_table(summary: ComparisonSummary) -> Table:
     rows = [
         (
             pair_name(difference.first, difference.second),
-            *((*_POINTS.cells(difference.ranked), _p_value(difference.p_ranked)) if _has_headline(summary) else ()),
-            *(*_POINTS.cells(difference.accuracy), _p_value(difference.p_accuracy_corrected)),
+            *((*POINTS.cells(difference.ranked), _p_value(difference.p_ranked)) if _has_headline(summary) else ()),
+            *(*POINTS.cells(difference.accuracy), _p_value(difference.p_accuracy_corrected)),
             points(difference.detectable),
-            *(*_POINTS.cells(difference.exact_match), _p_value(difference.p_exact_match_corrected)),
+            *(*POINTS.cells(difference.exact_match), _p_value(difference.p_exact_match_corrected)),
         )
         for difference in summary.comparisons
     ]

@@ -29,14 +29,14 @@ from steelyard.evaluation.tables import (
     word,
 )
 from steelyard.report.correlation_figures import CorrelationCell, PlacedModel, correlation_map, model_scatter
-from steelyard.report.page import COMMA
+from steelyard.report.page import COMMA, first_names
 from steelyard.statistics.correlation import FEWEST_MODELS
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
 _LEVEL = 0.05
-_MOST_NAMED, _MOST_FIGURES, _MOST_OUTCOMES = 6, 4, 3
+_MOST_FIGURES, _MOST_OUTCOMES = 4, 3
 
 
 def _panels(run: StageRun[CorrelateSummary], sources: PageSources) -> Iterator[Panel]:
@@ -159,7 +159,7 @@ def _sentences(run: StageRun[CorrelateSummary]) -> Iterator[Sentence]:
         ("say_text_columns", summary.text_columns),
     ):
         if names:
-            yield Sentence(key, {"number": count(len(names)), "names": _first_names(names)})
+            yield Sentence(key, {"number": count(len(names)), "names": first_names([*map(isolate, names)])})
 
 
 def _contrast_sentences(contrasts: Sequence[BenchContrast]) -> Iterator[Sentence]:
@@ -196,11 +196,6 @@ def _family_sentence(summary: CorrelateSummary) -> Sentence:
     values = {"models": count(len(summary.models)), "families": count(number)}
     key = "say_independent_models" if summary.families_from is None else f"say_families_{summary.families_from}"
     return Sentence(key, values)
-
-
-def _first_names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return COMMA.join(map(isolate, names[:_MOST_NAMED])) + (f" … +{count(more)}" if more > 0 else "")
 
 
 class _Correlation(msgspec.Struct):

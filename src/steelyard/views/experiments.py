@@ -10,8 +10,8 @@ from steelyard.evaluation.experiments import Arm, ArmDifferenceRecord, ColumnDif
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
+    POINTS,
     Figure,
-    Form,
     Grouped,
     Panel,
     Sentence,
@@ -34,7 +34,6 @@ from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, RunHeadline
 
 LEVEL = 0.05
-_POINTS = Form(points, points_spread)
 
 
 def arm_panel(arms: Sequence[Arm]) -> Panel:
@@ -164,7 +163,7 @@ def growth_panels(growth: Sequence[GrowthRecord]) -> Iterator[Panel]:
         (
             line.name,
             word(f"by_{line.by}"),
-            *_POINTS.cells(line.per_doubling),
+            *POINTS.cells(line.per_doubling),
             f"{line.p:.4f}",
             f"{count(round(min(line.sizes)))} {DASH} {count(round(max(line.sizes)))}",
         )

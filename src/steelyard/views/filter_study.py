@@ -7,8 +7,8 @@ from steelyard.curation.filter_study import FilterStudySummary, PrecisionStudy
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
+    POINTS,
     Figure,
-    Form,
     Grouped,
     Panel,
     Sentence,
@@ -25,7 +25,6 @@ from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
 from steelyard.views.view import PageSources, StageRun, View
 
-_POINTS = Form(points, points_spread)
 _ABOVE = re.compile(r"agrees, margin above (\d+%)")
 _SLUG = re.compile(r"[^a-z]+")
 
@@ -70,7 +69,7 @@ def _detail_panels(study: PrecisionStudy) -> Iterator[Panel]:
             word(f"group_{_slug(row.group)}", row.group),
             *PERCENT.cells(row.all),
             *PERCENT.cells(row.agrees),
-            *_POINTS.cells(row.gain),
+            *POINTS.cells(row.gain),
         )
         for row in study.by_preference
     ]
@@ -101,7 +100,7 @@ def _precision_table(study: PrecisionStudy) -> Table:
 def _difference(estimate: Estimate) -> tuple[str, str]:
     """Return a difference in points with its interval; a selection minus itself has none."""
     is_itself = estimate.value == 0 and estimate.low is not None and estimate.low == -(estimate.high or 0.0)
-    return (points(0.0), DASH) if is_itself else _POINTS.cells(estimate)
+    return (points(0.0), DASH) if is_itself else POINTS.cells(estimate)
 
 
 def filter_word(name: str) -> str:

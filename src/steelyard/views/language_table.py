@@ -14,6 +14,7 @@ from steelyard.evaluation.tables import (
     DASH,
     DECIMAL,
     PERCENT,
+    POINTS,
     Figure,
     Form,
     Grouped,
@@ -34,14 +35,13 @@ from steelyard.evaluation.vega import ALERT, FAINT, MODEL_COLOURS, MUTED, Dot, i
 from steelyard.report.bars import stacked_bars
 from steelyard.report.bench_texts import reason_words
 from steelyard.report.language_figures import HeatCell, ModelPoint, english_and_mean, heat_map
-from steelyard.report.page import COMMA
+from steelyard.report.page import COMMA, first_names
 from steelyard.statistics.correlation import FEWEST_MODELS
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.languages import chosen_baseline
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
 
-_POINTS = Form(points, points_spread)
 _MOST_NAMED = 6
 
 
@@ -101,7 +101,7 @@ def _model_table(summary: LanguageTable) -> Table:
             *(_cells(form, row.english, summary)[:1] if has_english else ()),
             *_cells(form, row.mean, summary),
             *((decimal(row.variance, 1),) if has_variance else ()),
-            *(_cells(_POINTS, None if row.drop is None else row.drop.absolute, summary) if has_english else ()),
+            *(_cells(POINTS, None if row.drop is None else row.drop.absolute, summary) if has_english else ()),
         )
         for row in summary.models
     ]
@@ -172,7 +172,7 @@ def _kind_panels(summary: LanguageTable) -> Iterator[Panel]:
             *_cells(PERCENT, means.mean, summary),
             *((decimal(means.variance, 1),) if has_variance else ()),
             *((percent(None if means.english is None else means.english.value),) if has_english else ()),
-            *((*_cells(_POINTS, means.drop, summary), points(means.largest_drop)) if has_english else ()),
+            *((*_cells(POINTS, means.drop, summary), points(means.largest_drop)) if has_english else ()),
             *((decimal(means.kappa),) if has_kappa else ()),
         )
         for kind, means in summary.kinds.items()
@@ -213,7 +213,7 @@ def _column_panels(summary: LanguageTable) -> Iterator[Panel]:
             name,
             *_cells(PERCENT, means.mean, summary),
             percent(means.standard_deviation),
-            *(_cells(_POINTS, means.drop, summary) if has_drop else ()),
+            *(_cells(POINTS, means.drop, summary) if has_drop else ()),
             *((decimal(means.kappa),) if has_kappa else ()),
         )
         for name, means in ordered
@@ -256,7 +256,7 @@ def _section_panels(summary: LanguageTable) -> Iterator[Panel]:
     numbers = Table((word("scorer"), word("relative_drop"), *names), tuple(rows))
     figure = heat_map("figure_drops_by_section", cells, columns="section_of_bench", form="+.1%")
     yield Panel(word("language_sections"), figure, (Grouped("", numbers),), "note_drops_by_section")
-    means = [(name, *_POINTS.cells(estimate)) for name, estimate in summary.sections.items()]
+    means = [(name, *POINTS.cells(estimate)) for name, estimate in summary.sections.items()]
     numbers = table(("section_of_bench", "drop", "interval"), means)
     yield Panel(word("mean_drops_by_section"), None, (Grouped("", numbers),))
 
@@ -316,7 +316,7 @@ def _group_panels(summary: LanguageTable) -> Iterator[Panel]:
 def _translation_panels(translation: TranslationComparison) -> Iterator[Panel]:
     """Yield the difference of two translations for each model, kind and language (M-RewardBench, Figure 4)."""
     rows = [
-        (name, *PERCENT.cells(model.first), *PERCENT.cells(model.second), *_POINTS.cells(model.difference))
+        (name, *PERCENT.cells(model.first), *PERCENT.cells(model.second), *POINTS.cells(model.difference))
         for name, model in translation.models.items()
     ]
     heads = (
@@ -329,7 +329,7 @@ def _translation_panels(translation: TranslationComparison) -> Iterator[Panel]:
     title = f"{word('two_translations')} · {translation.first} {DASH} {translation.second}"
     yield Panel(title, figure, (Grouped("", Table(heads, tuple(rows))),), "note_translations")
     groups = {_kind_word(kind): difference for kind, difference in translation.by_kind.items()}
-    means = [(name, *_POINTS.cells(each)) for name, each in (groups | translation.languages).items()]
+    means = [(name, *POINTS.cells(each)) for name, each in (groups | translation.languages).items()]
     numbers = table(("group", "difference_of_translations", "interval"), means)
     yield Panel(word("translations_by_language"), None, (Grouped("", numbers),))
 
@@ -376,12 +376,12 @@ def _sentences(run: StageRun[LanguageTable]) -> Iterator[Sentence]:
         yield _translation_sentence(summary.translation)
     yield from _drop_sentences(summary)
     if summary.lacking:
-        yield Sentence("say_lacking_models", {"models": _first_names(list(summary.lacking))})
+        yield Sentence("say_lacking_models", {"models": first_names(list(summary.lacking))})
     if summary.is_published and (summary.of != "sections" or summary.slips):
         slips = COMMA.join(f"{slip.model} ({slip.column})" for slip in summary.slips[:_MOST_NAMED])
         yield Sentence("say_printed_slips" if slips else "say_no_slips", {"rows": slips})
     if summary.not_read_alike:
-        yield Sentence("say_models_not_alike", {"models": _first_names(summary.not_read_alike)})
+        yield Sentence("say_models_not_alike", {"models": first_names(summary.not_read_alike)})
 
 
 def _drop_sentences(summary: LanguageTable) -> Iterator[Sentence]:
@@ -417,11 +417,6 @@ def _translation_sentence(translation: TranslationComparison) -> Sentence:
         "spread": points_spread(translation.difference),
     }
     return Sentence("say_translations", values)
-
-
-def _first_names(names: "list[str] | tuple[str, ...]") -> str:
-    more = len(names) - _MOST_NAMED
-    return COMMA.join(names[:_MOST_NAMED]) + (f" … +{count(more)}" if more > 0 else "")
 
 
 def _baseline_word(summary: LanguageTable) -> str:

@@ -10,8 +10,8 @@ from steelyard.evaluation.languages import LanguagesSummary, LanguageValues
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
+    POINTS,
     Figure,
-    Form,
     Grouped,
     Mark,
     Panel,
@@ -34,8 +34,6 @@ from steelyard.report.run_records import last_part
 from steelyard.statistics.intervals import Estimate
 from steelyard.views.records import flat_row
 from steelyard.views.view import HeadlineRule, PageSources, RunHeadline, StageRun, View, report_step
-
-_POINTS = Form(points, points_spread)
 
 
 def _panels(run: StageRun[LanguagesSummary], sources: PageSources) -> Iterator[Panel]:
@@ -60,7 +58,7 @@ def _group_panels(summary: LanguagesSummary) -> Iterator[Panel]:
         yield Panel(word("language_groups"), None, tables, "note_language_groups")
     if summary.drop.sections:
         drops = [
-            (name, *_POINTS.cells(drop.absolute), percent(drop.relative.value))
+            (name, *POINTS.cells(drop.absolute), percent(drop.relative.value))
             for name, drop in summary.drop.sections.items()
         ]
         tables = (Grouped("", table(("part", "drop", "interval", "relative_drop"), drops)),)
@@ -161,7 +159,7 @@ def _drop_cells(values: LanguageValues) -> tuple[str, str, str]:
     drop = values.drop
     if drop is None or drop.absolute.value is None:
         return DASH, DASH, DASH if drop is None else percent(drop.relative.value)
-    return *_POINTS.cells(drop.absolute), percent(drop.relative.value)
+    return *POINTS.cells(drop.absolute), percent(drop.relative.value)
 
 
 class _Difference(msgspec.Struct):

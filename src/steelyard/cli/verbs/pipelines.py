@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from steelyard.recipes.recipe import Recipe
     from steelyard.recipes.run import CompletedStage, PlannedStage
 
-_LEVEL = 0.05
 _MAX_LINES = 6
 
 _RunsFolder = Annotated[Path | None, typer.Option("--out", help="The folder for all runs. Default: named as the file.")]

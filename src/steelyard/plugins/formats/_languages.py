@@ -33,11 +33,6 @@ def unknown_language(value: Any, where: Place) -> RecordError:
     return RecordError(f"{value!r} is not a language", where=where, allowed=f"a code or a name, such as {near}")
 
 
-def language_name(code: str | None) -> str | None:
-    """Return the English name of a code, such as ``Chinese``; a code without one stays as it is."""
-    return None if code is None else LANGUAGE_NAMES.get(code, code)
-
-
 def prompt_fields(row: JsonObject, known: Collection[str]) -> dict[str, tuple[str, str | tuple[str, ...]]]:
     """Return the prompt's language and category that a row states as texts, each with its key.
 
