@@ -16,7 +16,7 @@ from steelyard.core.errors import ConfigError, EvidenceError, FileError, KindErr
 from steelyard.core.plugins import build, load
 from steelyard.core.remedies import Advice, Command, Placeholder, Remedy
 from steelyard.core.text import number_of
-from steelyard.core.types import Case, JsonObject
+from steelyard.core.types import Case, InputFinding, JsonObject
 from steelyard.io.cases import CASE_SUFFIXES, read_cases
 from steelyard.io.data_files import expand_inputs
 from steelyard.io.hashing import file_hash
@@ -24,6 +24,7 @@ from steelyard.io.kept import read_kept
 from steelyard.io.lines import read_toml
 from steelyard.io.rows import ROW_SUFFIXES, is_array, read_rows
 from steelyard.io.tables import is_parquet
+from steelyard.statistics.stated_label_error import StatedLabelError
 
 PLAIN_KIND, SUBSETS_KIND = "cases", "subsets"
 CASE_KINDS = (PLAIN_KIND, SUBSETS_KIND)
@@ -126,6 +127,19 @@ class BenchChoice(NamedTuple):
     def cases(self, files: Sequence[Path]) -> "BenchCases":
         """Return the cases of the files that count."""
         return BenchCases(files, self.bench, self.kept_ids)
+
+    def stated_label_error(
+        self, files: Sequence[Path], num_cases: int
+    ) -> tuple[StatedLabelError | None, tuple[InputFinding, ...]]:
+        """Return the label error that the bench states of these cases; where it is that of others, a finding."""
+        stated = self.settings.get("label_error") if self.kind == SUBSETS_KIND else None
+        if stated is None:
+            return None, ()
+        label_error = resolve_config(StatedLabelError, stated, where=BENCH_FILE)
+        if label_error.holds_for({path.name: file_hash(path) for path in files}, num_cases):
+            return label_error, ()
+        total = label_error.items
+        return None, (InputFinding(check="label_error_of_other_cases", count=num_cases, total=total),)
 
     def resolved(self) -> JsonObject:
         """Return the settings with their defaults."""

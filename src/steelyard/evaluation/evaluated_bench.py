@@ -20,6 +20,7 @@ from steelyard.evaluation.pair_verdicts import MOST_UNREAD, Judged, pair_columns
 from steelyard.evaluation.relabelled import RelabelledPairs
 from steelyard.ranking.pairs import UNLISTED
 from steelyard.statistics.pair_counts import PromptStatistics
+from steelyard.statistics.stated_label_error import StatedLabelError
 
 
 class MissingScores(Record, frozen=True, kw_only=True):
@@ -46,7 +47,7 @@ class Evaluation(NamedTuple):
     """The comparable pairs of a bench with the scores of a model and of each baseline.
 
     ``judged`` has the outcomes of the pairs under a judge; null for a reward model. ``relabelled``: what better judges
-    said of a random part of the labels.
+    said of a random part of the labels; ``stated``: the label error that the bench states.
     """
 
     bench_pairs: BenchPairs
@@ -58,6 +59,7 @@ class Evaluation(NamedTuple):
     """The score of every response; shape (response,) each."""
     judged: Judged | None = None
     relabelled: RelabelledPairs | None = None
+    stated: StatedLabelError | None = None
 
     @property
     def values(self) -> PairValues:

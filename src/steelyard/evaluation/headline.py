@@ -84,6 +84,7 @@ def _submit_measures(
         has_rewards=judged is None,
         matched_ratio=config.matched_ratio,
         relabelled=evaluation.relabelled,
+        stated=evaluation.stated,
     )
     blocks = draw_layout(
         bench_pairs.layout, bench_pairs.included_units, num_resamples=config.num_resamples, seed=config.seed

@@ -24,6 +24,7 @@ from steelyard.evaluation.tables import PERCENT, Form, Panel, Sentence
 from steelyard.statistics.bootstrap import Blocks
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.prompt_means import Ratio, mean_of, summarise
+from steelyard.statistics.stated_label_error import StatedLabelError
 
 MATCHED_RATIO = 1.1
 """The default of the largest ratio of two matching lengths, the longer over the shorter."""
@@ -72,7 +73,7 @@ class Needs(NamedTuple):
 class ScoredBench(NamedTuple):
     """A bench, or a batch of its cases, with the scores or verdicts of a model.
 
-    ``relabelled``: what better judges said of a random part of its labels.
+    ``relabelled``: what better judges said of a random part of its labels; ``stated``: the label error that it states.
     """
 
     columns: BenchColumns
@@ -82,6 +83,7 @@ class ScoredBench(NamedTuple):
     has_rewards: bool = True
     matched_ratio: float = MATCHED_RATIO
     relabelled: RelabelledPairs | None = None
+    stated: StatedLabelError | None = None
 
     def meets(self, needs: Needs) -> bool:
         """Return whether a measure with these needs applies."""

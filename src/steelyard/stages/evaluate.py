@@ -152,8 +152,7 @@ def evaluate(
         overlap = check_overlap(cases, choice=choice, scores=scores, is_allowed=config.allow_overlap)
         again = None if relabelled is None else read_relabelled(relabelled, files, cases, config.pairs, chosen.kept_ids)
         # Baselines that read files are built first, so that their errors appear before the model scores.
-        built = {baseline.name: build_model(baseline) for baseline in baselines}
-        source = Source(cases, bench, config, built)
+        source = Source(cases, bench, config, {baseline.name: build_model(baseline) for baseline in baselines})
         powered = None
         if judged_files:
             people = source._replace(cases=chosen.cases(files))
@@ -168,8 +167,9 @@ def evaluate(
                 source, result, choice, builder or build_model
             )
         forget_lines(result)
-        summary = summarise(evaluated.evaluation._replace(relabelled=again))
-        result.findings += reversed_scores(summary, evaluated.model.model)
+        stated, findings = (None, ()) if again else chosen.stated_label_error(judged_files or files, len(cases))
+        summary = summarise(evaluated.evaluation._replace(relabelled=again, stated=stated))
+        result.findings += (*findings, *reversed_scores(summary, evaluated.model.model))
         result.summary = replace(
             summary,
             bench=bench_name(config.bench_kind, judged_files or files, config.bench),

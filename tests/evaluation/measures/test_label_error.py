@@ -6,14 +6,8 @@ from hypothesis import strategies as st
 from evaluation_summaries import resampled_bench
 from steelyard.core.types import UNKNOWN_JUDGE, Scores
 from steelyard.evaluation.bench_pairs import PairValues
-from steelyard.evaluation.measures.label_error import (
-    MEASURE,
-    NO_PEOPLE,
-    ONE_PERSON,
-    SETTLED_ALONE,
-    estimate,
-    first_answers,
-)
+from steelyard.evaluation.measures.label_error import MEASURE, estimate
+from steelyard.evaluation.people_answers import NO_PEOPLE, ONE_PERSON, SETTLED_ALONE, first_answers
 from steelyard.statistics.label_error import TOO_FEW
 from strategies import case, cases, judgment
 

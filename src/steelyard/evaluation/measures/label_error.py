@@ -5,20 +5,18 @@ tell how many are (`statistics.relabelled`), or else people's answers to the sam
 human ceiling is another number: the agreement of one person with the others, which a model may exceed. A model can
 exceed neither the truth nor, except by repeating its errors, this one.
 
-Answers are the strict judgments of kind ``human``. Several of one person on a pair are one, answers of unnamed people
-those of one person, and of a task that people settled later only the first answers count, because the last are not
-independent. A pair that loses its label to a disagreement, such as one merged into a tier, still counts for the
-disagreement, and so does a prompt that the bench does not count.
+Answers are the strict first judgments of kind ``human`` (`people_answers`). A pair that loses its label to a
+disagreement, such as one merged into a tier, still counts for the disagreement, and so does a prompt that the bench
+does not count. Where the cases have no such answers, a ``bench.toml`` may state what its makers estimated from them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from msgspec.structs import replace
 
-from steelyard.core.numerics import Floats, Integers
-from steelyard.core.types import Case, Judgment, Kind, Record
+from steelyard.core.numerics import Floats
+from steelyard.core.types import Record
 from steelyard.evaluation.measure import (
     BenchCeiling,
     Means,
@@ -28,6 +26,7 @@ from steelyard.evaluation.measure import (
     ScoredBench,
     means_row,
 )
+from steelyard.evaluation.people_answers import first_answers, labels_of, people_errors
 from steelyard.evaluation.relabelled import RelabelledPairs, labels_of_bench
 from steelyard.evaluation.tables import (
     PERCENT,
@@ -44,14 +43,15 @@ from steelyard.evaluation.tables import (
     table,
     word,
 )
-from steelyard.ranking.judgment_table import Only, judgment_table
-from steelyard.statistics.agreement import NUM_LABELS, TIED, UNLABELLED, count_labels, orient_labels, unique_labels
-from steelyard.statistics.bootstrap import Blocks, draw_blocks
-from steelyard.statistics.groups import Label, units_of
 from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.label_error import TOO_FEW, AnsweredPairs, LabelErrors, Shares, complement_of, label_errors
+from steelyard.statistics.label_error import (
+    LabelErrors,
+    Shares,
+    complement_of,
+    distance_to_perfect,
+)
 from steelyard.statistics.relabelled import RelabelledBench, RelabelledShares, relabelled_shares
-from steelyard.statistics.unique_rows import find_codes, unique_codes
+from steelyard.statistics.stated_label_error import StatedLabelError
 
 TEXT = {
     "label_error": {"en": "Label error", "zh": "标签错误率"},
@@ -97,6 +97,11 @@ TEXT = {
         "zh": "完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} 低 {distance} 个百分点（95% 置信"
         "区间 {gap}）。",
     },
+    "say_stated_label_error": {
+        "en": "This is the label error that the bench states of itself, by people's first answers to its "
+        "{cases:case|cases}, which the released files do not have.",
+        "zh": "该标签错误率由评测集自身给出，依据标注员对其 {cases} 个用例的首次作答；发布的文件中没有这些作答。",
+    },
     "note_label_error": {
         "en": "From how often people contradict each other. The label error holds if they err independently and alike "
         "on all pairs; if their errors gather on hard pairs, it is higher, up to the second value. Errors that people "
@@ -120,9 +125,6 @@ TEXT = {
         "{distance} 个百分点（95% 置信区间 {gap}）。",
     },
 }
-NO_PEOPLE = "no strict judgment of a person"
-ONE_PERSON = "no pair has answers of two people"
-SETTLED_ALONE = "first answers are left out where people settled others"
 NOT_RELABELLED = "no pair that counts was relabelled"
 
 
@@ -161,7 +163,8 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
     ``num_pairs`` bench pairs have an answer, ``num_unanswered`` have none and are in no value. ``num_twice`` pairs have
     answers of two people or more, with a label or not. ``num_tied`` answers were ties and count as none.
     ``num_overruled`` labels are against most answers: many of them show that the labels were made elsewhere. Of
-    ``num_settled_alone`` pairs only the settled answers are there, as in exports of aligned answers.
+    ``num_settled_alone`` pairs only the settled answers are there, as in exports of aligned answers. ``num_stated``:
+    the cases that a ``bench.toml`` states the label error of, where the values are its own; 0 where they are not.
 
     ``person``: the error of one answer. ``label``: of the labels if people err independently, ``most`` if all errors
     are on coin tosses. ``perfect``: 1 - ``label``. ``model``: the accuracy on these pairs; ``distance``: what it lacks.
@@ -174,6 +177,7 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
     num_tied: int = 0
     num_overruled: int = 0
     num_settled_alone: int = 0
+    num_stated: int = 0
     relabelled: RelabelledLabels | None = None
     why: str | None = None
     person: MeansByCategory | None = None
@@ -186,130 +190,44 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
     exact_distance: MeansByCategory | None = None
 
 
-class StrictAnswers(NamedTuple):
-    """Strict answers to pairs of one case, (pair,): ``low`` and ``high`` are positions of responses.
-
-    ``votes`` counts the answers for either, (pair, 2).
-    """
-
-    case: Integers
-    low: Integers
-    high: Integers
-    votes: Integers
-    num_people: int
-    num_tied: int
-
-
-def first_answers(judged: Mapping[int, Case], kind: Kind = "human") -> StrictAnswers:
-    """Return the first answers of people, or of LLMs, one a person and pair, by the position of the case."""
-    positions = np.array(sorted(judged), np.int64)
-    table = judgment_table(map(_with_first_answers, (judged[at] for at in positions.tolist())), Only(kind=(kind,)))
-    verdicts = table.verdicts
-    width = int(max(verdicts.left.max(initial=0), verdicts.right.max(initial=0))) + 1
-    key = verdicts.pair_keys(width)
-    label = orient_labels(verdicts.left, verdicts.right, verdicts.verdict)
-    assert UNLABELLED == NUM_LABELS, "a judgment without a verdict has the code of no label"
-    labels = unique_labels(key, table.judge, label)
-    is_strict = labels.label != TIED
-    pairs, place = unique_codes(labels.item[is_strict], int(key.max(initial=-1)) + 1)
-    counts = count_labels(place, labels.label[is_strict], len(pairs))
-    return StrictAnswers(
-        positions[pairs // width**2],
-        pairs // width % width,
-        pairs % width,
-        counts[:, :TIED],
-        len(np.unique(labels.rater[is_strict])),
-        int((~is_strict).sum()),
-    )
-
-
-def _is_first(judgment: Judgment) -> bool:
-    """Return whether it is an answer that a person gave before people settled the task together."""
-    return judgment.meta is None or judgment.meta.get("stage") in {None, "annotation"}
-
-
-def _num_settled_alone(case: Case) -> int:
-    """Count the pairs with settled answers of people and without their first ones."""
-    pairs: tuple[set[frozenset[str]], set[frozenset[str]]] = (set(), set())
-    for judgment in case.judgments:
-        if judgment.kind == "human":
-            pairs[_is_first(judgment)].add(frozenset((judgment.left, judgment.right)))
-    settled, first = pairs
-    return len(settled - first)
-
-
-def _with_first_answers(case: Case) -> Case:
-    """Return the case without answers that people settled together after their first ones."""
-    first = tuple(filter(_is_first, case.judgments))
-    return case if len(first) == len(case.judgments) else replace(case, judgments=first)
-
-
 def estimate(resampled: ResampledBench) -> LabelErrorSummary | None:
-    """Estimate the label error; null for a bench without judgments, unless labels of it were made again."""
+    """Estimate the label error, or take the one that the bench states; null for a bench without evidence on labels."""
     bench = resampled.bench
     if bench.relabelled is not None:
         return _from_relabelled(resampled, bench.relabelled)
-    if not bench.columns.judged:
-        return None
-    answers = first_answers(bench.columns.judged)
-    is_twice = answers.votes.sum(axis=1) > 1
-    label_of = _labels_of(bench, answers)
-    is_labelled = label_of >= 0
-    is_used = is_labelled | is_twice
-    blocks, row = _resamples(resampled, answers.case[is_used])
-    is_turned = bench.columns.better[label_of] > bench.columns.worse[label_of]
-    is_first = ~(is_labelled & is_turned)
-    agreeing = np.where(is_first, *answers.votes.T)[is_used]
-    is_right = (bench.values.better > bench.values.worse)[label_of] & is_labelled
-    # Without the first answers to tasks that people settled, they would seem to agree everywhere.
-    num_settled = sum(map(_num_settled_alone, bench.columns.judged.values()))
-    pairs = AnsweredPairs(
-        row, agreeing, answers.votes.sum(axis=1)[is_used] - agreeing, is_labelled[is_used], is_right[is_used]
-    )
-    has_answers = is_labelled.any() and is_twice.any() and not num_settled
-    errors = label_errors(blocks, pairs) if has_answers else None
-    why = TOO_FEW if is_twice.any() else ONE_PERSON
-    why = SETTLED_ALONE if num_settled else NO_PEOPLE if not len(answers.case) else why
-    counted = LabelErrorSummary(
-        num_people=answers.num_people,
-        num_pairs=int(is_labelled.sum()),
-        num_unanswered=len(bench.columns.prompt) - int(is_labelled.sum()),
-        num_twice=int(is_twice.sum()),
-        num_tied=answers.num_tied,
-        num_overruled=int((pairs.is_labelled & (pairs.agreeing < pairs.contrary)).sum()),
-        num_settled_alone=num_settled,
-        why=None if errors is not None else why,
-    )
-    return counted if errors is None else replace(counted, **_means(errors))
+    is_right = bench.values.better > bench.values.worse
+    answered = None
+    if bench.columns.judged:
+        counts = people_errors(bench.columns, is_right, resampled.blocks, seed=resampled.seed)._asdict()
+        errors = counts.pop("errors")
+        answered = LabelErrorSummary(**counts)
+        answered = answered if errors is None else replace(answered, **_means(errors))
+    if bench.stated is not None and (answered is None or answered.label is None):
+        return _as_stated(resampled, bench.stated, answered or LabelErrorSummary())
+    return answered
 
 
-def _labels_of(bench: ScoredBench, answers: StrictAnswers) -> Integers:
-    """Return the bench pair that labels each answered pair, -1 for none."""
-    columns = bench.columns
-    first, second = (side - columns.start[columns.prompt] for side in (columns.better, columns.worse))
-    width = int(max(answers.high.max(initial=0), first.max(initial=0), second.max(initial=0))) + 1
-    key = (answers.case * width + answers.low) * width + answers.high
-    wanted = (columns.prompt * width + np.minimum(first, second)) * width + np.maximum(first, second)
-    place, has_answer = find_codes(key, wanted)
-    label_of = np.full(len(key), -1)
-    label_of[place[has_answer]] = np.flatnonzero(has_answer)
-    return label_of
+def _as_stated(resampled: ResampledBench, stated: StatedLabelError, counted: LabelErrorSummary) -> LabelErrorSummary:
+    """Return the label error that the bench states, and the distance of the headline to a perfect model.
 
-
-def _resamples(resampled: ResampledBench, case: Integers) -> tuple[Blocks, Integers]:
-    """Return resamples of the bench's prompts with those of the answered pairs, and the row of each pair's prompt.
-
-    Where people disagree a prompt may have no comparable pair: without it they would seem to agree.
+    Errors of labels lower the accuracy: taking the two for independent makes the interval of the distance wider.
     """
-    columns = resampled.bench.columns
-    is_in = columns.included.copy()
-    is_in[case] = True
-    if (is_in == columns.included).all():
-        return resampled.blocks, resampled.rows[case]
-    units = units_of(columns.names)
-    labels = [Label(units[at], columns.cells[at]) for at in np.flatnonzero(is_in).tolist()]
-    blocks = draw_blocks(labels, num_resamples=len(resampled.blocks.weights), seed=resampled.seed)
-    return blocks, (np.cumsum(is_in) - 1)[case]
+    headline, independent = resampled.accuracy, np.zeros(0)
+    means = {
+        "label": MeansByCategory(**stated.label.estimates(), by_category={}),
+        "most": MeansByCategory(**stated.most.estimates(), by_category={}),
+        "model": MeansByCategory(macro=headline.macro, micro=headline.micro, by_category={}),
+    }
+    label = means["label"]
+    means["perfect"] = MeansByCategory(
+        macro=complement_of(label.macro), micro=complement_of(label.micro), by_category={}
+    )
+    means["distance"] = MeansByCategory(
+        macro=distance_to_perfect(label.macro, headline.macro, independent, independent),
+        micro=distance_to_perfect(label.micro, headline.micro, independent, independent),
+        by_category={},
+    )
+    return replace(counted, why=None, num_stated=stated.items, **means)
 
 
 def _from_relabelled(resampled: ResampledBench, again: RelabelledPairs) -> LabelErrorSummary:
@@ -348,7 +266,7 @@ def _contradictions(bench: ScoredBench) -> Floats:
     """Return the share of the verdicts of LLMs on each pair that contradict its label, NaN without one; (pair,)."""
     against = np.full(len(bench.columns.prompt), np.nan)
     answers = first_answers(bench.columns.judged, "llm")
-    label_of = _labels_of(bench, answers)
+    label_of = labels_of(bench.columns, answers)
     is_labelled = label_of >= 0
     pair, votes = label_of[is_labelled], answers.votes[is_labelled]
     is_second = bench.columns.better[pair] > bench.columns.worse[pair]
@@ -449,6 +367,8 @@ def sentences(model: str, summary: LabelErrorSummary) -> Iterator[Sentence]:
         least = percent(None if most.value is None else 1 - most.value)
         values |= {"most": percent(most.value), "most_interval": spread(most), "least": least}
         yield Sentence("say_label_error", values)
+        if summary.num_stated:
+            yield Sentence("say_stated_label_error", {"cases": count(summary.num_stated)})
     if summary.exact_match is not None and summary.exact_distance is not None:
         exact = summary.exact_match.micro
         values = {"model": model, "exact": percent(exact.value), "interval": spread(exact)}

@@ -52,6 +52,7 @@ from steelyard.statistics.aggregation import (
 from steelyard.statistics.bootstrap import Totals
 from steelyard.statistics.groups import Cell
 from steelyard.statistics.intervals import Estimate
+from steelyard.statistics.stated_label_error import StatedLabelError
 
 MEASURES = {"accuracy": ACCURACY, "exact_match": EXACT_MATCH}
 _NUM_LISTED = 2
@@ -86,6 +87,8 @@ class Config(BaseConfig, frozen=True):
     """The subset of cases that have none, and whose file is not named after a subset."""
     files: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
     """The case files by name, with their SHA-256: other files are refused. Default: any files."""
+    label_error: StatedLabelError | None = None
+    """The label error of these cases (docs/formats.md), which `workbench export --what release` writes."""
 
     @property
     def weights(self) -> Mapping[str, Mapping[str, float]]:
@@ -102,6 +105,8 @@ def build(config: Config) -> Benchmark:
     """Build the benchmark. Raises ConfigError for settings that contradict each other."""
     _check_subsets(config)
     _check_languages(config)
+    if config.label_error is not None:
+        config.label_error.check()
     known = tuple(dict.fromkeys(chain(config.subsets, *config.sections.values())))
     title = config.name or "this benchmark"
 

@@ -2,7 +2,8 @@
 
 The headline is the mean of accuracy and exact match over the subsets, each a plain mean over first-tier categories, as
 in CheemsBench. The file holds the number of prompts of each subset and the hash of the cases, so that an evaluation
-names a part that is missing and refuses a file that has changed.
+names a part that is missing and refuses a file that has changed. It also states the label error by people's first
+answers, which an export of what they decided lacks.
 """
 
 import json
@@ -11,16 +12,23 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.iteration import batched
 from steelyard.core.types import Case, JsonObject
+from steelyard.evaluation.bench_pairs import lay_out_pairs
+from steelyard.evaluation.columns import bench_columns, join_bench
+from steelyard.evaluation.people_answers import people_errors
 from steelyard.ranking.judgment_table import Only, edges_of, judgment_table
 from steelyard.ranking.tiers import ranking_of, tiers_of
+from steelyard.statistics.bootstrap import draw_layout
+from steelyard.statistics.stated_label_error import StatedLabelError, StatedMeans
 
 _STANDING = Only(kind=("human",), evidence=("aligned",))
 _CASES_AT_A_TIME = 256
 _MEASURES = ("accuracy", "exact_match")
+_NUM_RESAMPLES = 1000
 
 
 def rank_cases(cases: Iterable[Case]) -> Iterator[Case]:
@@ -36,6 +44,28 @@ def rank_cases(cases: Iterable[Case]) -> Iterator[Case]:
             yield case if ranking is None else replace(case, ranking=ranking, pairs=None)
 
 
+def state_label_error(cases: Iterable[Case], files: dict[str, str]) -> StatedLabelError | None:
+    """Estimate the label error of ranked cases that have people's first answers; null where these do not tell it.
+
+    ``files`` are the case files that are published, with their SHA-256.
+    """
+    columns = join_bench([bench_columns(batch, None, "strict") for batch in batched(cases, _CASES_AT_A_TIME)])
+    if not len(columns.prompt):
+        return None
+    bench = lay_out_pairs(columns, "strict")
+    blocks = draw_layout(bench.layout, bench.included_units, num_resamples=_NUM_RESAMPLES, seed=0)
+    errors = people_errors(columns, np.zeros(len(columns.prompt), dtype=bool), blocks, seed=0).errors
+    if errors is None:
+        return None
+    return StatedLabelError(
+        method="people",
+        items=len(columns.start),
+        files=files,
+        label=StatedMeans.of(errors.label.macro, errors.label.micro),
+        most=StatedMeans.of(errors.most.macro, errors.most.micro),
+    )
+
+
 class BenchCounts:
     """The counts of a benchmark's cases by subset, gathered while the cases pass."""
 
@@ -48,7 +78,9 @@ class BenchCounts:
         self._by_subset[case.prompt.subset or None] += 1
         self._num_comparable += len(case.ranking or ()) > 1 or bool(case.pairs)
 
-    def bench_file(self, *, name: str, version: str, files: dict[str, str]) -> str | None:
+    def bench_file(
+        self, *, name: str, version: str, files: dict[str, str], label_error: StatedLabelError | None = None
+    ) -> str | None:
         """Return the content of ``bench.toml``; null if no case orders two responses: nothing could be evaluated.
 
         ``files`` are the case files with their SHA-256.
@@ -68,6 +100,7 @@ class BenchCounts:
             "",
             "[files]",
             *_assignments(files),
+            *([] if label_error is None else ["", "[label_error]", *_assignments(label_error.record())]),
         ]
         return "\n".join(lines) + "\n"
 
@@ -86,6 +119,8 @@ def _assignments(values: dict[Any, Any]) -> list[str]:
 def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(_assignments(value))} }}"
     return _text(value) if isinstance(value, str) else str(value)
 
 

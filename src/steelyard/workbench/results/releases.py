@@ -25,7 +25,7 @@ from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.case_export import Evidence, export_cases
 from steelyard.workbench.results.paper_figures import PaperFigures, paper_figures
 from steelyard.workbench.results.paper_pages import paper_pages, release_card
-from steelyard.workbench.results.release_bench import BenchCounts, rank_cases
+from steelyard.workbench.results.release_bench import BenchCounts, rank_cases, state_label_error
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
@@ -111,6 +111,8 @@ def make_release(
         bench = BenchCounts()
         cases = rank_cases(export_cases(session, row, evidence=evidence))
         content = _content(_counted(cases, counts, judges, bench), figures)
+        listed = {CASES: content.files[CASES].sha256}
+        label_error = state_label_error(rank_cases(export_cases(session, row, evidence="both")), listed)
     if not counts["all", "items"]:
         problem = f"no item of the project {figures.project!r} is finished"
         raise RefusedError(problem, words="nothing finished", where="project", do="release it later")
@@ -133,8 +135,7 @@ def make_release(
         judges=len(judges),
         files={},
     )
-    listed = {CASES: content.files[CASES].sha256}
-    table = bench.bench_file(name=figures.project, version=name, files=listed)
+    table = bench.bench_file(name=figures.project, version=name, files=listed, label_error=label_error)
     if table is not None:
         _add_file(content, BENCH_FILE, [table.encode()])
     content = _with_cards(content, manifest, figures)

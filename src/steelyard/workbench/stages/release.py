@@ -37,7 +37,7 @@ from steelyard.report.items import is_simulated
 from steelyard.report.text_tables import TextTable, escape_markdown, markdown_table
 from steelyard.workbench.results.paper_figures import PaperFigures
 from steelyard.workbench.results.paper_pages import methods_paragraph, release_card
-from steelyard.workbench.results.release_bench import BenchCounts
+from steelyard.workbench.results.release_bench import BenchCounts, state_label_error
 
 _CASES = "cases.jsonl"
 _CARDS = {"README.md": "en", "README.zh.md": "zh"}
@@ -225,7 +225,9 @@ def _write_part(result: Result, name: str, cases: Path, chosen: Sequence[str], c
 def _write_texts(folder: Path, part: _ReleasePart, made: _Release, *, where: str) -> None:
     """Write the settings as a benchmark, the cards, the figures and the manifest of a part."""
     version_name = made.config.version if part.name == _PUBLIC else f"{made.config.version} {part.name}"
-    table = part.bench.bench_file(name=made.name, version=version_name, files={_CASES: part.sha256})
+    listed = {_CASES: part.sha256}
+    label_error = state_label_error(read_cases(folder / _CASES), listed)
+    table = part.bench.bench_file(name=made.name, version=version_name, files=listed, label_error=label_error)
     if table is None:
         problem = f"no case of the part {part.name!r} orders two responses"
         raise EvidenceError(problem, where=where, do="resolve the judgments first, or take more cases")
