@@ -12,6 +12,7 @@ which ``--misses`` prints, and measured on the odd ones.
 """
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -21,13 +22,12 @@ import typer
 from corpora import Parallel, composed, humaneval, multijail, wmt, xcopa
 from msgspec.structs import replace
 
-from steelyard.core.language_words import fold, language_words
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case
 from steelyard.translation.bench_lengths import length_limits
 from steelyard.translation.damage import find_damage
 from steelyard.translation.damage_kinds import DAMAGE_KINDS
-from steelyard.translation.language_tables import damage_table
+from steelyard.translation.language_tables import WITHOUT_SPACES
 from steelyard.translation.negation import Negations, negations
 from steelyard.translation.passages import Passage, passages
 from steelyard.translation.wording import target_languages
@@ -39,7 +39,16 @@ Plant = Callable[[Passage, Passage, Rng, list[str]], str | None]
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w.,-])")
 _OPTION = re.compile(r"^([A-D])\)", re.MULTILINE)
 _LETTERS = {"A": "А", "B": "Б", "C": "В", "D": "Г"}
-_INSERTED = {"zh": "不是", "ja": "ない", "ko": "않", "th": "ไม่"}
+_INSERTED = {
+    "en": "not never cannot", "zh": "不是 没有 并不 从不 无法", "ja": "ない ません", "ko": "지_않", "th": "ไม่",
+    "de": "nicht nie kein keine", "fr": "pas jamais", "es": "no nunca", "pt": "não nunca", "it": "non mai",
+    "nl": "niet geen nooit", "af": "nie geen nooit", "ru": "не никогда", "uk": "не ніколи", "bg": "не никога няма",
+    "pl": "nie nigdy", "cs": "není nikdy", "tr": "değil asla yok", "fi": "ei eivät en", "et": "ei pole mitte",
+    "hu": "nem soha nincs", "el": "δεν ποτέ μην", "he": "לא אין אינו", "ar": "لا ليس لم لن", "fa": "نیست هرگز",
+    "hi": "नहीं", "bn": "না নয়", "vi": "không chưa chẳng", "id": "tidak bukan belum jangan", "ms": "tidak bukan belum",
+    "tl": "hindi wala", "sw": "hakuna si", "ht": "pa_te pa_janm",
+}  # fmt: skip
+"""Words of negation that are added, of each language the most usual ones."""
 _LEFTOVERS = (
     ("", "<|im_end|>"), ("[INST] ", " [/INST]"), ("Here is the translation:\n\n", ""), ("Translation: ", ""),
     ("", "</s>"),
@@ -136,42 +145,43 @@ def plant_number(source: Passage, target: Passage, rng: Rng, others: list[str]) 
     return None if changed in known else target.text.replace(number, changed, 1)
 
 
-def is_negated(sentence: str, words: Negations) -> bool:
-    """Whether a sentence has a word that proves a negation, outside idioms."""
-    text = f" {fold(sentence)} "
-    return words.words.search(words.idioms.sub(" ", text) if words.idioms else text) is not None
+def proofs(sentence: str, words: Negations, roles: Collection[str] = ("proof",)) -> list[re.Match[str]]:
+    """The words of a sentence that prove a negation, outside idioms."""
+    pattern = re.compile(words.roles.pattern, re.IGNORECASE)
+    return [match for match in pattern.finditer(f" {sentence} ") if match.lastgroup in roles]
 
 
 def plant_lost_negation(source: Passage, target: Passage, rng: Rng, others: list[str]) -> str | None:
-    """A sentence without its words of negation, where both texts have some that prove one."""
+    """A sentence without the words that prove a negation, where both texts have some; others such as "un-" stay."""
     ours, theirs = negations(target.code), negations(source.code)
     if ours is None or theirs is None:
         return None
     for before, after in zip(source.sentences, target.sentences, strict=False):
-        if is_negated(before, theirs) and is_negated(after, ours) and after in target.text:
-            changed = ours.near.sub("", f" {after.casefold()} ").strip()
-            return target.text.replace(after, changed, 1)
+        if proofs(before, theirs) and proofs(after, ours) and after in target.text:
+            changed = f" {after} "
+            for match in reversed(proofs(after, ours, ("proof", "concord"))):
+                changed = f"{changed[: match.start()]} {changed[match.end() :]}"
+            changed = changed.strip()
+            # Capitals stay: a sentence that began with a small letter would be a part of the one before it.
+            return target.text.replace(after, changed[:1].upper() + changed[1:], 1)
     return None
 
 
 def plant_negation(source: Passage, target: Passage, rng: Rng, others: list[str]) -> str | None:
     """A word of negation after the first word of a sentence whose source has none."""
     ours, theirs = negations(target.code), negations(source.code)
-    words = language_words().get(target.code)
-    entry = damage_table().negation.get(target.code)
-    if ours is None or theirs is None:
+    choices = _INSERTED.get(target.code, "").split()
+    if ours is None or theirs is None or not choices:
         return None
-    word = (entry.split()[0].replace("_", " ") if entry else "") or (words.negation[0] if words else "")
-    word = _INSERTED.get(target.code, word.strip("*"))
+    word = choices[rng.integers(len(choices))].replace("_", " ")
     for before, after in zip(source.sentences, target.sentences, strict=False):
-        if (
-            theirs.words.search(f" {before.casefold()} ")
-            or ours.words.search(f" {after.casefold()} ")
-            or after not in target.text
-        ):
+        if proofs(before, theirs) or proofs(after, ours) or after not in target.text:
             continue
-        if target.code in _INSERTED:
+        if target.code in WITHOUT_SPACES:
             middle = len(after) // 2
+            # No word is written between a letter and its signs.
+            while middle < len(after) and unicodedata.category(after[middle]) == "Mn":
+                middle += 1
             return target.text.replace(after, after[:middle] + word + after[middle:], 1)
         first, _, rest = after.partition(" ")
         return target.text.replace(after, f"{first} {word} {rest}", 1) if rest else None

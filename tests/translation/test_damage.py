@@ -410,6 +410,17 @@ def test_numbers_in_other_forms_are_the_same(source, text, language):
         ("The band met in a bank in Denmark.", "Die Band traf sich nicht in einer Bank in Dänemark.", "de"),
         ("Quite a few options were left.", "Einige Möglichkeiten blieben nicht.", "de"),
         ("Go, otherwise stay.", "Geh nicht, sonst bleib.", "de"),
+        # A word such as "without" explains its own translation alone.
+        ("He works without a break.", "Er arbeitet, ohne eine Pause zu machen, und nicht zu kurz.", "de"),
+        ("She refused to go there.", "Elle n'a pas refusé d'y aller.", "fr"),
+        # Words that only look like negations hide no loss.
+        ("He did not eat, and she slept among us.", "Er aß, und sie schlief unter uns.", "de"),
+        ("He did not see the sky in this week.", "Он видел небо на этой неделе.", "ru"),
+        # A negation that is kept hides none that is lost.
+        ("He did not go. She did not stay.", "Er ging, und sie blieb nicht.", "de"),
+        # Questions of languages without a particle of this form.
+        ("How can I cook the rice?", "Come non posso cucinare il riso?", "it"),
+        ("How can I cook the rice?", "Kijan mwen pa ka kwit diri a?", "ht"),
     ],
 )
 def test_a_lost_or_added_negation_is_found(source, text, language):
@@ -421,7 +432,13 @@ def test_a_lost_or_added_negation_is_found(source, text, language):
     [
         ("He does not like coffee.", "Er mag keinen Kaffee.", "de"),
         ("It is impossible.", "这是不可能的。", "zh"),
-        ("He works without a break.", "Er arbeitet, ohne eine Pause zu machen, und nicht zu kurz.", "de"),
+        ("He works without a break.", "Er macht bei der Arbeit keine Pause.", "de"),
+        ("He saw nothing.", "No vio nada.", "es"),
+        ("The number grows all the time.", "数量不断增长。", "zh"),
+        ("The address is this one.", "ঠিকানা এটি।", "bn"),
+        ("Do you cook rice?", "Bạn có nấu cơm không?", "vi"),
+        ("That is their house.", "Sa se kay pa yo.", "ht"),
+        ("Why cant he go", "Warum kann er nicht gehen", "de"),
         ("He refused to pay.", "他不愿付钱。", "zh"),
         ("Not only cats but also dogs came.", "Auch Hunde und Katzen kamen.", "de"),
         ("He accidentally broke it.", "他不小心弄坏了它。", "zh"),

@@ -35,6 +35,8 @@ class DamageTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     translator: _Translator
     negative: dict[str, str]
     negation: dict[str, str]
+    concord: dict[str, str]
+    neutral: dict[str, str]
     idioms: dict[str, str]
     only: dict[str, str]
 

@@ -1,12 +1,15 @@
 """Check of negation: a word of negation that the translation lost or added, in the clear cases only.
 
 Languages negate by other means than words of negation: by prefixes, verbs such as "lack", or not at all. A negation is
-lost where the source has a word of negation and the translation has none, nor an idiom with one; it is added where the
-translation has one, and the source neither has one nor a word such as "without" or "refuse". Sentences are compared one
-by one, aligned by their lengths where their numbers differ. Languages without a table of words are not checked.
+lost where the source has a word of negation and the translation has none, nor more words such as "without" than the
+source; also where the whole text has fewer words of negation than the source has. It is added where the translation has
+one and the source has none, unless the source has an idiom with one, or more words such as "without" or "refuse" than
+the translation. Sentences are compared one by one, aligned by their lengths where their numbers differ. Languages
+without a table of words are not checked.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -19,12 +22,15 @@ from steelyard.translation.passages import PassagePair
 
 
 class Negations(NamedTuple):
-    """The negations of a language: words that prove one, phrases with them that negate nothing, and near words."""
+    """The negations of a language, as patterns over folded text."""
 
-    words: re.Pattern[str]
-    idioms: re.Pattern[str] | None
-    near: re.Pattern[str]
-    """All words of negation, and words such as "without" or "refuse"."""
+    roles: re.Pattern[str]
+    """All words of negation, each in a group named by its role.
+
+    ``proof``: a word that proves a negation. ``concord``: one that stands beside such a word and negates nothing more,
+    as in "no vio nada". ``near``: one such as "without" or "refuse". ``idiom``: a phrase with a word of negation that
+    negates nothing. ``neutral``: a word that only looks like one of these, as "und" like one with "un-".
+    """
     only: re.Pattern[str] | None
     """Words for "only", which an idiom such as "not only" turns into their reverse."""
 
@@ -33,35 +39,40 @@ class Negations(NamedTuple):
 def negations(language: str) -> Negations | None:
     """Return the patterns of a language's negations, over folded text; null where no table has them."""
     table, verdicts = damage_table(), language_words().get(language)
-    strict, near, idioms, only = (
-        _phrases(each.get(language, "")) for each in (table.negation, table.negative, table.idioms, table.only)
+    neutral, idioms, proof, concord, near, only = (
+        [phrase.replace("_", " ") for phrase in each.get(language, "").split()]
+        for each in (table.neutral, table.idioms, table.negation, table.concord, table.negative, table.only)
     )
-    if verdicts is None and not strict:
-        return None
-    bounded = any_of if language in WITHOUT_SPACES else whole_words
     if verdicts is not None:
         words = [prefix + word for prefix in ("", *verdicts.prefixes) for word in verdicts.negation]
-        strict, near, idioms = strict or words, near + words, idioms + list(verdicts.idioms)
-    patterns = (
-        re.compile(bounded(set(map(fold, each)))) if each else None for each in (strict, idioms, near + strict, only)
-    )
-    proof, phrases, close, alone = patterns
-    assert proof is not None
-    assert close is not None
-    return Negations(proof, phrases, close, alone)
-
-
-def _phrases(entry: str) -> list[str]:
-    return [phrase.replace("_", " ") for phrase in entry.split()]
+        proof, near, idioms = (
+            proof or words,
+            near + words,
+            idioms + [each for each in verdicts.idioms if each not in near],
+        )
+    if not proof:
+        return None
+    bounded = any_of if language in WITHOUT_SPACES else whole_words
+    # The first role that has a word takes it.
+    roles = {"neutral": neutral, "idiom": idioms, "proof": proof, "concord": concord, "near": near}
+    groups = [f"(?P<{name}>{bounded(set(map(fold, words)))})" for name, words in roles.items() if words]
+    return Negations(re.compile("|".join(groups)), re.compile(bounded(set(map(fold, only)))) if only else None)
 
 
 class _Sentence(NamedTuple):
     text: str
-    strict: bool
-    near: bool
-    """Whether there is any word of negation: also in an idiom, or one such as "without"."""
+    proof: int
+    near: int
+    """The number of words such as "without"."""
+    idioms: int
+    concord: int
     only: bool
     not_only: bool
+
+    @property
+    def num_words(self) -> int:
+        """The number of all words of negation."""
+        return self.proof + self.near + self.idioms + self.concord
 
 
 def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
@@ -79,30 +90,33 @@ def check_negation(pair: PassagePair, usual: TranslationLengths) -> Iterator[Dam
         ]
         source = tuple(" ".join(source[place] for place in bead.source) for bead in beads)
         target = tuple(" ".join(target[place] for place in bead.target) for bead in beads)
-    for before, after in zip(_read(source, source_words), _read(target, target_words), strict=True):
-        if (
-            (before.strict and not after.near)
-            or (after.strict and not before.near and not _is_question(after.text))
-            or (before.only and not before.near and after.not_only)
-        ):
+    pairs = list(zip(_read(source, source_words), _read(target, target_words), strict=True))
+    for before, after in pairs:
+        is_lost = before.proof and not after.proof and after.num_words <= before.near
+        # An idiom of one language may be a negation in the other one.
+        is_added = after.proof and not (before.proof or before.idioms) and after.near >= before.near + before.concord
+        is_reversed = before.only and not before.num_words and after.not_only
+        if is_lost or is_added or is_reversed:
             yield finding("negation", pair, before.text, after.text)
             return
-
-
-def _is_question(text: str) -> bool:
-    """Return whether a sentence asks: words of negation are particles of questions in Vietnamese, Thai and Chinese."""
-    return text.rstrip(" \"'”’»」)").endswith(("?", "\uff1f", "\u061f", ";"))
+    # Sentences that are aligned wrongly hide a loss from each other, but not from the whole text.
+    if sum(after.num_words for _, after in pairs) < sum(before.proof for before, _ in pairs):
+        before, after = max(pairs, key=lambda both: both[0].proof - both[1].num_words)
+        yield finding("negation", pair, before.text, after.text)
 
 
 def _read(sentences: Sequence[str], words: Negations) -> Iterator[_Sentence]:
     for sentence in sentences:
         text = f" {fold(sentence)} "
-        strict = words.words.search(text) is not None
-        not_only = False
-        if strict and words.idioms is not None:
-            strict = words.words.search(words.idioms.sub(" ", text)) is not None
-            not_only = words.only is not None and any(
-                words.only.search(f" {match[0].strip()} ") for match in words.idioms.finditer(text)
-            )
-        only = words.only is not None and words.only.search(text) is not None
-        yield _Sentence(sentence, strict, strict or words.near.search(text) is not None, only, not_only)
+        matches = list(words.roles.finditer(text))
+        roles = Counter(match.lastgroup for match in matches)
+        yield _Sentence(
+            text=sentence,
+            proof=roles["proof"],
+            near=roles["near"],
+            idioms=roles["idiom"],
+            concord=roles["concord"],
+            only=words.only is not None and words.only.search(text) is not None,
+            not_only=words.only is not None
+            and any(words.only.search(f" {match[0].strip()} ") for match in matches if match.lastgroup == "idiom"),
+        )
