@@ -46,6 +46,82 @@ def test_a_common_first_line_is_no_prompt_beside_a_column_that_is_one(prompt):
         read(rows, from_kind="trl")
 
 
+PERSON = {"user": "alice", "response_a": "x", "response_b": "y", "winner": "A"}
+KIND_OF_TASK = {"task": "Math", "chosen": "A", "rejected": "B"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "prompt"),
+    [
+        ([PERSON | {"text": "What is this?"}, PERSON | {"user": "bob", "text": "And that?"}], "text"),
+        ([{"context": "A passage.", "question_text": "What is it?", "chosen": "A", "rejected": "B"}], "question_text"),
+        ([KIND_OF_TASK, KIND_OF_TASK | {"chosen": "C"}], "task"),
+    ],
+)
+def test_a_person_a_passage_or_a_kind_of_task_is_no_prompt_without_the_users_word(rows, prompt):
+    with pytest.raises(KindError, match=rf'prompt_column="{prompt}"'):
+        read(rows)
+
+
+def test_turns_are_the_prompt_beside_a_kind_of_task():
+    # UltraInteract of openbmb.
+    turns = [{"from": "user", "value": "2 + 2?"}]
+    rows = [KIND_OF_TASK | {"dataset": "g", "trajectory": turns, "id": "1", "parent_id": "0"}]
+    (case,), _ = read(rows)
+    assert [(turn.role, turn.content) for turn in case.prompt.messages] == [("user", "2 + 2?")]
+
+
+@pytest.mark.parametrize(
+    ("row", "call"),
+    [
+        (
+            {"prompt": "q", "response1": "x", "response2": "y", "pref": {"choices": ["response1"]}, "annotation_id": 1},
+            'prompt_column="prompt", response_column=["response1", "response2"]',
+        ),
+        (
+            {"prompt": "q", "response_a": "x", "response_b": "y", "score_a": "3", "score_b": "4"},
+            'response_column=["response_a", "response_b"], rating_column=["score_a", "score_b"]',
+        ),
+        (
+            {"質問": "q", "回答A": "x", "回答B": "y", "良い方": "A"},
+            'first_column="回答A", second_column="回答B", label_column="良い方"',
+        ),
+        (
+            {
+                "conversation_hash": "c1",
+                "conversation": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
+                "model": "m",
+            },
+            'prompt_column="conversation")',
+        ),
+        ({"query": "q", "response_good": "x", "response_bad": "y", "score_good": 1}, None),
+        ({"prompt": "q", "left_text": "the one", "other_text": "the other"}, "prompt_column=NAME"),
+    ],
+)
+def test_the_proposed_columns_are_no_ids_numbers_or_hashes(row, call):
+    if call is None:
+        (case,), _ = read([row])
+        assert better(case) == ("x", "y")
+        return
+    with pytest.raises(KindError) as refused:
+        read([row])
+    assert call in str(refused.value.do)
+
+
+def test_published_tables_of_preferences_are_known_by_their_columns():
+    openai = {"input": {"messages": [{"role": "user", "content": "q"}], "tools": []},
+              "preferred_output": [{"role": "assistant", "content": "x"}],
+              "non_preferred_output": [{"role": "assistant", "content": "y"}]}  # fmt: skip
+    prometheus = {"orig_instruction": "q", "orig_response_A": "y", "orig_response_B": "x", "orig_preference": "B",
+                  "orig_reference_answer": "r", "orig_criteria": "c", "instruction": "###Task"}  # fmt: skip
+    (case,), _ = read([openai])
+    assert (case.prompt.messages[0].content, better(case)) == ("q", ("x", "y"))
+    (case,), _ = read([prometheus])
+    (judgment,) = case.judgments
+    assert (case.prompt.messages[0].content, case.prompt.reference) == ("q", "r")
+    assert (texts(case)[judgment.right], judgment.verdict, judgment.kind) == ("x", "right", "llm")
+
+
 def test_a_text_of_an_unknown_name_beside_two_answers_may_be_their_prompt():
     rows = [{"Aufgabe": f"Nenne {n} Zahlen.", "chosen": f"Ja.\n{n}", "rejected": "Ja.\nnein"} for n in (1, 2)]
     with pytest.raises(KindError, match=r'sy\.convert\(rows, chosen_column="chosen", .*prompt_column="Aufgabe"\)'):
@@ -486,7 +562,7 @@ def test_lists_and_numbers_in_the_cells_of_a_table_without_types(tmp_path):
     file.write_text('question,responses,scores\nq,"[""x"", ""y""]","[1, 2.5]"\n', "utf-8")
     with pytest.raises(KindError) as caught:
         convert(file, tmp_path / "cases.jsonl")
-    assert "response_column=responses, prompt_column=question, rating_column=scores" in str(caught.value.do)
+    assert "prompt_column=question, response_column=responses, rating_column=scores" in str(caught.value.do)
     columns = {"prompt_column": "question", "response_column": "responses", "rating_column": "scores"}
     (case,) = sy.convert(file, **columns).cases
     assert [[texts(case)[name] for name in tier] for tier in case.ranking] == [["y"], ["x"]]

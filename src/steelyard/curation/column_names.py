@@ -17,29 +17,41 @@ _PROMPTS = (
     "prompt", "question", "query", "instruction", "input", "user_prompt", "user_input", "problem", "frage", "pregunta",
     "pergunta", "domanda", "вопрос", "سؤال", "प्रश्न", "問題", "質問", "질문", "问题", "提示", "提示词", "指令",
     "题目", "题干", "提问", "السؤال",
-    "user_message", "user_query", "user", "human", "context", "request", "task", "post",
+    "user_message", "user_query",
 )  # fmt: skip
-_CONVERSATIONS = ("messages", "conversation", "dialogue", "dialog", "history")
+_CONVERSATIONS = ("messages", "conversation", "dialogue", "dialog", "history", "trajectory")
 """Names of prompts that are turns."""
+_DOUBTFUL = ("user", "human", "context", "request", "task", "post")
+"""Names of prompts, or of a person, a passage beside a question, or a kind of task."""
+_OF_PEOPLE = ("user", "human", "task")
+"""Those whose cells can be short names."""
 _OF_ROWS = re.compile(
-    r"(?:^|_)(?:id|ids|url|link|date|time|source|model|dataset|subset|split|type|kind|category|lang\w*|system\w*|"
+    r"(?:^|_)(?:id|ids|hash|url|link|date|time|source|model|dataset|subset|split|type|kind|category|lang\w*|system\w*|"
     r"note\w*|comment\w*|reason\w*|explanation|rationale|licen[cs]e|name|tags?|title|meta\w*|author|domain|topic)$"
 )
 """Names of fields that are no prompts."""
 _LONG_NAME = 24
+_SENTENCE_ENDS = (".", "?", "!", "。", "？", "！", "؟", "।")
 _EXTRA = ("instruction", "input")
 """The two columns that are one prompt together, after Alpaca."""
 _HISTORIES = ("history", "chat_history", "previous_turns", "历史", "对话历史")
 _SYSTEMS = ("system", "system_prompt", "system_message")
-_PAIRS = (
+_SIDES = (
     ("chosen", "rejected"), ("good", "bad"), ("better", "worse"), ("preferred", "rejected"),
-    ("preferred", "dispreferred"), ("prefered_output", "rejected_output"), ("preferred_output", "rejected_output"),
-    ("preferred_output", "non_preferred_output"), ("chosen_response", "rejected_response"),
-    ("response_chosen", "response_rejected"), ("chosen_output", "rejected_output"), ("accepted", "rejected"),
-    ("answer_chosen", "answer_rejected"), ("pos_resp", "neg_resp"), ("positive", "negative"), ("win", "lose"),
-    ("good_response", "bad_response"), ("good_answer", "bad_answer"), ("better_response", "worse_response"),
-    ("better_answer", "worse_answer"), ("y_w", "y_l"), ("chosen", "reject"),
+    ("preferred", "dispreferred"), ("preferred", "non_preferred"), ("prefered", "rejected"), ("accepted", "rejected"),
+    ("positive", "negative"), ("pos", "neg"), ("win", "lose"), ("chosen", "reject"), ("winning", "losing"),
 )  # fmt: skip
+_MARKS = (*_SIDES, ("w", "l"), ("winner", "loser"))
+_PAIRS = (
+    *_SIDES,
+    *(
+        (form.format(better), form.format(worse))
+        for noun in ("response", "answer", "output", "completion", "reply", "text", "resp", "y")
+        for form in (f"{{}}_{noun}", f"{noun}_{{}}")
+        for better, worse in _MARKS
+    ),
+)
+"""The names of a better and a worse answer."""
 _ANSWERS = (
     "answer", "response", "output", "completion", "reply", "generation", "text", "candidate", "assistant", "回答",
     "答案", "antwort", "respuesta", "resposta", "réponse", "risposta", "ответ", "جواب", "إجابة", "الجواب", "الإجابة",
@@ -97,6 +109,14 @@ _KNOWN: tuple[JsonObject, ...] = (
      "label_column": "labels", "labels": {"1": "left", "0": "right"}},
     {"prompt_column": ["question.full_text"], "response_column": ["answer_0", "answer_1"],
      "rating_column": ["score_0", "score_1"]},  # OpenAI's webgpt_comparisons: scores from -1 to 1
+    # The rows of OpenAI's preference fine-tuning.
+    {"prompt_column": ["input.messages"], "chosen_column": "preferred_output",
+     "rejected_column": "non_preferred_output"},
+    # Prometheus' Preference and Feedback Collection: ``instruction`` is the request to the judge.
+    {"prompt_column": ["orig_instruction"], "first_column": "orig_response_A", "second_column": "orig_response_B",
+     "label_column": "orig_preference", "reference_column": "orig_reference_answer", "judge_kind": "llm"},
+    {"prompt_column": ["orig_instruction"], "response_column": "orig_response", "rating_column": "orig_score",
+     "reference_column": "orig_reference_answer", "judge_kind": "llm"},
 )  # fmt: skip
 """Published tables whose columns or labels tell less than their authors do, as settings of the format ``columns``."""
 _REFERENCES = ("reference", "reference_answer", "ground_truth", "gold_answer")
@@ -111,19 +131,21 @@ def prompt_name(row: JsonObject) -> str | None:
     """Return the field that has a name of prompts, and a text or turns; null without one."""
     words = {name.strip().casefold(): name for name, value in row.items() if _is_answer(value)}
     open_words = {word: name for word, name in words.items() if _is_open(row[name])}
-    both = ((word, words) for word in _PROMPTS), ((word, open_words) for word in _CONVERSATIONS)
-    return next((names[word] for word, names in chain(*both) if word in names), None)
+    sure = ((word, words) for word in _PROMPTS), ((word, open_words) for word in _CONVERSATIONS)
+    doubtful = ((word, words) for word in _DOUBTFUL)
+    return next((names[word] for word, names in chain(*sure, doubtful) if word in names), None)
 
 
 def may_hold_prompt(row: JsonObject, sides: Collection[str]) -> bool:
     """Return whether a field beside two answers could be their prompt: a text of several words under no known name."""
-    return any(
-        isinstance(value, str)
-        and (any(map(str.isspace, value.strip())) or len(value) > _LONG_NAME)
-        and not _OF_ROWS.search(name.casefold())
-        for name, value in row.items()
-        if name not in sides
-    )
+    return any(_is_prose(name, value) for name, value in row.items() if name not in sides)
+
+
+def _is_prose(name: str, value: Any) -> bool:
+    """Return whether a cell reads as a sentence, under a name that may be a prompt's."""
+    text = value.strip() if isinstance(value, str) else ""
+    is_sentence = any(map(str.isspace, text)) or len(text) > _LONG_NAME or text.endswith(_SENTENCE_ENDS)
+    return is_sentence and not _OF_ROWS.search(name.casefold())
 
 
 class ColumnGuess:
@@ -159,9 +181,9 @@ class ColumnGuess:
         Labels of 0 and 1 get a meaning: as the columns are numbered, else 1 for the first answer; beside 2, 0 is a tie.
         So do numbers on both sides of 0: those below for the first answer.
         """
+        self._add_prompt()
         if not self._has_answers():
             self._add_answers(is_sure=False)
-        self._add_prompt()
         self._add_ratings()
         if label := self.settings.get("label_column"):
             values = {str(row.get(label)) for row in self._rows}
@@ -176,16 +198,33 @@ class ColumnGuess:
                 self.settings["labels"] = {value: sides[sign] for value, sign in signs if re.fullmatch(r"-?\d+", value)}
         if "label_column" in self.settings or "rating_column" in self.settings:
             self._add("judge_column", _JUDGES, _is_name)
+        self._suggest_prompt()
+
+    def _suggest_prompt(self) -> None:
+        """Add a column that may be the prompt, unless any of several texts could be an answer."""
         texts = [name for name in self._free(_is_text) if not _OF_ROWS.search(name.casefold())]
         texts = [name for name in texts if name.casefold() not in (*_JUDGES, *_TIMES, *_LABELS, *_AUTHORS)]
-        if "prompt_column" not in self.settings and texts:
-            self.settings["prompt_column"] = max(texts, key=self._mean_length)
+        if "prompt_column" not in self.settings and (
+            turns := self._first((*_CONVERSATIONS, "conversations"), _is_answer)
+        ):
+            self.settings["prompt_column"] = turns
+        elif "prompt_column" not in self.settings and texts:
+            self.settings["prompt_column"] = max(
+                texts, key=lambda name: (any(word in name.casefold() for word in _PROMPTS), self._mean_length(name))
+            )
+        elif self.settings.keys() == {"prompt_column"} and len(texts) > 1:
+            # Which of the texts are answers is not known: without them, the table would be prompts alone.
+            self.settings.clear()
         if "prompt_column" not in self.settings and "response_column" in self.settings:
             self.settings["prompt_column"] = self.settings.pop("response_column")
 
     def _add_ratings(self) -> None:
         if "response_column" not in self.settings:
             return
+        columns = self.settings["response_column"]
+        scores = [group for stem, group in self._groups().items() if stem in _SCORES and len(group) == len(columns)]
+        if isinstance(columns, list) and scores:
+            self.settings.setdefault("rating_column", scores[0])
         self._add("rating_column", (*_SCORES, "quality"), lambda value: isinstance(value, str | int | float | list))
         ranks = self._first(_RANKS, lambda value: isinstance(value, int | list) or str(value).strip().isdecimal())
         if ranks and "rating_column" not in self.settings:
@@ -209,8 +248,8 @@ class ColumnGuess:
                 return
         groups = [
             group
-            for stem, group in self._groups().items()
-            if free.issuperset(group) and (stem in ("", *_ANSWERS) or not is_sure)
+            for stem, group in sorted(self._groups().items(), key=lambda item: item[0] not in ("", *_ANSWERS))
+            if free.issuperset(group) and (stem in ("", *_ANSWERS) or not (is_sure or stem in (*_AUTHORS, *_RATINGS)))
         ]
         pair = next((group for group in groups if len(group) == 2), None)
         if pair is not None and (label := self._label(pair, is_sure=is_sure)):
@@ -268,23 +307,38 @@ class ColumnGuess:
             if name not in pair and (is_known or not is_sure):
                 return name
         # Cells that are the names of both columns are labels, whatever theirs is.
-        labels = [name for name in self._free(_is_label) if name not in pair]
+        labels = [name for name in self._free(_is_label) if name not in pair and not _OF_ROWS.search(name.casefold())]
         cells = {name: {str(row.get(name) or "").strip() for row in self._rows} - {""} for name in labels}
         certain = next((name for name, values in cells.items() if values and values <= {*pair}), None)
         if is_sure or certain:
             return certain
-        few = {name: values for name, values in cells.items() if 1 < len(values) <= _MOST_LABELS}
-        return max(few, key=lambda name: sum(choice_of(value, pair) is not None for value in few[name]), default=None)
+        known_cells = {name: sum(choice_of(value, pair) is not None for value in cells[name]) for name in cells}
+        few = [name for name, values in cells.items() if known_cells[name] or 1 < len(values) <= _MOST_LABELS]
+        candidates = [name for name in reversed(few) if name.casefold() not in _JUDGES]
+        return max(candidates, key=known_cells.__getitem__, default=None)
 
     def _add_prompt(self) -> None:
         prompt = self.settings.get("prompt_column")
         if prompt is None:
-            prompt = self._first(_PROMPTS, _is_answer) or self._first(_CONVERSATIONS, _is_open)
+            prompt = self._first(_PROMPTS, _is_answer) or self._first(_CONVERSATIONS, _is_open) or self._doubtful()
         both = [self._by_word.get(word) for word in _EXTRA]
         if prompt in (both[0], [both[0]], (both[0],)) and both[1] in self._free(_is_text):
             prompt = both
         if prompt is not None:
             self.settings["prompt_column"] = prompt
+
+    def _doubtful(self) -> str | None:
+        """Return the column of a doubtful name that holds prompts: turns, or the only prose beside the answers."""
+        name = self._first(_DOUBTFUL, _is_answer)
+        if name is None or any(not isinstance(row.get(name), str) for row in self._rows):
+            return name
+        columns = [name, *(other for other in self._free(_is_text) if other != name)]
+        prose = [column for column in columns if any(_is_prose(column, row.get(column)) for row in self._rows)]
+        # The names of people and of kinds of tasks come again.
+        may_be = name.strip().casefold() not in _OF_PEOPLE or 1 < len({row[name] for row in self._rows}) == len(
+            self._rows
+        )
+        return name if prose == [name] or (may_be and not prose) else None
 
     def _add_parts(self, *, is_named: bool) -> None:
         """Add the columns beside prompt and answers; those of the prompt only where the user named no columns."""
