@@ -262,7 +262,7 @@ LABELS = [("左", "left"), ("右", "right"), ("平局", "tie"), ("A>B", "left"),
           ("model_a", "left"), ("tie (bothbad)", "tie"), ("model_b", "right"),
           ("引き分け", "tie"), ("Ничья", "tie"),
           ("Response A is much better", "left"), ("B wins", "right"), ("model 1", "left"),
-          ("both bad", "tie")]  # fmt: skip
+          ("both bad", "tie"), ("\uff11", "left"), ("\uff22", "right"), ("\u2461", "right")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("label", "verdict"), LABELS)
@@ -272,6 +272,17 @@ def test_labels_that_need_no_map(label, verdict):
     assert [vote.verdict for vote in case.judgments] == [verdict]
     meaning = {"left": "the first answer", "right": "the second answer", "tie": "a tie"}[verdict]
     assert counts.noted == {f"labels {label!r} read as {meaning}": 1}
+
+
+@pytest.mark.parametrize("value", [True, "TRUE", "False"])
+def test_the_call_for_labels_that_are_true_or_false_works(value):
+    rows = [{"q": "?", "a": "x", "b": "y", "l": value}]
+    named = {"prompt_column": "q", "first_column": "a", "second_column": "b", "label_column": "l"}
+    with pytest.raises(RecordError) as refused:
+        read(rows, **named)
+    assert 'labels={"true": "left", "false": "right"}' in str(refused.value.do)
+    (case,), _ = read(rows, **named, labels={"true": "left", "false": "right"})
+    assert case.judgments[0].verdict == ("right" if value == "False" else "left")
 
 
 def test_a_map_of_labels_comes_before_every_other_meaning():

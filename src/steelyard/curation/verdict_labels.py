@@ -1,6 +1,7 @@
 """Labels of verdicts on two answers, in words of many languages, and by the names of the answers."""
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
@@ -40,8 +41,16 @@ _PHRASE = re.compile(
 
 
 def label_word(label: str) -> str:
-    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength and words around it."""
-    word = label.strip().casefold().removesuffix(".0").strip("[]").replace(">>", ">").replace("<<", "<")
+    """Return a label as a word of ``LABELS``: in lower case and width, without brackets, strength and words around it."""
+    word = (
+        unicodedata.normalize("NFKC", label)
+        .strip()
+        .casefold()
+        .removesuffix(".0")
+        .strip("[]")
+        .replace(">>", ">")
+        .replace("<<", "<")
+    )
     phrase = _PHRASE.fullmatch(word.replace(" ", "_"))
     return phrase[1] if phrase else word.replace(" ", "_")
 

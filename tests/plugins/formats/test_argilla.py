@@ -23,6 +23,27 @@ ROW = {
 }
 
 
+def test_a_ranking_may_be_names_alone_best_first():
+    # As the SDK of version 2 returns the values of a ranking question.
+    row = ROW | {"responses": {"best": [{"value": ["response2", "response10", "response1"], "user_id": "u"},
+                                        {"value": ["response1", "elsewhere"], "user_id": "v"}]}}  # fmt: skip
+    (one,), warnings = read("argilla", row)
+    assert {(said.left, said.verdict, said.right, said.judge) for said in one.judgments} == {
+        ("response2", "left", "response10", "u"),
+        ("response2", "left", "response1", "u"),
+        ("response10", "left", "response1", "u"),
+    }
+    assert warnings == {"answers that are neither rankings nor ratings of a response": 1}
+    assert write("argilla", one)[0] == [row]
+
+
+def test_a_list_of_one_label_is_that_label():
+    fields = {"prompt": "q", "response1": "a", "response2": "b"}
+    row = {"id": "r", "fields": fields, "responses": {"better": [{"value": ["response2"], "user_id": "u"}]}}
+    (one,), _ = read("argilla", row)
+    assert [(said.left, said.verdict, said.right) for said in one.judgments] == [("response1", "right", "response2")]
+
+
 def test_equal_ranks_are_ties_and_numbers_are_ratings():
     (one,), warnings = read("argilla", ROW)
     assert {(said.left, said.verdict, said.right) for said in one.judgments} == {

@@ -191,6 +191,10 @@ def test_a_text_beside_two_whole_conversations_does_not_become_a_second_prompt()
     }
     assert parts(row) == (["q"], ["yes", "no"])
     assert read("trl", row)[1] == {"titles beside whole conversations, left out": 1}
+    # The same prompt as turns: an answer does not repeat it.
+    again = row | {"prompt": turns(("user", "q"))}
+    assert parts(again) == (["q"], ["yes", "no"])
+    assert read("trl", again)[1] == {"prompts repeated in both answers, left out there": 1}
     apart = {"prompt": "q", "chosen": turns(("assistant", "yes")), "rejected": turns(("assistant", "no"))}
     assert parts(apart) == (["q"], ["yes", "no"])
 

@@ -23,6 +23,20 @@ def test_ids_repeat_across_subsets_and_not_within():
         read("rewardbench", ROW, ROW)
 
 
+def test_whole_conversations_hold_the_prompt():
+    # Tülu's and Capybara's preferences: models and a source as in RewardBench, but the prompt is inside both answers.
+    first = [
+        {"role": "user", "content": "q1"},
+        {"role": "assistant", "content": "a1"},
+        {"role": "user", "content": "q2"},
+    ]
+    sides = {side: [*first, {"role": "assistant", "content": ROW[side]}] for side in ("chosen", "rejected")}
+    (one,), warnings = read("rewardbench", ROW | sides | {"prompt": "q2"})
+    assert [turn.content for turn in one.prompt.messages] == ["q1", "a1", "q2"]
+    assert [(response.text, response.author) for response in one.responses] == [("yes", "m"), ("no", "n")]
+    assert warnings == {"titles beside whole conversations, left out": 1}
+
+
 def test_parallel_items_share_their_id():
     rows = [
         {key: value for key, value in ROW.items() if key != "subset"} | {"source": "s", "language": name}

@@ -132,9 +132,9 @@ class LabelColumns(NamedTuple):
 
     def verdict_of(self, value: Any, row: Row) -> Verdict | None:
         """Return the verdict of a label, in any case, also the name of a column or model; null for an unknown one."""
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
+        if not isinstance(value, str | int | float):
             return None
-        text = value.strip() if isinstance(value, str) else f"{value:g}"
+        text = value.strip() if isinstance(value, str) else str(value) if isinstance(value, bool) else f"{value:g}"
         if text in self.words:
             return self.words[text]
         names = [[row.value.get(key) for key in self.authors], self.answers, self.authors]
@@ -178,6 +178,10 @@ class LabelColumns(NamedTuple):
             do = Advice(
                 "say what 0 and 1 mean, for 0 is the second answer in some tables, the first or a tie in others: ",
                 Remedy("labels.1", "left", (Remedy("labels.0", "right"),)),
+            )
+        elif str(shown).casefold() in ("true", "false"):
+            do = Advice(
+                "say what true and false mean: ", Remedy("labels.true", "left", (Remedy("labels.false", "right"),))
             )
         elif number is not None and number in range(-_MOST_STEPS, _MOST_STEPS + 1):
             do = Advice("say what the scale means, each number of it, such as: ", self._scale(int(number)))

@@ -42,6 +42,8 @@ from steelyard.ranking.pairs import IndexedPair, num_beyond_listed, pairs_of
 SIDES = ("chosen", "rejected")
 NOT_SEPARABLE = "prompts inside the answers"
 """The counter of written conversations whose prompt a reader would cut elsewhere."""
+TITLES = "titles beside whole conversations, left out"
+"""The counter of prompts beside two conversations that hold the prompt themselves."""
 _SYSTEM, _HISTORY = "system", "history"
 ASSISTANT_MARK = "\n\nAssistant:"
 

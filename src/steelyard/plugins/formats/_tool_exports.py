@@ -10,7 +10,7 @@ task's data with the values of each control under its name, and the annotator. R
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -44,7 +44,7 @@ def argilla_record(rows: Sequence[Row], warnings: Counter[str]) -> Row:
     }
     responses = {question: _submitted(answers, fields, warnings) for question, answers in questions.items()}
     suggestions = {
-        question: {"value": _value(value, fields), "score": None, "agent": agent}
+        question: {"value": as_ranks(value, fields), "score": None, "agent": agent}
         for question in questions
         for value, agent in [_suggestion(row, question)]
         if value is not None
@@ -97,7 +97,7 @@ def _submitted(answers: Sequence[tuple[Any, Any, Any]], fields: JsonObject, warn
     ]
     if len(submitted) < len(answers):
         warnings[NOT_SUBMITTED] += len(answers) - len(submitted)
-    return [{"value": _value(value, fields), "user_id": user} for value, user in submitted]
+    return [{"value": as_ranks(value, fields), "user_id": user} for value, user in submitted]
 
 
 def _suggestion(row: JsonObject, question: str) -> tuple[Any, Any]:
@@ -110,11 +110,18 @@ def _suggestion(row: JsonObject, question: str) -> tuple[Any, Any]:
     return row.get(f"{question}.{_SUGGESTION}", row.get(f"{question}-{_SUGGESTION}")), agent
 
 
-def _value(value: Any, fields: Mapping[str, Any]) -> Any:
-    """Return an answer as in a record: names of fields, best first, or lists of names and ranks, are a ranking."""
+def as_ranks(value: Any, names: Collection[str] | None = None) -> Any:
+    """Return an answer as a list of values and ranks where it is several of the names, best first, or two lists.
+
+    Without ``names``, any several texts are. A list of one text is that text.
+    """
     if isinstance(value, dict) and {"value", "rank"} <= value.keys() and isinstance(value["value"], list):
         return [{"value": name, "rank": rank} for name, rank in zip(value["value"], value["rank"], strict=False)]
-    if isinstance(value, list) and value and all(isinstance(name, str) and name in fields for name in value):
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+        return value
+    if len(value) == 1:
+        return value[0]
+    if names is None or set(value) <= set(names):
         return [{"value": name, "rank": rank} for rank, name in enumerate(value, 1)]
     return value
 

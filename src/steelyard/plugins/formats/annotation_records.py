@@ -2,12 +2,12 @@
 
 Argilla is written from the record's ``to_dict`` in the repository argilla-io/argilla (version 2): ``responses`` is
 ``{question: [{value, user_id}]}``, ``suggestions`` is ``{question: {value, score, agent}}``. A ranking's value is a
-list of ``{value, rank}``, 1 the best, equal ranks a tie: it becomes judgments on all of its pairs, with the question as
-their task. A number is a rating of the response that its question names (``response2-quality``), or of the only one. In
-a question that asks for the best response (``choose-best``), it is the place of that response, from 1. Other answers
-(labels, texts) are stored with the row and counted. The prompt and the answers are identified by the names of the
-fields; other fields are stored with the row. Records in columns are read too (`_tool_exports`), as are Label Studio's
-rows of JSON_MIN.
+list of ``{value, rank}``, 1 the best, equal ranks a tie, or of names, best first: it becomes judgments on all of its
+pairs, with the question as their task. A number is a rating of the response that its question names
+(``response2-quality``), or of the only one. In a question that asks for the best response (``choose-best``), it is the
+place of that response, from 1. Other answers (labels, texts) are stored with the row and counted. The prompt and the
+answers are identified by the names of the fields; other fields are stored with the row. Records in columns are read
+too (`_tool_exports`), as are Label Studio's rows of JSON_MIN.
 
 Label Studio is written from the documentation of the tags Pairwise, Ranker and Rating and of the JSON export. A
 pairwise result has ``selected`` left or right, of the two answers that ``to_name`` names, or else of the task's first
@@ -40,6 +40,7 @@ from steelyard.plugins.formats._annotation_tools import (
 from steelyard.plugins.formats._pairs import tiers_of
 from steelyard.plugins.formats._tool_exports import (
     argilla_record,
+    as_ranks,
     is_annotation_row,
     is_flat_record,
     label_studio_task,
@@ -68,8 +69,8 @@ def _object(row: Row, key: str) -> JsonObject:
 def _ranked_values(answers: Mapping[str, JsonObject]) -> set[str]:
     """Return the values that rankings order."""
     entries = [entry for questions in answers.values() for value in questions.values() for entry in _listed(value)]
-    rankings = [entry["value"] for entry in entries if isinstance(entry, dict) and _is_ranking(entry.get("value"))]
-    return {item["value"] for ranking in rankings for item in ranking}
+    values = [as_ranks(entry.get("value")) for entry in entries if isinstance(entry, dict)]
+    return {item["value"] for ranking in values if _is_ranking(ranking) for item in ranking}
 
 
 def _argilla_evidence(
@@ -86,7 +87,7 @@ def _argilla_evidence(
                 where = place._replace(path=f"{key}.{question}")
                 raise RecordError("an answer without a value", where=where, allowed='{"value": …, …}')
             author = answer.get("user_id" if kind == "human" else "agent")
-            value, judge = answer["value"], UNKNOWN_JUDGE if author is None else str(author)
+            value, judge = as_ranks(answer["value"], names), UNKNOWN_JUDGE if author is None else str(author)
             response = _question_response(question, names)
             if _is_ranking(value) and {item["value"] for item in value} <= set(names):
                 tiers = tiers_of({item["value"]: item["rank"] for item in value})

@@ -19,6 +19,7 @@ from steelyard.plugins.formats._pairs import (
     ASSISTANT_MARK,
     NOT_SEPARABLE,
     SIDES,
+    TITLES,
     PairFormat,
     PairTurns,
     ParsedPair,
@@ -115,11 +116,16 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
     has_title = isinstance(row.value.get("prompt"), str) and _are_whole(row.value)
     if "prompt" not in row.value or has_title:
         turns = implicit_turns(row, warnings, do="give the prompt its own key, of the same form")
-        warnings["titles beside whole conversations, left out"] += has_title
+        warnings[TITLES] += has_title
     else:
         prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
         sides = zip(decoded_turns([row.value.get(key) for key in SIDES]), SIDES, strict=True)
-        turns = PairTurns(prompt, *(turns_of(side, row.place, key, role="assistant") for side, key in sides))
+        answers = [turns_of(side, row.place, key, role="assistant") for side, key in sides]
+        own = [answer[len(prompt) :] for answer in answers]
+        if all(own) and all(answer[: len(prompt)] == prompt for answer in answers):
+            warnings["prompts repeated in both answers, left out there"] += 1
+            answers = own
+        turns = PairTurns(prompt, *answers)
     return ParsedPair(turns, {})
 
 

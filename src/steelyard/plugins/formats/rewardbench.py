@@ -2,7 +2,7 @@
 
 RewardBench 1 is written from the public description of allenai/reward-bench's data. Ids repeat across subsets there, so
 a case's id is ``SUBSET/ID``; the row's own id comes back out. M-RewardBench's rows (``language``, ``source``) are read
-as well.
+as well. Two whole conversations under ``chosen`` and ``rejected``, as in training data, hold the prompt.
 
 RewardBench 2 is written from the dataset card of allenai/reward-bench-2: ``chosen`` has one answer, several in the
 subset Ties; ``models`` names the authors of the chosen and then of the rejected answers. In Ties an id is ``ref:N`` (a
@@ -19,20 +19,20 @@ none, but the source of each prompt (``subset``): that stays a key of the row, a
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steelyard.core.errors import RecordError
 from steelyard.core.plugins import without_settings
 from steelyard.core.protocols import Row
-from steelyard.core.types import Case, JsonObject
+from steelyard.core.types import Case, JsonObject, Message
 from steelyard.curation.format_support import carrying, carrying_pairs
-from steelyard.plugins.formats._pairs import SIDES, pair_rows
+from steelyard.plugins.formats._pairs import SIDES, TITLES, pair_rows, shared_turns
 from steelyard.plugins.formats._row_format import (
     CaseReader,
     RowFormat,
 )
-from steelyard.plugins.formats._turns import text_or_list
+from steelyard.plugins.formats._turns import are_conversations, text_or_list
 
 _TURN_KEYS = ("prompt", *SIDES)
 _NUMBERS = ("num_correct", "num_rejected", "total_completions")
@@ -51,7 +51,10 @@ def _parse_pair(reader: CaseReader) -> Case:
     # One item in several languages has one id; within a language ids are unique.
     name = reader.ids.take(row, None if row_id is None else f"{subset}/{row_id}", language=language)
     messages, meta = reader.turns("prompt", "user"), row.others((*_PAIR.keys, subset_key))
-    answers = [reader.turns(side, "assistant") for side in SIDES]
+    answers: Sequence[Sequence[Message]] = [reader.turns(side, "assistant") for side in SIDES]
+    if are_conversations([row.value[side] for side in SIDES]):
+        messages, *answers = shared_turns(row)
+        reader.warnings[TITLES] += 1
     authors = [row.optional_text(f"{side}_model") for side in SIDES]
     return Case(
         prompt=reader.prompt(messages, id=name, subset=subset, language=language, meta=meta),
