@@ -5,13 +5,20 @@ import re
 from typing import Any, NamedTuple
 
 from steelyard.core.types import JsonObject
-from steelyard.judging.verdict_lines import label_of_line
 
 _JSON_START = re.compile(r'\{\s*"')
 _CURLY = str.maketrans("“”„‟", '""""')
-_ANGLED = str.maketrans("“”„‟«»「」『』", '"' * 10)
-_SINGLE = str.maketrans("'‘’", '"""')
-_TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
+_ANGLED = str.maketrans("“”„‟«»「」『』‘’", '"' * 10 + "''")
+_TOKEN = re.compile(
+    r"""
+    [{}] | (?P<text>(?P<quote>["'])(?:\\.|\\\Z|[^\\])*?(?:(?P=quote)(?=\s*(?:[,:}\]\#]|/[/*]))|\Z))
+    | (?P<word>[^\W\d]\w*) | //[^\n]* | \#[^\n]* | /\*.*?(?:\*/|\Z) | ,(?=(?:\s|//[^\n]*|\#[^\n]*)*[}\]])
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""What JSON writes otherwise than other notations: texts, which end before a sign of JSON alone, bare words, comments,
+and a comma at the end of a list."""
+_WORDS = {"None": "null", "True": "true", "False": "false", "null": "null", "true": "true", "false": "false"}
 _WORK_PER_CHARACTER = 20
 """The decoder's work for each character of a reply, beyond which JSON is no longer sought: it bounds the time."""
 _DEEPEST = 50
@@ -27,19 +34,57 @@ class JsonBlock(NamedTuple):
     values: tuple[str, ...]
 
 
-def json_values(text: str, key: str) -> list[JsonBlock]:
+class JsonReading(NamedTuple):
+    """The outermost objects that have the key, in the text with its quotation marks and comments as JSON has them."""
+
+    text: str
+    blocks: list[JsonBlock]
+
+
+def json_values(text: str, key: str) -> JsonReading:
     """Return the objects of the text with the key's values, twice from an object that repeats it.
 
-    Other quotation marks count where straight double ones give nothing, and a comma before the end is none. An object
-    without an end counts as far as it goes.
+    Other quotation marks and other notations (single quotation marks, bare words, comments) count where JSON gives
+    nothing. An object without an end counts as far as it goes.
     """
-    plain = _TRAILING_COMMA.sub(" ", text)
-    # A single mark may be an apostrophe, so these come last.
-    for candidate in (text, plain.translate(_CURLY), plain.translate(_ANGLED), plain.translate(_SINGLE)):
+    for spelling in (lambda: text, lambda: text.translate(_CURLY), lambda: _as_json(text.translate(_ANGLED))):
+        candidate = spelling()
         blocks = _whole_objects(candidate, key) or _cut_object(candidate, key)
         if blocks:
-            return blocks
-    return []
+            return JsonReading(candidate, blocks)
+    return JsonReading(text, [])
+
+
+def _as_json(text: str) -> str:
+    """Return the text with its objects, as Python, JavaScript and people write them, as JSON."""
+    parts, place = list[str](), 0
+    while (start := text.find("{", place)) >= 0:
+        parts.append(text[place:start])
+        place, depth = start, 0
+        for match in _TOKEN.finditer(text, start):
+            parts += [text[place : match.start()], _json_token(match)]
+            place = match.end()
+            depth += {"{": 1, "}": -1}.get(match[0], 0)
+            if not depth:
+                break
+        else:
+            break
+    return "".join([*parts, text[place:]])
+
+
+def _json_token(match: re.Match[str]) -> str:
+    if match["word"]:
+        return _WORDS.get(match["word"], f'"{match["word"]}"')
+    if not match["text"]:
+        return match[0] if match[0] in "{}" else " "
+    # A text that was cut off stays without an end.
+    end = '"' if len(match[0]) > 1 and match[0].endswith(match["quote"]) else ""
+    inner = match[0][1 : len(match[0]) - len(end)]
+    return '"' + re.sub(r"""\\.|\\$|["]""", _escaped, inner, flags=re.DOTALL) + end
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return {"\\'": "'", '"': '\\"', "\\": ""}.get(match[0], match[0])
 
 
 def _whole_objects(text: str, key: str) -> list[JsonBlock]:
@@ -106,10 +151,10 @@ def _decoder(key: str) -> json.JSONDecoder:
 
 
 def _label(value: Any) -> str:
-    """Return the label in a JSON value, such as "Answer A"; other values as JSON, for the message."""
+    """Return a JSON value as a text, that of a list of one value; other values as JSON, for the message."""
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
     # bool is a subclass of int: `true` is no rating.
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        text = json.dumps(value)[:20]
-    else:
-        text = label_of_line(str(value)) or str(value)
+    is_plain = isinstance(value, str | int) and not isinstance(value, bool)
+    text = str(value) if is_plain else json.dumps(value)[:20]
     return " ".join(text.split())

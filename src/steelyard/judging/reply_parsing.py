@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 from steelyard.core.comparison import Alternative
 from steelyard.judging.json_verdicts import json_values
 from steelyard.judging.reply_words import (
+    SENTENCE_MARKS,
     VERDICT,
     announces,
     is_refusal,
@@ -56,10 +57,12 @@ _OBJECT = re.compile("\ue002([^\ue003]*)\ue003")
 """What stands for a JSON object while its text is read: its value between private-use characters."""
 _DECORATION = re.compile(r"[*_`#~]+")
 _TIERS = re.compile("[>=]")
+_AROUND_LABEL = " \"'“”‘’«»「」『』()[].。*_`"
+_AFTER_MARK = " \"'“”«»)*_`"
 _LONGEST_DETAIL = 80
 _LONGEST_FORGED = 80
 """The longest line of a response in which a verdict in words is looked for."""
-_SENTENCE_END = re.compile(r"[.!?。！？;](?:\s|$)|[。！？；\n]")
+_SENTENCE_END = re.compile(rf"[.!?;{SENTENCE_MARKS}](?:\s|$)|[{SENTENCE_MARKS}\n]")
 
 
 class ParsedReply(NamedTuple):
@@ -101,15 +104,17 @@ def has_verdict(text: str, form: Form, task: Literal["choice", "rating", "rankin
     plain = normalize_text(text)
     if form == "json":
         marks = [
-            value for block in json_values(plain, "rating" if task == "rating" else "verdict") for value in block.values
+            value
+            for block in json_values(plain, "rating" if task == "rating" else "verdict").blocks
+            for value in block.values
         ]
     elif form == "letter":
         read = rating_of_line if task == "rating" else label_of_line
         marks = [mark for line in _lines(plain) if len(line) <= _LONGEST_FORGED and (mark := read(line))]
     else:
         marks = (_OUTPUT if form == "output" else _BRACKETS).findall(plain)
-    parts = ([part.strip().upper() for part in (_TIERS.split(mark) if task == "ranking" else [mark])] for mark in marks)
-    return any(set(names) <= set(labels) for names in parts)
+    parts = (_TIERS.split(mark) if task == "ranking" else [mark] for mark in marks)
+    return any({_spelled(part, labels) for part in names} <= set(labels) for names in parts)
 
 
 def read_first_token(
@@ -142,7 +147,7 @@ def read_rating(text: str, origin: VerdictOrigin = UNCONTESTED) -> ParsedReply:
     rest = without_thinking(normalize_text(text))
     if rest is None:
         return ParsedReply(None, "thinking without an end")
-    if json_values(rest, "rating"):
+    if json_values(rest, "rating").blocks:
         return _read_json(rest, "rating", RATINGS, origin)
     if _BRACKETS.search(without_quotations(rest)):
         return _read_marks(rest, _BRACKETS, RATINGS, origin)
@@ -162,8 +167,8 @@ def read_ranking(
     if rest is None:
         return ParsedReply(None, "thinking without an end")
     # A mark may stand on several lines: it becomes one of a single line, as the other marks are.
-    rest = _RANKING.sub(lambda mark: f"[[{' '.join(mark[1].split())}]]", rest)
-    reading = _read_marks(rest, _BRACKETS, None, origin)
+    rest = _RANKING.sub(lambda mark: f"[[{' '.join(mark[1].replace('&gt;', '>').split())}]]", rest)
+    reading = _read_marks(rest, _BRACKETS, labels, origin, is_ranking=True)
     if reading.value is None:
         return reading._replace(detail={"no verdict": "no ranking"}.get(reading.detail or "", reading.detail))
     tiers = tuple(tuple(sorted(tier.split("="))) for tier in reading.value.split(">"))
@@ -173,7 +178,13 @@ def read_ranking(
 
 
 def _read_marks(
-    text: str, mark: re.Pattern[str], labels: Sequence[str] | None, origin: VerdictOrigin, *, rest: str | None = None
+    text: str,
+    mark: re.Pattern[str],
+    labels: Sequence[str],
+    origin: VerdictOrigin,
+    *,
+    rest: str | None = None,
+    is_ranking: bool = False,
 ) -> ParsedReply:
     """Return the label that all marks name, if one is in the first or last line and none is negated or reported.
 
@@ -192,7 +203,7 @@ def _read_marks(
         if is_refusal(text.strip()):
             return ParsedReply(None, "a response holds this mark")
     matches = [match for line in lines for match in mark.findall(line)]
-    agreed = _agreed(matches, labels)
+    agreed = _agreed(matches, labels, is_ranking=is_ranking)
     if agreed.value is None:
         return agreed
     at_ends = [line for line in dict.fromkeys(lines[:1] + lines[-1:]) if mark.search(line)]
@@ -215,6 +226,8 @@ def _spoilt(lines: Sequence[str], mark: re.Pattern[str], agreed: ParsedReply) ->
         for number, sentence in enumerate(line[start:end] for start, end in pairwise(ends)):
             if not mark.search(sentence):
                 continue
+            if sentence.rstrip(_AFTER_MARK).endswith(("?", "؟")):
+                return ParsedReply(None, "the verdict is a question")
             whole = with_letters(mark.sub(VERDICT, f"{lead if not number else ''} {sentence}"))
             if negates_verdict(whole, label):
                 return ParsedReply(None, "the verdict is negated")
@@ -263,12 +276,12 @@ def _read_letter(text: str, labels: Sequence[str], origin: VerdictOrigin) -> Par
 
 def _read_json(text: str, key: str, labels: Sequence[str], origin: VerdictOrigin) -> ParsedReply:
     """Return the value of the key in the JSON objects of the text, read as marks in the place of the objects."""
-    blocks = json_values(text, key)
+    reading = json_values(text, key)
     parts, end = list[str](), 0
-    for block in blocks:
-        parts += [text[end : block.start], "".join(f"\ue002{value}\ue003" for value in block.values)]
+    for block in reading.blocks:
+        parts += [reading.text[end : block.start], "".join(f"\ue002{value}\ue003" for value in block.values)]
         end = block.end
-    rest = "".join([*parts, text[end:]])
+    rest = "".join([*parts, reading.text[end:]])
     # Fences around an object are no quotation: it is how most models write JSON.
     unfenced = re.sub(r"^[ \t]*(?:```|~~~)[^\n\ue002]*$", "", rest, flags=re.MULTILINE)
     return _read_marks(text, _OBJECT, labels, origin, rest=without_quotations(unfenced))
@@ -283,14 +296,26 @@ def _bare(line: str) -> str:
     return _DECORATION.sub("", line).strip()
 
 
-def _agreed(marks: Sequence[str], labels: Sequence[str] | None) -> ParsedReply:
-    """Return the one label that all marks name; null for none, several, or one that is not allowed."""
-    distinct = {re.sub(r"\s", "", mark).upper() if labels is None else mark.strip().upper() for mark in marks}
+def _agreed(marks: Sequence[str], labels: Sequence[str], *, is_ranking: bool = False) -> ParsedReply:
+    """Return the one label that all marks name, or the ranking of labels.
+
+    Null for none, several, or one that is not allowed.
+    """
+    distinct = {re.sub("[^>=]+", lambda part: _spelled(part[0], labels), mark) for mark in marks}
     if not distinct:
         return ParsedReply(None, "no verdict")
     if len(distinct) > 1:
         return ParsedReply(None, f"several verdicts: {', '.join(sorted(distinct))}"[:_LONGEST_DETAIL])
     only = distinct.pop()
-    if labels is None or only in labels:
+    if is_ranking or only in labels:
         return ParsedReply(only)
     return ParsedReply(None, f"{only[:20]!r} is none of {', '.join(labels)}")
+
+
+def _spelled(name: str, labels: Sequence[str]) -> str:
+    """Return the label that the content of a mark names, such as "answer A" or "8/10"; else the content in capitals."""
+    plain = " ".join(name.split()).strip(_AROUND_LABEL).removesuffix(".0")
+    if plain.upper() in labels:
+        return plain.upper()
+    read = rating_of_line if labels == RATINGS else label_of_line
+    return read(plain) or plain.upper()

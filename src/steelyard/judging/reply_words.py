@@ -24,6 +24,8 @@ from steelyard.judging.verdict_words import (
 )
 
 LONGEST_ANNOUNCEMENT = 200
+SENTENCE_MARKS = "。！？；।॥؟۔։።"
+"""The marks that end a sentence with or without a space after them, in the scripts that have their own."""
 VERDICT = "\ue000"
 """The character that stands for the verdict in a sentence (private use)."""
 _LONGEST_WORD = 64
@@ -46,11 +48,23 @@ class _PlainForms(dict[int, str]):
 
 
 _PLAIN_FORMS = _PlainForms(
-    str.maketrans({"【": "[", "】": "]", "〖": "[", "〗": "]", "〔": "[", "〕": "]", "≻": ">", "≽": ">"})
+    str.maketrans({"【": "[", "】": "]", "〖": "[", "〗": "]", "〔": "[", "〕": "]", "≻": ">", "≽": ">", "⁄": "/"})
     # The characters that stand for a verdict while a reply is read.
     | dict.fromkeys(range(0xE000, 0xE004), " ")
+    # Signs that nobody sees: soft hyphens, breaks without a width, and the directions of text.
+    | dict.fromkeys(
+        (0xAD, 0x61C, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF)
+    )
 )
-_OPEN, _CLOSE = re.compile(r"<think(?:ing)?>", re.IGNORECASE), re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+# The tags of thinking of Qwen and DeepSeek, Seed, Kimi, Magistral, Sky-T1, Command A, and the channels of gpt-oss.
+_TAG = r"(?:think(?:ing)?|thought|reasoning|seed:think)"
+_OPEN = re.compile(
+    rf"<{_TAG}>|◁think▷|\[think\]|<\|(?:begin_of_thought|start_thinking)\|>|<\|channel\|>analysis", re.IGNORECASE
+)
+_CLOSE = re.compile(
+    rf"</{_TAG}>|◁/think▷|\[/think\]|<\|end_(?:of_thought|thinking)\|>|<\|channel\|>final(?:<\|message\|>)?",
+    re.IGNORECASE,
+)
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _BLOCK_QUOTE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _QUOTED = re.compile(r'"[^"\n]*"|“[^“”]*”|「[^「」]*」|『[^『』]*』|«[^«»]*»|`[^`\n]*`')  # fmt: skip
@@ -113,7 +127,7 @@ def is_refusal(text: str) -> bool:
 def last_sentence(text: str) -> str:
     """Return what follows the last end of a sentence or line; at most one character more than an announcement has."""
     end = text[-LONGEST_ANNOUNCEMENT - 1 :]
-    return re.split(r"[.!?。！？]\s|[。！？\n]", end)[-1]
+    return re.split(rf"[.!?]\s|[{SENTENCE_MARKS}\n]", end)[-1]
 
 
 def _lone_mark_only(match: re.Match[str]) -> str:
