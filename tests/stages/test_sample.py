@@ -190,6 +190,23 @@ def test_a_model_that_says_nothing_is_asked_once_and_counted_as_empty(cases, tmp
     assert [len(found) for found in responses(tmp_path / "out").values()] == [1, 1, 0, 1, 1, 1]
 
 
+def test_thinking_is_no_part_of_a_response(cases, tmp_path):
+    texts = {
+        "0": "<think>\n巴黎？\n</think>\n\n巴黎。",
+        "1": "so\n</think>\n巴黎。",  # a template that begins the thinking itself
+        "2": "<think>without an end",
+        "3": "The tags <think> and </think> enclose it.",
+        "4": "◁think▷so◁/think▷巴黎。",
+        "5": "<|channel|>analysis<|message|>so<|end|><|start|>assistant<|channel|>final<|message|>巴黎。",
+    }
+    with chatting(lambda question: texts[question["messages"][-1]["content"][-1]]) as server:
+        run = sample(cases, planned(tmp_path, served(server)), tmp_path / "out")
+    found = {name: [each.text for each in answers] for name, answers in responses(tmp_path / "out").items()}
+    paris = ["巴黎。"]
+    assert found == {"p0": paris, "p1": paris, "p2": [], "p3": [texts["3"]], "p4": paris, "p5": paris}
+    assert counts_of(run)["empty"] == 1
+
+
 @pytest.mark.slow
 def test_after_a_kill_the_rest_is_asked_and_the_result_is_the_same(cases, tmp_path):
     with chatting(echo) as server:

@@ -52,9 +52,8 @@ _PLAIN_FORMS = _PlainForms(
     # The characters that stand for a verdict while a reply is read.
     | dict.fromkeys(range(0xE000, 0xE004), " ")
     # Signs that nobody sees: soft hyphens, breaks without a width, and the directions of text.
-    | dict.fromkeys(
-        (0xAD, 0x61C, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF)
-    )
+    | dict.fromkeys(map(ord, "\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff"), "")
+    | dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "")
 )
 # The tags of thinking of Qwen and DeepSeek, Seed, Kimi, Magistral, Sky-T1, Command A, and the channels of gpt-oss.
 _TAG = r"(?:think(?:ing)?|thought|reasoning|seed:think)"
@@ -101,6 +100,18 @@ def without_thinking(text: str) -> str | None:
     if close is not None:
         return text[close.end() :]
     return None if _OPEN.search(text) else text
+
+
+def after_thinking(text: str) -> str:
+    """Return the answer of a text that begins with thinking, or ends it first; empty where the thinking does not end.
+
+    A text that has such tags further on writes about them, and stays as it is.
+    """
+    opening, close = _OPEN.search(text), _CLOSE.search(text)
+    begins = opening is not None and not text[: opening.start()].strip()
+    if close is not None and (begins or opening is None or close.start() < opening.start()):
+        return text[close.end() :].lstrip()
+    return "" if begins else text
 
 
 def without_quotations(text: str) -> str:

@@ -22,6 +22,7 @@ from steelyard.io.ledger import Ledger
 from steelyard.judging.asking import PricedChat, as_request, ask_requests
 from steelyard.judging.early_abort import RequestCounts
 from steelyard.judging.panel import DEFAULT_CHAT, ChatChoice, build_chat, choose_chat
+from steelyard.judging.reply_words import after_thinking
 from steelyard.judging.token_use import AnyPrice, Price
 from steelyard.responses.plan import (
     PlannedModel,
@@ -308,9 +309,9 @@ def _replies(
 
 
 def _text(reply: Reply) -> str:
-    """Return the text of a reply; a refusal may have its words in the detail alone."""
+    """Return the text of a reply without its thinking; a refusal may have its words in the detail alone."""
     if reply.text or reply.failure != "refused" or reply.detail is None or reply.detail.startswith("content filter"):
-        return reply.text or ""
+        return after_thinking(reply.text or "")
     return reply.detail
 
 
