@@ -167,7 +167,8 @@ def _rating(words: str) -> str | None:
 @cache
 def _verdicts() -> tuple[re.Pattern[str], ...]:
     """Return the patterns of verdicts: an answer alone, then the sentences of each language."""
-    patterns = [rf"(?:{_answers()}\s?)?{_NAME.format('label')}"]
+    label, other = (rf"(?:{_answers()}\s?)?{_NAME.format(name)}" for name in ("label", "other"))
+    patterns = [label, rf"{label}\s*>\s*{other}"]
     for words in language_words().values():
         answer = rf"(?:{any_of(words.answer)}\s?)?"
         for template in words.verdicts:
