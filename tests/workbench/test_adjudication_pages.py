@@ -105,6 +105,12 @@ def test_responses_of_several_turns_are_read_where_people_align_and_review(new_s
     assert "then b" in browser(site, "delivery 4").get(f"/review/{item}").text
 
 
+def test_an_empty_response_is_said_to_be_empty_where_people_align(new_sqlite):
+    empty = msgspec.structs.replace(case("p"), responses=tuple(Response(id=name, text=" \n") for name in "abc"))
+    crew, _ = site = disputed_site(new_sqlite(), {}, cases=[empty])
+    assert browser(site, "annotator 0").get(f"/align/{crew.item().id}").text.count("(empty response)") == 3
+
+
 def test_what_people_marked_stays_marked_when_they_settle_the_order(new_sqlite):
     crew, _ = site = disputed_site(new_sqlite(), {"spans": {"b": ((0, 6, "factual error", "no source"),)}})
     item, task = crew.item().id, crew.evidence()[0].task.id

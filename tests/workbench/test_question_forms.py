@@ -137,6 +137,13 @@ def test_people_align_on_a_page_with_a_field_for_each_question(database, name, l
         shown = client.get(f"/align/{item}")
         assert shown.status_code == 200
         form = shown.text.split(f'action="/align/{item}/tasks/{task}"')[1].split("</form>")[0]
+        with database.reading() as session:
+            answered = evidence_of(session, [session.get_one(StoredItem, item)])[item]
+        mine = next(list(each.answers).index(person) for each in answered if each.task.id == task)
+        # A form begins with what its reader said: the marks, too.
+        assert set(re.findall(r'<option value="(\d+)" selected>', form)) == (
+            {str(mine)} if 'value="common"' in form else set()
+        )
         entered = {"csrf": csrf, "remark": ""}
         for field in re.findall(r'<(?:select|input|textarea) name="(question-\d+)"', form):
             # The first choice of each list: both people propose the same.
