@@ -62,6 +62,14 @@ def check(answer, status, *, is_data):
     return answer
 
 
+@pytest.mark.parametrize("path", ["/login", "/manage", "/absent", "/api/v1/projects", "/static/workbench.css"])
+def test_a_head_has_the_status_and_headers_of_the_page(visit, path):
+    """What watches a server whether it is up asks for no more."""
+    for client in (visit.browser(), visit.browser("administrator")):
+        asked, read = client.head(path), client.get(path)
+        assert (asked.status_code, dict(asked.headers)) == (read.status_code, dict(read.headers))
+
+
 @pytest.mark.parametrize(
     ("method", "path", "allowed", "is_data"),
     [

@@ -82,5 +82,5 @@ def test_the_navigation_has_what_waits_for_each_role(visit):
 def test_the_page_of_progress_names_who_is_waited_for(visit):
     text = re.sub("<[^>]+>", " ", visit.browser("researcher").get("/progress/1").text)
     assert "Work that waits for people" in text
-    assert re.search(r"being aligned\s*: waits for\s+2\s+annotators since\s+20\d\d-", text)
+    assert re.search(r"being aligned\s*: waits for\s+2\s+of the annotators since\s+20\d\d-", text)
     assert re.search(r"waits for\s+Delivery\s+since\s+20\d\d-", text)
