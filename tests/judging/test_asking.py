@@ -214,10 +214,7 @@ class FiguresSeen(list):
 
     @contextmanager
     def open(self, title, total):
-        yield self
-
-    def advance(self, steps=1, *, note="", seconds_left=None, figures=None):
-        self.append(figures)
+        yield lambda step: self.append(step.figures)
 
 
 def test_what_is_asked_and_spent_so_far_can_be_followed(tmp_path):

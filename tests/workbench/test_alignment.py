@@ -24,6 +24,7 @@ from steelyard.workbench.pipeline.alignment import (
 from steelyard.workbench.pipeline.case_export import export_cases
 from steelyard.workbench.pipeline.disputes import letters_of
 from steelyard.workbench.pipeline.item_states import lock_item, move
+from steelyard.workbench.pipeline.projects import ProjectSettings
 from steelyard.workbench.pipeline.queues import next_assignments
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredProject, StoredRemark, StoredTask
@@ -275,7 +276,7 @@ def test_what_is_settled_is_exported_in_the_order_of_its_page(database):
         lambda person, shown: in_order(shown, order="abcdefg" if person == first else "gfedcba"), [first, second]
     )
     with database.reading() as session:
-        view = view_item(session, crew.item(), crew.evidence(), first, {})
+        view = view_item(session, crew.item(), crew.evidence(), first, ProjectSettings())
     orders = {panel.task: panel.letters.split() for panel in view.panels}
     for each in crew.evidence():
         for person in (first, second):

@@ -35,10 +35,7 @@ def read_references(against: Sequence[Path], trained: Sequence[Path], config: Se
 
     Raises EvidenceError for a model without these hashes, and KindError for a benchmark of no known format.
     """
-    benches: dict[str, ReferenceTexts] = {}
-    for path in against:
-        roots = (root_text(case) for case in track(known_cases(path), f"prompts: reading {path.name}"))
-        benches[str(path)] = ReferenceTexts(roots, config.overlap)
+    benches = {str(path): bench_texts(path, config.overlap) for path in against}
     known: dict[str, Callable[[Prompt], bool]] = {}
     for folder in trained:
         hashes = read_trained_on(folder)
@@ -47,6 +44,12 @@ def read_references(against: Sequence[Path], trained: Sequence[Path], config: Se
             raise EvidenceError(f"there is no {TRAINED_ON_FILE} in the folder", where=str(folder), do=do)
         known[str(folder)] = partial(_is_trained_on, hashes)
     return PromptReferences(benches, known)
+
+
+def bench_texts(path: Path, overlap: float) -> ReferenceTexts:
+    """Return the prompts of a benchmark to compare others with. Raises KindError for a file of no known format."""
+    roots = (root_text(case) for case in track(known_cases(path), f"prompts: reading {path.name}"))
+    return ReferenceTexts(roots, overlap)
 
 
 def _is_trained_on(hashes: TrainedOn, prompt: Prompt) -> bool:

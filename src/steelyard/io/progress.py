@@ -7,11 +7,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
@@ -32,8 +32,24 @@ _SECONDS_OF_ONE_SIGNAL = 0.3
 """An equal signal within this time of the first is the same: `timeout` signals a process and then its group."""
 
 
-class Bar(Protocol):
+class BarStep(NamedTuple):
+    """An advance of a progress bar, as `Bar.advance` takes it."""
+
+    steps: float
+    note: str
+    seconds_left: float | None
+    figures: Mapping[str, float] | None
+
+
+Show = Callable[[BarStep], None]
+"""Shows an advance: on the terminal, in a log, or in a file."""
+
+
+class Bar:
     """An open progress bar."""
+
+    def __init__(self, views: Sequence[Show]) -> None:
+        self._views = views
 
     def advance(
         self,
@@ -48,10 +64,11 @@ class Bar(Protocol):
         ``seconds_left``: the remaining time, where the caller can estimate it better than from the steps so far.
         ``figures``: totals so far by name, for those who observe the bar; without them the last ones stay.
         """
-        ...
+        for show in self._views:
+            show(BarStep(steps, note, seconds_left, figures))
 
 
-Observer = Callable[[str, float | None], AbstractContextManager[Bar]]
+Observer = Callable[[str, float | None], AbstractContextManager[Show]]
 """Observes a progress bar, given its title and total, from its opening to its end."""
 _observers: list[Observer] = []
 _live: list[Console] = []
@@ -116,20 +133,17 @@ def log_detail(text: str) -> None:
 @contextmanager
 def bar(title: str, total: int | None = None) -> Iterator[Bar]:
     """Show a progress bar with the time left; where stderr is not a terminal, a line every half minute."""
-    with _shown_bar(title, total) as shown:
-        if not _observers:
-            yield shown
-            return
-        with _observers[-1](title, total) as observing:
-            yield _BothBars(shown, observing)
+    with ExitStack() as stack:
+        openers = (_shown_bar, *_observers[-1:])
+        yield Bar([stack.enter_context(opened(title, total)) for opened in openers])
 
 
 @contextmanager
-def _shown_bar(title: str, total: int | None) -> Iterator[Bar]:
+def _shown_bar(title: str, total: float | None) -> Iterator[Show]:
     console, title = Console(stderr=True, highlight=False), visible_line(title)
     if not console.is_terminal:
         lines = _LogLines(title, total)
-        yield lines
+        yield lines.show
         lines.end()
         return
     columns = (
@@ -143,7 +157,7 @@ def _shown_bar(title: str, total: int | None) -> Iterator[Bar]:
     with Progress(*columns, console=console, transient=True) as progress:
         _live.append(console)
         try:
-            yield _TerminalBar(progress, title, total)
+            yield _TerminalBar(progress, title, total).show
         finally:
             _live.remove(console)
 
@@ -213,24 +227,6 @@ def postponed(stop: Callable[[int], None]) -> Iterator[None]:
         yield
 
 
-class _BothBars:
-    """The bar on the terminal and the one of an observer."""
-
-    def __init__(self, shown: Bar, observing: Bar) -> None:
-        self._shown, self._observing = shown, observing
-
-    def advance(
-        self,
-        steps: float = 1,
-        *,
-        note: str = "",
-        seconds_left: float | None = None,
-        figures: Mapping[str, float] | None = None,
-    ) -> None:
-        self._shown.advance(steps, note=note, seconds_left=seconds_left)
-        self._observing.advance(steps, note=note, seconds_left=seconds_left, figures=figures)
-
-
 class _NoteColumn(ProgressColumn):
     """The note, the only column that is truncated in a narrow terminal."""
 
@@ -244,44 +240,27 @@ class _NoteColumn(ProgressColumn):
 class _TerminalBar:
     """A bar on a terminal."""
 
-    def __init__(self, progress: Progress, title: str, total: int | None) -> None:
+    def __init__(self, progress: Progress, title: str, total: float | None) -> None:
         self._progress = progress
         self._task = progress.add_task(title, total=total, note="", left="")
 
-    def advance(
-        self,
-        steps: float = 1,
-        *,
-        note: str = "",
-        seconds_left: float | None = None,
-        figures: Mapping[str, float] | None = None,
-    ) -> None:
-        del figures
-        self._progress.update(self._task, advance=steps, note=note)
-        left = self._progress.tasks[self._task].time_remaining if seconds_left is None else seconds_left
+    def show(self, step: BarStep) -> None:
+        self._progress.update(self._task, advance=step.steps, note=step.note)
+        left = self._progress.tasks[self._task].time_remaining if step.seconds_left is None else step.seconds_left
         self._progress.update(self._task, left="" if left is None else f"{format_duration(left)} left")
 
 
 class _LogLines:
     """Progress as lines, for logs: one every half minute."""
 
-    def __init__(self, title: str, total: int | None) -> None:
+    def __init__(self, title: str, total: float | None) -> None:
         self._title, self._total = title, total
         self._done, self._note, self._left = 0.0, "", None
         self._started = self._last_line = time.monotonic()
 
-    def advance(
-        self,
-        steps: float = 1,
-        *,
-        note: str = "",
-        seconds_left: float | None = None,
-        figures: Mapping[str, float] | None = None,
-    ) -> None:
-        del figures
-        self._done += steps
-        self._note = note
-        self._left = seconds_left
+    def show(self, step: BarStep) -> None:
+        self._done += step.steps
+        self._note, self._left = step.note, step.seconds_left
         if time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._write(is_last=False)
 

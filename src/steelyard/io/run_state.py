@@ -9,7 +9,7 @@ import shlex
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
@@ -21,7 +21,7 @@ from steelyard.core.errors import WaitingError
 from steelyard.core.remedies import Advice
 from steelyard.core.types import Record
 from steelyard.io.atomic import LOCK_FILE, is_held
-from steelyard.io.progress import Bar, in_words, observed
+from steelyard.io.progress import BarStep, Show, in_words, observed
 
 STATE_FILE = ".running.json"
 _SECONDS_BETWEEN_WRITES = 1.0
@@ -83,18 +83,11 @@ class _Task:
         self._done, self._note, self._left = 0.0, "", None
         self._figures: dict[str, float] = {}
 
-    def advance(
-        self,
-        steps: float = 1,
-        *,
-        note: str = "",
-        seconds_left: float | None = None,
-        figures: Mapping[str, float] | None = None,
-    ) -> None:
-        self._done += steps
-        self._note, self._left = note, seconds_left
-        if figures is not None:
-            self._figures = dict(figures)
+    def show(self, step: BarStep) -> None:
+        self._done += step.steps
+        self._note, self._left = step.note, step.seconds_left
+        if step.figures is not None:
+            self._figures = dict(step.figures)
         self._recorder.write_after(_SECONDS_BETWEEN_WRITES)
 
     def end(self) -> None:
@@ -158,7 +151,7 @@ class _Recorder:
         self.write()
 
     @contextmanager
-    def observe(self, title: str, total: float | None) -> Iterator[Bar]:
+    def observe(self, title: str, total: float | None) -> Iterator[Show]:
         """Record a progress bar. One inside another is a part of its step, and not recorded."""
         task = _Task(self, title, total)
         if not self._open:
@@ -166,7 +159,7 @@ class _Recorder:
         self._open.append(task)
         self.write_after(_SECONDS_BEFORE_NEXT_TASK)
         try:
-            yield task
+            yield task.show
         finally:
             self._open.remove(task)
             task.end()

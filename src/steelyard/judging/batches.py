@@ -33,7 +33,7 @@ from steelyard.io.batch_files import (
 from steelyard.io.batch_marks import ALL_BATCHES, HeldResult, waiting_text
 from steelyard.io.ledger import Ledger
 from steelyard.io.progress import bar, log
-from steelyard.judging.asking import PricedChat, requests_of
+from steelyard.judging.asking import PricedChat, ask_requests, requests_of
 from steelyard.judging.early_abort import FEWEST_REPLIES, MORE_TOKENS, CutReplies, RequestCounts
 from steelyard.judging.panel import JudgePanel
 from steelyard.judging.token_use import Ceilings
@@ -319,6 +319,19 @@ def ask_panel_in_batches(
             )
             for member in panel.members
         }
+
+
+@contextmanager
+def opened_requests(
+    plan: BatchPlan | None, release: str | None, ledger: Ledger
+) -> Iterator[Callable[..., RequestCounts]]:
+    """Yield what asks the requests of a chat: now, or with a plan through batch files."""
+    if plan is None:
+        release_before_sending(release, ledger)
+        yield ask_requests
+    else:
+        with open_batches(plan, ledger) as batches:
+            yield batches.ask
 
 
 def release_before_sending(name: str | None, ledger: Ledger) -> None:

@@ -19,11 +19,11 @@ from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import response_text
 from steelyard.core.types import Case, JsonObject, Message, Prompt, Record, Response
 from steelyard.io.ledger import Ledger
-from steelyard.judging.asking import PricedChat, as_request, ask_requests
+from steelyard.judging.asking import PricedChat, as_request, ask_requests, token_use
 from steelyard.judging.early_abort import RequestCounts
 from steelyard.judging.panel import DEFAULT_CHAT, ChatChoice, build_chat, choose_chat
 from steelyard.judging.reply_words import after_thinking
-from steelyard.judging.token_use import AnyPrice, Price
+from steelyard.judging.token_use import AnyPrice, Price, TokenUse
 from steelyard.responses.plan import (
     PlannedModel,
     PlannedSample,
@@ -238,6 +238,18 @@ def request_ids(models: ResponseModels, case: Case, ledger: Ledger, model: str) 
     for turn in range(1 + len(later_turns(case.prompt))):
         for _, request in _requests(models, case, ledger, turn, model):
             yield request.id
+
+
+def tokens_used(models: ResponseModels, cases: Callable[[], Iterable[Case]], ledger: Ledger) -> dict[str, TokenUse]:
+    """Return the tokens that each model used for the new samples of the cases, by name."""
+    return {
+        name: token_use(
+            chat,
+            (request for case in cases() for request in request_ids(models, case, ledger, name)),
+            ledger,
+        )
+        for name, chat in models.chats.items()
+    }
 
 
 def known_replies(

@@ -51,11 +51,13 @@ def ask_translations(
     ledger: Ledger,
     *,
     max_truncated: float,
-    ask: Callable[..., RequestCounts] | None = None,
+    ask: Callable[..., RequestCounts] = ask_requests,
+    is_sent: bool = True,
 ) -> None:
     """Ask for all translations, in rounds. Raises as `ask_requests` does.
 
-    With ``ask``, the function of batch files, it is one round: what a batch file asks is answered later.
+    ``ask`` is the function that asks. Unless requests are sent now (``is_sent``), it is one round: those of batch files
+    are answered later.
     """
     replies = _Replies(translation, ledger)
     for _ in range(_MOST_ROUNDS):
@@ -66,7 +68,7 @@ def ask_translations(
             return
         is_new = ledger.new_ids()
         requests = (request for request in _open_requests(translation, cases(), replies) if is_new(request.id))
-        (ask or ask_requests)(
+        ask(
             translation.model,
             replies.noted(requests),
             ledger,
@@ -74,7 +76,7 @@ def ask_translations(
             max_truncated=max_truncated,
             remedy=_SHORTER,
         )
-        if ask is not None:
+        if not is_sent:
             return
         replies.keep_failed()
     raise AssertionError("rounds do not end")

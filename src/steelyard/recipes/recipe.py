@@ -28,7 +28,7 @@ from steelyard.io.data_files import matching_files
 from steelyard.io.lines import check_readable, read_toml
 from steelyard.io.rows import ROW_SUFFIXES
 from steelyard.io.run_folder import path_inside
-from steelyard.stages.sample import shipped_plans
+from steelyard.judging.sampling_plans import shipped_plans
 
 Accepts = Literal["file", "files", "name"]
 _NO_INPUTS = {"out", "config", "force", "workers", "engine", "builder", "chat", "prices", "tokenizer"}

@@ -5,7 +5,6 @@ others translated are examined in the same way (``check_only``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from steelyard.io.verbs import (
     Verb,
     in_panel,
 )
-from steelyard.judging.batches import check_batch_options, open_batches, release_before_sending
+from steelyard.judging.batches import check_batch_options, opened_requests
 from steelyard.judging.forecast import Forecast
 from steelyard.judging.token_use import AnyPrice, Ceilings
 from steelyard.judging.translating import ask_translations, forecast_translations, read_translations, tokens_used
@@ -146,11 +145,9 @@ def translate(
             return
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             translation = _translation(choice, bench, config)
-            if batches is None:
-                release_before_sending(release_batch, ledger)
-            with nullcontext() if batches is None else open_batches(batches, ledger) as opened:
-                ask = None if opened is None else opened.ask
-                ask_translations(translation, bench.sources, ledger, max_truncated=config.max_truncated, ask=ask)
+            with opened_requests(batches, release_batch, ledger) as ask:
+                most, is_sent = config.max_truncated, batches is None
+                ask_translations(translation, bench.sources, ledger, max_truncated=most, ask=ask, is_sent=is_sent)
 
             def pairs() -> Iterator[CheckedPair]:
                 translated = read_translations(translation, bench.sources(), ledger)

@@ -350,11 +350,11 @@ def test_a_wide_host_ends_with_2_before_anything_is_made(tmp_path):
 
 def test_pages_of_simulated_people_say_so_however_they_are_served(address, opened):
     opened.migrate()
-    assert not is_simulated(opened)
+    assert not opened.write(is_simulated)
     opened.write(lambda session: add_project(session, "p", ProjectSettings(), by=None, at=0.0))
-    assert not is_simulated(opened)
+    assert not opened.write(is_simulated)
     opened.write(lambda session: add_project(session, "q", ProjectSettings(), by=None, at=0.0, is_simulated=True))
-    assert is_simulated(opened)
+    assert opened.write(is_simulated)
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def _serve(
         log("this is a demonstration: everything in it is simulated, and the password of its people is public")
     if not opened.write(_has_administrator):
         log("nobody can manage it yet: steelyard workbench add-person NAME --role administrator")
-    _run_server(opened, reach, is_simulated=is_simulated(opened), num_processes=num_processes)
+    _run_server(opened, reach, is_simulated=opened.write(is_simulated), num_processes=num_processes)
 
 
 def _add_person(

@@ -115,10 +115,7 @@ def read_answers(
         from steelyard.workbench.exchange.answer_import import import_answers
 
         opened = open_workbench(database)
-        made = import_answers(
-            opened, project, exported.manifest, exported.answers, people=names, at=time.time(),
-            not_answers=exported.not_answers,
-        )  # fmt: skip
+        made = import_answers(opened, project, exported, people=names, at=time.time())
         echo_record(made) if as_json else print_lines(_import_lines(made, project))
         return
     from steelyard.io.atomic import write_once
@@ -127,9 +124,7 @@ def read_answers(
 
     assert cases is not None, "checked above"
     assert out is not None, "checked above"
-    answered = add_answers(
-        read_cases(cases), exported.manifest, exported.answers, people=names, not_answers=exported.not_answers
-    )
+    answered = add_answers(read_cases(cases), exported, people=names)
     _, is_new = write_once(out, lambda place: write_cases(place, answered.cases), force=force)
     echo_record(answered.counts) if as_json else print_lines(_case_lines(answered.counts, out, is_new=is_new))
 

@@ -66,7 +66,7 @@ def import_cases_of_file(
     """
     from steelyard.annotation.pipeline import WITHOUT_REVIEW
     from steelyard.io.cases import read_cases
-    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+    from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases, project_named
 
     if is_qualification:
         real_work = {"--batch": batch, "--set": settings, "--without-review": is_unreviewed}
@@ -84,7 +84,7 @@ def import_cases_of_file(
     chosen = resolve_config(ProjectSettings, values, where="--set")
 
     def work(session: "Session") -> str:
-        stored, at = _project(session, project), time.time()
+        stored, at = project_named(session, project), time.time()
         if stored is not None and values:
             raise ConfigError(
                 f"the project {project!r} has its settings",
@@ -125,23 +125,14 @@ def open_workbench(address: str, *, is_made: bool = False) -> "Database":
     return database.open_workbench(address, is_made=is_made)
 
 
-def _project(session: "Session", name: str) -> "StoredProject | None":
-    from sqlalchemy import select
-
-    from steelyard.core.names import normalize_name
-    from steelyard.workbench.storage.tables import StoredProject
-
-    # Terminals differ in how they write letters with marks.
-    return session.scalar(select(StoredProject).where(StoredProject.name.in_((name.strip(), normalize_name(name)))))
-
-
 def existing_project(session: "Session", name: str) -> "StoredProject":
     """Return the project of a name. Raises ConfigError with the names that there are."""
     from sqlalchemy import select
 
+    from steelyard.workbench.pipeline.projects import project_named
     from steelyard.workbench.storage.tables import StoredProject
 
-    project = _project(session, name)
+    project = project_named(session, name)
     if project is None:
         names = ", ".join(session.scalars(select(StoredProject.name).order_by(StoredProject.id).limit(20)))
         raise ConfigError(f"there is no project {name!r}", where="--project", allowed=names or "none yet: import one")

@@ -7,7 +7,7 @@ that the same export can be imported any number of times, also after an interrup
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -22,8 +22,8 @@ from steelyard.core.names import normalize_name
 from steelyard.core.remedies import NAME, Advice, Command, Remedy
 from steelyard.core.types import Record
 from steelyard.workbench.accounts.permissions import ALLOWED
-from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
-from steelyard.workbench.pipeline.projects import case_of, settings_of
+from steelyard.workbench.exchange.external_tasks import ManifestTask, ReadExport, TaskManifest, blind_entry
+from steelyard.workbench.pipeline.projects import case_of, project_named, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.queues import Membership, assign_task, may_work
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
@@ -81,20 +81,18 @@ class _ReadyAnswer(NamedTuple):
 def import_answers(
     database: Database,
     project: str,
-    manifest: TaskManifest,
-    answers: Iterable[ExternalAnswer],
+    exported: ReadExport,
     *,
     people: Mapping[str, str],
     at: float,
-    not_answers: Mapping[str, int] | None = None,
 ) -> ImportedAnswers:
-    """Store the answers to the tasks of a manifest in a project of the workbench, and say what became of each.
+    """Store the answers of an export in a project of the workbench, and say what became of each.
 
     ``people``: names of accounts by the name or number in the tool; others have the same name in both. Answers without
     a time are filed at ``at``. Raises ConfigError for people without an account and for another project's manifest, and
     RecordError for the first answer that is wrong.
     """
-    every = list(answers)
+    manifest, every = exported.manifest, list(exported.answers)
     with database.reading() as session:
         row = _project_of(session, project, manifest)
         numbers = _people(session, every, people)
@@ -119,7 +117,7 @@ def import_answers(
         contradictory=counted["contradictory"],
         too_late=len(ready) - num_stored,
         without_time=sum(each.external.seconds is None for each in ready),
-        not_answers=dict(not_answers or {}),
+        not_answers=exported.not_answers,
         left_out=tuple(left_out),
     )
     detail = {"tool": manifest.tool, "seed": manifest.seed, "stored": made.stored, "left out": len(made.left_out)}
@@ -129,7 +127,7 @@ def import_answers(
 
 
 def _project_of(session: Session, name: str, manifest: TaskManifest) -> StoredProject:
-    project = session.scalar(select(StoredProject).where(StoredProject.name.in_((name.strip(), normalize_name(name)))))
+    project = project_named(session, name)
     if project is None or manifest.project != project.name:
         whose = "a case file" if manifest.project is None else f"the project {manifest.project!r}"
         raise ConfigError(

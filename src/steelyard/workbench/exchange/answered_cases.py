@@ -16,7 +16,7 @@ from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.remedies import FILE, Advice, Remedy
 from steelyard.core.types import Case, Judgment, Rating, Record
-from steelyard.workbench.exchange.external_tasks import ManifestTask, TaskManifest, blind_entry
+from steelyard.workbench.exchange.external_tasks import ManifestTask, ReadExport, TaskManifest, blind_entry
 
 
 class AnswerCounts(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -50,19 +50,13 @@ class _AnswerEvidence(NamedTuple):
     contradictions: tuple[str, ...]
 
 
-def add_answers(
-    cases: Iterable[Case],
-    manifest: TaskManifest,
-    answers: Iterable[ExternalAnswer],
-    *,
-    people: Mapping[str, str],
-    not_answers: Mapping[str, int] | None = None,
-) -> AnsweredCases:
+def add_answers(cases: Iterable[Case], exported: ReadExport, *, people: Mapping[str, str]) -> AnsweredCases:
     """Return the cases with the evidence of the answers. ``people``: names by the name or number in the tool.
 
     Raises ConfigError for the manifest of a workbench's project, RecordError for a second answer of a person to a task,
     and EvidenceError for an answer to a case that is not there.
     """
+    manifest = exported.manifest
     if manifest.project is not None:
         raise ConfigError(
             f"these are tasks of the project {manifest.project!r}",
@@ -71,7 +65,7 @@ def add_answers(
         )
     entries = manifest.by_key
     of_case: defaultdict[tuple[str, str | None], list[ExternalAnswer]] = defaultdict(list)
-    every = _without_repeats(answers)
+    every = _without_repeats(exported.answers)
     for answer in every:
         entry = entries[answer.task]
         of_case[entry.prompt, entry.language].append(answer)
@@ -105,7 +99,7 @@ def add_answers(
         before=num_before,
         incomplete=sum(each.is_incomplete for each in added),
         contradictory=sum(bool(each.contradictions) for each in added),
-        not_answers=dict(not_answers or {}),
+        not_answers=exported.not_answers,
     )
     return AnsweredCases(tuple(written), counts)
 

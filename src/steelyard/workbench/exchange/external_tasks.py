@@ -7,11 +7,13 @@ response. The manifest, which has the ids behind the letters, stays with whoever
 import hashlib
 from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.annotation.task_kinds import TaskRules, kinds_of
 from steelyard.core.errors import ConfigError, FileError
 from steelyard.core.numerics import generator
@@ -72,6 +74,14 @@ class TaskManifest(Record, frozen=True, kw_only=True, omit_defaults=False):
     def by_key(self) -> dict[str, ManifestTask]:
         """The tasks by their keys."""
         return {task.key: task for task in self.tasks}
+
+
+class ReadExport(NamedTuple):
+    """The answers of an export to the tasks of a manifest; ``not_answers`` counts drafts and the like by reason."""
+
+    manifest: TaskManifest
+    answers: tuple[ExternalAnswer, ...]
+    not_answers: dict[str, int]
 
 
 class ExternalTask(Record, frozen=True, kw_only=True):

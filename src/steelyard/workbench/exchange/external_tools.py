@@ -3,23 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from steelyard.annotation.external_answers import ExternalAnswer
 from steelyard.core.errors import FileError
 from steelyard.io.lines import check_readable
 from steelyard.workbench.exchange import argilla, label_studio, potato
-from steelyard.workbench.exchange.external_tasks import MANIFEST, TaskManifest, read_manifest
+from steelyard.workbench.exchange.external_tasks import MANIFEST, ReadExport, read_manifest
 
 TOOLS = {tool.name: tool for tool in (argilla.TOOL, label_studio.TOOL, potato.TOOL)}
-
-
-class ReadExport(NamedTuple):
-    """The answers of an export to the tasks of a manifest; ``not_answers`` counts drafts and the like by reason."""
-
-    manifest: TaskManifest
-    answers: tuple[ExternalAnswer, ...]
-    not_answers: dict[str, int]
 
 
 def read_export(paths: Sequence[Path], tasks: Path) -> ReadExport:

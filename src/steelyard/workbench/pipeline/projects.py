@@ -22,7 +22,6 @@ from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.work_limits import WorkLimits
 from steelyard.workbench.storage.audit_log import AuditEvent, record
-from steelyard.workbench.storage.database import Database
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredItem,
@@ -92,10 +91,14 @@ def _similar(name: str, others: Iterable[str]) -> str | None:
     return next((other for other in others if name_key(other) == key), None)
 
 
-def is_simulated(database: Database) -> bool:
+def project_named(session: Session, name: str) -> StoredProject | None:
+    """Return the project of a name, however a terminal writes its letters with marks; null where there is none."""
+    return session.scalar(select(StoredProject).where(StoredProject.name.in_((name.strip(), normalize_name(name)))))
+
+
+def is_simulated(session: Session) -> bool:
     """Tell whether any project has simulated people: every page then says so."""
-    with database.reading() as session:
-        return session.scalar(select(StoredProject.id).where(StoredProject.is_simulated).limit(1)) is not None
+    return session.scalar(select(StoredProject.id).where(StoredProject.is_simulated).limit(1)) is not None
 
 
 def settings_of(project: StoredProject) -> ProjectSettings:

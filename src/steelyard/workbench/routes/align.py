@@ -26,7 +26,6 @@ from steelyard.workbench.pipeline.alignment import (
 from steelyard.workbench.pipeline.disputes import TaskEvidence
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.routes.answer_forms import Seconds, SentForm, entered_answer
 from steelyard.workbench.routes.request_bodies import KnownRoute
 from steelyard.workbench.storage.tables import StoredItem, StoredProject
@@ -140,7 +139,7 @@ def _item_page(
             raise HTTPException(404)
         stored = session.get_one(StoredItem, item)
         settings = settings_of(session.get_one(StoredProject, stored.project_id))
-        view = view_item(session, stored, tasks, visitor.person, catalogues_of(settings))
+        view = view_item(session, stored, tasks, visitor.person, settings)
         return page(
             request,
             "align_item.html",

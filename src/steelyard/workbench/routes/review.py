@@ -21,7 +21,6 @@ from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths, rule_on_truth, was_doubted
 from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
-from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.pipeline.reviewing import (
     STATE_OF,
     Verdict,
@@ -263,7 +262,7 @@ def _item_page(request: Request, visitor: Visitor, item: int, *, refusal: str = 
             "review_item.html",
             visitor,
             status=status,
-            view=view_item(session, stored, evidence, visitor.person, catalogues_of(settings), remarks=remarks),
+            view=view_item(session, stored, evidence, visitor.person, settings, remarks=remarks),
             decisions=decisions,
             reasons=settings.discard_reasons,
             is_review=stored.state == STATE_OF[_layer(visitor)],

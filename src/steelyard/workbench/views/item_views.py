@@ -123,7 +123,7 @@ def view_item(
     item: StoredItem,
     evidence: Sequence[TaskEvidence],
     visitor: int,
-    catalogues: Catalogues,
+    settings: ProjectSettings,
     *,
     remarks: Sequence[tuple[int, str]] | None = None,
 ) -> ItemPanels:
@@ -132,7 +132,7 @@ def view_item(
     ``remarks``: person and text of what is shown of the discussion; null for all of it.
     """
     talk = _talk_about(session, {item.id: evidence}, None if remarks is None else {item.id: remarks})
-    view = _view(item, evidence, talk, visitor, catalogues)
+    view = _view(item, evidence, talk, visitor, catalogues_of(settings))
     language = session.get_one(StoredPerson, visitor).language
     return view._replace(guideline=guideline_of(session, item.project_id, item.category, language))
 
