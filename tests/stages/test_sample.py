@@ -14,8 +14,8 @@ from steelyard.core.types import Message, Response
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.lines import read_toml
 from steelyard.judging.sampling import choose_models
-from steelyard.responses.plan import parse_plan, planned_samples
 from steelyard.judging.sampling_plans import find_plan
+from steelyard.responses.plan import parse_plan, planned_samples
 from steelyard.stages.sample import Config, sample
 from steelyard.stages.sample import forecast as forecast_sampling
 from strategies import case, prompt

@@ -1,26 +1,26 @@
 """The work of `sample`: the prompts are answered by the models of a plan, and responses or new prompts are written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import EvidenceError
 from steelyard.core.text import number_of
-from steelyard.evaluation.prompt_files import bench_texts
-from steelyard.io.rows import write_rows
-from steelyard.core.config import Config as BaseConfig
 from steelyard.core.types import Case, Counts
 from steelyard.io.cases import read_cases, write_cases
 from steelyard.io.ledger import Ledger
+from steelyard.io.rows import write_rows
 from steelyard.io.run_folder import Result
 from steelyard.judging.early_abort import RequestCounts, refuse_failed
 from steelyard.judging.rewritten_prompts import NewPrompts
 from steelyard.judging.sampling import KeepRules, ResponseModels, ask_models, tokens_used, with_responses
 from steelyard.judging.sampling_summary import ResponseCounter, SamplingSummary
+from steelyard.prompts.near_duplicates import ReferenceTexts
 from steelyard.responses.plan import SamplingPlan, later_turns
 from steelyard.responses.rewriting import RewritePlan, rewrite_requests
 
@@ -50,10 +50,14 @@ def write_sampled(
     ledger: Ledger,
     config: Config,
     *,
+    benches: Mapping[str, ReferenceTexts],
     ask: Callable[..., RequestCounts],
     allow_failed: bool,
 ) -> None:
-    """Ask every model of a plan, and write what they answered. Raises ModelError where requests failed."""
+    """Ask every model of a plan, and write what they answered. Raises ModelError where requests failed.
+
+    ``benches``: what no new prompt may overlap with, by file.
+    """
     rewrite = models.plan.rewrite
 
     def answered() -> Iterator[Case]:
@@ -67,7 +71,7 @@ def write_sampled(
     if rewrite is None:
         _write_responses(result, cases, config, models, ledger, counter=counter)
     else:
-        new_prompts = _write_prompts(result, cases, rewrite, models, ledger, counter=counter)
+        new_prompts = _write_prompts(result, cases, rewrite, models, ledger, benches=benches, counter=counter)
     result.summary = SamplingSummary(
         models=counter.models(),
         tokens=tokens_used(models, answered, ledger),
@@ -96,9 +100,7 @@ def _write_responses(
 ) -> None:
     noted: Counter[str] = Counter()
     keep = KeepRules(refused=config.refused == "keep", cut_off=config.cut_off == "keep")
-    answered = _answered(
-        answered_cases(cases, models.plan, config), models, ledger, keep, counter=counter, noted=noted
-    )
+    answered = _answered(answered_cases(cases, models.plan, config), models, ledger, keep, counter=counter, noted=noted)
     # The later turns stay in the prompts, for the rounds after this one.
     whole = (replace(each, prompt=case.prompt) for each, case in zip(answered, read_cases(cases), strict=True))
     write_cases(result.path("cases.jsonl"), whole)
@@ -133,13 +135,19 @@ def _answered(
 
 
 def _write_prompts(
-    result: Result, cases: Path, plan: RewritePlan, models: ResponseModels, ledger: Ledger, *, counter: ResponseCounter
+    result: Result,
+    cases: Path,
+    plan: RewritePlan,
+    models: ResponseModels,
+    ledger: Ledger,
+    *,
+    benches: Mapping[str, ReferenceTexts],
+    counter: ResponseCounter,
 ) -> dict[str, int]:
     """Write the new prompts and the manifest of those refused, and return their number by way.
 
     Raises EvidenceError where none is left.
     """
-    benches = {path: bench_texts(Path(path), plan.overlap) for path in plan.against}
     prompts = NewPrompts(read_cases(cases), plan, benches)
 
     def new_cases() -> Iterator[Case]:

@@ -5,25 +5,14 @@ Requests go through a ledger, as those of `judge`: an interrupted run resumes an
 prompt is itself a case that they answer.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-from msgspec.structs import replace
 
-from steelyard.core.config import Config as BaseConfig
-from steelyard.core.errors import EvidenceError, FileError, Place, choices, listed
-from steelyard.core.text import number_of
-from steelyard.core.types import Case, Counts, JsonObject, Run
-from steelyard.curation.splits import root_text
-from steelyard.evaluation.recognition import known_cases
-from steelyard.io.atomic import atomic_write
-from steelyard.io.cases import read_cases, write_cases
-from steelyard.io.json_text import decode_json
-from steelyard.io.ledger import LEDGER_FILE, Ledger, open_ledger, read_ledger
-from steelyard.io.lines import check_readable, check_text, read_toml, read_whole
+from steelyard.core.types import Run
+from steelyard.evaluation.prompt_files import bench_texts
+from steelyard.io.ledger import LEDGER_FILE, open_ledger, read_ledger
+from steelyard.io.lines import check_readable
 from steelyard.io.run_folder import Result, run_stage
 from steelyard.io.verbs import (
     BATCH_OPTIONS,
@@ -36,30 +25,15 @@ from steelyard.io.verbs import (
     Verb,
     in_panel,
 )
-from steelyard.judging.asking import token_use
-from steelyard.judging.batches import BatchPlan, check_batch_options, opened_requests
-from steelyard.judging.early_abort import RequestCounts, refuse_failed
-from steelyard.judging.rewritten_prompts import NewPrompts
+from steelyard.judging.batches import check_batch_options, opened_requests
 from steelyard.judging.sampling import (
-    KeepRules,
-    ModelChoices,
-    ResponseModels,
-    ask_models,
     build_models,
-    choose_models,
-    request_ids,
-    with_responses,
 )
+from steelyard.judging.sampling_forecast import SampledSoFar, SamplingForecast, forecast_sampling
 from steelyard.judging.sampling_plans import check_prompts, chosen_plan
 from steelyard.judging.sampling_run import Config, answered_cases, write_sampled
-from steelyard.judging.sampling_forecast import SampledSoFar, SamplingForecast, forecast_sampling
-from steelyard.judging.sampling_summary import ResponseCounter, SamplingSummary
-from steelyard.judging.token_use import Ceilings, TokenUse
-from steelyard.prompts.near_duplicates import ReferenceTexts
-from steelyard.responses.plan import SamplingPlan, later_turns, parse_plan
-from steelyard.responses.rewriting import RewritePlan, rewrite_requests
-
-
+from steelyard.judging.sampling_summary import SamplingSummary
+from steelyard.judging.token_use import Ceilings
 
 _DEFAULT = Config()
 
@@ -124,10 +98,10 @@ def sample(
     del settings["max_truncated"]
     inputs = {"cases": cases, "plan": path, **choice.inputs()}
     rewrite = choice.plan.rewrite
-    benches = () if rewrite is None else tuple(map(Path, rewrite.against))
-    for bench in benches:
+    against = () if rewrite is None else rewrite.against
+    for place, bench in enumerate(map(Path, against), 1):
         check_readable(bench)
-    inputs |= {f"against.{place}": bench for place, bench in enumerate(benches, 1)}
+        inputs[f"against.{place}"] = bench
 
     batches = check_batch_options(
         batch, out, Ceilings(), release=release_batch, any_model=any_batch_model, allow_failed=allow_failed
@@ -138,7 +112,12 @@ def sample(
         with open_ledger(result.path(LEDGER_FILE)) as ledger:
             models = build_models(choice, seed=config.seed)
             with opened_requests(batches, release_batch, ledger) as ask:
-                write_sampled(result, cases, models, ledger, config, ask=ask, allow_failed=allow_failed)
+                benches = (
+                    {} if rewrite is None else {path: bench_texts(Path(path), rewrite.overlap) for path in against}
+                )
+                write_sampled(
+                    result, cases, models, ledger, config, benches=benches, ask=ask, allow_failed=allow_failed
+                )
 
     return run_stage(out, "sample", Run[SamplingSummary], write, config=settings, inputs=inputs, force=force)
 
@@ -152,5 +131,3 @@ def forecast(cases: Path, plan: Path, out: Path, config: Config = _DEFAULT) -> S
         has_replies = ledger is not None and len(ledger) > 0
         so_far = SampledSoFar(build_models(choice, seed=seed), ledger) if ledger and has_replies else None
         return forecast_sampling(choice, answered_cases(cases, choice.plan, config), seed=seed, so_far=so_far)
-
-

@@ -11,7 +11,6 @@ from steelyard.cli.wording import command_line
 
 if TYPE_CHECKING:
     from steelyard.core.types import Run
-    from steelyard.prompts.description import DescribeSummary
 
 
 def _inspect(
@@ -106,7 +105,7 @@ def _inspect(
 
 def _describe(
     path: Path, out: Path | None, tokenizer: str | None, *, force: bool, verbose: bool, as_json: bool
-) -> "Run[DescribeSummary]":
+) -> "Run[Any]":
     """Print the statistics of case files; as JSON only where no items follow."""
     from steelyard.cli.output import echo_record, print_lines, run_answer, step_line
     from steelyard.stages.describe import Config, describe

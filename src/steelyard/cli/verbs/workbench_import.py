@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,7 +15,7 @@ from steelyard.core.text import number_of
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from steelyard.core.types import Case
+    from steelyard.core.types import Case, JsonObject
     from steelyard.workbench.storage.database import Database
     from steelyard.workbench.storage.tables import StoredProject
 
@@ -30,6 +30,8 @@ DatabaseAddress = Annotated[
     ),
 ]
 ProjectName = Annotated[str, typer.Option("--project", help="The name of the project.")]
+Evidence = Literal["aligned", "both"]
+SAME = " It was there, with equal content."
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that holds something else.")]
 
 
@@ -137,3 +139,14 @@ def existing_project(session: "Session", name: str) -> "StoredProject":
         names = ", ".join(session.scalars(select(StoredProject.name).order_by(StoredProject.id).limit(20)))
         raise ConfigError(f"there is no project {name!r}", where="--project", allowed=names or "none yet: import one")
     return project
+
+
+def record_export(opened: "Database", project: str, detail: "JsonObject") -> None:
+    """Write into the audit log that data of a project are taken out."""
+    from steelyard.workbench.storage.audit_log import AuditEvent, record
+
+    def work(session: "Session") -> None:
+        stored = existing_project(session, project)
+        record(session, AuditEvent("exported", "project", stored.id, None, detail), at=time.time())
+
+    opened.write(work)
