@@ -2,14 +2,12 @@
 
 The logarithm of the ratio of lengths, in Latin letters, has a median and a spread for each pair of languages. The
 spread shrinks with the length: its square is ``spread ** 2 + short_spread ** 2 / length``. Both come from the median
-absolute deviation, so that damaged items change them little. Sentences are aligned by their lengths as Gale and Church
-(1993) do it, with this spread in place of their constants.
+absolute deviation, so that damaged items change them little.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import exp, log, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,13 +15,14 @@ from msgspec.structs import replace
 from steelyard.core.types import Case, Record
 from steelyard.responses.unfinished import open_blocks
 from steelyard.translation.damage_kinds import DamageFinding, finding
-from steelyard.translation.passages import Passage, PassagePair, letter_size, passages
+from steelyard.translation.passages import Passage, PassagePair, passages
 
 _FEWEST, _FEWEST_IN_BIN, _MOST_BINS = 20, 30, 6
 _FALLBACK_SPREAD, _FALLBACK_SHORT = 0.2, 2.2
 _LEAST_SPREAD = 0.05
 _MAD = 1.4826
 _FEWEST_LETTERS = 4.0
+_FEWEST_SENTENCES = 50
 _MOST_OFF, _LEAST_RATIO = 4.0, log(1.6)
 _ENDS_ALWAYS = 0.97
 """Share of texts with a final mark from which a missing one is a finding."""
@@ -153,109 +152,6 @@ def check_length(pair: PassagePair, usual: TranslationLengths) -> Iterator[Damag
     if abs(ratio) > _LEAST_RATIO and abs(usual.deviation(source, target)) > _MOST_OFF:
         times = f"{exp(ratio):.2g}x"
         yield finding("length", pair, pair.source.prose, f"{times} {pair.target.prose}")
-
-
-# --- Sentences -------------------------------------------------------------------------------------------------------
-
-_DELETED = 4.0
-"""Cost of a sentence without a translation, in half squared spreads; joined and divided sentences cost less."""
-_JOINED = 1.0
-"""Cost of two sentences that are one in the other text; at least, where the bench shows how rarely they are joined."""
-_FEWEST_SENTENCES = 50
-_BAND = 6
-_MOST_SENTENCES = 300
-_SHORTEST_SENTENCE = 8.0
-_LEAST_DEVIATION, _RARE = 0.3, 3.0
-"""Spreads by which a text with fewer sentences is shorter than usual, unless the bench rarely joins any."""
-
-
-class Bead(NamedTuple):
-    """Sentences that are translations of each other: ranges of places in both texts, one of them empty if alone."""
-
-    source: range
-    target: range
-
-
-def check_sentences(pair: PassagePair, usual: TranslationLengths) -> Iterator[DamageFinding]:
-    """Find sentences of the source without a translation, and added ones, by the best alignment of lengths."""
-    source, target = pair
-    if not (source.is_segmented and target.is_segmented):
-        return
-    if len(source.sentences) == len(target.sentences) or not source.sentences or not target.sentences:
-        return
-    deviation = usual.deviation(max(source.size, 1.0), max(target.size, 1.0))
-    # Sentences are joined and divided at equal length; missing ones make the whole shorter.
-    is_missing = len(target.sentences) < len(source.sentences)
-    least = -_LEAST_DEVIATION if is_missing and _join_cost(usual) > _RARE else _LEAST_DEVIATION
-    if (-deviation if is_missing else deviation) < least:
-        return
-    for bead in align_sentences(pair, usual):
-        before, after = (_joined(each.sentences, places) for each, places in zip(pair, bead, strict=True))
-        alone = before if is_missing and not after else after if not is_missing and not before else ""
-        if letter_size(alone) >= _SHORTEST_SENTENCE:
-            yield finding("sentences", pair, before, after)
-            return
-
-
-def _joined(sentences: Sequence[str], places: range) -> str:
-    return " ".join(sentences[place] for place in places)
-
-
-def _join_cost(usual: TranslationLengths) -> float:
-    """Return the cost of two sentences that are one in the translation, by their rate in the bench."""
-    return _JOINED if usual.joined is None else min(max(-log(usual.joined), _JOINED), _DELETED)
-
-
-def align_sentences(pair: PassagePair, usual: TranslationLengths) -> list[Bead]:
-    """Return the alignment of sentences of least cost by their lengths, of the first 300 of each text."""
-    before = [letter_size(each) + 1 for each in pair.source.sentences[:_MOST_SENTENCES]]
-    after = [(letter_size(each) + 1) / exp(usual.log_ratio) for each in pair.target.sentences[:_MOST_SENTENCES]]
-    rows, columns = len(before), len(after)
-    joined = _join_cost(usual)
-    beads = (
-        (1, 1, 0.0),
-        (1, 2, _JOINED),
-        (2, 1, joined),
-        (1, 3, 1 + 2 * _JOINED),
-        (3, 1, 1 + 2 * joined),
-        (2, 2, joined + _JOINED),
-        (1, 0, _DELETED),
-        (0, 1, _DELETED),
-    )
-    width = _BAND + abs(rows - columns)
-    costs: dict[tuple[int, int], tuple[float, int, int]] = {(0, 0): (0.0, 0, 0)}
-    for row in range(rows + 1):
-        center = row * columns // max(rows, 1)
-        for column in range(max(0, center - width), min(columns, center + width) + 1):
-            best = costs.get((row, column))
-            for down, right, extra in beads:
-                previous = costs.get((row - down, column - right))
-                if previous is None:
-                    continue
-                cost = previous[0] + extra + _misfit(before[row - down : row], after[column - right : column], usual)
-                if best is None or cost < best[0]:
-                    best = (cost, down, right)
-            if best is not None:
-                costs[row, column] = best
-    return _trace(costs, rows, columns)
-
-
-def _trace(costs: dict[tuple[int, int], tuple[float, int, int]], row: int, column: int) -> list[Bead]:
-    """Return the beads of the cheapest path to a cell, in order."""
-    beads: list[Bead] = []
-    while (row or column) and (row, column) in costs:
-        _, down, right = costs[row, column]
-        beads.append(Bead(range(row - down, row), range(column - right, column)))
-        row, column = row - down, column - right
-    return beads[::-1]
-
-
-def _misfit(before: list[float], after: list[float], usual: TranslationLengths) -> float:
-    """Return half the squared deviation of the length of some sentences from that of others; 0 for none."""
-    if not before or not after:
-        return 0.0
-    size = sum(before)
-    return (log(sum(after) / size) / usual.spread_at(size)) ** 2 / 2
 
 
 # --- Ends ------------------------------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from steelyard.translation.bench_lengths import (
     LengthLimits,
     check_end,
     check_length,
-    check_sentences,
 )
 from steelyard.translation.damage_kinds import DamageFinding
 from steelyard.translation.negation import check_negation
 from steelyard.translation.numbers import check_numbers
 from steelyard.translation.passages import PassagePair, passages
+from steelyard.translation.sentence_alignment import check_sentences
 from steelyard.translation.structure import check_code, check_equal, check_options, check_structure, check_swapped
 from steelyard.translation.wording import (
     TargetLanguage,

@@ -15,10 +15,11 @@ from functools import cache
 from typing import NamedTuple
 
 from steelyard.core.language_words import any_of, fold, language_words, whole_words
-from steelyard.translation.bench_lengths import Bead, TranslationLengths, align_sentences
+from steelyard.translation.bench_lengths import TranslationLengths
 from steelyard.translation.damage_kinds import DamageFinding, finding
 from steelyard.translation.language_tables import WITHOUT_SPACES, damage_table
 from steelyard.translation.passages import PassagePair
+from steelyard.translation.sentence_alignment import Bead, align_sentences
 
 
 class Negations(NamedTuple):

@@ -74,6 +74,11 @@ class _Digits(dict[int, int]):
 _DIGITS = _Digits()
 
 
+def plain_digits(text: str) -> str:
+    """Return a text of equal length with the digits of all scripts as ASCII ones."""
+    return text if text.isascii() else text.translate(_DIGITS)
+
+
 def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
     """Find a number that the translation lost, added or changed."""
     source, target = _numbers(pair.source), _numbers(pair.target)
@@ -180,11 +185,8 @@ def _has_month(pair: PassagePair, *, is_matched: bool) -> bool:
 
 
 def _numbers(passage: Passage) -> _Numbers:
-    text = passage.prose
-    if not text.isascii():
-        text = text.translate(_DIGITS)
     # As long as before: the places of numbers are those in the prose.
-    text = _ITEM.sub(lambda match: " " * len(match[0]), text)
+    text = _ITEM.sub(lambda match: " " * len(match[0]), plain_digits(passage.prose))
     values, multiplied, in_names = Counter[str](), set[str](), set[str]()
     places: dict[str, list[tuple[int, int]]] = {}
     for match in _NUMBER.finditer(text):

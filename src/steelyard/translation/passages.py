@@ -52,11 +52,16 @@ _SENTENCE_END = re.compile(
     r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
 )
 _NO_END = re.compile(
-    r"(?:\b[^\W\d_]|\d|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp|Sept|Mio|Mrd))"
+    r"(?:\b[^\W\d_]\.\s?[^\W\d_]|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp|Sept|Mio|Mrd))"
     r"\.$"
 )
+"""An abbreviation, which no sentence ends with; letters with a full stop each, such as ``d. h.``"""
+_LETTER = re.compile(r"\b[^\W\d_]\.$")
+_FIGURES = re.compile(r"\d+\.$")
 _SHORT_WORD = re.compile(r"\b[^\W\d_]{1,3}\.$")
 """A word such as No. or Nr., which no sentence ends with where a digit follows."""
+_ORDINALS = {"de", "hu", "fi", "et", "cs", "sk", "sl", "hr", "sr", "pl", "da", "no", "nb", "tr", "lv", "is", "eu"}
+"""Languages that write ordinal numbers with a full stop."""
 _WIDE_ENDS = "。！？।॥"
 _UNSEGMENTED = {"th", "lo", "km", "my", "bo"}
 """Languages that are written without marks between sentences, or usually so."""
@@ -146,8 +151,7 @@ class Passage:
             mark = match[0].strip()
             is_wrapped = self.prose[end : end + 1].islower() and not (mark and mark[0] in _WIDE_ENDS)
             last = self.prose[max(start, match.start() - 10) : match.start() + 1]
-            is_number = self.prose[end : end + 1].isdigit() and _SHORT_WORD.search(last) is not None
-            is_short = mark == "." and (is_number or _NO_END.search(last) is not None)
+            is_short = mark == "." and self._is_abbreviated(last, start=start, end=end)
             # A line that goes on in small letters is wrapped.
             if end < len(self.prose) and (is_wrapped or ("\n" not in match[0] and is_short)):
                 continue
@@ -156,6 +160,19 @@ class Passage:
             if any(map(str.isalnum, piece)):
                 sentences.append(piece.strip())
         return tuple(sentences)
+
+    def _is_abbreviated(self, last: str, *, start: int, end: int) -> bool:
+        """Return whether the full stop after some letters or figures belongs to them."""
+        following = self.prose[end : end + 2]
+        if _NO_END.search(last) or (following[:1].isdigit() and _SHORT_WORD.search(last)):
+            return True
+        if _LETTER.search(last):
+            # An initial, or the first of letters with a full stop each; "below threshold t." is an end.
+            return last[-2].isupper() or following[1:] == "."
+        if figures := _FIGURES.search(last):
+            is_item = end - start < 12 and self.prose[start:end].strip() == figures[0]
+            return is_item or (self.code in _ORDINALS and len(figures[0]) <= 3 and figures[0] != "0.")
+        return False
 
     @property
     def is_segmented(self) -> bool:
