@@ -86,7 +86,7 @@ def test_a_long_queue_of_alignment_is_read_page_by_page(sqlite_template, tmp_pat
             item.state, item.changed_at = "aligning", 2.0 + item.id // 90
 
     database.write(answer_all)
-    last = crew.items()[-1].id
+    numbers = [item.id for item in crew.items()]
     with database.reading() as session:
         sizes, wanted = [], QueuePage()
         while wanted.after or not sizes:
@@ -94,7 +94,7 @@ def test_a_long_queue_of_alignment_is_read_page_by_page(sqlite_template, tmp_pat
             sizes.append(len(entries))
             wanted = wanted._replace(after=following)
         assert sizes == [200, 200, 10]
-        assert [entry.item.id for entry in all_items_to_align(session, first)] == list(range(1, last + 1))
+        assert [entry.item.id for entry in all_items_to_align(session, first)] == numbers
         with pytest.raises(ConfigError, match="not a place in a queue"):
             items_to_align(session, first, QueuePage(after="2.0"))
     database.close()
@@ -286,7 +286,7 @@ def test_what_is_settled_is_exported_in_the_order_of_its_page(database):
     )
     with database.reading() as session:
         (case,) = export_cases(session, session.get_one(StoredProject, crew.project), evidence="aligned")
-        letters = letters_of(crew.item(), case)
+        letters = letters_of(crew.item().id, case)
         tasks = {each.task.number: each.task.id for each in crew.evidence()}
     shown = {tasks[int(judgment.task.split("-")[1])]: judgment.shown for judgment in case.judgments}
     assert {task: [letters[response] for response in order] for task, order in shown.items()} == orders

@@ -7,20 +7,20 @@ asked as soon as it exists.
 
 import re
 import time
-from itertools import product
+from itertools import count, product
 
 import msgspec
 import pytest
 from fastapi.routing import APIRoute
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select, text, update
 
 from steelyard.annotation.pipeline import LAYERS
 from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
-from steelyard.workbench.pipeline.disputes import evidence_of
+from steelyard.workbench.pipeline.disputes import evidence_of, letters_of
 from steelyard.workbench.pipeline.planted_reviews import shown_to, spoil_task
-from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, case_of, import_cases
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
 from steelyard.workbench.storage.tables import (
@@ -29,6 +29,7 @@ from steelyard.workbench.storage.tables import (
     StoredItem,
     StoredPlantedReview,
     StoredReview,
+    WorkbenchTable,
 )
 from strategies import case
 from workbench_crew import ROLES, Crew, in_order
@@ -42,8 +43,12 @@ NOW = re.compile(r"\b1[6-9]\d{8}(\.\d+)?\b")
 """The time of a request, in seconds since 1970: the crew lives in that year."""
 
 
+LATE = "late"
+"""The batch with which the planted review is shown."""
+
+
 def planted_world(database, layer, *, is_changed=False):
-    """A crew with an item that is finished and is shown to a layer where all others wait.
+    """A crew with an item that is finished and is shown to a layer where all others wait, and the number of that.
 
     The second person of the layer has never seen it, and the first one of each layer has accepted it.
     """
@@ -66,6 +71,9 @@ def planted_world(database, layer, *, is_changed=False):
             )
     assert [item.state for item in crew.items()].count("finished") == 1
     crew.now()
+    # The letters of the responses are those of the item, of which remarks speak: one number of six draws the same.
+    shown = case_of(crew.item(2))
+    number = next(each for each in count(1000) if letters_of(each, shown) == letters_of(planted, shown))
 
     def plant(session):
         # What is taken from the item in the other world belongs to an item of another project.
@@ -74,6 +82,7 @@ def planted_world(database, layer, *, is_changed=False):
         review = StoredPlantedReview(
             project_id=crew.project, item_id=planted, round=1, layer=layer, remarks=[], placed_at=crew.at - 0.5
         )
+        review.number, review.batch = number, LATE
         if is_changed:
             (evidence,) = evidence_of(session, [session.get_one(StoredItem, planted)])[planted]
             review.changed = msgspec.to_builtins(spoil_task(evidence, {}, 0))
@@ -82,11 +91,14 @@ def planted_world(database, layer, *, is_changed=False):
         session.execute(delete(StoredReview).where(StoredReview.item_id == elsewhere))
         return elsewhere
 
-    return crew, planted, crew.database.write(plant)
+    return crew, planted, number, crew.database.write(plant)
 
 
-def make_genuine(crew, item, layer, elsewhere):
-    """Turn the world into that in which the item waits for its review: nobody of this layer or a later one saw it."""
+def make_genuine(crew, item, number, layer, elsewhere):
+    """Turn the world into that in which an item of that number waits for its review.
+
+    Nobody of this layer or a later one saw it.
+    """
 
     def change(session):
         stored, planted = session.get_one(StoredItem, item), session.scalars(select(StoredPlantedReview)).one()
@@ -95,28 +107,34 @@ def make_genuine(crew, item, layer, elsewhere):
             answers = StoredAnswer.task_id == planted.changed["task"], StoredAnswer.person_id == int(person)
             session.execute(update(StoredAnswer).where(*answers).values(content=wrong))
         session.execute(delete(StoredPlantedReview))
+        session.flush()
+        session.execute(text("PRAGMA defer_foreign_keys = ON"))
+        for table in WorkbenchTable.metadata.tables.values():
+            if "item_id" in table.columns:
+                session.execute(update(table).where(table.c.item_id == item).values(item_id=number))
+        session.execute(update(StoredItem).where(StoredItem.id == item).values(id=number, batch=LATE))
         left = LAYERS[LAYERS.index(layer) :]
-        later = StoredReview.item_id == item, StoredReview.layer.in_(left)
+        later = StoredReview.item_id == number, StoredReview.layer.in_(left)
         session.execute(update(StoredReview).where(*later).values(item_id=elsewhere))
         # They have drawn it, and not decided.
-        session.add_all(StoredReview(project_id=crew.project, item_id=item, round=1, layer=each) for each in left)
+        session.add_all(StoredReview(project_id=crew.project, item_id=number, round=1, layer=each) for each in left)
 
     crew.database.write(change)
 
 
-def addresses(app, role, crew, item, layer):
+def addresses(app, role, crew, item, number, layer):
     """Every address that a role can ask for, about the item: each parameter of a query with each of its values."""
     stored, task = crew.items()[item - 1], crew.tasks(item_id=item)[0].id
-    numbers = {"project": crew.project, "item": item, "task": task, "person": 1}
+    numbers = {"project": crew.project, "item": number, "task": task, "person": 1}
     numbers |= {"number": 1, "release": 1, "assignment": 1}
-    place = f"{stored.changed_at!r}:{item - 1}"
+    place = f"{stored.changed_at!r}:{number - 1}"
     values = {
         "state": ("finished", STATE_OF[layer]),
-        "batch": (stored.batch,),
+        "batch": (stored.batch, LATE),
         "category": ("", stored.category),
         "language": (stored.language,),
         "prompt": (stored.prompt,),
-        "after": (item - 1, item),
+        "after": (item - 1, item, number - 1, number),
         "limit": (1, NUM_ITEMS),
         "adjudicate_after": (place,),
         "review_after": (place,),
@@ -129,6 +147,8 @@ def addresses(app, role, crew, item, layer):
             continue
         address = path.format(**numbers)
         yield address
+        # Its own number is that of no item.
+        yield path.format(**numbers | {"item": item})
         assert isinstance(route, APIRoute), path
         for field in route.dependant.query_params:
             assert field.alias in values, f"a new parameter of {path}: which of its values tell of an item?"
@@ -146,15 +166,16 @@ def seen(answer):
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_every_route_shows_a_planted_item_as_one_that_waits(new_sqlite, layer):
-    crew, item, elsewhere = planted_world(new_sqlite(), layer)
+    crew, item, number, elsewhere = planted_world(new_sqlite(), layer)
     app = application(crew.database, Options(hosts=("testserver",)))
     role = ROLE_OF[layer]
     name = f"{role} {len(ROLES) - 1 - ROLES[::-1].index(role)}"
     visitor = crew.visit(app, name, PASSWORD)
-    wanted = list(dict.fromkeys(addresses(app, role, crew, item, layer)))
+    wanted = list(dict.fromkeys(addresses(app, role, crew, item, number, layer)))
     planted = seen_by(visitor, wanted)
-    assert planted[f"/review/{item}"][0] == 200
-    make_genuine(crew, item, layer, elsewhere)
+    assert planted[f"/review/{number}"][0] == 200
+    assert planted[f"/progress/1/items/{item}"][0] == 404
+    make_genuine(crew, item, number, layer, elsewhere)
     genuine = seen_by(visitor, wanted)
     assert len(wanted) > 30
     for address in wanted:
@@ -171,18 +192,18 @@ def test_every_route_shows_a_planted_item_as_one_that_waits(new_sqlite, layer):
 def test_after_the_decision_every_route_shows_the_reviewer_what_a_genuine_review_would(
     new_sqlite, layer, verdict, is_changed
 ):
-    crew, item, elsewhere = planted_world(new_sqlite(), layer, is_changed=is_changed)
+    crew, item, number, elsewhere = planted_world(new_sqlite(), layer, is_changed=is_changed)
     role = ROLE_OF[layer]
     name = f"{role} {len(ROLES) - 1 - ROLES[::-1].index(role)}"
     app = application(crew.database, Options(hosts=("testserver",)))
     visitor = crew.visit(app, name, PASSWORD)
-    wanted = list(dict.fromkeys(addresses(app, role, crew, item, layer)))
+    wanted = list(dict.fromkeys(addresses(app, role, crew, item, number, layer)))
 
     def decide_and_look():
         sent = {"verdict": verdict, "reason": "" if verdict == "accept" else "the order is wrong", "round": "1"}
         sent |= {"seconds": "90"}
-        posted = [seen(visitor.post(f"/review/{item}/decision", data=sent)) for _ in range(2)]
-        assert [status for status, *_ in posted] == [303, 409]
+        posted = [seen(visitor.post(f"/review/{each}/decision", data=sent)) for each in (item, number, number, item)]
+        assert [status for status, *_ in posted] == [404, 303, 409, 404]
         return seen_by(visitor, wanted)
 
     planted = decide_and_look()
@@ -191,41 +212,41 @@ def test_after_the_decision_every_route_shows_the_reviewer_what_a_genuine_review
             update(StoredPlantedReview).values(decision=None, person_id=None, reason="", at=None, seconds=0.0)
         )
     )
-    make_genuine(crew, item, layer, elsewhere)
+    make_genuine(crew, item, number, layer, elsewhere)
     genuine = decide_and_look()
     for address in wanted:
         assert planted[address] == genuine[address], f"{address} tells that the review was planted"
 
 
 def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_sqlite):
-    crew, item, _ = planted_world(new_sqlite(), "research")
+    crew, item, number, _ = planted_world(new_sqlite(), "research")
     visitor = crew.visit(application(crew.database, Options(hosts=("testserver",))), "researcher 9", PASSWORD)
     prompt, waiting = crew.items()[item - 1].prompt, [each.id for each in crew.items() if each.state == "validation"]
     listed = visitor.get("/api/v1/projects/1/answers?limit=1000").json()["answers"]
     # Neither the answers to it nor those to any item that waits for the researcher's decision.
-    assert {each["item"] for each in listed} & {item, *waiting} == set()
-    assert visitor.get(f"/review/{item}").status_code == 200
+    assert {each["item"] for each in listed} & {item, number, *waiting} == set()
+    assert visitor.get(f"/review/{number}").status_code == 200
     # At another time than that of the crew: an export from before the item was finished tells nothing of it.
     taken = StoredEvent(at=1.0, person_id=crew.people["researcher"][1], action="exported", subject="project")
     taken.subject_id, taken.detail, taken.previous_hash, taken.hash = crew.project, {}, "", "x"
     crew.database.write(lambda session: session.add(taken))
-    assert visitor.get(f"/review/{item}").status_code == 200
+    assert visitor.get(f"/review/{number}").status_code == 200
     exported = [msgspec.json.decode(line) for line in visitor.get("/api/v1/projects/1/export").content.splitlines()]
     assert [each["prompt"]["id"] for each in exported] == [prompt]
-    assert visitor.get(f"/review/{item}").status_code == 404
-    assert f"/review/{item}" not in visitor.get("/review").text
+    assert visitor.get(f"/review/{number}").status_code == 404
+    assert f"/review/{number}" not in visitor.get("/review").text
     assert visitor.get(f"/review/{waiting[0]}").status_code == 200
     listed = visitor.get("/api/v1/projects/1/answers?limit=1000").json()["answers"]
     assert {each["item"] for each in listed} == {item}
 
 
 def test_a_planted_review_is_seen_from_its_moment_on(new_sqlite):
-    crew, item, _ = planted_world(new_sqlite(), "delivery")
+    crew, item, number, _ = planted_world(new_sqlite(), "delivery")
     person = crew.people["delivery"][1]
     for at, is_seen in ((time.time() + 600, False), (time.time() - 600, True)):
         crew.database.write(lambda session, at=at: session.execute(update(StoredPlantedReview).values(placed_at=at)))
         with crew.database.reading() as session:
-            assert (item in [each.id for each in items_to_review(session, "delivery", person)]) == is_seen
+            assert (number in [each.id for each in items_to_review(session, "delivery", person)]) == is_seen
             assert (item in shown_to(session, crew.project, person, "delivery")) == is_seen
 
 

@@ -57,7 +57,7 @@ LAYERS = (("delivery", "delivery"), ("operations", "operations"), ("research", "
 PASSWORD = "a long password"
 
 
-def planted_crew(database, *, num_items=6, **rules):
+def planted_crew(database, *, num_items=6, is_planted=True, **rules):
     """A crew whose first batch is finished, and whose second one waits for delivery with a planted review for each.
 
     With half of all reviews planted, one comes with every ordinary item as long as any lies ready.
@@ -69,6 +69,9 @@ def planted_crew(database, *, num_items=6, **rules):
     crew.database.write(lambda session: session.execute(update(StoredPerson).values(names)))
     crew.annotate(lambda person, responses: in_order(responses))
     finish_all(crew)
+    if not is_planted:
+        # None lies ready for the second batch; the numbers of its items are the same.
+        crew.database.write(lambda session: session.execute(delete(StoredPlantedReview)))
     add_batch(crew, num_items)
     return crew
 
@@ -107,6 +110,11 @@ def planted_rows(crew, **wanted):
     return crew.rows(select(StoredPlantedReview).filter_by(**wanted).order_by(StoredPlantedReview.id))
 
 
+def number_of(row):
+    """The number with which a planted review is shown."""
+    return row.item_id if row.number is None else row.number
+
+
 def waiting_rows(crew, layer="delivery"):
     return [row for row in planted_rows(crew, layer=layer, decision=None, is_retired=False) if row.placed_at]
 
@@ -117,9 +125,9 @@ def test_finished_items_come_back_as_planted_reviews_with_the_items_that_arrive(
     finished = {item.id for item in crew.items() if item.state == "finished"}
     ordinary = {item.id for item in crew.items() if item.state == "delivery review"}
     assert (len(finished), len(ordinary)) == (6, 6)
-    planted = {row.item_id for row in waiting_rows(crew)}
+    planted = {number_of(row) for row in waiting_rows(crew)}
     assert planted
-    assert planted <= finished
+    assert {row.item_id for row in waiting_rows(crew)} <= finished
     # The first person of the layer has reviewed all of the first batch.
     assert set(queue(crew, "delivery", first)) == ordinary
     assert set(queue(crew, "delivery", second)) == ordinary | planted
@@ -139,7 +147,7 @@ def test_finished_items_come_back_as_planted_reviews_with_the_items_that_arrive(
 def test_planted_reviews_stand_in_the_queue_by_the_moment_at_which_they_came(database):
     crew = planted_crew(database, num_items=12, review_gold_share=0.3)
     order = queue(crew, "delivery", crew.people["delivery"][1])
-    places = [number for number, item in enumerate(order) if item in {row.item_id for row in waiting_rows(crew)}]
+    places = [number for number, item in enumerate(order) if item in {number_of(row) for row in waiting_rows(crew)}]
     # Ordinary ones stand before, between and behind them: neither end of the queue is theirs.
     assert 2 <= len(places) <= len(order) / 2
     assert places != list(range(len(places)))
@@ -166,14 +174,15 @@ def test_the_first_who_decides_takes_it_from_everybody_and_nobody_gets_it_twice(
         return add_person(session, NewPerson("delivery 9", "delivery"), by=None, at=crew.now()).id
 
     other = crew.database.write(third)
-    item = waiting_rows(crew)[0].item_id
+    item, number = waiting_rows(crew)[0].item_id, number_of(waiting_rows(crew)[0])
     state = next(each.state for each in crew.items() if each.id == item)
-    assert item in queue(crew, "delivery", other)
-    decided(crew, item, REJECTED, "delivery", second)
+    assert number in queue(crew, "delivery", other)
+    decided(crew, number, REJECTED, "delivery", second)
     for person in (second, other):
-        assert item not in queue(crew, "delivery", person)
-        with pytest.raises(TransitionRefused):
-            decided(crew, item, ACCEPTED, "delivery", person)
+        assert number not in queue(crew, "delivery", person)
+        for each in (number, item):
+            with pytest.raises(TransitionRefused):
+                decided(crew, each, ACCEPTED, "delivery", person)
     (row,) = planted_rows(crew, item_id=item, layer="delivery")
     assert (row.person_id, row.decision, row.reason) == (second, "rejected", "the order is wrong")
     # The item itself is where it was: no review, no round, no task.
@@ -209,11 +218,10 @@ def test_an_accepted_planted_review_seems_to_pass_the_later_layers_in_its_turn(d
 
     other, item = crew.database.write(third), waiting_rows(crew)[0].item_id
     before, behind, *_ = [each.id for each in crew.items() if each.state == "delivery review"]
-    for each in (before, item, behind):
+    for each in (before, number_of(waiting_rows(crew)[0]), behind):
         decided(crew, each, ACCEPTED, "delivery", second)
-    # Who decided, and a colleague to whom it was shown, see the same; who had worked on the item sees it as it is.
-    assert [seen_as(crew, item, person) for person in (second, other)] == [("operations review", 1)] * 2
-    assert seen_as(crew, item, first) is None
+    # Who decided and all colleagues see the same, also the one who had worked on the item; other layers do not.
+    assert [seen_as(crew, item, person) for person in (second, other, first)] == [("operations review", 1)] * 3
     assert seen_as(crew, item, crew.people["operations"][0], "operations") is None
     decided(crew, behind, ACCEPTED, "operations", crew.people["operations"][0])
     assert seen_as(crew, item, second) == ("operations review", 1)
@@ -227,7 +235,7 @@ def test_a_planted_review_that_was_sent_back_seems_to_be_annotated_until_others_
     crew = planted_crew(database)
     second, item = crew.people["delivery"][1], waiting_rows(crew)[0].item_id
     genuine = next(each.id for each in crew.items() if each.state == "delivery review")
-    decided(crew, item, REJECTED, "delivery", second)
+    decided(crew, number_of(waiting_rows(crew)[0]), REJECTED, "delivery", second)
     assert seen_as(crew, item, second) == ("annotating", 2)
     decided(crew, genuine, REJECTED, "delivery", second)
     assert seen_as(crew, item, second) == ("annotating", 2)
@@ -256,7 +264,7 @@ def change_role(session, person, role):
 @pytest.mark.parametrize("role", ["annotator", "delivery", "researcher"])
 def test_who_worked_on_the_item_in_any_role_never_gets_it(database, role):
     crew = planted_crew(database)
-    item = waiting_rows(crew)[0].item_id
+    item, number = waiting_rows(crew)[0].item_id, number_of(waiting_rows(crew)[0])
     # Two annotators, and the first person of each layer, have worked on every item of the first batch.
     annotators = crew.rows(
         select(StoredAnswer.person_id)
@@ -267,9 +275,11 @@ def test_who_worked_on_the_item_in_any_role_never_gets_it(database, role):
     assert people
     for person in people:
         with crew.database.reading() as session:
-            assert item_for(session, item, person, ["delivery review"]) is None
+            assert item_for(session, number, person, ["delivery review"]) is None
         crew.database.write(lambda session, person=person: change_role(session, person, "delivery"))
-        assert item not in queue(crew, "delivery", person)
+        assert number not in queue(crew, "delivery", person)
+        with pytest.raises(TransitionRefused):
+            decided(crew, number, ACCEPTED, "delivery", person)
 
 
 def test_two_reviewers_at_once_make_one_decision(database):
@@ -279,12 +289,12 @@ def test_two_reviewers_at_once_make_one_decision(database):
         return add_person(session, NewPerson("delivery 9", "delivery"), by=None, at=crew.now()).id
 
     people = (crew.people["delivery"][1], crew.database.write(third))
-    item, ready, outcomes = waiting_rows(crew)[0].item_id, Barrier(2), []
+    row, ready, outcomes = waiting_rows(crew)[0], Barrier(2), []
 
     def review(person, verdict):
         ready.wait()
         try:
-            decided(crew, item, verdict, "delivery", person)
+            decided(crew, number_of(row), verdict, "delivery", person)
             outcomes.append("decided")
         except TransitionRefused:
             outcomes.append("refused")
@@ -295,7 +305,7 @@ def test_two_reviewers_at_once_make_one_decision(database):
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["decided", "refused"]
-    assert len([row for row in planted_rows(crew, item_id=item, layer="delivery") if row.decision]) == 1
+    assert len([row for row in planted_rows(crew, item_id=row.item_id, layer="delivery") if row.decision]) == 1
 
 
 def test_items_that_arrive_at_once_get_different_planted_reviews(database):
@@ -374,7 +384,7 @@ def test_the_page_of_a_planted_review_is_that_of_the_item_when_it_waited(new_sql
     }
     crew.database.write(
         lambda session: remark_in_review(
-            session, session.get_one(StoredItem, 1), "late", layer="operations", person=9, at=crew.now()
+            session, session.get_one(StoredItem, crew.item().id), "late", layer="operations", person=9, at=crew.now()
         )
     )
     finish_all(crew)
@@ -426,12 +436,12 @@ def test_every_form_of_a_planted_review_is_answered_as_that_of_an_item(new_sqlit
     finish_all(crew)
     add_batch(crew, 4)
     app = application(crew.database, Options(hosts=("testserver",)))
-    planted = waiting_rows(crew)[0].item_id
+    planted = waiting_rows(crew)[0]
     ordinary = next(item.id for item in crew.items() if item.state == "delivery review")
     visitor, form = crew.visit(app, "delivery 5", PASSWORD), {"score": ["5", "4", "3"], "place": ["1", "2", "3"]}
     answers = []
-    for item in (planted, ordinary):
-        task = crew.tasks(item_id=item, is_gold=False)[0].id
+    for item, stored in ((number_of(planted), planted.item_id), (ordinary, ordinary)):
+        task = crew.tasks(item_id=stored, is_gold=False)[0].id
         requests = (
             ("remarks", {"text": "Why?"}),
             ("remarks", {"text": " "}),
@@ -484,7 +494,6 @@ def snapshot(crew, *, at=10_000.0):
             item_page(session, project.id, ItemSelection()),
             answer_page(session, project.id),
             waiting_work(session, project.id),
-            [each._replace(project=None) for each in batches_of(session, "delivery", crew.people["delivery"][0])],
         )
         return msgspec.json.encode(parts)
 
@@ -500,7 +509,7 @@ def test_no_figure_or_export_knows_of_planted_reviews(database):
     for number, row in enumerate(waiting_rows(crew)):
 
         def work(session, row=row, number=number):
-            item = session.get_one(StoredItem, row.item_id)
+            item = item_for(session, number_of(row), person, ["delivery review"])
             remark_in_review(session, item, "Why?", layer="delivery", person=person, at=crew.now())
             at = crew.now() + 100
             assert count_review(session, item, layer="delivery", person=person, reported=50.0, at=at) == 50
@@ -518,11 +527,11 @@ def test_no_figure_or_export_knows_of_planted_reviews(database):
 def test_a_project_with_planted_reviews_ends_as_one_without(new_sqlite, seed):
     """The same people give the same answers and decide alike on ordinary items: all figures and exports are equal."""
     ends = []
-    for share in (0.0, 0.5):
+    for is_planted in (False, True):
         # People who ask at once try different tasks first.
         random.seed(seed)
-        crew = planted_crew(new_sqlite(), seed=seed, review_gold_share=share, operations_share=0.5)
-        person, planted = crew.people["delivery"][1], {row.item_id for row in waiting_rows(crew)}
+        crew = planted_crew(new_sqlite(), is_planted=is_planted, seed=seed, operations_share=0.5)
+        person, planted = crew.people["delivery"][1], {number_of(row) for row in waiting_rows(crew)}
         ordinary = [item for item in queue(crew, "delivery", person) if item not in planted]
         for number, item in enumerate(ordinary):
             verdict = REJECTED if number % 3 == seed else ACCEPTED
@@ -530,7 +539,7 @@ def test_a_project_with_planted_reviews_ends_as_one_without(new_sqlite, seed):
             decided(crew, item, verdict, "delivery", person)
         for item in sorted(planted):
             decided(crew, item, REJECTED, "delivery", person)
-        assert bool(planted) == bool(share)
+        assert bool(planted) == is_planted
         ends.append(snapshot(crew))
         close_when_idle(crew.database)
     assert ends[0] == ends[1]
@@ -551,29 +560,49 @@ def test_a_batch_that_is_accepted_takes_its_planted_reviews_along(database):
     second = crew.people["researcher"][1]
     planted = {row.item_id for row in waiting_rows(crew, "research")}
     assert planted
+    assert {row.batch for row in waiting_rows(crew, "research")} == {"b2"}
+    ordinary = sum(item.state == "validation" for item in crew.items())
     with crew.database.reading() as session:
         shown = {each.batch: each for each in batches_of(session, "research", second)}
         project = session.get_one(StoredProject, crew.project)
-    # An item of the first batch that is shown as waiting is not shown as finished.
-    assert (shown["b"].num_waiting, shown["b"].num_finished) == (len(planted), 6 - len(planted))
+    # An item of the first batch that is shown as one of the second that waits is not shown as finished.
+    assert (shown["b"].num_waiting, shown["b"].num_finished) == (0, 6 - len(planted))
+    assert shown["b2"].num_waiting == ordinary + len(planted)
     accepted = crew.database.write(
-        lambda session: decide_batch(session, project, "b", ACCEPTED, layer="research", person=second, at=crew.now())
+        lambda session: decide_batch(session, project, "b2", ACCEPTED, layer="research", person=second, at=crew.now())
     )
-    assert accepted == len(planted)
+    assert accepted == ordinary + len(planted)
     assert {row.decision for row in planted_rows(crew, layer="research") if row.item_id in planted} == {"accepted"}
-    assert crew.events("batch accepted") == []
+    assert [event.detail["items"] for event in crew.events("batch accepted")] == [ordinary]
     with pytest.raises(TransitionRefused):
         crew.database.write(
             lambda session: decide_batch(
-                session, project, "b", ACCEPTED, layer="research", person=second, at=crew.now()
+                session, project, "b2", ACCEPTED, layer="research", person=second, at=crew.now()
             )
         )
+
+
+def test_a_batch_that_is_sent_back_asks_about_none_of_its_planted_reviews_any_more(database):
+    crew = planted_crew(database, delivery_share=0.0)
+    waiting = {row.id for row in waiting_rows(crew, "research")}
+    assert waiting
+    with crew.database.reading() as session:
+        project = session.get_one(StoredProject, crew.project)
+    second = crew.people["researcher"][1]
+    crew.database.write(
+        lambda session: decide_batch(session, project, "b2", REJECTED, layer="research", person=second, at=crew.now())
+    )
+    assert queue(crew, "research", second) == []
+    assert {(row.decision, row.is_retired) for row in planted_rows(crew) if row.id in waiting} == {(None, True)}
+    # Their items are finished, as before.
+    assert {item.state for item in crew.items() if item.batch == "b"} == {"finished"}
 
 
 def test_a_truth_that_is_rejected_later_takes_its_planted_reviews_along(database):
     crew = planted_crew(database)
     item, other = [row.item_id for row in waiting_rows(crew)][:2]
-    decided(crew, item, REJECTED, "delivery", crew.people["delivery"][1])
+    numbers = {number_of(row) for row in waiting_rows(crew)}
+    decided(crew, number_of(waiting_rows(crew)[0]), REJECTED, "delivery", crew.people["delivery"][1])
     with crew.database.reading() as session:
         project = session.get_one(StoredProject, crew.project)
     crew.database.write(
@@ -583,7 +612,7 @@ def test_a_truth_that_is_rejected_later_takes_its_planted_reviews_along(database
     )
     assert waiting_rows(crew) == []
     assert all(row.is_retired for row in planted_rows(crew) if row.item_id in (item, other))
-    assert item not in queue(crew, "delivery", crew.people["delivery"][1])
+    assert not numbers & set(queue(crew, "delivery", crew.people["delivery"][1]))
 
 
 def test_remarks_of_later_layers_are_not_shown_and_those_on_it_stay_with_it(database):
@@ -605,13 +634,13 @@ def test_remarks_of_later_layers_are_not_shown_and_those_on_it_stay_with_it(data
         )
     finish_all(crew)
     add_batch(crew, 6)
-    item = waiting_rows(crew)[0].item_id
+    number = number_of(waiting_rows(crew)[0])
 
     def remark(session):
-        stored = session.get_one(StoredItem, item)
+        shown = item_for(session, number, delivery[1], ["delivery review"])
         for _ in range(2):
-            remark_in_review(session, stored, " Why? ", layer="delivery", person=delivery[1], at=crew.now())
-        reviewed = reviewed_item(session, item, delivery[1], ["delivery review"])
+            remark_in_review(session, shown, " Why? ", layer="delivery", person=delivery[1], at=crew.now())
+        reviewed = reviewed_item(session, number, delivery[1], ["delivery review"])
         assert reviewed is not None
         return reviewed.remarks, reviewed.decisions, reviewed.item.state
 

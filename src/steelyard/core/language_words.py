@@ -16,7 +16,10 @@ import msgspec
 _CHUNK = 256
 _GAP = "\ue004"
 # Letters, with the signs that belong to one: accents, vowel signs of the scripts of India and of Thai, and joiners.
-SIGNS = r"\w\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0b82\u0bbe-\u0bcd\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d"
+SIGNS = (
+    r"\w\u0300-\u036f\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0b82\u0bbe-\u0bcd"
+    r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d"
+)
 # Vowel signs of Arabic and Hebrew, tatweel, and the dot that a capital dotted I leaves: spellings of one word.
 _UNWRITTEN = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u0307]")
 

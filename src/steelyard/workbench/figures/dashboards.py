@@ -24,6 +24,7 @@ from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.unassignable import UnassignableWork, unassignable_work
 from steelyard.workbench.pipeline.waiting import WaitingWork, waiting_work
 from steelyard.workbench.storage.figure_tables import StoredGateResult, StoredWorkDay
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAdjudicationTime,
     StoredItem,
@@ -136,10 +137,11 @@ def progress_figures(
     counts = select(*columns, func.count()).where(StoredItem.project_id == project.id).group_by(*columns)
     groups: list[Sequence[Any]] = list(session.execute(counts).all())
     for item, *names, is_repeated in session.execute(
-        select(StoredItem.id, StoredItem.batch, StoredItem.category, is_rework).where(StoredItem.id.in_(planted))
+        select(StoredItem.id, StoredItem.batch, StoredItem.category, is_rework).where(is_among(StoredItem.id, planted))
     ).all():
         review = planted[item]
-        groups += [(*names, "finished", is_repeated, -1), (*names, review.state, review.round > 1, 1)]
+        batch = names[0] if review.planted.batch is None else review.planted.batch
+        groups += [(*names, "finished", is_repeated, -1), (batch, names[1], review.state, review.round > 1, 1)]
     days, people = _days(session, project.id, planted), _people(session, project.id)
     rounds, left = _rounds(session, project.id, planted), _answers_left(session, project.id, planted)
     total = _counted("", groups)
@@ -313,7 +315,7 @@ def _answers_left(session: Session, project: int, planted: Mapping[int, ShownRev
     )
     sent_back = [item for item, review in planted.items() if review.is_sent_back]
     again = select(func.sum(StoredTask.num_wanted)).where(
-        StoredTask.item_id.in_(sent_back), ~StoredTask.is_retired, ~StoredTask.is_gold
+        is_among(StoredTask.item_id, sent_back), ~StoredTask.is_retired, ~StoredTask.is_gold
     )
     return int(session.scalar(left) or 0) + int((session.scalar(again) if sent_back else 0) or 0)
 

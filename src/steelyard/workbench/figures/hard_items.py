@@ -17,7 +17,7 @@ from steelyard.statistics.intervals import Estimate, student
 from steelyard.statistics.linearised import RatioSums, mean_of_sums
 from steelyard.statistics.significance import holm
 from steelyard.workbench.pipeline.item_assessments import count_waiting
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview
+from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview, item_with_number
 from steelyard.workbench.pipeline.rater_fits import FitNote, latest_panel
 from steelyard.workbench.storage.figure_tables import StoredDisagreement
 from steelyard.workbench.storage.tables import (
@@ -109,10 +109,16 @@ def disagreement_figures(
         )
     categories = _categories(session, project.id)
     items = tuple(
-        msgspec.structs.replace(row, state=planted[row.item].state, round=planted[row.item].round)
-        if row.item in planted
-        else row
-        for row in _worst(session, project.id, category, after)
+        row
+        if (review := planted.get(row.item)) is None
+        else msgspec.structs.replace(
+            row,
+            item=review.number,
+            batch=row.batch if review.planted.batch is None else review.planted.batch,
+            state=review.state,
+            round=review.round,
+        )
+        for row in _worst(session, project.id, category, after and (item_with_number(planted, after) or -1))
     )
     return DisagreementFigures(
         fit=note,

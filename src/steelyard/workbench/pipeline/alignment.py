@@ -76,6 +76,14 @@ class QueuePage(NamedTuple):
 FIRST_PAGE = QueuePage()
 
 
+class QueuePlace(NamedTuple):
+    """The columns that give an entry its place in a queue, with the batch by which it is chosen."""
+
+    moment: Any
+    number: Any = StoredItem.id
+    batch: Any = StoredItem.batch
+
+
 class AlignmentPage(NamedTuple):
     """A page of a person's queue of alignment. ``following``: the ``after`` of the next page, empty on the last."""
 
@@ -145,16 +153,17 @@ def waiting_items(session: Session, state: str, person: int, wanted: QueuePage) 
 
 
 def _on_page(session: Session, statement: Select[StoredItem], wanted: QueuePage, person: int) -> list[StoredItem]:
-    return list(session.scalars(page_of(statement, wanted, StoredItem.changed_at), {"person": person}))
+    page = page_of(statement, wanted, QueuePlace(StoredItem.changed_at))
+    return list(session.scalars(page, {"person": person}))
 
 
-def page_of(statement: Any, wanted: QueuePage, moment: InstrumentedAttribute[Any]) -> Any:
-    """Return the statement for a page of a queue of items, each at its ``moment``, the earliest first.
+def page_of(statement: Any, wanted: QueuePage, at: QueuePlace) -> Any:
+    """Return the statement for a page of a queue of items, each at its moment, the earliest first.
 
     Raises RefusedError for an ``after`` that no page has.
     """
     for column, values in (
-        (StoredItem.batch, (wanted.batch,)),
+        (at.batch, (wanted.batch,)),
         (StoredItem.category, category_spellings(wanted.category)),
         (StoredItem.language, (wanted.language,)),
     ):
@@ -167,8 +176,8 @@ def page_of(statement: Any, wanted: QueuePage, moment: InstrumentedAttribute[Any
         except ValueError:
             problem = f"{wanted.after[:50]!r} is not a place in a queue"
             raise RefusedError(problem, words="queue place", where="after", do="open it anew") from None
-        statement = statement.where(tuple_(moment, StoredItem.id) > tuple_(*map(literal, place)))
-    return statement.order_by(moment, StoredItem.id).limit(PAGE_LENGTH)
+        statement = statement.where(tuple_(at.moment, at.number) > tuple_(*map(literal, place)))
+    return statement.order_by(at.moment, at.number).limit(PAGE_LENGTH)
 
 
 @lru_cache(maxsize=10_000)
@@ -295,7 +304,7 @@ def _check(session: Session, item: StoredItem, evidence: TaskEvidence, answer: T
         problem = "the answer gives no verdict"
         raise RefusedError(problem, words="no verdict", where="answer", do="say that you cannot settle the item")
     settings = settings_of(session.get_one(StoredProject, item.project_id))
-    check_answer(evidence.task.kind, answer, shown, settings, letters_of(item, case))
+    check_answer(evidence.task.kind, answer, shown, settings, letters_of(item.id, case))
     check_discards(answer, settings.discard_reasons)
 
 

@@ -150,7 +150,7 @@ def _with_evidence(
 ) -> Case | None:
     """Return the case with its evidence, as the answers that stand change it; null where they drop the prompt."""
     case = case_of(item)
-    letters = letters_of(item, case)
+    letters = letters_of(item.id, case)
     annotators: dict[int, dict[str, bool]] = defaultdict(dict)
     for answer in answers:
         if answer.stage == "annotation":

@@ -105,12 +105,12 @@ def evidence_of(session: Session, items: Iterable[StoredItem]) -> dict[int, list
     return evidence
 
 
-def letters_of(item: StoredItem, case: Case) -> dict[str, str]:
-    """Return the letter of each response of an item, the first letter first.
+def letters_of(item: int, case: Case) -> dict[str, str]:
+    """Return the letter of each response of the item of a number, the first letter first.
 
     It is the same in all tasks of the item and for everybody; letters are drawn, so that none belongs to a model.
     """
-    order = generator(item.id, "letters").permutation(len(case.responses)).tolist()
+    order = generator(item, "letters").permutation(len(case.responses)).tolist()
     return {case.responses[place].id: _letter(number) for number, place in enumerate(order)}
 
 

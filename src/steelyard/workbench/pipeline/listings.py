@@ -9,19 +9,27 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import Select, Subquery, and_, exists, or_, select
+from sqlalchemy import Select, Subquery, exists, select
 from sqlalchemy.orm import Session, aliased
 
 from steelyard.annotation.pipeline import LAYERS
 from steelyard.core.types import JsonObject
-from steelyard.workbench.pipeline.planted_reviews import NOTHING_PLANTED, ShownReview, answers_shown
+from steelyard.workbench.pipeline.planted_reviews import (
+    NOTHING_PLANTED,
+    SHOWN_BATCH,
+    SHOWN_NUMBER,
+    ShownReview,
+    answers_shown,
+)
 from steelyard.workbench.pipeline.question_words import category_spellings
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredEvent,
     StoredItem,
     StoredPerson,
+    StoredPlantedReview,
     StoredTask,
 )
 
@@ -121,29 +129,44 @@ def item_page(
 
     ``planted``: the planted reviews that the reader sees, by item; these items are listed as they are shown.
     """
-    columns = [getattr(StoredItem, field.name) for field in fields(ItemNote)]
-    statement = select(*columns).where(StoredItem.project_id == project, StoredItem.id > after)
-    for name, value in wanted._asdict().items():
-        if value:
-            values = category_spellings(value) if name == "category" else (value,)
-            condition = getattr(StoredItem, name).in_(values)
-            if name == "state" and planted:
-                shown = [item for item, row in planted.items() if row.state == value]
-                condition = or_(StoredItem.id.in_(shown), and_(condition, StoredItem.id.not_in(list(planted))))
-            statement = statement.where(condition)
-    page = _page(session, statement.order_by(StoredItem.id), ItemNote, size)
-    rows = [
-        row if (review := planted.get(row.id)) is None
-        else replace(
+    size = max(1, min(size, LARGEST_PAGE))
+
+    def selected(number: Any, batch: Any) -> Select:
+        columns = {field.name: getattr(StoredItem, field.name) for field in fields(ItemNote)}
+        columns |= {"id": number, "batch": batch}
+        statement = select(*columns.values()).where(StoredItem.project_id == project, number > after)
+        chosen = {"batch": (wanted.batch,), "category": category_spellings(wanted.category), "prompt": (wanted.prompt,)}
+        for name, values in chosen.items():
+            if any(values):
+                statement = statement.where(columns[name].in_(values))
+        return statement.order_by(number)
+
+    ordinary = selected(StoredItem.id, StoredItem.batch)
+    if wanted.state:
+        ordinary = ordinary.where(StoredItem.state == wanted.state)
+    if not planted:
+        return _page(session, ordinary, ItemNote, size)
+    page = _page(session, ordinary.where(~is_among(StoredItem.id, planted)), ItemNote, size)
+    reviews = {each.number: each for each in planted.values() if wanted.state in ("", each.state)}
+    rows = (each.planted.id for each in reviews.values())
+    as_shown = selected(SHOWN_NUMBER, SHOWN_BATCH).join(
+        StoredPlantedReview, StoredPlantedReview.item_id == StoredItem.id
+    )
+    shown = _page(session, as_shown.where(is_among(StoredPlantedReview.id, rows)), ItemNote, size)
+    of_planted = [
+        replace(
             row,
             state=review.state,
             round=review.round,
             agreement=None if review.is_sent_back else row.agreement,
             changed_at=review.since,
         )
-        for row in page.rows
-    ]  # fmt: skip
-    return page._replace(rows=rows)
+        for row in shown.rows
+        for review in [reviews[row.id]]
+    ]
+    merged = sorted([*page.rows, *of_planted], key=lambda row: row.id)
+    is_last = page.following is None and shown.following is None and len(merged) <= size
+    return ListPage(merged[:size], None if is_last else merged[size - 1].id)
 
 
 def answer_page(
@@ -162,7 +185,7 @@ def answer_page(
     the reader's layer has decided are the answers that it showed, and its gold tasks are left out.
     """
     waiting = [STATE_OF[layer] for layer in LAYERS if ROLE_OF[layer] == role]
-    hidden = [item for item, review in planted.items() if review.state in waiting]
+    hidden = (item for item, review in planted.items() if review.state in waiting)
     changed = {
         key: msgspec.to_builtins(answer)
         for review in planted.values()
@@ -195,11 +218,16 @@ def answer_page(
             StoredTask.project_id == project,
             StoredAnswer.id > after,
             StoredItem.state.not_in(waiting),
-            StoredItem.id.not_in(hidden),
-            ~(StoredTask.is_gold & StoredItem.id.in_(list(planted))),
         )
     )
+    if planted:
+        statement = statement.where(
+            ~is_among(StoredItem.id, hidden), ~(StoredTask.is_gold & is_among(StoredItem.id, planted))
+        )
     page = _page(session, statement.order_by(StoredAnswer.id), AnswerNote, size)
+    page = page._replace(
+        rows=[replace(row, item=planted[row.item].number) if row.item in planted else row for row in page.rows]
+    )
     if not changed:
         return page
     keys = select(StoredAnswer.id, StoredAnswer.task_id, StoredAnswer.stage, StoredAnswer.person_id).where(

@@ -3,7 +3,9 @@
 A reviewer of a single answer may simply agree. Of the reviews that a layer gets, a share therefore shows a finished
 item: as it was settled, or with one task changed into a wrong answer (`TaskKind.falsify`). It looks like any item that
 waits, and after the decision like one that moved on by it. It is a row of a table of its own: what counts items,
-reviews, answers or hours reads it only for those to whom it is shown (`shown_to`).
+reviews, answers or hours reads it only for those to whom it is shown (`shown_to`). Everybody with the role of its layer
+sees it in place of its item, with a number and a batch of its own (`review_placement`): a colleague who has worked on
+the item has the same lists, and only its text tells. Only those who have not are asked to decide.
 """
 
 import time
@@ -14,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import Double, Select, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Double, Select, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
@@ -22,7 +24,7 @@ from steelyard.annotation.pipeline import LAYERS, Layer
 from steelyard.annotation.task_kinds import Catalogues, kind_named
 from steelyard.core.numerics import generator
 from steelyard.core.types import Record
-from steelyard.workbench.pipeline.alignment import QueuePage, checked_text, page_of
+from steelyard.workbench.pipeline.alignment import QueuePage, QueuePlace, checked_text, page_of
 from steelyard.workbench.pipeline.disputes import TaskEvidence, are_alike, evidence_of
 from steelyard.workbench.pipeline.projects import ProjectSettings, count_states, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
@@ -56,6 +58,11 @@ class ShownReview(NamedTuple):
     state: str
     round: int
     since: float
+
+    @property
+    def number(self) -> int:
+        """The number with which the item is shown."""
+        return self.planted.item_id if self.planted.number is None else self.planted.number
 
     @property
     def is_sent_back(self) -> bool:
@@ -114,10 +121,18 @@ def retire_reviews(session: Session, items: Sequence[int]) -> None:
     session.execute(update(StoredPlantedReview).where(StoredPlantedReview.item_id.in_(items)).values(is_retired=True))
 
 
+def retire_in_batch(session: Session, project: int, batch: str) -> None:
+    """Take away the planted reviews that wait with a batch that is sent back: nobody is asked about them any more."""
+    planted = StoredPlantedReview
+    of_batch = planted.project_id == project, planted.batch == batch, planted.decision.is_(None)
+    session.execute(update(planted).where(*of_batch).values(is_retired=True))
+
+
 def open_reviews(session: Session, layer: Layer, person: int, wanted: QueuePage) -> list[StoredItem]:
     """Return a page of the items whose planted review waits for a person of a layer, as they are shown."""
     statement = select(StoredItem, StoredPlantedReview).where(*_is_open(layer))
-    rows = session.execute(page_of(statement, wanted, StoredPlantedReview.placed_at), {"person": person}).all()
+    place = QueuePlace(StoredPlantedReview.placed_at, SHOWN_NUMBER, SHOWN_BATCH)
+    rows = session.execute(page_of(statement, wanted, place), {"person": person}).all()
     return [item_as_shown(item, as_waiting(planted)) for item, planted in map(tuple, rows)]
 
 
@@ -130,19 +145,43 @@ def num_open_reviews(session: Session, person: int, role: str) -> int:
 def shown_to(session: Session, project: int, person: int, role: str) -> dict[int, ShownReview]:
     """Return the planted reviews of a project that a person with a role sees, by item: those that wait, and decided.
 
-    A decision seems to have moved the item as it would have moved one that waited: see `_as_decided`.
+    A decision seems to have moved the item as it would have moved one that waited: see `_as_decided`. Whoever has the
+    answers of an item sees it as it is, and so does a researcher who is to rule on a truth that another one sent back.
     """
     shown: dict[int, ShownReview] = {}
+    planted, visitor = StoredPlantedReview, bindparam("person")
+    is_known_to_rulers = (planted.layer == "research") & (planted.decision == "rejected") & planted.changed.is_(None)
     for layer in LAYERS:
         if ROLE_OF[layer] != role:
             continue
-        statement = select(StoredPlantedReview).where(StoredItem.project_id == project, *_is_open(layer))
-        waiting = session.scalars(statement, {"person": person})
-        shown |= {planted.item_id: as_waiting(planted) for planted in waiting}
-        statement = select(StoredPlantedReview).where(StoredItem.project_id == project, *_was_decided(layer))
-        decided = list(session.scalars(statement, {"person": person}))
+        statement = select(planted).where(
+            planted.project_id == project,
+            planted.item_id == StoredItem.id,
+            planted.layer == layer,
+            *_IS_SHOWN,
+            ~has_answers_of(visitor),
+            or_(planted.decision.is_(None), planted.person_id == visitor, ~is_known_to_rulers),
+        )
+        rows = list(session.scalars(statement, {"person": person}))
+        shown |= {each.item_id: as_waiting(each) for each in rows if each.decision is None}
+        decided = [each for each in rows if each.decision is not None]
         shown |= {each.planted.item_id: each for each in _as_decided(session, project, decided)}
     return shown
+
+
+def items_by_number(planted: Mapping[int, ShownReview]) -> dict[int, int]:
+    """Return the items of planted reviews by the numbers with which they are shown."""
+    return {review.number: item for item, review in planted.items()}
+
+
+def item_with_number(planted: Mapping[int, ShownReview], number: int) -> int | None:
+    """Return the item that is seen under a number; null for the own number of one that is shown under another."""
+    return items_by_number(planted).get(number, None if number in planted else number)
+
+
+def planted_with_number(session: Session, number: int) -> StoredPlantedReview | None:
+    """Return the planted review that is shown with a number of its own; null for the number of an item."""
+    return session.scalar(select(StoredPlantedReview).where(StoredPlantedReview.number == number))
 
 
 def as_waiting(planted: StoredPlantedReview) -> ShownReview:
@@ -218,26 +257,28 @@ def states_shown(session: Session, project: int, planted: Mapping[int, ShownRevi
 
 
 def open_review(
-    session: Session, item: int, layer: Layer, person: int, *, locks: bool = False
+    session: Session, number: int, layer: Layer, person: int, *, locks: bool = False
 ) -> StoredPlantedReview | None:
-    """Return the planted review of an item that waits for a person of a layer; null where there is none.
+    """Return the planted review that waits for a person of a layer under a number; null where there is none.
 
     ``locks``: its row is locked where the database locks rows, so that of two people who decide at once one is faster.
     """
-    return session.scalar(_open_of_item(layer, locks=locks), {"item": item, "person": person})
+    return session.scalar(_open_of_number(layer, locks=locks), {"number": number, "person": person})
 
 
 def open_in_batch(session: Session, project: int, batch: str, layer: Layer, person: int) -> list[StoredPlantedReview]:
     """Lock the planted reviews of a batch that wait for a person of a layer, and return them."""
-    of_batch = StoredItem.project_id == project, StoredItem.batch == batch
+    of_batch = StoredItem.project_id == project, SHOWN_BATCH.in_((batch,))
     statement = select(StoredPlantedReview).where(*of_batch, *_is_open(layer))
     in_order = statement.order_by(StoredPlantedReview.id).with_for_update(of=StoredPlantedReview)
     return list(session.scalars(in_order.execution_options(populate_existing=True), {"person": person}))
 
 
 def item_as_shown(item: StoredItem, shown: ShownReview) -> StoredItem:
-    """Return an item, in no session, with the state, the round and the time with which its planted review shows it."""
+    """Return an item, in no session, with what its planted review shows: number, batch, state, round and time."""
     values = {column.key: getattr(item, column.key) for column in StoredItem.__table__.columns}
+    batch = item.batch if shown.planted.batch is None else shown.planted.batch
+    values |= {"id": shown.number, "batch": batch}
     values |= {"state": shown.state, "round": shown.round, "changed_at": shown.since}
     return StoredItem(**values | ({"agreement": None} if shown.is_sent_back else {}))
 
@@ -315,11 +356,15 @@ def decide_planted(
     """Store the decision of a person on a planted review."""
     planted.person_id, planted.reason, planted.at = person, reason.strip(), at
     planted.decision = "accepted" if is_accepted else "rejected"
-    detail = {"layer": planted.layer, "decision": planted.decision}
+    detail = {"layer": planted.layer, "decision": planted.decision, "number": planted.number}
     record(session, AuditEvent("planted review decided", "planted review", planted.id, person, detail), at=at)
     session.flush()
 
 
+SHOWN_NUMBER: ColumnElement[int] = func.coalesce(StoredPlantedReview.number, StoredPlantedReview.item_id)
+"""The number with which a planted review is shown."""
+SHOWN_BATCH: ColumnElement[str] = func.coalesce(StoredPlantedReview.batch, StoredItem.batch)
+"""The batch with which a planted review is shown, joined to its item."""
 _IS_SHOWN = (
     StoredPlantedReview.round == StoredItem.round,
     # When it is asked, not when the statement was built.
@@ -336,18 +381,6 @@ def _is_open(layer: Layer):  # noqa: ANN202 - expressions of SQLAlchemy
     return planted.item_id == StoredItem.id, planted.layer == layer, *_IS_SHOWN, planted.decision.is_(None), is_unknown
 
 
-def _was_decided(layer: Layer):  # noqa: ANN202 - expressions of SQLAlchemy
-    """Return the conditions that the ``person`` of a layer decided on a planted review, or saw it wait before that.
-
-    A truth that a researcher sent back is seen by the others, who rule on it, as it is.
-    """
-    planted, person = StoredPlantedReview, bindparam("person")
-    is_own = (planted.person_id == person) & ~has_answers_of(person)
-    is_known_to_rulers = (planted.layer == "research") & (planted.decision == "rejected") & planted.changed.is_(None)
-    is_of_layer = planted.item_id == StoredItem.id, planted.layer == layer
-    return *is_of_layer, *_IS_SHOWN, planted.decision.is_not(None), is_own | (~knows_item(person) & ~is_known_to_rulers)
-
-
 # Every page of a reviewer asks these: building a statement takes longer than running it.
 @cache
 def _num_open(layer: Layer) -> Select[int]:
@@ -355,8 +388,10 @@ def _num_open(layer: Layer) -> Select[int]:
 
 
 @cache
-def _open_of_item(layer: Layer, *, locks: bool) -> Select[StoredPlantedReview]:
-    statement = select(StoredPlantedReview).where(StoredItem.id == bindparam("item"), *_is_open(layer))
+def _open_of_number(layer: Layer, *, locks: bool) -> Select[StoredPlantedReview]:
+    planted, number = StoredPlantedReview, bindparam("number", type_=StoredItem.id.type)
+    is_own = planted.number.is_(None) & (planted.item_id == number)
+    statement = select(planted).where(or_(planted.number == number, is_own), *_is_open(layer))
     if not locks:
         return statement
     return statement.with_for_update(of=StoredPlantedReview).execution_options(populate_existing=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import floor
 from typing import Literal
 
 import msgspec
@@ -16,17 +17,20 @@ from steelyard.annotation.task_kinds import Design, TaskKind, TaskRules, kinds_o
 from steelyard.core.config import Config, resolve_config
 from steelyard.core.errors import ConfigError
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
+from steelyard.core.numerics import generator
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.work_limits import WorkLimits
 from steelyard.workbench.storage.audit_log import AuditEvent, record
+from steelyard.workbench.storage.number_lists import is_among, next_item_numbers
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredItem,
     StoredProject,
     StoredReview,
+    StoredSpareNumber,
     StoredTask,
 )
 
@@ -34,7 +38,6 @@ _BLOCK = 500
 _HIGHEST_PRICE = 1e9
 _LONGEST = {"prompt": 500, "language": 40, "category": 200, "batch": 200}
 """The characters that columns of `StoredItem` hold: SQLite would take more, and could not move to PostgreSQL."""
-"""The share of items that all people answer, however sure their order is: by them raters are known."""
 GOLD_ANSWERS = 10**9
 """The number of answers to a task whose answer is known: everybody may get it."""
 DEFAULT_DISCARDS = ("garbled", "wrong language", "truncated", "empty", "harmful", "other")
@@ -133,6 +136,7 @@ def import_cases(
         problem, do = f"the batch {taken!r} is imported already", "give the new one its own name"
         raise RefusedError(problem, words="taken", values={"name": taken}, where="batch", do=do)
     batch = normalize_name(batch)
+    num_before = session.scalar(select(func.count()).where(StoredItem.project_id == project.id)) or 0
     num_items = num_tasks = num_in = 0
     names: dict[str, int] = {}
 
@@ -146,6 +150,7 @@ def import_cases(
     while block := list(islice(source, _BLOCK)):
         _check_new(session, project, block)
         items = [_item(project, case, batch, at) for case in block]
+        _number_items(session, items, settings, num_before=num_before + num_items)
         session.add_all(items)
         session.flush()
         tasks = [
@@ -294,6 +299,30 @@ def _item(project: StoredProject, case: Case, batch: str, at: float) -> StoredIt
     )
 
 
+def _number_items(session: Session, items: Sequence[StoredItem], settings: ProjectSettings, *, num_before: int) -> None:
+    """Give new items of a batch their numbers, and leave some between them for planted reviews, at random places.
+
+    As many as the layers will get, by their shares. Without planted reviews the database numbers the items.
+    """
+    rules = settings.rules
+    share = rules.review_gold_share / (1 - rules.review_gold_share)
+    rate = share * (rules.delivery_share + rules.operations_share + rules.validation)
+    # Rounded over the project, not over each batch: small batches have their share, too.
+    num_spare = floor(rate * (num_before + len(items))) - floor(rate * num_before)
+    if not num_spare:
+        return
+    numbers = next_item_numbers(session, len(items) + num_spare)
+    rng = generator(settings.seed, "spare numbers", items[0].batch, num_before)
+    # The last number is an item's: the next import counts on from there.
+    spare = set(rng.choice(len(numbers) - 1, size=num_spare, replace=False).tolist())
+    session.add_all(
+        StoredSpareNumber(id=numbers[place], project_id=items[0].project_id, batch=items[0].batch) for place in spare
+    )
+    taken = (number for place, number in enumerate(numbers) if place not in spare)
+    for item, number in zip(items, taken, strict=True):
+        item.id = number
+
+
 def _check_storable(case: Case) -> None:
     """Raise RefusedError for a name of a case that a database cannot keep in its column."""
     prompt = case.prompt
@@ -316,7 +345,7 @@ def _check_new(session: Session, project: StoredProject, cases: Sequence[Case]) 
         _check_storable(case)
     known = session.execute(
         select(StoredItem.prompt, StoredItem.language).where(
-            StoredItem.project_id == project.id, StoredItem.prompt.in_([case.prompt.id for case in cases])
+            StoredItem.project_id == project.id, is_among(StoredItem.prompt, (case.prompt.id for case in cases))
         )
     )
     taken = {(prompt, language) for prompt, language in known}

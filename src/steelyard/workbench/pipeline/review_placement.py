@@ -4,10 +4,16 @@ It comes after an ordinary item, within the time that passes between two changes
 the queue by its moment, as others do: it neither gathers at an end nor fills an empty queue, nor shares a moment. One
 of each 1/share reviews is planted, at a random place of each block of items (`annotation.gold`). The first person of
 the layer who decides on it takes it from the queue, as with any item.
+
+Its number and its batch are not those of its item, which is older than what waits: it gets one of the numbers that the
+import left between those of the items (`StoredSpareNumber`), as far from that of the item before it as the numbers of
+other items are that came one after the other.
 """
 
+from itertools import pairwise
 from typing import Any
 
+from numpy.random import Generator
 from sqlalchemy import BindParameter, ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
@@ -25,6 +31,7 @@ from steelyard.workbench.storage.tables import (
     StoredProject,
     StoredRemark,
     StoredReview,
+    StoredSpareNumber,
     StoredTask,
 )
 
@@ -36,6 +43,8 @@ ROLE_OF: dict[Layer, str] = {"delivery": "delivery", "operations": "operations",
 
 _LONGEST_PAUSE = 3600.0
 """Seconds within which a planted review follows an ordinary item."""
+_NUM_LATEST = 20
+"""Items that came last to a layer, whose numbers tell how far those of neighbours in its queue are apart."""
 
 
 def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float) -> None:
@@ -65,7 +74,7 @@ def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float)
             planted.is_retired.is_(False),
             can_review(layer),
         )
-        # Its batch and its number are those of the items that come now, or near them.
+        # Where no number is spare, it has the batch and the number of its item: those near the ones that come now.
         .order_by((StoredItem.batch == item.batch).desc(), func.abs(planted.item_id - item.id), planted.item_id.desc())
         .limit(1)
         # Two people who move items at once take different ones, and wait for nothing.
@@ -85,7 +94,38 @@ def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float)
         pause = min((at - moment for moment in before if moment is not None), default=0.0)
         rng = generator(settings.seed, "planted review placed", chosen.item_id, chosen.round, LAYERS.index(layer))
         chosen.placed_at = at + min(pause, _LONGEST_PAUSE) * rng.random()
+        if spare := _spare_number(session, item, layer, rng):
+            chosen.number, chosen.batch = spare.id, spare.batch
+            session.delete(spare)
         session.flush()
+
+
+def _spare_number(session: Session, item: StoredItem, layer: Layer, rng: Generator) -> StoredSpareNumber | None:
+    """Return a spare number near the item that has just come, of its batch where that has one; null for none at all."""
+    spare = StoredSpareNumber
+    latest = (
+        select(StoredItem.id)
+        .where(StoredItem.state == STATE_OF[layer], StoredItem.project_id == item.project_id)
+        .where(StoredItem.batch == item.batch)
+        .order_by(StoredItem.changed_at.desc(), StoredItem.id.desc())
+        .limit(_NUM_LATEST)
+    )
+    numbers = list(session.scalars(latest))
+    # In a queue that is in order the next number comes; where numbers jump, it jumps as far as they do.
+    reached = [item.id + later - earlier for later, earlier in pairwise(numbers)]
+    places = [place for place in reached if min(numbers) <= place <= max(numbers) + 1]
+    place = places[int(rng.integers(len(places)))] if places else item.id
+    for of_batch in ([spare.batch == item.batch], []):
+        free = select(spare).where(spare.project_id == item.project_id, *of_batch).limit(1)
+        # Two people who move items at once take different ones, and wait for nothing.
+        free = free.with_for_update(skip_locked=True)
+        sides = (
+            session.scalar(free.where(spare.id >= place).order_by(spare.id)),
+            session.scalar(free.where(spare.id < place).order_by(spare.id.desc())),
+        )
+        if near := [each for each in sides if each is not None]:
+            return min(near, key=lambda each: (abs(each.id - place), rng.random()))
+    return None
 
 
 def can_review(layer: Layer) -> ColumnElement[bool]:

@@ -6,7 +6,7 @@ anew: a single item always by each of them.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -36,9 +36,11 @@ from steelyard.workbench.pipeline.planted_reviews import (
     open_in_batch,
     open_review,
     open_reviews,
+    planted_with_number,
     prepare_reviews,
     remark_on,
     remarks_shown,
+    retire_in_batch,
     retire_reviews,
     shown_to,
 )
@@ -52,6 +54,7 @@ from steelyard.workbench.pipeline.projects import (
 )
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.storage.audit_log import AuditEvent, record
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import (
     StoredEvent,
@@ -98,15 +101,18 @@ def items_to_review(session: Session, layer: Layer, person: int, wanted: QueuePa
     return sorted(every, key=lambda item: (item.changed_at, item.id))[:PAGE_LENGTH]
 
 
-def item_for(session: Session, item: int, person: int, states: Sequence[str]) -> StoredItem | None:
-    """Return an item in one of the states that the person may decide on, or that is shown as such; null for others."""
+def item_for(session: Session, number: int, person: int, states: Sequence[str]) -> StoredItem | None:
+    """Return an item in one of the states that the person may decide on, or that is shown as such; null for others.
+
+    ``number`` is that with which the item is shown, as in all functions of this module.
+    """
     stored = session.scalar(
-        select(StoredItem).where(StoredItem.id == item, StoredItem.state.in_(states), ~has_worked_on(person))
+        select(StoredItem).where(StoredItem.id == number, StoredItem.state.in_(states), ~has_worked_on(person))
     )
     if stored is not None:
         return stored
-    planted = _planted_for(session, item, person, states)
-    return None if planted is None else item_as_shown(session.get_one(StoredItem, item), as_waiting(planted))
+    planted = _planted_for(session, number, person, states)
+    return None if planted is None else item_as_shown(session.get_one(StoredItem, planted.item_id), as_waiting(planted))
 
 
 class ReviewedItem(NamedTuple):
@@ -118,34 +124,53 @@ class ReviewedItem(NamedTuple):
     remarks: list[tuple[int, str]] | None
 
 
-def reviewed_item(session: Session, item: int, person: int, states: Sequence[str]) -> ReviewedItem | None:
+def reviewed_item(session: Session, number: int, person: int, states: Sequence[str]) -> ReviewedItem | None:
     """Return an item in one of the states with what is shown of it; null as by `item_for`.
 
     ``remarks`` are null where those of the item are shown.
     """
-    shown = item_for(session, item, person, states)
+    shown = item_for(session, number, person, states)
     if shown is None:
         return None
-    stored = session.get_one(StoredItem, item)
-    decisions, planted = decisions_on(session, stored), _planted_for(session, item, person, states)
+    planted = _planted_for(session, number, person, states)
+    stored = session.get_one(StoredItem, number if planted is None else planted.item_id)
+    decisions = decisions_on(session, stored)
     if planted is None:
-        return ReviewedItem(shown, evidence_of(session, [stored])[item], decisions, None)
+        return ReviewedItem(shown, evidence_of(session, [stored])[number], decisions, None)
     evidence = evidence_shown(session, stored, as_waiting(planted))
     return ReviewedItem(shown, evidence, decisions_shown(planted, decisions), remarks_shown(session, planted))
 
 
-def _planted_for(session: Session, item: int, person: int, states: Sequence[str]) -> StoredPlantedReview | None:
-    waiting = (open_review(session, item, layer, person) for layer in LAYERS if STATE_OF[layer] in states)
+def _planted_for(session: Session, number: int, person: int, states: Sequence[str]) -> StoredPlantedReview | None:
+    waiting = (open_review(session, number, layer, person) for layer in LAYERS if STATE_OF[layer] in states)
     return next((planted for planted in waiting if planted is not None), None)
 
 
-def has_left(session: Session, item: int, person: int, states: Sequence[str]) -> bool:
+def has_left(session: Session, number: int, person: int, states: Sequence[str]) -> bool:
     """Tell whether an item that the person did not annotate was in one of the states and is not any more."""
+    planted = planted_with_number(session, number)
+    item = number if planted is None else planted.item_id
     stored = session.scalar(select(StoredItem).where(StoredItem.id == item, ~has_worked_on(person)))
-    if stored is None or stored.state in states:
+    if planted is not None:
+        waited: Layer = planted.layer  # pyright: ignore[reportAssignmentType] - a Layer
+        is_over = planted.decision is not None or planted.is_retired
+        return stored is not None and is_over and STATE_OF[waited] in states
+    if stored is None or stored.state in states or _is_shown_elsewhere(session, number, states):
         return False
     moves = select(StoredEvent.detail).where(StoredEvent.subject == "item", StoredEvent.subject_id == item)
     return any(detail.get("from") in states for detail in session.scalars(moves))
+
+
+def _is_shown_elsewhere(session: Session, item: int, states: Sequence[str]) -> bool:
+    """Tell whether a planted review shows an item under another number to the layer of the states."""
+    planted = StoredPlantedReview
+    shown = select(planted.layer).where(
+        planted.item_id == item,
+        planted.number.is_not(None),
+        planted.is_retired.is_(False),
+    )
+    layers: Sequence[Any] = session.scalars(shown).all()
+    return any(STATE_OF[layer] in states for layer in layers)
 
 
 def remark_in_review(session: Session, item: StoredItem, text: str, *, layer: Layer, person: int, at: float) -> None:
@@ -171,22 +196,32 @@ def count_review(session: Session, item: StoredItem, *, layer: Layer, person: in
     return seconds
 
 
-def decide(session: Session, item: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> str:
+def locked_item(session: Session, number: int) -> StoredItem:
+    """Return an item whose row is locked; for the number of a planted review, the item that it shows."""
+    planted = planted_with_number(session, number)
+    return lock_item(session, number if planted is None else planted.item_id)
+
+
+def decide(session: Session, number: int, verdict: Verdict, *, layer: Layer, person: int, at: float) -> str:
     """Store the decision of a layer on an item. Returns the item's state after it.
 
     Raises TransitionRefused where somebody else was faster, or has sent the item back and it came again with other
     answers, and RefusedError for a rejection without a reason.
     """
     check_reason(verdict)
-    locked = lock_item(session, item)
+    locked = locked_item(session, number)
     if verdict.round not in (None, locked.round):
         raise TransitionRefused(f"the item is in round {locked.round} by now")
-    planted = open_review(session, item, layer, person, locks=True)
+    planted = open_review(session, number, layer, person, locks=True)
+    if planted is None and locked.id != number:
+        raise TransitionRefused("somebody else has decided on the item by now")
     if planted is not None:
         chosen = {"is_accepted": verdict.is_accepted, "reason": verdict.reason}
         decide_planted(session, planted, **chosen, person=person, at=at)
         return locked.state
-    if locked.state != STATE_OF[layer] or session.scalar(select(has_worked_on(person)).where(StoredItem.id == item)):
+    if locked.state != STATE_OF[layer] or session.scalar(
+        select(has_worked_on(person)).where(StoredItem.id == locked.id)
+    ):
         raise TransitionRefused(f"the item is {locked.state!r} by now")
     _write_decision(session, locked, verdict, layer=layer, person=person, at=at)
     project = session.get_one(StoredProject, locked.project_id)
@@ -213,11 +248,12 @@ def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgres
         numbers.setdefault((project, batch), {})[state] = number
     for project in {project for project, _ in numbers}:
         planted = shown_to(session, project, person, ROLE_OF[layer])
-        batches = select(StoredItem.id, StoredItem.batch).where(StoredItem.id.in_(planted))
+        batches = select(StoredItem.id, StoredItem.batch).where(is_among(StoredItem.id, planted))
         for item, batch in session.execute(batches):
-            states, state = numbers[project, batch], planted[item].state
-            states["finished"] -= 1
-            states[state] = states.get(state, 0) + 1
+            review = planted[item]
+            numbers[project, batch]["finished"] -= 1
+            states = numbers.setdefault((project, batch if review.planted.batch is None else review.planted.batch), {})
+            states[review.state] = states.get(review.state, 0) + 1
     return [
         BatchProgress(
             session.get_one(StoredProject, project),
@@ -272,6 +308,7 @@ def decide_batch(
     if verdict.is_accepted:
         _make_gold(session, project, items, at=at)
     else:
+        retire_in_batch(session, project.id, batch)
         begin_round(session, project, items, verdict, person=person, at=at)
     return len(items) + len(planted)
 

@@ -21,8 +21,9 @@ from steelyard.workbench.figures.figure_plots import (
     reliability_plot,
 )
 from steelyard.workbench.figures.hard_items import FEWEST_ITEMS, LEVEL, disagreement_figures
-from steelyard.workbench.pipeline.planted_reviews import shown_to
+from steelyard.workbench.pipeline.planted_reviews import as_waiting, item_with_number, planted_with_number, shown_to
 from steelyard.workbench.pipeline.projects import settings_of
+from steelyard.workbench.pipeline.review_placement import ROLE_OF
 from steelyard.workbench.routes.manage import project_of
 from steelyard.workbench.routes.progress_figures import native_shown, people_shown, refresh_fit
 from steelyard.workbench.routes.request_bodies import KnownRoute
@@ -121,9 +122,14 @@ def item_page(request: Request, visitor: PeopleObserver, project: RowNumber, ite
     """Show an item with all answers to its present tasks, to be read."""
     with database_of(request).reading() as session:
         row = project_of(session, project)
-        stored = session.get(StoredItem, item)
+        planted = shown_to(session, row.id, visitor.person, visitor.role)
+        # Who reviews nothing sees what the layer sees, and that it is planted.
+        review = None if visitor.role in ROLE_OF.values() else planted_with_number(session, item)
+        if review is not None:
+            planted = {review.item_id: as_waiting(review)}
+        stored = session.get(StoredItem, item_with_number(planted, item) or -1)
         if stored is None or stored.project_id != row.id:
             raise HTTPException(404)
-        planted = shown_to(session, row.id, visitor.person, visitor.role)
         view = item_panels(session, [item], visitor.person, settings_of(row), planted)[item]
-    return page(request, "read_item.html", visitor, project=row, view=view, refusal="", is_late=False)
+    values = {"view": view, "review": review, "refusal": "", "is_late": False}
+    return page(request, "read_item.html", visitor, project=row, **values)

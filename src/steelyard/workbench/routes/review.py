@@ -19,7 +19,6 @@ from steelyard.workbench.accounts.permissions import ALLOWED, Permission, RowNum
 from steelyard.workbench.pipeline.alignment import QueuePage, adjudicate, items_to_adjudicate, pass_on
 from steelyard.workbench.pipeline.disputes import evidence_of
 from steelyard.workbench.pipeline.doubted_truths import doubted_truths, rule_on_truth, was_doubted
-from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.projects import settings_of
 from steelyard.workbench.pipeline.reviewing import (
     STATE_OF,
@@ -31,6 +30,7 @@ from steelyard.workbench.pipeline.reviewing import (
     has_left,
     item_for,
     items_to_review,
+    locked_item,
     remark_in_review,
     reviewed_item,
 )
@@ -235,14 +235,18 @@ def _changed(
             if has_left(session, item, visitor.person, _states(visitor)):
                 raise TransitionRefused("the item has left the queue")
             raise HTTPException(404)
-        locked = lock_item(session, item)
+        locked = locked_item(session, item)
         # What is done is done to the item as it was shown: a planted review has another state than its item.
-        work(session, locked if shown in session else shown, count(session, locked))
+        stored = locked if shown in session else shown
+        work(session, stored, count(session, stored))
 
     try:
         database_of(request).write(run)
     except ConfigError as error:
-        database_of(request).write(lambda session: count(session, session.get_one(StoredItem, item)))
+        # The refusal has undone what was counted. Nothing counts on an item that has moved on meanwhile.
+        database_of(request).write(
+            lambda session: (shown := _item_of(session, visitor, item)) and count(session, shown)
+        )
         refusal = refusal_text(error, language_of(request, visitor))
         return _item_page(request, visitor, item, refusal=refusal, status=400)
     with database_of(request).reading() as session:

@@ -156,6 +156,19 @@ class StoredItem(WorkbenchTable):
     changed_at: Mapped[float]
 
 
+class StoredSpareNumber(WorkbenchTable):
+    """A number among those of the items of a batch that no item has: a planted review may get it (`review_placement`).
+
+    ``id`` is the number itself.
+    """
+
+    __tablename__ = "spare_numbers"
+    __table_args__ = (Index("ix_spare_numbers_batch", "project_id", "batch", "id"),)
+
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"))
+    batch: Mapped[str] = mapped_column(String(200))
+
+
 class StoredTask(WorkbenchTable):
     """One comparison of an item that ``num_wanted`` people make. ``responses`` are ids in the order of the design.
 
@@ -298,13 +311,15 @@ class StoredPlantedReview(WorkbenchTable):
     """A review whose right decision is known: a finished item, shown to a layer as one that waits for it.
 
     ``changed`` is the wrong answer that is shown (`SpoiledTask`); null where the truth itself is. It waits from
-    ``placed_at`` on, null while it lies ready. ``remarks`` are lists of person, text and time. ``is_retired``: the
-    truth was withdrawn, and the decision counts against nobody; ``is_upheld``: ``ruled_by`` confirmed it.
+    ``placed_at`` on, null while it lies ready. ``number`` and ``batch`` are those with which its layer sees it; null
+    for those of its item. ``remarks`` are lists of person, text and time. ``is_retired``: the truth was withdrawn, and
+    the decision counts against nobody; ``is_upheld``: ``ruled_by`` confirmed it.
     """
 
     __tablename__ = "planted_reviews"
     __table_args__ = (
         UniqueConstraint("item_id", "round", "layer"),
+        UniqueConstraint("number"),
         Index("ix_planted_reviews_open", "project_id", "layer", "decision", "placed_at"),
     )
 
@@ -315,6 +330,8 @@ class StoredPlantedReview(WorkbenchTable):
     changed: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     remarks: Mapped[list[list[Any]]]
     placed_at: Mapped[float | None]
+    number: Mapped[int | None]
+    batch: Mapped[str | None] = mapped_column(String(200))
     person_id: Mapped[int | None] = mapped_column(ForeignKey("people.id"))
     decision: Mapped[str | None] = mapped_column(String(10))
     reason: Mapped[str] = mapped_column(default="")

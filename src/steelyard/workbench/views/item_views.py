@@ -22,6 +22,7 @@ from steelyard.workbench.pipeline.planted_reviews import (
     ShownReview,
     evidence_shown,
     item_as_shown,
+    items_by_number,
     remarks_shown,
 )
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
@@ -131,7 +132,9 @@ def view_item(
 
     ``remarks``: person and text of what is shown of the discussion; null for all of it.
     """
-    talk = _talk_about(session, {item.id: evidence}, None if remarks is None else {item.id: remarks})
+    # A planted review shows its item under another number: what is stored about it is under its own.
+    stored = evidence[0].task.item_id if evidence else item.id
+    talk = _talk_about(session, {stored: evidence}, None if remarks is None else {stored: remarks})
     view = _view(item, evidence, talk, visitor, catalogues_of(settings))
     language = session.get_one(StoredPerson, visitor).language
     return view._replace(guideline=guideline_of(session, item.project_id, item.category, language))
@@ -146,34 +149,39 @@ def item_panels(
 ) -> dict[int, ItemPanels]:
     """Return the views of items of a project with the tasks of their present rounds, the most disputed task first.
 
-    ``planted``: the planted reviews that the visitor sees, by item; these items are seen as they are shown.
+    ``items`` are the numbers with which the visitor sees them, as those of the result. ``planted``: the planted reviews
+    that the visitor sees, by item; these items are seen as they are shown.
     """
-    stored = list(session.scalars(select(StoredItem).where(StoredItem.id.in_(items))))
-    evidence, remarks = evidence_of(session, stored), _remarks(session, items)
-    for place, item in enumerate(stored):
+    of_planted = items_by_number(planted)
+    numbers = {of_planted.get(number, number) for number in items}
+    stored = list(session.scalars(select(StoredItem).where(StoredItem.id.in_(numbers))))
+    evidence, remarks = evidence_of(session, stored), _remarks(session, numbers)
+    for item in stored:
         if (review := planted.get(item.id)) is not None:
             evidence[item.id] = evidence_shown(session, item, review)
             remarks[item.id] = remarks_shown(session, review.planted)
-            stored[place] = item_as_shown(item, review)
     talk, catalogues = _talk_about(session, evidence, remarks), catalogues_of(settings)
     views: dict[int, ItemPanels] = {}
     for item in stored:
-        view = _view(item, evidence[item.id], talk, visitor, catalogues)
+        review = planted.get(item.id)
+        shown = item if review is None else item_as_shown(item, review)
+        view = _view(shown, evidence[item.id], talk, visitor, catalogues)
         panels = tuple(sorted(view.panels, key=lambda panel: -len(panel.disputed)))
-        views[item.id] = view._replace(panels=panels)
+        views[shown.id] = view._replace(panels=panels)
     return views
 
 
 def _view(
     item: StoredItem, evidence: Sequence[TaskEvidence], talk: _Talk, visitor: int, catalogues: Catalogues
 ) -> ItemPanels:
-    case = case_of(item)
-    letters = letters_of(item, case)
+    case, stored = case_of(item), evidence[0].task.item_id if evidence else item.id
+    # The letters of which remarks speak.
+    letters = letters_of(stored, case)
     texts = {response.id: BlindText(response_text(response)) for response in case.responses}
-    remarks = talk.remarks.get(item.id, ())
+    remarks = talk.remarks.get(stored, ())
     people = [person for each in evidence for person in each.answers] + [person for person, _ in remarks]
     voices = _voices(list(dict.fromkeys(people)), talk.roles, visitor)
-    discards = talk.discards.get(item.id) if item.discarded else None
+    discards = talk.discards.get(stored) if item.discarded else None
     reasons = {} if discards is None else discards.reasons
     return ItemPanels(
         item=item,
@@ -190,7 +198,7 @@ def _view(
 
 def form_order(item: StoredItem, task: StoredTask) -> tuple[str, ...]:
     """Return the responses of a task in the order of a form: by their letters, where the kind has no fixed order."""
-    return adjudication_order(task.responses, kind_named(task.kind), letters_of(item, case_of(item)))
+    return adjudication_order(task.responses, kind_named(task.kind), letters_of(item.id, case_of(item)))
 
 
 def _talk_about(

@@ -121,6 +121,11 @@ def _create_items() -> None:
     op.create_index("ix_items_state", "items", ["project_id", "state", "id"])
     op.create_index("ix_items_waiting", "items", ["state", "changed_at", "id"])
     _create(
+        "spare_numbers", _columns(_NUMBER, "project_id"), _columns(sa.String(200), "batch"),
+        refers="project_id -> projects",
+    )
+    op.create_index("ix_spare_numbers_batch", "spare_numbers", ["project_id", "batch", "id"])
+    _create(
         "release_parts", _columns(_NUMBER, "release_id number"), _columns(sa.String(100), "path"),
         _columns(sa.LargeBinary(), "content"), refers="release_id -> releases", unique=("release_id path number",),
     )
@@ -173,11 +178,12 @@ def _create_reviews() -> None:
     _create(
         "planted_reviews", _columns(_NUMBER, "project_id item_id round"), _columns(sa.String(20), "layer"),
         _columns(sa.JSON(), "changed", nullable=True), _columns(sa.JSON(), "remarks"),
-        _columns(_NUMBER, "person_id ruled_by", nullable=True), _columns(sa.String(10), "decision", nullable=True),
-        _columns(sa.Text(), "reason"), _columns(sa.Double(), "placed_at at", nullable=True),
+        _columns(_NUMBER, "number person_id ruled_by", nullable=True), _columns(sa.String(200), "batch", nullable=True),
+        _columns(sa.String(10), "decision", nullable=True), _columns(sa.Text(), "reason"),
+        _columns(sa.Double(), "placed_at at", nullable=True),
         _columns(sa.Double(), "seconds"), _columns(sa.Boolean(), "is_retired is_upheld"),
         refers="item_id -> items, person_id -> people, project_id -> projects, ruled_by -> people",
-        unique=("item_id round layer",),
+        unique=("item_id round layer", "number"),
     )
     op.create_index("ix_planted_reviews_open", "planted_reviews", ["project_id", "layer", "decision", "placed_at"])
     _create(
