@@ -46,6 +46,28 @@ def test_a_common_first_line_is_no_prompt_beside_a_column_that_is_one(prompt):
         read(rows, from_kind="trl")
 
 
+@pytest.mark.parametrize(
+    ("key", "numbers", "tiers", "values"),
+    [
+        ("score", (1, 3, 2.5), [["b"], ["c"], ["a"]], [1.0, 3.0, 2.5]),
+        ("reward", (-0.5, -0.5, -2), [["a", "b"], ["c"]], [-0.5, -0.5, -2.0]),
+        ("rank", (2, 1, 3), [["b"], ["a"], ["c"]], [-2.0, -1.0, -3.0]),
+    ],
+)
+def test_answers_that_are_objects_keep_their_numbers_and_other_fields(key, numbers, tiers, values):
+    answers = [
+        {"text": text, key: number, "model": "m", "finish_reason": "stop"}
+        for text, number in zip("abc", numbers, strict=True)
+    ]
+    (case,), counts = read([{"prompt": "q", "responses": answers}])
+    assert [[texts(case)[name] for name in tier] for tier in case.ranking or ()] == tiers
+    assert [(rating.dimension, rating.value) for rating in case.ratings] == [(key, value) for value in values]
+    assert {(response.author, str(response.meta)) for response in case.responses} == {
+        ("m", "{'finish_reason': 'stop'}")
+    }
+    assert counts.noted == {}
+
+
 PERSON = {"user": "alice", "response_a": "x", "response_b": "y", "winner": "A"}
 KIND_OF_TASK = {"task": "Math", "chosen": "A", "rejected": "B"}
 

@@ -71,7 +71,7 @@ def recognise(*files: Path, settings: JsonObject | None = None, form: TextForm =
     }
     nearest = [_missing(kind, readers[kind], fields) for kind in sorted(near, key=lambda kind: -near[kind])[:2]]
     command = _command(files[0], first, settings or {})
-    has_answers = "prompt_column" in command and command.count("_column") > 1
+    has_answers = command is not _NAME_COLUMNS and "prompt_column" in command and command.count("_column") > 1
     prompts = _prompt_kinds(first, readers, has_answers=has_answers)
     do = joined("; or ", [text for text in (prompts, command) if text is not None])
     raise KindError(problem, where=where, allowed="; ".join(nearest) or "steelyard list formats", do=do)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from steelyard.core.errors import RecordError
-from steelyard.core.protocols import Row
-from steelyard.core.types import JsonObject, Kind, Message, Verdict
+from steelyard.core.protocols import Row, is_number
+from steelyard.core.types import JsonObject, Kind, Message, Meta, Verdict
 from steelyard.curation.column_names import LISTS
 from steelyard.curation.nested_columns import is_nested
 from steelyard.io.json_text import decode_list
@@ -18,14 +18,17 @@ Shape = Literal["pairs", "labelled pairs", "answers"]
 Turns = tuple[Message, ...]
 _TEXT_KEYS = ("text", "content", "response", "answer", "output", "completion", "generation")
 _AUTHOR_KEYS = ("model", "author", "model_name", "generator")
+_RATING_KEYS = ("score", "rating", "reward", "grade", "rank")
 
 
 class AnswerCell(NamedTuple):
-    """An answer of a row, with its author and its number."""
+    """An answer of a row, with its author and its number; ``dimension`` is the name of a number of its own."""
 
     turns: Turns
     author: str | None = None
     rating: float | None = None
+    dimension: str | None = None
+    meta: Meta | None = None
 
 
 class RowValues(NamedTuple):
@@ -192,13 +195,24 @@ class TableColumns(NamedTuple):
         )
 
     def _item(self, row: Row, key: str, item: Any, author: Any, number: Any) -> AnswerCell:
-        """Return an answer of a list: a text, turns, or an object with a text and perhaps its author."""
+        """Return an answer of a list: a text, turns, or an object with a text, and perhaps its author and its number.
+
+        A number of the object is a rating where no column has one; a lower rank is better. Other fields are kept.
+        """
         fields = item if isinstance(item, dict) and "role" not in item and "from" not in item else {}
-        text = next((fields[name] for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
-        model = next((fields[name] for name in _AUTHOR_KEYS if isinstance(fields.get(name), str)), None)
-        turns = turns_of(item if text is None else text, row.place, key, role="assistant")
-        value = Row(row.place, {"author": author if author is not None else model})
-        return AnswerCell(turns, self._name(value, "author"), self._number(row, number))
+        text = next((name for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
+        model = next((name for name in _AUTHOR_KEYS if isinstance(fields.get(name), str)), None)
+        rated = next((name for name in _RATING_KEYS if is_number(fields.get(name))), None) if not self.ratings else None
+        turns = turns_of(fields[text] if text else item, row.place, key, role="assistant")
+        value = Row(row.place, {"author": fields[model] if author is None and model else author})
+        own = None if rated is None else -float(fields[rated]) if rated == "rank" else float(fields[rated])
+        return AnswerCell(
+            turns,
+            self._name(value, "author"),
+            self._number(row, number) if own is None else own,
+            dimension=rated,
+            meta={name: field for name, field in fields.items() if name not in (text, model, rated)} or None,
+        )
 
     def _number(self, row: Row, value: Any) -> float | None:
         """Return a number of a list; true and false are 1 and 0 there."""

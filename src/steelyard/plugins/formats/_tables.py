@@ -80,10 +80,11 @@ class TableFormat(NamedTuple):
             prompt_id = prompt_id or text_id(values.prompt, category)
         prompt = reader.prompt(values.prompt, id=prompt_id, **fields)
         authors = [answer.author for answer in values.answers]
-        responses = reader.responses([answer.turns for answer in values.answers], authors=authors)
+        metas = [answer.meta for answer in values.answers]
+        responses = reader.responses([answer.turns for answer in values.answers], authors=authors, metas=metas)
         rated = zip(responses, values.answers, strict=True)
         ratings = [
-            self._rating(response.id, self.columns.signed(answer.rating), values)
+            self._rating(response.id, answer.dimension, self.columns.signed(answer.rating), values)
             for response, answer in rated
             if answer.rating is not None
         ]
@@ -115,14 +116,14 @@ class TableFormat(NamedTuple):
             meta={key: value for key, value in facts.items() if value not in (None, "")} or None,
         )
 
-    def _rating(self, response: str, value: float, values: RowValues) -> Rating:
+    def _rating(self, response: str, dimension: str | None, value: float, values: RowValues) -> Rating:
         meta = None if values.time in (None, "") else {_TIME: values.time}
         rater = values.judge or UNKNOWN_JUDGE
         return Rating(
             response=response,
             rater=rater,
             kind=self.columns.judge_kind,
-            dimension=self.columns.dimension() or "",
+            dimension=dimension or self.columns.dimension() or "",
             value=value,
             meta=meta,
         )

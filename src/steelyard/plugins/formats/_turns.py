@@ -19,6 +19,8 @@ ROLE_AND_CONTENT = ("role", "content")
 
 _ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "prompter": "user"}
 """The roles of senders in turns of ``from`` and ``value``, or of ``role`` and ``text``; others stay as they are."""
+_OF_TURNS = {"role", "from", "content", "type"}
+"""The keys by which an object is a turn or one of its blocks."""
 _TEXT_KEYS = ("text", "value")
 """The keys of a text in a content block, after those of Anthropic and OpenAI, and of LLaMA-Factory."""
 
@@ -118,9 +120,9 @@ def turn_keys(row: Row, keys: Iterable[str]) -> list[str]:
 
 def count_other_keys(turns: Any, warnings: Counter[str], known: Iterable[str] = ROLE_AND_CONTENT) -> None:
     """Count the values of turns under other keys (a name, a weight, tool calls): a case cannot hold them."""
-    known_keys = set(known)
     for turn in turns if isinstance(turns, list) else [turns]:
-        fields = turn if isinstance(turn, dict) else {}
+        fields = turn if isinstance(turn, dict) and turn.keys() & _OF_TURNS else {}
+        known_keys = {*known, *(() if "content" in fields else ("from", *_TEXT_KEYS))}
         num_other = sum(value is not None for key, value in fields.items() if key not in known_keys)
         if num_other:
             warnings["other keys of turns, left out"] += num_other
