@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from steelyard.core.types import JsonObject
+from steelyard.judging.json_verdicts import json_values
 from steelyard.judging.reply_parsing import ParsedReply
 from steelyard.judging.reply_words import (
     announces,
@@ -94,7 +95,7 @@ def _final_part(text: str, row: PublishedFormat) -> str | ParsedReply:
             return ParsedReply(None, "reasons without an end")
         rest = outside
     # The quotation marks of JSON are part of the verdict.
-    return rest if row.marks is _json_marks else without_quotations(rest)
+    return json_values(rest, "score").text if row.marks is _json_marks else without_quotations(rest)
 
 
 def _problem(text: str, marks: Sequence[_Mark], *, has_tie: bool) -> str | None:
@@ -106,7 +107,7 @@ def _problem(text: str, marks: Sequence[_Mark], *, has_tie: bool) -> str | None:
         return "a verdict of another form"
     if len(values) > 1:
         return "several verdicts"
-    if _SECTION.sub("", text[marks[-1].end :]).strip(" \t\r\n*_`.。\"'$"):
+    if _SECTION.sub("", text[marks[-1].end :]).strip(" \t\r\n*_`.。।\"'$"):
         return "text follows the verdict"
     return "equal scores, and no tie is offered" if _TIE in values and not has_tie else None
 
@@ -125,13 +126,21 @@ def _outside(text: str, start: str, end: str) -> str | None:
     return "\n".join([*parts, text[place:]])
 
 
-_SECTION = re.compile(r"\[the (?:begin|end) of [a-z ]{1,40}\]|</?answer>|```", re.IGNORECASE)
+_SECTION = re.compile(
+    r"\[the (?:begin|end) of [a-z ]{1,40}\]|</?answer>|```|\\[\])]|<\|[a-z_]{1,20}\|>|</s>", re.IGNORECASE
+)
+"""What may follow a verdict: the ends of sections, of formulas, and of the text as templates mark it."""
 _LABEL = re.compile(r"(?<![A-Za-z0-9])([A-D]|[1-4])(?![A-Za-z0-9])")
+
+
+_FORMULA = ("$$", "$", "\\[", "\\(")
+"""The openings of a formula, in which models put a box."""
 
 
 def _leads_up(before: str, place: int) -> bool:
     """Return whether the sentence before a verdict only announces it, and names no other answer."""
-    lead = last_sentence(before)
+    opening = next((sign for sign in _FORMULA if before.rstrip().endswith(sign)), None)
+    lead = last_sentence(before if opening is None else before.rstrip().removesuffix(opening))
     allowed = {chr(ord("A") + place), str(place + 1)}
     return all(label in allowed for label in _LABEL.findall(lead)) and announces(_LABEL.sub(" ", lead))
 
@@ -146,7 +155,7 @@ def _tag_marks(text: str, num_shown: int) -> Iterator[_Mark]:
 def _name_marks(text: str, num_shown: int) -> Iterator[_Mark]:
     r"""RRM: ``\boxed{Assistant 1}``."""
     for match in re.finditer(r"\\boxed\{([^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)?)\}", text):
-        name = re.sub(r"\\text(?:bf)?\{([^{}]*)\}", r"\1", match[1])
+        name = re.sub(r"\\(?:text(?:bf)?|math(?:rm|bf))\{([^{}]*)\}", r"\1", match[1]).replace("\\ ", " ")
         if "assistant" in name.casefold():
             number = re.fullmatch(r"\s*assistant\s*([1-4])\s*", name, re.IGNORECASE)
             place = int(number[1]) - 1 if number else num_shown
@@ -242,7 +251,7 @@ def _letter(letter: str, num_shown: int) -> int | None:
 
 def _highest(content: str, num_shown: int, *, most: int) -> int | str | None:
     """Return the position of the highest of the scores, one for each answer; `_TIE` where the highest is shared."""
-    parts = [part.strip() for part in content.split(",")]
+    parts = [part.strip().removesuffix(f"/{most}") for part in re.split("[,、،]", content)]
     if len(parts) != num_shown or not all(re.fullmatch(r"\d{1,2}(?:\.\d{1,3})?", part) for part in parts):
         return None
     scores = [float(part) for part in parts]
