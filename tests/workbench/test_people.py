@@ -220,6 +220,16 @@ def test_an_erased_person_is_gone_and_the_judgments_stay_under_the_pseudonym(dat
     assert "person 1" in rows
 
 
+def test_a_person_is_erased_from_a_workbench_that_was_never_served(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'new.db'}")
+    database.migrate()
+    person = database.write(lambda session: add_person(session, NewPerson("ada", "annotator"), by=None, at=NOON).id)
+    database.write(lambda session: erase_person(session, session.get_one(StoredPerson, person), by=None, at=NOON))
+    with database.reading() as session:
+        assert session.get_one(StoredPerson, person).erased_at == NOON
+    database.close()
+
+
 def test_the_name_of_an_erased_person_is_nowhere_in_the_files_of_sqlite(sqlite_template, tmp_path):
     database = Database(f"sqlite:///{shutil.copy(sqlite_template, tmp_path)}")
     names = [f"somebody {17**8 * number} of all" for number in range(1, 120)]

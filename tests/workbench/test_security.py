@@ -206,6 +206,16 @@ def test_an_erased_person_is_not_among_failed_logins(visit):
         assert session.scalars(select(StoredLoginAttempt)).all() == []
 
 
+def test_a_failed_login_keeps_no_name(visit):
+    """Whoever is erased may have typed the name in other letters, or type it once more afterwards."""
+    for name in ("other", "OTHER", " Other "):
+        assert log_in(visit.browser(), name, "wrong").status_code == 401
+    with visit.database.reading() as session:
+        kept = [row.name for row in session.scalars(select(StoredLoginAttempt))]
+    assert len(kept) == 3
+    assert not [name for name in kept if "other" in name.lower()]
+
+
 def test_erasing_needs_the_name(visit):
     number, form = visit.site.people["other"], {"confirmation": "Other", "csrf": visit.csrf("administrator")}
     assert visit.browser("administrator").post(f"/manage/people/{number}/erase", data=form).status_code == 400

@@ -1,7 +1,8 @@
 """Throttling of logins: failures are counted by name and by address, those of a known browser by that browser alone.
 
 Eight wrong passwords of anybody close a name for a while. A browser that was logged in with the name before has a
-signed cookie and a count of its own: others cannot lock its person out (OWASP, device cookies).
+signed cookie and a count of its own: others cannot lock its person out (OWASP, device cookies). A name is stored as a
+hash with the workbench's key: what somebody typed, perhaps the name of a person who was erased, stands nowhere.
 """
 
 import hmac
@@ -24,7 +25,7 @@ _MOST_BY_ADDRESS = 60
 
 
 class LoginAttempt(NamedTuple):
-    """A login as it is counted. ``is_known``: its browser is known, which ``name`` then stands for."""
+    """A login as it is counted. ``name``: a hash of it; where ``is_known``, what its browser is known by."""
 
     name: str
     address: str
@@ -50,8 +51,8 @@ def login_attempt(key: bytes, name: str, address: str, cookies: Mapping[str, str
     try:
         token = _signer(key, device).unsign(cookies.get(f"steelyard_device_{device}", "")).decode()
     except (BadSignature, UnicodeDecodeError):
-        return LoginAttempt(normalize_name(name)[:200], address[:100], is_known=False)
-    # No name begins with a space: nobody counts up the failures of a browser by typing.
+        return LoginAttempt(device, address[:100], is_known=False)
+    # No hash begins with a space: nobody counts up the failures of a browser by typing.
     return LoginAttempt(f" {token}", address[:100], is_known=True)
 
 

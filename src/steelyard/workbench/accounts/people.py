@@ -222,8 +222,9 @@ def erase_person(session: Session, person: StoredPerson, *, by: int | None, at: 
     """
     if person.role == "administrator":
         change_account(session, person, role="annotator", is_active=False, skills=(), by=by, at=at)
-    names = (person.name, normalize_name(person.name)[:200])
-    session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.name.in_(names)))
+    make_key(session)  # a workbench that was never served has none
+    failed = login_attempt(_key(session), person.name, "", {})
+    session.execute(delete(StoredLoginAttempt).where(StoredLoginAttempt.name == failed.name))
     person.name = erased_name(person.pseudonym)
     person.display_name = person.pseudonym
     person.password_hash, person.skills, person.is_active, person.erased_at = "", [], False, at
