@@ -165,7 +165,7 @@ def test_training_on_reversed_data_is_significantly_worse(ablated):
     assert (right.accuracy.value, wrong.accuracy.value) == (1.0, 0.0)
     (difference,) = found.differences
     assert (difference.first, difference.second) == ("wrong", "right")
-    assert difference.comparison.accuracy.high < 0
+    assert difference.accuracy.high < 0
     assert difference.p_accuracy_corrected < 0.01
     assert (right.num_prompts, right.num_pairs, right.accuracy.n) == (24, 24, 30)
 

@@ -40,15 +40,12 @@ class MeasureDifference(Record, frozen=True, kw_only=True):
     p_corrected: float | None
 
 
-class ModelDifference(Record, frozen=True, kw_only=True):
-    """The first model minus the second; p-values are corrected by Holm over all comparisons of one measure.
+class PairedDifference(Record, frozen=True, kw_only=True):
+    """The first model or arm minus the second, paired by prompt.
 
-    ``p_accuracy`` and ``p_exact_match``: two-sided, of the test whose interval is given. ``only_first`` and
-    ``only_second``: the prompts that one model alone has right. ``detectable``: the smallest true difference in
-    accuracy that this sample detects with a power of 80%. ``headline`` is null if models are ranked by accuracy.
-    ``p_bounded``: the corrected p-value of the ranking measure if the pairs without a score of the worse model alone
-    count as right for it; never below the other. ``prediction_powered``: the difference in accuracy by human and judge
-    labels, where all evaluations have both; ranks are by the human labels alone.
+    ``p_accuracy`` and ``p_exact_match``: two-sided, of the test whose interval is given; ``..._corrected`` for all
+    differences of that measure (Holm). ``only_first`` and ``only_second``: the prompts that one alone has right.
+    ``detectable``: the smallest true difference in accuracy that this sample detects with a power of 80%.
     """
 
     first: str
@@ -62,6 +59,16 @@ class ModelDifference(Record, frozen=True, kw_only=True):
     detectable: float
     p_accuracy_corrected: float
     p_exact_match_corrected: float
+
+
+class ModelDifference(PairedDifference, frozen=True, kw_only=True):
+    """The first model minus the second. ``headline`` is null if models are ranked by accuracy.
+
+    ``p_bounded``: the corrected p-value of the ranking measure if the pairs without a score of the worse model alone
+    count as right for it; never below the other. ``prediction_powered``: the difference in accuracy by human and judge
+    labels, where all evaluations have both; ranks are by the human labels alone.
+    """
+
     p_bounded: float
     headline: HeadlineDifference | None
     measures: dict[str, MeasureDifference]

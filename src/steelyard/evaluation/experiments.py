@@ -2,6 +2,7 @@
 
 from steelyard.core.types import JsonObject, Record
 from steelyard.evaluation.bench_table import BenchColumn
+from steelyard.evaluation.comparison import PairedDifference
 from steelyard.statistics.intervals import Estimate
 
 
@@ -58,27 +59,13 @@ class SweptArm(Arm, frozen=True, kw_only=True):
     settings: JsonObject
 
 
-class ArmDifferenceRecord(Record, frozen=True, kw_only=True):
-    """One arm minus another as it is written: paired by prompt over the same seeds.
+class ArmDifference(PairedDifference, frozen=True, kw_only=True, omit_defaults=False):
+    """One arm minus another over the same seeds."""
 
-    Each p-value is of the test whose interval is given; ``..._corrected`` for all differences of that measure (Holm).
-    """
-
-    first: str
-    second: str
-    accuracy: Estimate
-    exact_match: Estimate
-    p_accuracy: float
-    p_exact_match: float
-    only_first: int
-    only_second: int
-    detectable: float
-    p_accuracy_corrected: float
-    p_exact_match_corrected: float
     columns: tuple[ColumnDifference, ...] = ()
 
 
-class GrowthRecord(Record, frozen=True, kw_only=True):
+class Growth(Record, frozen=True, kw_only=True):
     """The gain in accuracy of each doubling of a size (``by``: pairs or weights) along one line of arms."""
 
     name: str
@@ -92,7 +79,7 @@ class AblationSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``ablate``, and the content of ``ablation.json``."""
 
     arms: tuple[Arm, ...]
-    differences: tuple[ArmDifferenceRecord, ...]
+    differences: tuple[ArmDifference, ...]
     correction: str
 
 
@@ -100,6 +87,6 @@ class SweepSummary(Record, frozen=True, kw_only=True):
     """The summary of a run of ``sweep``, and the content of ``sweep.json``; ``starts`` compares equal sizes."""
 
     arms: tuple[SweptArm, ...]
-    growth: tuple[GrowthRecord, ...]
-    starts: tuple[ArmDifferenceRecord, ...]
+    growth: tuple[Growth, ...]
+    starts: tuple[ArmDifference, ...]
     correction: str

@@ -12,7 +12,7 @@ import msgspec
 from steelyard.core.errors import ConfigError
 from steelyard.core.plugins import load
 from steelyard.core.types import JsonObject, Meta
-from steelyard.evaluation.experiments import AblationSummary, Arm
+from steelyard.evaluation.experiments import AblationSummary, Arm, ArmDifference
 from steelyard.ranking.pairs import PairChoice
 from steelyard.recipes.experiments import (
     Experiment,
@@ -24,7 +24,6 @@ from steelyard.recipes.experiments import (
     trained_and_evaluated,
 )
 from steelyard.recipes.measured_arms import (
-    ArmDifference,
     MeasuredArms,
     arms_on_bench,
     compare_arms,
@@ -173,13 +172,10 @@ class AblationResult(NamedTuple):
     arms: tuple[Arm, ...]
     differences: tuple[ArmDifference, ...]
 
-    def record(self) -> JsonObject:
+    def record(self) -> AblationSummary:
         """Return the table as it is written."""
-        return {
-            "arms": msgspec.to_builtins(self.arms),
-            "differences": [difference.record() for difference in self.differences],
-            "correction": "Holm, over all differences of a measure here",
-        }
+        correction = "Holm, over all differences of a measure here"
+        return AblationSummary(arms=self.arms, differences=self.differences, correction=correction)
 
     def figure(self) -> JsonObject:
         """Return the plot of the arms with their seeds."""

@@ -143,7 +143,7 @@ def read_arms(names: Sequence[str], seeds: Sequence[int], out: Path, bench: str 
 class ExperimentResult(Protocol):
     """The measured arms of an experiment, and what its kind derives from them."""
 
-    def record(self) -> JsonObject:
+    def record(self) -> Record:
         """Return the result as it is written."""
         ...
 

@@ -7,15 +7,13 @@ random. Every column of the bench has a value and a difference by the bench's ow
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from steelyard.core.numerics import Integers
-from steelyard.core.types import JsonObject
 from steelyard.evaluation.bench_table import SHARES, ColumnFormula
 from steelyard.evaluation.evaluations import Evaluated
-from steelyard.evaluation.experiments import Arm, ArmValue, ColumnDifference
+from steelyard.evaluation.experiments import Arm, ArmDifference, ArmValue, ColumnDifference
 from steelyard.statistics.aggregation import ACCURACY, EXACT_MATCH, by_category, estimate, estimate_macro
 from steelyard.statistics.bootstrap import Items, Totals, cell_sums, resample
 from steelyard.statistics.groups import Layout
@@ -27,23 +25,6 @@ from steelyard.statistics.significance import (
     holm,
 )
 from steelyard.training.config import TrainingSummary
-
-
-class ArmDifference(NamedTuple):
-    """An arm minus another, paired by prompt over the same seeds; p-values are corrected for all differences."""
-
-    first: str
-    second: str
-    comparison: PairedComparison
-    p_accuracy_corrected: float
-    p_exact_match_corrected: float
-    columns: tuple[ColumnDifference, ...] = ()
-
-    def record(self) -> JsonObject:
-        """Return the difference as it is written, with the fields of the comparison."""
-        columns = msgspec.to_builtins(self.columns)
-        row = self._asdict() | self.comparison.record() | {"columns": columns}
-        return {name: value for name, value in row.items() if name != "comparison"}
 
 
 class MeasuredArms(NamedTuple):
@@ -114,7 +95,16 @@ def compare_arms(measured: MeasuredArms, pairs: Sequence[tuple[str, str]]) -> tu
         accuracy, exact = (replace(each, n=each.n // num_seeds) for each in (summed.accuracy, summed.exact_match))
         comparison = summed._replace(accuracy=accuracy, exact_match=exact)
         columns = tuple(_column_difference(measured.layout, tables, comparison, each) for each in measured.columns)
-        differences.append(ArmDifference(first, second, comparison, 1.0, 1.0, columns))
+        differences.append(
+            ArmDifference(
+                first=first,
+                second=second,
+                **comparison._asdict(),
+                p_accuracy_corrected=1.0,
+                p_exact_match_corrected=1.0,
+                columns=columns,
+            )
+        )
     return corrected(differences)
 
 
@@ -137,11 +127,12 @@ def corrected(differences: Iterable[ArmDifference]) -> tuple[ArmDifference, ...]
     Accuracy and exact match are a family of tests each.
     """
     listed = tuple(differences)
-    accuracy = holm([difference.comparison.p_accuracy for difference in listed])
-    exact_match = holm([difference.comparison.p_exact_match for difference in listed])
+    accuracy = holm([difference.p_accuracy for difference in listed])
+    exact_match = holm([difference.p_exact_match for difference in listed])
     of_columns = iter(holm([column.p for difference in listed for column in difference.columns]))
     return tuple(
-        difference._replace(
+        replace(
+            difference,
             p_accuracy_corrected=p_accuracy,
             p_exact_match_corrected=p_exact_match,
             columns=tuple(replace(column, p_corrected=next(of_columns)) for column in difference.columns),
@@ -153,7 +144,7 @@ def corrected(differences: Iterable[ArmDifference]) -> tuple[ArmDifference, ...]
 def on_bench(differences: Iterable[ArmDifference], bench: str) -> Iterator[ArmDifference]:
     """Yield the differences under the names of the arms on one of several kinds of bench."""
     for difference in differences:
-        yield difference._replace(first=_on(bench, difference.first), second=_on(bench, difference.second))
+        yield replace(difference, first=_on(bench, difference.first), second=_on(bench, difference.second))
 
 
 def arms_on_bench(arms: Iterable[Arm], bench: str) -> Iterator[Arm]:

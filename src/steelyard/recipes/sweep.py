@@ -14,17 +14,16 @@ from msgspec.structs import replace
 from steelyard.core.config import Config as BaseConfig
 from steelyard.core.errors import ConfigError
 from steelyard.core.types import JsonObject
-from steelyard.evaluation.experiments import Arm, SweepSummary
+from steelyard.evaluation.experiments import Arm, ArmDifference, Growth, SweepSummary, SweptArm
 from steelyard.recipes.experiments import Experiment, ExperimentKind, Tables, draw_share, percent, trained_and_evaluated
 from steelyard.recipes.measured_arms import (
-    ArmDifference,
     MeasuredArms,
     arms_on_bench,
     compare_arms,
     corrected,
     on_bench,
 )
-from steelyard.statistics.significance import NUM_RESAMPLES, Trend, trend
+from steelyard.statistics.significance import NUM_RESAMPLES, trend
 
 _SIZE_TOLERANCE = 0.02
 """Two backbones are of one size if their numbers of weights differ by at most this share."""
@@ -120,18 +119,6 @@ def _stages(sweep: Sweep) -> Tables:
     return stages
 
 
-class Growth(NamedTuple):
-    """The growth of accuracy along one line: ``by`` pairs of the data, or weights of the model."""
-
-    name: str
-    by: str
-    trend: Trend
-
-    def record(self) -> JsonObject:
-        """Return the line as it is written."""
-        return {"name": self.name, "by": self.by, **self.trend.record()}
-
-
 class SweepResult(NamedTuple):
     """The arm of each point, in the same order, the growth of each line, and differences between starts."""
 
@@ -140,24 +127,20 @@ class SweepResult(NamedTuple):
     growth: tuple[Growth, ...]
     starts: tuple[ArmDifference, ...]
 
-    def record(self) -> JsonObject:
+    def record(self) -> SweepSummary:
         """Return the table as it is written."""
-        arms = [
-            {
-                "model": point.backbone.name,
-                "start": point.backbone.start,
-                "share": point.share,
-                "settings": point.settings,
-                **msgspec.to_builtins(arm),
-            }
+        arms = tuple(
+            SweptArm(
+                **msgspec.structs.asdict(arm),
+                model=point.backbone.name,
+                start=point.backbone.start,
+                share=point.share,
+                settings=point.settings,
+            )
             for point, arm in zip(self.points, self.arms, strict=True)
-        ]
-        return {
-            "arms": arms,
-            "growth": [growth.record() for growth in self.growth],
-            "starts": [difference.record() for difference in self.starts],
-            "correction": "Holm, over the differences between starts",
-        }
+        )
+        correction = "Holm, over the differences between starts"
+        return SweepSummary(arms=arms, growth=self.growth, starts=self.starts, correction=correction)
 
     def figure(self) -> JsonObject:
         """Return the plot of accuracy by data and by weights."""
@@ -187,7 +170,7 @@ class SweepResult(NamedTuple):
         ]
         arms = [arm for bench, result in by_bench.items() for arm in arms_on_bench(result.arms, bench)]
         growth = [
-            line._replace(name=f"{bench}: {line.name}") for bench, result in by_bench.items() for line in result.growth
+            replace(line, name=f"{bench}: {line.name}") for bench, result in by_bench.items() for line in result.growth
         ]
         starts = [each for bench, result in by_bench.items() for each in on_bench(result.starts, bench)]
         return cls(tuple(points), tuple(arms), tuple(growth), corrected(starts))
@@ -215,7 +198,8 @@ def _growth(points: Sequence[SweepPoint], measured: MeasuredArms) -> Iterator[Gr
             sizes = [arm.num_pairs if by == "pairs" else arm.num_weights for arm in arms]
             if len(set(sizes)) > 1:
                 tables = [measured.statistics[arm.name] for arm in arms]
-                yield Growth(name, by, trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES, seed=0))
+                grown = trend(measured.layout, tables, sizes, num_resamples=NUM_RESAMPLES, seed=0)
+                yield Growth(name=name, by=by, **grown._asdict())
 
 
 def _pairs_of_starts(points: Sequence[SweepPoint], measured: MeasuredArms) -> list[tuple[str, str]]:

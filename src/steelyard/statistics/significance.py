@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.numerics import Booleans, Floats, Integers, derived_seed
-from steelyard.core.types import JsonObject
 from steelyard.statistics.aggregation import (
     ACCURACY,
     EXACT_MATCH,
@@ -47,11 +46,6 @@ class PairedComparison(NamedTuple):
     only_second: int
     detectable: float
 
-    def record(self) -> JsonObject:
-        """Return the comparison as it is written."""
-        estimates = {"accuracy": self.accuracy.record(), "exact_match": self.exact_match.record()}
-        return self._asdict() | estimates
-
 
 class Trend(NamedTuple):
     """The slope of accuracy over log2 of a size: the gain of each doubling.
@@ -62,10 +56,6 @@ class Trend(NamedTuple):
     per_doubling: Estimate
     p: float
     sizes: tuple[float, ...]
-
-    def record(self) -> JsonObject:
-        """Return the trend as it is written."""
-        return {"per_doubling": self.per_doubling.record(), "p": self.p, "sizes": list(self.sizes)}
 
 
 def share_difference(both: Items, share: Share, *, seed: int) -> Difference:

@@ -6,7 +6,7 @@ import msgspec
 
 from steelyard.core.types import JsonObject
 from steelyard.evaluation.bench_table import SHARES, BenchColumn
-from steelyard.evaluation.experiments import Arm, ArmDifferenceRecord, ColumnDifference, GrowthRecord
+from steelyard.evaluation.experiments import Arm, ArmDifference, ColumnDifference, Growth
 from steelyard.evaluation.tables import (
     DASH,
     PERCENT,
@@ -77,7 +77,7 @@ def _seeds(arms: Sequence[Arm]) -> Spec:
     return {"data": {"values": values}, "mark": mark, "encoding": {"y": y, "x": x}}
 
 
-def bench_panels(arms: Sequence[Arm], differences: Sequence[ArmDifferenceRecord]) -> Iterator[Panel]:
+def bench_panels(arms: Sequence[Arm], differences: Sequence[ArmDifference]) -> Iterator[Panel]:
     """Yield the arms with a group of columns for each bench (CHEEMS, Table 4), and their differences in each column.
 
     Nothing for one bench whose only columns are accuracy and exact match: they are in the tables by arm.
@@ -126,7 +126,7 @@ def _marked(difference: Estimate, p_corrected: float) -> str:
     return f"{points(difference.value)}{'*' if p_corrected < LEVEL else ''}"
 
 
-def difference_panels(title: str, differences: Sequence[ArmDifferenceRecord]) -> Iterator[Panel]:
+def difference_panels(title: str, differences: Sequence[ArmDifference]) -> Iterator[Panel]:
     """Yield the differences of arms with intervals and corrected p-values; nothing without differences."""
     if not differences:
         return
@@ -155,7 +155,7 @@ def difference_panels(title: str, differences: Sequence[ArmDifferenceRecord]) ->
     yield Panel(word(title), figure, (Grouped("", table(columns, rows)),), "note_arm_differences")
 
 
-def growth_panels(growth: Sequence[GrowthRecord]) -> Iterator[Panel]:
+def growth_panels(growth: Sequence[Growth]) -> Iterator[Panel]:
     """Yield the gain of each doubling of pairs or weights, a row for each line; nothing without a line."""
     if not growth:
         return
@@ -176,9 +176,7 @@ def growth_panels(growth: Sequence[GrowthRecord]) -> Iterator[Panel]:
     yield Panel(word("growth"), figure, tables, "note_growth")
 
 
-def experiment_sentences(
-    name: str, arms: Sequence[Arm], differences: Sequence[ArmDifferenceRecord]
-) -> Iterator[Sentence]:
+def experiment_sentences(name: str, arms: Sequence[Arm], differences: Sequence[ArmDifference]) -> Iterator[Sentence]:
     """Yield the best arm for each kind of bench, and the differences that hold after the correction, by measure."""
     for bench in dict.fromkeys(arm.bench for arm in arms):
         same = [arm for arm in arms if arm.bench == bench]
