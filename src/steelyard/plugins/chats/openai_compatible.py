@@ -45,7 +45,7 @@ class Config(ServedConfig, frozen=True):
     extra: Meta = msgspec.field(default_factory=dict)
     """Keys that are added to every request."""
     keeps_empty: bool = False
-    """Whether a reply without a text is an answer, as `sample` counts it; otherwise it is asked for again."""
+    """Whether a reply without a text is an answer, as `sample` counts it; otherwise the request is sent again."""
 
 
 def build(config: Config) -> Chat:

@@ -121,10 +121,10 @@ def _parse_trl(row: Row, warnings: Counter[str]) -> ParsedPair:
         prompt = turns_of(row.value["prompt"], row.place, "prompt", role="user")
         sides = zip(decoded_turns([row.value.get(key) for key in SIDES]), SIDES, strict=True)
         answers = [turns_of(side, row.place, key, role="assistant") for side, key in sides]
-        own = [answer[len(prompt) :] for answer in answers]
-        if all(own) and all(answer[: len(prompt)] == prompt for answer in answers):
+        replies = [answer[len(prompt) :] for answer in answers]
+        if all(replies) and all(answer[: len(prompt)] == prompt for answer in answers):
             warnings["prompts repeated in both answers, left out there"] += 1
-            answers = own
+            answers = replies
         turns = PairTurns(prompt, *answers)
     return ParsedPair(turns, {})
 

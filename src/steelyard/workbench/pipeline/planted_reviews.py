@@ -122,7 +122,7 @@ def retire_reviews(session: Session, items: Sequence[int]) -> None:
 
 
 def retire_in_batch(session: Session, project: int, batch: str) -> None:
-    """Take away the planted reviews that wait with a batch that is sent back: nobody is asked about them any more."""
+    """Take away the planted reviews that wait with a batch that is sent back: nobody decides on them any more."""
     planted = StoredPlantedReview
     of_batch = planted.project_id == project, planted.batch == batch, planted.decision.is_(None)
     session.execute(update(planted).where(*of_batch).values(is_retired=True))
