@@ -124,6 +124,33 @@ def test_a_csv_may_have_semicolons_where_its_header_has_no_comma(tmp_path):
     assert delimited_rows(tmp_path / "u.csv", "a,b;c\n1,2;3\n") == [(2, {"a": "1", "b;c": "2;3"})]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "sep=;\nq;a\n1, 2;x\n",
+        '"sep=;"\r\nq;a\r\n1, 2;x\r\n',
+        "\ufeffSEP=\t\nq\ta\n1, 2\tx\n",
+        'q,a,,,\n,,,,\n"1, 2",x,,,\n,,,,\n',
+        ";\nq;a\n1, 2;x\n;\n",
+    ],
+)
+def test_a_csv_as_a_spreadsheet_saves_it(tmp_path, content):
+    (tmp_path / "rows.csv").write_text(content, "utf-8", newline="")
+    assert [row.value for row in read_rows(tmp_path / "rows.csv")] == [{"q": "1, 2", "a": "x"}]
+
+
+def test_the_mark_that_divides_a_header_into_most_cells_divides_a_csv(tmp_path):
+    (tmp_path / "rows.csv").write_text('q;"a; or b";c,d\nWas?;ja;nein\n', "utf-8")
+    (row,) = read_rows(tmp_path / "rows.csv")
+    assert row.value == {"q": "Was?", "a; or b": "ja", "c,d": "nein"}
+
+
+def test_an_error_below_the_line_of_a_separator_has_its_line(tmp_path):
+    (tmp_path / "rows.csv").write_text("sep=;\nq;a\n1;x\n2\n", "utf-8")
+    with pytest.raises(RecordError, match=r"rows\.csv:4: a row of 1 cells under a header of 2"):
+        list(read_rows(tmp_path / "rows.csv"))
+
+
 def test_a_table_of_a_header_alone_is_an_error(tmp_path):
     for name, content in (("t.csv", "a,b\n"), ("t.tsv", "a\tb\n")):
         with pytest.raises(FileError, match="has a header and no rows"):

@@ -41,7 +41,7 @@ _PHRASE = re.compile(
 
 
 def label_word(label: str) -> str:
-    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength and words around it."""
+    """Return a label as a word of ``LABELS``: in lower case, without brackets, strength, width and words around it."""
     word = (
         unicodedata.normalize("NFKC", label)
         .strip()

@@ -1,14 +1,15 @@
 """Rows of foreign files with their places: JSON lines, a JSON array, TSV, CSV, Parquet, a saved dataset, or text.
 
 Files may be compressed (`open_unpacked`). A CSV file is quoted as in RFC 4180, with commas, or with semicolons or
-tabs where its header has those alone. A cell of turns is a list. `_TsvQuotes` decides whether the quotation marks of a
-TSV file enclose its cells, unless `TextForm` does. A ``.json`` file may also be one object around a list of rows, whose
-other texts and numbers belong to each row. A ``.txt`` file that does not begin with a JSON object has a prompt in each
-line.
+tabs where these divide its header into more cells, or where Excel's first line ``sep=;`` says so. A cell of turns is a
+list. `_TsvQuotes` decides whether the quotation marks of a TSV file enclose its cells, unless `TextForm` does. A
+``.json`` file may also be one object around a list of rows, whose other texts and numbers belong to each row. A
+``.txt`` file that does not begin with a JSON object has a prompt in each line.
 """
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -31,6 +32,8 @@ _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _TEXT_SUFFIX = ".txt"
 _ROW_LISTS = ("data", "rows", "items", "examples", "records", "instances")
 _MARK = '"'
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+"""The first line by which a file tells Excel what divides its cells."""
 _ROLES = {"role", "from"}
 """The keys of a turn's sender."""
 QUOTES_AS_TEXT = "cells read with the quotation marks around them (quotes=cells removes them)"
@@ -176,7 +179,7 @@ def _delimited_rows(path: Path, form: TextForm, warnings: Counter[str]) -> Itera
         is_literal = form.quotes == "literal" or (form.quotes is None and evidence.is_literal())
         if is_literal and form.quotes is None and evidence.num_wrapped:
             warnings[QUOTES_AS_TEXT] += evidence.num_wrapped
-    cells = _literal_cells(path, encoding) if is_literal else _quoted_cells(path, encoding)
+    cells = _used_cells(_literal_cells(path, encoding) if is_literal else _quoted_cells(path, encoding))
     place, names = next(cells, (Place(str(path)), ()))
     if not names:
         raise FileError("the table has no header", where=place, allowed="a first line of names")
@@ -194,6 +197,19 @@ def _delimited_rows(path: Path, form: TextForm, warnings: Counter[str]) -> Itera
         yield Row(where, dict(zip(names, map(_cell, values), strict=True)))
     if not has_rows:
         raise FileError("the table has a header and no rows", where=place)
+
+
+def _used_cells(rows: Iterable[tuple[Place, Sequence[str]]]) -> Iterator[tuple[Place, Sequence[str]]]:
+    """Yield the rows with a text, without empty columns at the end: spreadsheets save cells that were in use once."""
+    width = num_named = 0
+    for place, values in rows:
+        if any(values):
+            if not width:
+                width = len(values)
+                num_named = max(number for number, name in enumerate(values, 1) if name)
+            # A single column without a name may hold remarks.
+            is_unused = len(values) == width > num_named + 1 and not any(values[num_named:])
+            yield place, values[:num_named] if is_unused else values
 
 
 def _cell(text: str) -> Any:
@@ -244,17 +260,19 @@ def _literal_cells(path: Path, encoding: str | None) -> Iterator[tuple[Place, Se
 
 def _quoted_cells(path: Path, encoding: str | None) -> Iterator[tuple[Place, Sequence[str]]]:
     lines = _text_lines(path, encoding)
-    first = next(lines, "")
+    first, num_before = next(lines, ""), 0
     delimiter = _DELIMITERS[data_suffix(path)]
-    if delimiter == "," and "," not in first:
-        delimiter = next((other for other in ";\t" if other in first), delimiter)
+    if delimiter == "," and (separator := _SEPARATOR.fullmatch(first)):
+        delimiter, first, num_before = separator[1], next(lines, ""), 1
+    elif delimiter == ",":
+        delimiter = max(",;\t", key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
-    number = 1
+    number = 1 + num_before
     try:
         for values in reader:
             if values:
                 yield Place(str(path), number), values
-            number = reader.line_num + 1
+            number = reader.line_num + 1 + num_before
     except csv.Error as error:
         raise FileError(
             f"the table cannot be read ({error})",
