@@ -68,6 +68,30 @@ def test_answers_that_are_objects_keep_their_numbers_and_other_fields(key, numbe
     assert counts.noted == {}
 
 
+def test_who_judged_pairs_is_read_or_counted():
+    rows = [
+        {"prompt": "q", "chosen": "x", "rejected": "y", "annotator": "甲"},
+        {"prompt": "q", "chosen": "y", "rejected": "x", "annotator": "乙"},
+    ]
+    _, counts = read(rows)
+    assert counts.noted["annotators of pairs, not read (judge_column names them)"] == 2
+    (case,), counts = read(rows, judge_column="annotator")
+    votes = {(vote.judge, texts(case)[vote.left], vote.verdict) for vote in case.judgments}
+    assert votes == {("甲", "x", "left"), ("乙", "y", "left")}
+    assert not any("not read" in name for name in counts.noted)
+
+
+def test_texts_that_are_blank_or_differ_in_form_alone_are_counted():
+    rows = [
+        {"prompt": "\u200b ", "chosen": "x", "rejected": "y"},
+        {"prompt": "q", "chosen": "cafe\u0301", "rejected": "caf\u00e9"},
+        {"prompt": "r", "chosen": "a\u200b", "rejected": "a"},
+        {"prompt": "s", "chosen": "ab", "rejected": "a b"},
+    ]
+    _, counts = read(rows)
+    assert counts.noted == {"empty or blank prompts": 1, "responses that differ from another in form alone": 2}
+
+
 PERSON = {"user": "alice", "response_a": "x", "response_b": "y", "winner": "A"}
 KIND_OF_TASK = {"task": "Math", "chosen": "A", "rejected": "B"}
 

@@ -67,11 +67,13 @@ _LABELS = (
 _SCORES = ("score", "scores", "rating", "ratings", "reward", "rewards", "grade")
 _RANKS = ("rank", "ranks", "ranking", "rankings", "position", "排名", "名次", "排序", "順位", "순위", "الترتيب")
 _RATINGS = (*_SCORES, *_RANKS)
-_JUDGES = (
-    "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "user",
-    "user_id", "username", "rater", "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "who",
-    "wer", "标注员", "标注人", "标注者", "评审", "anotador", "annotateur", "аннотатор", "разметчик", "эксперт",
+ANNOTATORS = (
+    "annotator", "judge", "annotator_id", "judge_id", "annotator_name", "worker", "worker_id", "workerid", "rater",
+    "rater_id", "labeler", "labeller", "completed_by", "evaluator", "reviewer", "标注员", "标注人", "标注者", "评审",
+    "評価者", "평가자", "المقيم", "anotador", "annotateur", "аннотатор", "разметчик", "эксперт",
 )  # fmt: skip
+"""Names of columns of those who judged."""
+_JUDGES = (*ANNOTATORS, "user", "user_id", "username", "who", "wer")
 _TIMES = ("time", "timestamp", "tstamp", "created_at", "submitted_at")
 _BATCHES = ("batch", "batch_id")
 _AUTHORS = ("model", "model_name", "generator", "author", "model_id", "models", "模型", "modell", "modelo", "modèle")

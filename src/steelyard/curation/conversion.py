@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -10,8 +11,9 @@ from steelyard.annotation.derived_judgments import with_derived
 from steelyard.core.errors import EvidenceError, RecordError, listed
 from steelyard.core.protocols import Row
 from steelyard.core.remedies import Advice, Remedy
-from steelyard.core.text import is_blank, number_of, response_text
+from steelyard.core.text import is_blank, is_same_text, number_of, prompt_text, response_text
 from steelyard.core.types import Case, JsonObject, Kind, Record
+from steelyard.curation.column_names import ANNOTATORS
 from steelyard.curation.format_support import AS_READ, PARTS
 from steelyard.curation.merge import ROWS, only_kind
 from steelyard.translation.grading import GradedPairs
@@ -34,15 +36,30 @@ def count_pictures(rows: Iterable[Row], warnings: Counter[str]) -> Iterator[Row]
         yield row
 
 
+def count_annotators(rows: Iterable[Row], keys: Collection[str], warnings: Counter[str]) -> Iterator[Row]:
+    """Yield the rows of pairs; those that name who judged, under another key than the format's, are counted."""
+    for row in rows:
+        warnings["annotators of pairs, not read (judge_column names them)"] += any(
+            key not in keys and key.casefold() in ANNOTATORS and isinstance(value, str | int) and value != ""
+            for key, value in row.value.items()
+        )
+        yield row
+
+
 def has_picture(values: Mapping[str, object]) -> bool:
     """Return whether values come with images, films or sound: by their keys, marks in texts, or content blocks."""
     return any(values.get(key) for key in _PICTURE_KEYS) or any(map(_shows_picture, values.values()))
 
 
 def count_blanks(cases: Iterable[Case], warnings: Counter[str]) -> Iterator[Case]:
-    """Yield the cases; responses without a visible character are counted."""
+    """Yield the cases; texts without a visible character are counted, and responses that readers take for one."""
     for case in cases:
-        warnings["empty or blank responses"] += sum(is_blank(response_text(response)) for response in case.responses)
+        texts = [response_text(response) for response in case.responses]
+        warnings["empty or blank responses"] += sum(map(is_blank, texts))
+        warnings["empty or blank prompts"] += is_blank(prompt_text(case))
+        warnings["responses that differ from another in form alone"] += sum(
+            first != second and is_same_text(first, second) for first, second in combinations(texts, 2)
+        )
         yield case
 
 

@@ -10,7 +10,13 @@ from steelyard.core.errors import FileError, OutputError
 from steelyard.core.protocols import Format, WrittenFormat
 from steelyard.core.remedies import Advice, Remedy
 from steelyard.core.types import Case, JsonObject
-from steelyard.curation.conversion import ConversionTally, count_blanks, count_pictures, refuse_empty
+from steelyard.curation.conversion import (
+    ConversionTally,
+    count_annotators,
+    count_blanks,
+    count_pictures,
+    refuse_empty,
+)
 from steelyard.curation.format_support import has_pair_rows
 from steelyard.curation.merge import split_rows
 from steelyard.curation.uniform_columns import UniformColumns, with_uniform_columns
@@ -63,6 +69,8 @@ def read_foreign_cases(
         return read_case_files(files)
     read = chain.from_iterable(read_rows(file, form, warnings=warnings) for file in files)
     rows = count_pictures(tally.rows(read, reader.keys), warnings)
+    if has_pair_rows(reader.supports):
+        rows = count_annotators(rows, reader.keys, warnings)
     return count_blanks(reader.read(rows, warnings), warnings)
 
 
