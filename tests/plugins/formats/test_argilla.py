@@ -37,6 +37,18 @@ def test_a_ranking_may_be_names_alone_best_first():
     assert write("argilla", one)[0] == [row]
 
 
+def test_a_number_behind_a_word_for_ratings_is_that_of_a_response():
+    fields = {"prompt": "q", "generation_1": "a", "generation_2": "b"}
+    people = {"rating1": [{"value": 5, "user_id": "u"}], "rating-2": [{"value": 1, "user_id": "u"}],
+              "criterion_1": [{"value": 3, "user_id": "u"}]}  # fmt: skip
+    (one,), warnings = read("argilla", {"id": "r", "fields": fields, "responses": people})
+    assert [(said.response, said.dimension, said.value) for said in one.ratings] == [
+        ("generation_1", "rating", 5),
+        ("generation_2", "rating", 1),
+    ]
+    assert warnings == {"answers that are neither rankings nor ratings of a response": 1}
+
+
 def test_a_list_of_one_label_is_that_label():
     fields = {"prompt": "q", "response1": "a", "response2": "b"}
     row = {"id": "r", "fields": fields, "responses": {"better": [{"value": ["response2"], "user_id": "u"}]}}

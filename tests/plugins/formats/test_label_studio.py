@@ -102,3 +102,22 @@ def test_a_choice_that_names_one_of_two_answers_is_a_judgment():
     ]
     assert warnings == {"results that are neither comparisons nor ratings of a response": 1}
     assert write("label_studio", one)[0] == [task(named, number)]
+
+
+def test_controls_of_one_kind_rate_all_responses_in_one_dimension():
+    results = [
+        {
+            "from_name": f"quality_{number}",
+            "to_name": f"response{number}",
+            "type": "rating",
+            "value": {"rating": number},
+        }
+        for number in (1, 2)
+    ]
+    row = {"id": 1, "data": {"prompt": "q", "response1": "a", "response2": "b"}, "annotations": [{"result": results}]}
+    (one,), _ = read("label_studio", row)
+    assert [(said.response, said.dimension, said.value) for said in one.ratings] == [
+        ("response1", "quality", 1),
+        ("response2", "quality", 2),
+    ]
+    assert write("label_studio", one)[0] == [row]

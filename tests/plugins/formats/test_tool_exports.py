@@ -1,5 +1,7 @@
 """Flat exports of annotation tools: several people stay several judges, and what was not submitted does not count."""
 
+import json
+
 import pytest
 
 from each_value import each
@@ -221,3 +223,12 @@ def test_argilla_1_in_its_own_json_lists_the_values_of_each_person():
     (one,), warnings = read("argilla", record)
     assert sorted(verdicts(one)) == [("gpt", "llm", "response-2"), ("u1", "human", "response-2")]
     assert (one.prompt.id, warnings) == ("r7", {"responses that were not submitted": 1})
+
+
+def test_a_list_of_items_in_a_cell_is_json_text():
+    items = [{"id": "a", "body": "x"}, {"id": "b", "body": "y"}]
+    row = {"id": 1, "question": "q", "answers": json.dumps(items), "ranking": '{"ranker": {"rank": ["b", "a"]}}',
+           "annotator": "u", "annotation_id": 5}  # fmt: skip
+    (one,), _ = read("label_studio", row)
+    assert [(response.id, response.text) for response in one.responses] == [("a", "x"), ("b", "y")]
+    assert [(said.left, said.verdict, said.right, said.judge) for said in one.judgments] == [("b", "left", "a", "u")]

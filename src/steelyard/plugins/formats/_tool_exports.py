@@ -137,7 +137,12 @@ def label_studio_task(rows: Sequence[Row], warnings: Counter[str]) -> Row:
     if not is_annotation_row(first):
         return rows[0]
     controls = {name for row in rows for name, _ in _results(row.value)}
-    data = {key: value for key, value in first.items() if key not in {"id", *_ANNOTATION, *controls}}
+    data = {
+        # In CSV a list of items is JSON text.
+        key: _items(value) or value
+        for key, value in first.items()
+        if key not in {"id", *_ANNOTATION, *controls}
+    }
     annotations = [
         {
             "id": row.value["annotation_id"],
@@ -152,6 +157,11 @@ def label_studio_task(rows: Sequence[Row], warnings: Counter[str]) -> Row:
         for row in rows
     ]
     return Row(place, {"id": first.get("id"), "data": data, "annotations": annotations})
+
+
+def _items(cell: Any) -> list[JsonObject] | None:
+    items = decode_list(cell) if isinstance(cell, str) else None
+    return items if items and all(isinstance(item, dict) for item in items) else None
 
 
 def task_of(row: Row) -> object:

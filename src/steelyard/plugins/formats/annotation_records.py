@@ -51,6 +51,9 @@ _UNSORTED = "_"
 _VERDICTS: dict[str, Verdict] = {"left": "left", "right": "right"}
 _CHOICE = re.compile(r"best|better|choose|choice|chosen|prefer|select|pick|winner|which|最好|更好|选择|選擇|偏好|أفضل")
 """Words in the names of questions that ask for the best response, not for a number of points."""
+_NUMBERED = re.compile(r"(?:rating|score|quality|grade|评分|分数)[-_ ]?(\d+)")
+_END = re.compile(r"(\d+|(?<=[-_ ])[A-Za-z])$")
+"""What tells the names of responses apart: ``response2``, ``answer_b``."""
 
 
 # Argilla
@@ -125,10 +128,16 @@ def _best_of(question: str, value: Any, names: Sequence[str]) -> str | None:
 
 
 def _question_response(question: str, names: Sequence[str]) -> str | None:
-    """Return the response whose name is part of the question's (the longest one); a single response needs no name."""
+    """Return the response whose name is part of the question's (the longest one); a single response needs no name.
+
+    A number behind a word for ratings is that of a response: ``rating_2`` of ``response2``.
+    """
     if len(names) == 1:
         return names[0]
-    return max((name for name in sorted(names) if name in question), key=len, default=None)
+    within = max((name for name in sorted(names) if name in question), key=len, default=None)
+    numbered = _NUMBERED.fullmatch(question.casefold())
+    ends = [name for name in names if numbered and re.search(r"\d*$", name)[0] == numbered[1]]  # pyright: ignore[reportOptionalSubscript]
+    return within or (ends[0] if len(ends) == 1 else None)
 
 
 def _argilla_answers(case: Case, dropped: Counter[str], names: Mapping[str, str]) -> JsonObject:
@@ -187,7 +196,10 @@ def _is_ranking(value: Any) -> bool:
 
 
 def _dimension(question: str, response: str) -> str:
-    """Return the rest of the question's name without the response's."""
+    """Return the rest of the question's name without the response's, or without the number or letter at its end."""
+    end = _END.search(response)
+    if end and response not in question and question.endswith(end[1]):
+        return question.removesuffix(end[1]).rstrip("-_ .") or question
     before, _, after = question.partition(response)
     return "-".join(part for part in (before.strip("-_ ."), after.strip("-_ .")) if part) or question
 
@@ -258,9 +270,8 @@ def _label_studio_evidence(
                 if result.type == "rating" and is_number(result.value.get("rating")) and len(result.targets) == 1:
                     judge, kind, task = result.source
                     target, value = result.targets[0], result.value["rating"]
-                    ratings.append(
-                        Rating(response=target, rater=judge, kind=kind, dimension=task or "rating", value=value)
-                    )
+                    dimension = _dimension(task, target) if task else "rating"
+                    ratings.append(Rating(response=target, rater=judge, kind=kind, dimension=dimension, value=value))
                 elif (comparisons := list(_judgments(result, names))) or result.type in ("pairwise", "ranker"):
                     judgments += comparisons
                 else:
