@@ -57,6 +57,13 @@ def test_the_key_has_no_text_form():
     assert SECRET not in f"{Key(SECRET)!r} {Key(SECRET)}"
 
 
+@pytest.mark.parametrize("name", ["sk-1234567890abcdef", "AIzaSyD1234567890", "0123456789abcdef"])
+def test_a_key_in_place_of_the_name_of_its_variable_is_not_shown(name):
+    with pytest.raises(ConfigError, match="of this name") as caught:
+        read_key(name, where="chat.secret")
+    assert name not in str(caught.value)
+
+
 @pytest.mark.parametrize("value", ["abc", "two words", "schlüssel", "a\x00bcd", "line\nbreak"])
 def test_what_is_no_key_is_refused_without_being_shown(value, monkeypatch):
     monkeypatch.setattr("os.environ", {"K": value})

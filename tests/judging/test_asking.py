@@ -234,6 +234,24 @@ def test_what_is_asked_and_spent_so_far_can_be_followed(tmp_path):
     assert again[-1] == seen[-1]
 
 
+def test_what_fails_in_every_run_does_not_keep_a_run_from_its_end():
+    def answer(question):
+        number = int(re.search(r"question (\d+)", question["messages"][-1]["content"])[1])
+        return (400, b"no") if number >= 12 else "[[A]]"
+
+    cases = [case(f"p{number}", "ab", text=f"question {number}") for number in range(24)]
+    with chatting(answer) as server, open_ledger(None) as ledger:
+        for _ in range(2):
+            assert ask_panel(jury_at(server), planned(cases), ledger)["m"].num_failed == 24
+        # Requests that never failed before end the run as ever.
+        with pytest.raises(ModelError, match="the first 2\\d requests all failed"):
+            ask_panel(
+                jury_at(server),
+                planned([case(f"x{number}", "ab", text=f"question {number}") for number in range(30, 60)]),
+                ledger,
+            )
+
+
 def test_a_ceiling_of_cost_ends_a_run_whose_replies_have_no_counts():
     zeros = completion("[[A]]", usage=(0, 0))
     with chatting(lambda _: zeros) as server, open_ledger(None) as ledger:

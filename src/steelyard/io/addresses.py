@@ -54,7 +54,10 @@ def read_key(variable: str | None, *, where: str, header: str = "Authorization")
         return Key()
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise ConfigError(f"there is no environment variable {variable!r}", where=where, do="set it to the key")
+        # In place of the name people give the key itself, which no log may show.
+        name = repr(variable) if variable.isupper() and variable.isidentifier() else "of this name"
+        do = "set it to the key, and give its name, not the key"
+        raise ConfigError(f"there is no environment variable {name}", where=where, do=do)
     if len(value) < _MIN_KEY_LENGTH or not value.isascii() or not value.isprintable() or " " in value:
         problem = f"the environment variable {variable!r} does not hold a key"
         raise ConfigError(problem, where=where, allowed=f"{_MIN_KEY_LENGTH} or more ASCII characters without spaces")
@@ -82,7 +85,7 @@ def _split(url: str) -> SplitResult | None:
     """Return the parts of an http address, null for anything else."""
     try:
         parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and "#" not in url
     except ValueError:
         return None
     return parts if is_address and not any(sign.isspace() or not sign.isprintable() for sign in url) else None

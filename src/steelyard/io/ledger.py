@@ -129,6 +129,10 @@ class Ledger:
         row = self._connection.execute(query, (request,)).fetchone()
         return 0 if row is None else row[0]
 
+    def has_failed(self, request: str) -> bool:
+        """Return whether the last try of a request, in any run, failed."""
+        return self._first("SELECT detail FROM failures WHERE request = ?", request) is not None
+
     def failures(self) -> dict[str, int]:
         """Count the requests without a reply by the first words of their failure."""
         rows = self._connection.execute("SELECT detail FROM failures")

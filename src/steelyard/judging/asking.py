@@ -231,7 +231,7 @@ class _ReplyStore:
         self.ledger, self.model, self.shown = ledger, model, shown
         self.max_truncated, self.remedy = max_truncated, remedy
         self.num_questions = self.num_kept = self.num_answered = self.num_repeated = self.num_failed = 0
-        self.num_uncounted = 0
+        self.num_first_failed = self.num_uncounted = 0
         self.cuts = CutReplies()
         self.all_spent = Spending()
         self.first_failure = ""
@@ -276,12 +276,15 @@ class _ReplyStore:
         self.shown.advance(note=f"{self.num_failed} failed" if self.num_failed else "", figures=figures)
 
     def add(self, reply: Reply, question: Question) -> None:
-        """Store the reply. Raises ModelError where all requests failed.
+        """Store the reply. Raises ModelError where all requests failed, those apart that failed in an earlier run.
 
         Too many cut replies, or replies without a cost under a ceiling of cost, end the sending.
         """
+        is_failed = reply.failure == "failed"
+        # Whoever goes on without what fails again is not stopped by it.
+        self.num_first_failed += is_failed and not self.ledger.has_failed(reply.request)
         self.ledger.add(reply)
-        self.num_failed += reply.failure == "failed"
+        self.num_failed += is_failed
         self.num_answered += reply.failure != "failed"
         self.all_spent = self.all_spent.plus(reply)
         self.sent = self.sent.plus(reply)
@@ -293,7 +296,7 @@ class _ReplyStore:
         self._check()
 
     def _check(self) -> None:
-        if not self.num_answered and self.num_failed >= FEWEST_REPLIES:
+        if not self.num_answered and self.num_first_failed >= FEWEST_REPLIES:
             problem = f"the first {self.num_failed} requests all failed ({self.first_failure[:200]})"
             raise ModelError(problem, where=self.model.name, do="check the chat's settings, and run the same again")
         has_ceiling = self.budget.ceilings.cost is not None and self.model.price is not None
