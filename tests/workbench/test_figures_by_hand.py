@@ -7,10 +7,12 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import combinations, permutations
-from statistics import mean
+from math import sqrt
+from statistics import mean, stdev
 from typing import NamedTuple
 
 import pytest
+from scipy.stats import t
 from sqlalchemy import select
 
 from steelyard.annotation.pipeline import PipelineRules
@@ -222,5 +224,9 @@ def test_throughput(sent):
     )
     worked = Counter((answer.person, int(answer.at // DAY)) for answer in sent.every)
     assert (sent.progress.pace.value, sent.progress.pace.n) == (pytest.approx(mean(worked.values())), len(worked))
+    reach = t.ppf(0.975, len(worked) - 1) * stdev(worked.values()) / sqrt(len(worked))
+    assert reach > 0
+    assert sent.progress.pace.low == pytest.approx(mean(worked.values()) - reach)
+    assert sent.progress.pace.high == pytest.approx(mean(worked.values()) + reach)
     for row in sent.progress.people:
         assert row.answers == sum(answer.person == row.pseudonym for answer in sent.every)

@@ -138,8 +138,8 @@ def test_what_was_changed_in_the_database_is_noticed(worked):
 
 def test_a_name_is_taken_once_and_names_files(worked):
     database, project, _ = worked
-    release(database, project, "1.0")
-    for name in ("1.0", "", "../x", "a b", "发布", "x" * 101, ".hidden"):
+    release(database, project, "1.0-a")
+    for name in ("1.0-a", "1.0-A", "", "../x", "a b", "发布", "x" * 101, ".hidden"):
         with pytest.raises(ConfigError):
             release(database, project, name)
     with database.reading() as session:

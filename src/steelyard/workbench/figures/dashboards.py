@@ -5,6 +5,7 @@ does not grow with the texts, and hardly with the items.
 """
 
 from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import Any, get_args
 
 from sqlalchemy import BigInteger, Integer, cast, func, select
@@ -14,8 +15,7 @@ from steelyard.annotation.pipeline import LAYERS, ItemState
 from steelyard.annotation.progress import ProjectForecast, WorkDone, WorkLeft, WorkPrice, forecast
 from steelyard.core.text import natural_order
 from steelyard.core.types import Record
-from steelyard.statistics.intervals import Estimate
-from steelyard.statistics.linearised import mean_of_sums
+from steelyard.statistics.intervals import Estimate, student
 from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.pipeline.counters import DAY
 from steelyard.workbench.pipeline.discards import DiscardCounts, discard_counts
@@ -270,14 +270,22 @@ def _people(session: Session, project: int) -> tuple[PersonPace, ...]:
 
 
 def _pace(session: Session, project: int) -> Estimate:
-    """Return the mean of answers a day over people and the days on which they worked, with its interval."""
+    """Return the mean of answers a day over people and the days on which they worked, with Student's interval.
+
+    No interval for a single day of work, nor where all are equal: they say nothing of other days.
+    """
     number = StoredWorkDay.num_answers
-    count, total, squares, largest = session.execute(
-        select(func.count(), func.sum(number), func.sum(number * number), func.max(number)).where(
-            StoredWorkDay.project_id == project
-        )
+    count, total, squares = session.execute(
+        select(func.count(), func.sum(number), func.sum(number * number)).where(StoredWorkDay.project_id == project)
     ).one()
-    return mean_of_sums(count, float(total or 0), float(squares or 0), low=0.0, high=float(largest or 1))
+    if not count:
+        return Estimate(None, None, None, 0)
+    mean = float(total) / count
+    variance = float(squares) / count - mean**2
+    if count == 1 or variance <= 1e-9 * mean**2:
+        return Estimate(mean, None, None, count)
+    reach = student(count - 1) * sqrt(variance / (count - 1))
+    return Estimate(mean, max(mean - reach, 0.0), mean + reach, count)
 
 
 def _rounds(session: Session, project: int, planted: Mapping[int, ShownReview]) -> RoundCounts:

@@ -19,6 +19,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steelyard.core.errors import EvidenceError
+from steelyard.core.names import name_key
 from steelyard.core.types import Case, JsonObject, Record
 from steelyard.evaluation.benches import BENCH_FILE
 from steelyard.io.cases import encode_case
@@ -174,10 +175,11 @@ def files_of(release: StoredRelease) -> tuple[str, ...]:
 
 
 def _check_free(session: Session, project: StoredProject, name: str) -> None:
-    taken = select(StoredRelease.id).where(StoredRelease.project_id == project.id, StoredRelease.name == name)
-    if session.scalar(taken) is not None:
-        problem, do = f"the project {project.name!r} has a release {name!r}", "give this one another name"
-        raise RefusedError(problem, words="taken", values={"name": name}, where="name", do=do)
+    names = session.scalars(select(StoredRelease.name).where(StoredRelease.project_id == project.id))
+    # Names are those of files, and some systems do not tell capital letters apart.
+    if (taken := next((other for other in names if name_key(other) == name_key(name)), None)) is not None:
+        problem, do = f"the project {project.name!r} has a release {taken!r}", "give this one another name"
+        raise RefusedError(problem, words="taken", values={"name": taken}, where="name", do=do)
 
 
 def _counted(
