@@ -95,7 +95,7 @@ def test_rework_that_is_for_nobody(database, rework, reason):
         locked = lock_item(session, item.id)
         move(session, locked, "rejected", person=None, at=NOON)
         row = session.get_one(StoredProject, project)
-        session.add_all(plan_tasks(locked, case_of(locked), settings_of(row), round=2, discarded=()))
+        session.add_all(plan_tasks(locked, case_of(locked), settings_of(row), discarded=()))
 
     database.write(reject)
     assert [row[0] for row in found(database, project)] == ([reason] if reason else [])

@@ -101,6 +101,31 @@ class Origin(NamedTuple):
     batch: str | None
     meta: Meta
 
+    def rating(
+        self,
+        response: str,
+        dimension: str,
+        value: float,
+        *,
+        scale: tuple[float, float] | None,
+        spans: Sequence[Span] = (),
+        part: str = "",
+        meta: Meta | None = None,
+    ) -> Rating:
+        """Return a rating of a response by this person. ``part`` tells several of one response apart by their ids."""
+        return Rating(
+            response=response,
+            rater=self.judge,
+            kind="human",
+            dimension=dimension,
+            value=float(value),
+            range=scale,
+            id=f"{self.task}:{self.judge}:{response}{part}",
+            task=self.task,
+            spans=tuple(spans) or None,
+            meta=self.meta | (meta or {}),
+        )
+
 
 def outcome_of(answer: TaskAnswer, left: str, right: str) -> Outcome | None:
     """Return the verdict on two responses; ``discarded`` where one was, null where the person could not judge."""
@@ -146,17 +171,12 @@ def judgments_of(answer: TaskAnswer, origin: Origin) -> tuple[Judgment, ...]:
 def ratings_of(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
     """Return the scores as ratings of the dimension ``overall`` with their spans, in the order shown."""
     return tuple(
-        Rating(
-            response=response,
-            rater=origin.judge,
-            kind="human",
-            dimension="overall",
-            value=float(answer.scores[response]),
-            range=(float(LOWEST_SCORE), float(HIGHEST_SCORE)),
-            id=f"{origin.task}:{origin.judge}:{response}",
-            task=origin.task,
-            spans=answer.spans.get(response) or None,
-            meta=origin.meta,
+        origin.rating(
+            response,
+            "overall",
+            answer.scores[response],
+            scale=(float(LOWEST_SCORE), float(HIGHEST_SCORE)),
+            spans=answer.spans.get(response, ()),
         )
         for response in origin.shown
         if response in answer.scores and answer.cannot_judge is None

@@ -35,17 +35,13 @@ def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
     if outcome not in _VALUES:
         return ()
     return (
-        Rating(
-            response=response,
-            rater=origin.judge,
-            kind="human",
-            dimension="better than the baseline",
-            value=_VALUES[outcome],
-            range=(-1.0, 1.0),
-            id=f"{origin.task}:{origin.judge}:{response}",
-            task=origin.task,
-            spans=answer.spans.get(response) or None,
-            meta=origin.meta | {"baseline": baseline},
+        origin.rating(
+            response,
+            "better than the baseline",
+            _VALUES[outcome],
+            scale=(-1.0, 1.0),
+            spans=answer.spans.get(response, ()),
+            meta={"baseline": baseline},
         ),
     )
 

@@ -31,19 +31,7 @@ def _ask(shown: Sequence[str], catalogues: Catalogues) -> tuple[TaskQuestion, ..
 def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
     (response,) = origin.shown
     spans = answer.spans.get(response, ())
-    return (
-        Rating(
-            response=response,
-            rater=origin.judge,
-            kind="human",
-            dimension="marked problems",
-            value=float(len(spans)),
-            id=f"{origin.task}:{origin.judge}:{response}",
-            task=origin.task,
-            spans=spans or None,
-            meta=origin.meta | LOWER_IS_BETTER,
-        ),
-    )
+    return (origin.rating(response, "marked problems", len(spans), scale=None, spans=spans, meta=LOWER_IS_BETTER),)
 
 
 KIND = QuestionTasks(

@@ -12,7 +12,7 @@ to 100 with the spans, and a rating ``mqm``, minus 5 for each major error and 1 
 
 from collections.abc import Sequence
 
-from steelyard.annotation.answers import Origin, Span, TaskAnswer
+from steelyard.annotation.answers import Origin, TaskAnswer
 from steelyard.annotation.questions import TaskQuestion
 from steelyard.annotation.task_kinds import Catalogues, Design, QuestionTasks, TaskRules
 from steelyard.annotation.wrong_answers import mirror_quality
@@ -25,6 +25,7 @@ ERRORS = (
 SEVERITIES = {"major": 5.0, "minor": 1.0}
 """The severities with their weights in the score of MQM (Freitag et al. 2021)."""
 _RANGE = (0, 100)
+_SCALE = (float(_RANGE[0]), float(_RANGE[1]))
 _TOLERANCE = 10
 
 
@@ -45,26 +46,10 @@ def _rate(answer: TaskAnswer, origin: Origin) -> tuple[Rating, ...]:
     (response,) = origin.shown
     spans = answer.spans.get(response, ())
     penalty = sum(SEVERITIES[severity or ""] for _, _, _, severity in spans)
-    return (
-        _rating("translation quality", answer.scores[response], (float(_RANGE[0]), float(_RANGE[1])), spans, origin),
-        _rating("mqm", 0.0 - penalty, None, spans, origin),
-    )
-
-
-def _rating(
-    dimension: str, value: float, scale: tuple[float, float] | None, spans: tuple[Span, ...], origin: Origin
-) -> Rating:
-    return Rating(
-        response=origin.shown[0],
-        rater=origin.judge,
-        kind="human",
-        dimension=dimension,
-        value=float(value),
-        range=scale,
-        id=f"{origin.task}:{origin.judge}:{origin.shown[0]}:{dimension}",
-        task=origin.task,
-        spans=spans or None,
-        meta=origin.meta,
+    scales = {"translation quality": (answer.scores[response], _SCALE), "mqm": (0.0 - penalty, None)}
+    return tuple(
+        origin.rating(response, dimension, value, scale=scale, spans=spans, part=f":{dimension}")
+        for dimension, (value, scale) in scales.items()
     )
 
 

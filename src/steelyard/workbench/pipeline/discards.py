@@ -16,7 +16,7 @@ from steelyard.core.iteration import batched
 from steelyard.core.types import Record
 from steelyard.workbench.pipeline.disputes import ALIGNING, TaskEvidence, evidence_of
 from steelyard.workbench.pipeline.item_states import move, retire_tasks
-from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
+from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, task_of
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.tables import HAS_DISCARDS, StoredEvent, StoredItem, StoredTask
 
@@ -121,16 +121,7 @@ def _add_tasks(
     )
     former = evidence[0].task
     session.add_all(
-        StoredTask(
-            project_id=item.project_id,
-            item_id=item.id,
-            round=item.round,
-            number=number,
-            kind=former.kind,
-            responses=list(task),
-            category=item.category,
-            num_wanted=former.num_wanted,
-        )
+        task_of(item, number, former.kind, task, num_wanted=former.num_wanted)
         for number, task in enumerate(added, start=(last or 0) + 1)
     )
     session.flush()

@@ -156,7 +156,7 @@ def import_cases(
         tasks = [
             task
             for item, case in zip(items, block, strict=True)
-            for task in plan_tasks(item, case, settings, round=1, discarded=())
+            for task in plan_tasks(item, case, settings, discarded=())
         ]
         session.add_all(tasks)
         session.flush()
@@ -185,33 +185,37 @@ def plan_tasks(
     case: Case,
     settings: ProjectSettings,
     *,
-    round: int,  # noqa: A002 - the noun of the pipeline
     discarded: Sequence[str],
 ) -> list[StoredTask]:
-    """Return the tasks of the project's kind over the responses that were not discarded; none for too few."""
+    """Return the tasks of the present round over the responses that were not discarded; none for too few."""
     remaining = msgspec.structs.replace(
         case, responses=tuple(response for response in case.responses if response.id not in discarded)
     )
-    planned = _plan(remaining, settings)
+    planned = plan_case(remaining, settings)
     if planned is None:
         return []
     kind, design = planned
     return [
-        StoredTask(
-            project_id=item.project_id,
-            item_id=item.id,
-            round=round,
-            number=number,
-            kind=kind.name,
-            responses=list(responses),
-            category=item.category,
-            num_wanted=settings.rules.num_annotators,
-        )
-        for number, responses in enumerate(design, start=1)
+        task_of(item, number, kind.name, shown, num_wanted=settings.rules.num_annotators)
+        for number, shown in enumerate(design, start=1)
     ]
 
 
-def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | None:
+def task_of(item: StoredItem, number: int, kind: str, responses: Sequence[str], *, num_wanted: int) -> StoredTask:
+    """Return a new task of the present round of an item."""
+    return StoredTask(
+        project_id=item.project_id,
+        item_id=item.id,
+        round=item.round,
+        number=number,
+        kind=kind,
+        responses=list(responses),
+        category=item.category,
+        num_wanted=num_wanted,
+    )
+
+
+def plan_case(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | None:
     """Return the first kind of the project that the case has enough responses for, and its tasks."""
     for kind in kinds_of(settings.tasks):
         design = kind.design(case, settings.tasks, seed=settings.seed)
@@ -222,19 +226,24 @@ def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design] | No
 
 def _is_plannable(case: Case, settings: ProjectSettings) -> bool:
     """Tell whether a case gets tasks. Raises RefusedError for one that does not, unless the project skips it."""
-    if _plan(case, settings) is not None:
+    if plan_case(case, settings) is not None:
         return True
     if settings.tasks.too_few == "skip":
         return False
-    raise RefusedError(
+    too_few = Remedy("tasks.too_few", "skip")
+    do = Advice("leave such cases out: ", too_few, " for a new project, or on the project's page")
+    raise no_task(case, settings, where="cases", do=do)
+
+
+def no_task(case: Case, settings: ProjectSettings, *, where: str, do: str) -> RefusedError:
+    """Return the refusal of a case that gets no task."""
+    return RefusedError(
         f"prompt {case.prompt.id!r} with {number_of(len(case.responses), 'response')} gets no task",
         words="no task",
         values={"prompt": case.prompt.id, "responses": f"{len(case.responses)}"},
-        where="cases",
+        where=where,
         allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
-        do=Advice(
-            "leave such cases out: ", Remedy("tasks.too_few", "skip"), " for a new project, or on the project's page"
-        ),
+        do=do,
     )
 
 

@@ -51,6 +51,7 @@ from steelyard.workbench.pipeline.projects import (
     item_name,
     plan_tasks,
     settings_of,
+    task_of,
 )
 from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
 from steelyard.workbench.storage.audit_log import AuditEvent, record
@@ -360,7 +361,7 @@ def _new_tasks(
     the round before once more.
     """
     discarded = [] if restores_discarded else item.discarded
-    if tasks := plan_tasks(item, case_of(item), settings, round=item.round, discarded=discarded):
+    if tasks := plan_tasks(item, case_of(item), settings, discarded=discarded):
         item.discarded = discarded
         return tasks
     former = select(StoredTask).where(
@@ -370,16 +371,7 @@ def _new_tasks(
         StoredTask.is_gold.is_(False),
     )
     return [
-        StoredTask(
-            project_id=item.project_id,
-            item_id=item.id,
-            round=item.round,
-            number=number,
-            kind=task.kind,
-            responses=task.responses,
-            category=task.category,
-            num_wanted=settings.rules.num_annotators,
-        )
+        task_of(item, number, task.kind, task.responses, num_wanted=settings.rules.num_annotators)
         for number, task in enumerate(session.scalars(former.order_by(StoredTask.number)).all(), start=1)
     ]
 

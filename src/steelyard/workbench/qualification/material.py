@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.qualification import reference_answer, reference_reason, scored_points
-from steelyard.annotation.task_kinds import Design, TaskKind, kind_named, kinds_of
+from steelyard.annotation.task_kinds import kind_named
 from steelyard.core.errors import EvidenceError
 from steelyard.core.types import Case
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.item_states import retire_tasks
-from steelyard.workbench.pipeline.projects import ProjectSettings, case_of, settings_of
+from steelyard.workbench.pipeline.projects import case_of, no_task, plan_case, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
@@ -44,7 +44,10 @@ def import_qualification(
     of_project = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
     known = {_content(row) for row in session.scalars(select(StoredQualificationTask).where(*of_project))}
     for case in cases:
-        kind, design = _plan(case, settings)
+        planned = plan_case(case, settings)
+        if planned is None:
+            raise no_task(case, settings, where="qualification cases", do="leave the case out")
+        kind, design = planned
         for responses in design:
             try:
                 reference = reference_answer(kind, case, responses, catalogues)
@@ -120,18 +123,3 @@ def num_qualification_tasks(session: Session, project: StoredProject) -> int:
     """Count the qualification tasks of a project."""
     live = (StoredQualificationTask.project_id == project.id, StoredQualificationTask.is_retired.is_(False))
     return session.scalar(select(func.count()).where(*live)) or 0
-
-
-def _plan(case: Case, settings: ProjectSettings) -> tuple[TaskKind, Design]:
-    for kind in kinds_of(settings.tasks):
-        design = kind.design(case, settings.tasks, seed=settings.seed)
-        if design is not None:
-            return kind, design
-    raise RefusedError(
-        f"prompt {case.prompt.id!r} gets no task",
-        words="no task",
-        values={"prompt": case.prompt.id, "responses": f"{len(case.responses)}"},
-        where="qualification cases",
-        allowed=f"for the kind {settings.tasks.kind!r}: {kinds_of(settings.tasks)[-1].needs}",
-        do="leave the case out",
-    )

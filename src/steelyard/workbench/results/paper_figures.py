@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -391,17 +392,7 @@ def _people(
 def _reviewers(quality: PeopleFigures) -> tuple[PaperReviewer, ...]:
     """Return the accuracy of all layers, then of each layer with its people by pseudonym."""
     order = ("all", *LAYERS)
-    rows = [
-        PaperReviewer(
-            layer=row.layer,
-            pseudonym=row.pseudonym,
-            planted=row.planted,
-            right=row.right,
-            truths_accepted=row.truths_accepted,
-            wrong_rejected=row.wrong_rejected,
-        )
-        for row in quality.reviewers
-    ]
+    rows = [msgspec.convert(row, PaperReviewer, from_attributes=True) for row in quality.reviewers]
     return tuple(sorted(rows, key=lambda row: (order.index(row.layer), row.pseudonym)))
 
 
