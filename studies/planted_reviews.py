@@ -2,34 +2,41 @@
 
     python studies/planted_reviews.py rates
     python studies/planted_reviews.py layers
+    python studies/planted_reviews.py pages
 
 Decisions are drawn from known rates, or are those of the simulated people of a whole project. Every figure comes from
-the functions that the pages call.
+the functions that the pages call. The times of pages are those of a reviewer's browser without the network.
 """
 
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 import typer
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
+from starlette.testclient import TestClient
 
 from steelyard.annotation.pipeline import PipelineRules
 from steelyard.core.iteration import batched
 from steelyard.core.numerics import generator
-from steelyard.core.types import Case
+from steelyard.core.types import Case, Prompt, Response
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
+from steelyard.workbench.accounts.people import NewPerson, add_person, log_in
+from steelyard.workbench.accounts.permissions import COOKIE
+from steelyard.workbench.application import Options, application
 from steelyard.workbench.demo import demo_cases, start_project
 from steelyard.workbench.figures.reviewer_figures import FEWEST_WRONG, ReviewerAccuracy, reviewer_accuracy
-from steelyard.workbench.pipeline.projects import import_cases
+from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, import_cases
 from steelyard.workbench.simulated_people import ReviewerRates, reviewer_rates
 from steelyard.workbench.simulation import work_until_finished
 from steelyard.workbench.storage.database import Database
-from steelyard.workbench.storage.tables import StoredProject
+from steelyard.workbench.storage.tables import StoredItem, StoredPlantedReview, StoredProject
 
 APP = typer.Typer(help=__doc__, add_completion=False)
 CHANGED_SHARE = 0.5
@@ -104,6 +111,98 @@ def layers(num_items: int = 200, share: float = 0.2, seeds: tuple[int, int] = (0
                     "" if true is None else f"{100 * true.wrong_rejected:.1f}%",
                 )
                 typer.echo(f"| {seed} | {row.layer} | {row.name} | {row.planted} | {' | '.join(cells)} |")
+
+
+@APP.command()
+def pages(num_planted: int = 5000, num_waiting: int = 200, seed: int = 0) -> None:
+    """Print how long a reviewer waits for pages of a project with many planted reviews: the median of five requests.
+
+    All items but those of the last batch are finished and have a planted review, each decided but the last ones.
+    """
+    with TemporaryDirectory() as folder:
+        database = Database(f"sqlite:///{folder}/workbench.db")
+        database.migrate()
+        database.write(lambda session: _fill(session, num_planted, num_waiting, seed=seed))
+        app = application(database, Options(hosts=("testserver",)))
+        with database.reading() as session:
+            last = session.scalars(select(func.max(StoredPlantedReview.number))).one()
+        addresses = (
+            "/review",
+            f"/review/{last}",
+            "/progress/1",
+            "/progress/1/people",
+            "/progress/1/agreement",
+            f"/progress/1/items/{last}",
+            "/api/v1/projects/1/items?limit=100",
+            "/api/v1/projects/1/items?limit=100&state=finished",
+        )
+        typer.echo("| page | median, ms | slowest, ms |")
+        typer.echo("|---|--:|--:|")
+        for role, wanted in (
+            ("delivery", addresses),
+            ("administrator", ("/progress/1/people", f"/progress/1/items/{last}")),
+        ):
+            client, password = TestClient(app), f"password of {role}"
+            cookie = database.write(
+                lambda session, role=role, password=password: log_in(
+                    session, role, password, address="x", at=time.time()
+                )
+            )
+            client.cookies.set(COOKIE, cookie)
+            for address in wanted:
+                times: list[float] = []
+                for _ in range(6):
+                    begun = time.perf_counter()
+                    answer = client.get(address)
+                    times.append(1000 * (time.perf_counter() - begun))
+                    assert answer.status_code == 200, (address, answer.status_code)
+                # The first request fills caches.
+                typer.echo(f"| {address} ({role}) | {median(times[1:]):.0f} | {max(times[1:]):.0f} |")
+        database.close()
+
+
+def _fill(session: Session, num_planted: int, num_waiting: int, *, seed: int) -> None:
+    """Make a project with finished items that have planted reviews, and as many items that wait as reviews do."""
+    rules = PipelineRules(delivery_share=1.0, operations_share=1.0, review_gold_share=0.1)
+    project = add_project(session, "project", ProjectSettings(rules=rules, seed=seed), by=None, at=0.0)
+    people = {
+        name: add_person(session, NewPerson(name, role, f"password of {name}"), by=None, at=0.0).id
+        for name, role in (("delivery", "delivery"), ("other", "delivery"), ("administrator", "administrator"))
+    }
+    responses = tuple(Response(id=letter, messages=[{"role": "assistant", "content": letter}]) for letter in "abc")
+    for batch, number in (("finished", num_planted), ("late", num_waiting)):
+        cases = [
+            Case(
+                prompt=Prompt(id=f"{batch} {place}", messages=[{"role": "user", "content": batch}]), responses=responses
+            )
+            for place in range(number)
+        ]
+        import_cases(session, project, cases, batch=batch, by=None, at=1.0)
+    session.flush()
+    at = 1_700_000_000.0
+    late = StoredItem.batch == "late"
+    session.execute(update(StoredItem).where(~late).values(state="finished", changed_at=at))
+    session.execute(update(StoredItem).where(late).values(state="delivery review", changed_at=at + StoredItem.id))
+    items = session.scalars(select(StoredItem.id).where(~late).order_by(StoredItem.id)).all()
+    largest = session.scalars(select(func.max(StoredItem.id))).one()
+    for place, item in enumerate(items):
+        is_open = place >= num_planted - num_waiting
+        session.add(
+            StoredPlantedReview(
+                project_id=project.id,
+                item_id=item,
+                round=1,
+                layer="delivery",
+                number=largest + 1 + place,
+                batch="late",
+                placed_at=at + place,
+                remarks=[],
+                person_id=None if is_open else people[("delivery", "other")[place % 2]],
+                decision=None if is_open else ("accepted", "rejected")[place % 3 == 0],
+                at=None if is_open else at + place,
+                seconds=0.0 if is_open else 30.0,
+            )
+        )
 
 
 def _people_of(

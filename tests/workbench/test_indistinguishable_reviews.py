@@ -10,24 +10,28 @@ import time
 from itertools import count, product
 
 import msgspec
+import numpy as np
 import pytest
 from fastapi.routing import APIRoute
+from scipy.stats import rankdata
 from sqlalchemy import delete, select, text, update
 
 from steelyard.annotation.pipeline import LAYERS
 from steelyard.statistics.intervals import Estimate
 from steelyard.workbench.application import Options, application
 from steelyard.workbench.figures.reviewer_figures import ReviewerAccuracy, rows_shown_to
+from steelyard.workbench.pipeline.alignment import QueuePage
 from steelyard.workbench.pipeline.disputes import evidence_of, letters_of
 from steelyard.workbench.pipeline.planted_reviews import shown_to, spoil_task
 from steelyard.workbench.pipeline.projects import ProjectSettings, add_project, case_of, import_cases
-from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF
+from steelyard.workbench.pipeline.review_placement import ROLE_OF, STATE_OF, place_review
 from steelyard.workbench.pipeline.reviewing import Verdict, decide, items_to_review
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredEvent,
     StoredItem,
     StoredPlantedReview,
+    StoredProject,
     StoredReview,
     WorkbenchTable,
 )
@@ -238,6 +242,85 @@ def test_an_export_is_complete_and_who_took_it_is_not_checked_by_its_items(new_s
     assert visitor.get(f"/review/{waiting[0]}").status_code == 200
     listed = visitor.get("/api/v1/projects/1/answers?limit=1000").json()["answers"]
     assert {each["item"] for each in listed} == {item}
+
+
+def arrivals(database, *, jump, num_items, seed):
+    """The queue of a layer to which the items of a batch have come, with planted reviews of an older one.
+
+    Each item comes up to ``jump`` places after that of its number. Rows are moment, number, batch, state, round, and
+    whether the review is planted.
+    """
+    shares = {"delivery_share": 1.0, "operations_share": 0.0, "validation": False, "review_gold_share": 0.2}
+    crew, rng = (
+        Crew(database, responses="abc", num_items=num_items // 2, seed=seed, **shares),
+        np.random.default_rng(seed),
+    )
+
+    def come(session):
+        for item in session.scalars(select(StoredItem)):
+            item.state, item.changed_at = "finished", 10.0
+            session.add(
+                StoredPlantedReview(project_id=crew.project, item_id=item.id, round=1, layer="delivery", remarks=[])
+            )
+        project = session.get_one(StoredProject, crew.project)
+        import_cases(
+            session, project, [case(f"n{place}", "abc") for place in range(num_items)], batch=LATE, by=None, at=11.0
+        )
+        items = session.scalars(select(StoredItem).where(StoredItem.batch == LATE).order_by(StoredItem.id)).all()
+        at = 100.0
+        for place in np.argsort(np.arange(num_items) + rng.uniform(0, jump, num_items)):
+            at += rng.exponential(10.0)
+            items[place].state, items[place].changed_at = "delivery review", at
+            session.flush()
+            place_review(session, items[place], "delivery", at=at)
+
+    crew.database.write(come)
+    person = crew.people["delivery"][0]
+    numbers = {row.number for row in crew.rows(select(StoredPlantedReview).where(StoredPlantedReview.placed_at > 0))}
+    queue, wanted = [], QueuePage()
+    with crew.database.reading() as session:
+        while wanted.after or not queue:
+            page = items_to_review(session, "delivery", person, wanted)
+            queue += [
+                (each.changed_at, each.id, each.batch, each.state, each.round, each.id in numbers) for each in page
+            ]
+            wanted = wanted._replace(after=wanted.following(page))
+    return queue
+
+
+def separation(values, are_planted):
+    """How far values tell planted reviews from others: the area under the curve from 1/2, in standard deviations."""
+    ranks, planted, others = rankdata(values), are_planted.sum(), (~are_planted).sum()
+    area = (ranks[are_planted].sum() - planted * (planted + 1) / 2) / (planted * others)
+    return (area - 0.5) / np.sqrt((planted + others + 1) / (12 * planted * others))
+
+
+@pytest.mark.parametrize(
+    ("jump", "num_items"),
+    [(20, 160), pytest.param(8, 400, marks=pytest.mark.slow), pytest.param(1e6, 400, marks=pytest.mark.slow)],
+)
+def test_number_batch_state_and_place_in_the_queue_tell_no_planted_review(new_sqlite, jump, num_items):
+    queue = arrivals(new_sqlite(), jump=jump, num_items=num_items, seed=0)
+    assert queue == sorted(queue)
+    moments, numbers, batches, states, rounds, are_planted = map(np.array, zip(*queue, strict=True))
+    assert len(set(numbers)) == len(numbers)
+    assert (set(batches), set(states), set(rounds)) == ({LATE}, {"delivery review"}, {1})
+    assert len(set(moments)) == len(moments)
+    assert are_planted.sum() > num_items / 8
+    inner = slice(2, -2)
+    before, behind = numbers - np.roll(numbers, 1), np.roll(numbers, -1) - numbers
+    around = sum(np.roll(numbers, shift) for shift in (-2, -1, 1, 2)) / 4
+    told = {
+        "number": numbers,
+        "number above the one before": before,
+        "number below the one behind": behind,
+        "number above those around": numbers - around,
+        "distance from those around": np.minimum(abs(before), abs(behind)),
+        "the number before is there": np.isin(numbers - 1, numbers),
+        "the number behind is there": np.isin(numbers + 1, numbers),
+    }
+    for name, values in told.items():
+        assert abs(separation(values[inner], are_planted[inner])) < 3, f"{name} tells planted reviews from others"
 
 
 def test_a_planted_review_is_seen_from_its_moment_on(new_sqlite):

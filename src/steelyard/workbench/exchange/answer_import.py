@@ -29,6 +29,7 @@ from steelyard.workbench.pipeline.queues import Membership, assign_task, may_wor
 from steelyard.workbench.pipeline.submissions import lock_assignment, submit
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.database import Database
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredItem,
@@ -144,7 +145,7 @@ def _people(session: Session, answers: Sequence[ExternalAnswer], people: Mapping
     for answer in answers:
         first.setdefault(answer.person, answer.source)
     names = {person: normalize_name(people.get(person, person)) for person in first}
-    rows = session.scalars(select(StoredPerson).where(StoredPerson.name.in_(set(names.values()))))
+    rows = session.scalars(select(StoredPerson).where(is_among(StoredPerson.name, set(names.values()))))
     accounts = {row.name: row for row in rows}
     known = {person: accounts[name] for person, name in names.items() if name in accounts}
     if unknown := [person for person in first if person not in known]:

@@ -191,7 +191,8 @@ def week_start(number: int) -> float:
 
 def _by(groups: Sequence[Any], place: int) -> tuple[ItemCounts, ...]:
     names = sorted({row[place] for row in groups}, key=natural_order)
-    return tuple(_counted(name, [row for row in groups if row[place] == name]) for name in names)
+    counted = (_counted(name, [row for row in groups if row[place] == name]) for name in names)
+    return tuple(each for each in counted if each.total)
 
 
 def _counted(name: str, groups: Sequence[Any]) -> ItemCounts:

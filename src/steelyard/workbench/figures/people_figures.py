@@ -32,6 +32,7 @@ from steelyard.workbench.storage.figure_tables import (
     StoredGoldResult,
     StoredWorkDay,
 )
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import StoredEvent, StoredPerson, StoredProject
 
 _MOST_GOLD = 400
@@ -95,7 +96,9 @@ def people_figures(session: Session, project: StoredProject) -> PeopleFigures:
     closed = closed_categories(session, settings_of(project).limits, project=project.id)
     missing = _gold_missing(session, project)
     people = session.execute(
-        select(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name).where(StoredPerson.id.in_(sums))
+        select(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name).where(
+            is_among(StoredPerson.id, sums)
+        )
     ).all()
     rows = [
         PersonQuality(

@@ -16,6 +16,7 @@ from steelyard.core.types import Record
 from steelyard.statistics.intervals import Estimate
 from steelyard.statistics.linearised import mean_of_sums
 from steelyard.workbench.pipeline.review_placement import ROLE_OF
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import StoredPerson, StoredPlantedReview
 
 FEWEST_WRONG = 3
@@ -70,7 +71,7 @@ def reviewer_accuracy(session: Session, project: int) -> tuple[ReviewerAccuracy,
         person: (pseudonym, name)
         for person, pseudonym, name in session.execute(
             select(StoredPerson.id, StoredPerson.pseudonym, StoredPerson.display_name).where(
-                StoredPerson.id.in_({person for _, person in counts})
+                is_among(StoredPerson.id, {person for _, person in counts})
             )
         )
     }

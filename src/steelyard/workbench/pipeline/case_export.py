@@ -18,6 +18,7 @@ from steelyard.annotation.task_kinds import TaskKind, kind_named
 from steelyard.core.types import Case, JsonObject
 from steelyard.workbench.pipeline.disputes import adjudication_order, letters_of
 from steelyard.workbench.pipeline.projects import case_of
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAnswer,
     StoredAssignment,
@@ -78,9 +79,7 @@ def export_cases(
     after = 0
     finished = (
         select(StoredItem)
-        .where(
-            StoredItem.project_id == project.id, StoredItem.state == "finished", StoredItem.id.not_in(list(left_out))
-        )
+        .where(StoredItem.project_id == project.id, StoredItem.state == "finished", ~is_among(StoredItem.id, left_out))
         .order_by(StoredItem.id)
         .limit(block)
     )

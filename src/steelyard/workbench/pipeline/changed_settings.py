@@ -22,6 +22,7 @@ from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.pipeline.queues import release
 from steelyard.workbench.pipeline.submissions import pass_gate
 from steelyard.workbench.storage.audit_log import AuditEvent, record
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import StoredAssignment, StoredEvent, StoredItem, StoredProject, StoredTask
 
 _BLOCK = 500
@@ -101,7 +102,7 @@ def _open_tasks(session: Session, items: dict[int, StoredItem]) -> list[tuple[St
     present = [task for task in tasks if task.round == items[task.item_id].round]
     held: dict[int, list[StoredAssignment]] = defaultdict(list)
     rows = select(StoredAssignment).where(
-        StoredAssignment.task_id.in_([task.id for task in present]), StoredAssignment.state == "open"
+        is_among(StoredAssignment.task_id, (task.id for task in present)), StoredAssignment.state == "open"
     )
     # Who has entered something keeps the task rather than who has not, and who had it first.
     for row in sorted(session.scalars(rows), key=lambda each: (each.draft is None, each.assigned_at, each.id)):

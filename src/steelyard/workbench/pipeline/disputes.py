@@ -6,6 +6,7 @@ on has the stage ``alignment``, the one of a layer its name: either settles the 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from string import ascii_uppercase
 
 import msgspec
@@ -17,11 +18,13 @@ from steelyard.annotation.answers import TaskAnswer
 from steelyard.annotation.pipeline import SETTLED_BY
 from steelyard.annotation.questions import Point
 from steelyard.annotation.task_kinds import TaskKind, kind_named
+from steelyard.core.iteration import batched
 from steelyard.core.numerics import generator
 from steelyard.core.types import Case
 from steelyard.workbench.pipeline.item_states import move
 from steelyard.workbench.storage.tables import StoredAnswer, StoredItem, StoredTask
 
+_BLOCK = 1000
 ALIGNING = ("aligning", *SETTLED_BY)
 """The states of an item whose tasks are to be settled."""
 # Every step of a discussion asks this: building the statement takes longer than running it.
@@ -88,8 +91,9 @@ class TaskEvidence:
 def evidence_of(session: Session, items: Iterable[StoredItem]) -> dict[int, list[TaskEvidence]]:
     """Return the tasks of the present round of each item with their answers, in the order of their numbers."""
     evidence: dict[int, list[TaskEvidence]] = {item.id: [] for item in items}
-    rows = session.execute(_EVIDENCE, {"items": list(evidence)}).all() if evidence else []
-    for task, answer in rows:
+    # Databases limit the number of values in one statement.
+    blocks = (session.execute(_EVIDENCE, {"items": block}).all() for block in batched(evidence, _BLOCK))
+    for task, answer in chain.from_iterable(blocks):
         of_item = evidence[task.item_id]
         if not of_item or of_item[-1].task.id != task.id:
             of_item.append(TaskEvidence(task))

@@ -16,6 +16,7 @@ from steelyard.workbench.pipeline.item_states import lock_item
 from steelyard.workbench.pipeline.reviewing import Verdict, begin_round, check_reason
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.figure_tables import StoredGoldResult
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import StoredEvent, StoredItem, StoredPlantedReview, StoredProject, StoredTask
 
 FEWEST_PEOPLE = 3
@@ -49,7 +50,7 @@ def doubted_truths(session: Session, person: int) -> list[DoubtedTruth]:
         select(StoredItem, StoredProject)
         .join(StoredProject, StoredItem.project_id == StoredProject.id)
         .where(
-            StoredItem.id.in_(reasons.keys() | contradicted.keys()),
+            is_among(StoredItem.id, reasons.keys() | contradicted.keys()),
             StoredItem.state == "finished",
             StoredItem.id.not_in(of_person),
             StoredItem.id.not_in(waiting),

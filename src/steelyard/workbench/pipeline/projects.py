@@ -315,7 +315,7 @@ def _number_items(session: Session, items: Sequence[StoredItem], settings: Proje
     """
     rules = settings.rules
     share = rules.review_gold_share / (1 - rules.review_gold_share)
-    rate = share * (rules.delivery_share + rules.operations_share + rules.validation)
+    rate = 2 * share * (rules.delivery_share + rules.operations_share + rules.validation)
     # Rounded over the project, not over each batch: small batches have their share, too.
     num_spare = floor(rate * (num_before + len(items))) - floor(rate * num_before)
     if not num_spare:

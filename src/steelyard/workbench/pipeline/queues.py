@@ -19,6 +19,7 @@ from steelyard.core.text import response_text
 from steelyard.workbench.pipeline.projects import ProjectSettings, case_of
 from steelyard.workbench.pipeline.work_limits import closed_categories, is_day_full
 from steelyard.workbench.storage.figure_tables import StoredWorkDay
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.qualification_tables import StoredQualificationRound
 from steelyard.workbench.storage.tables import StoredAssignment, StoredItem, StoredPerson, StoredProject, StoredTask
 
@@ -160,7 +161,11 @@ def give_back(session: Session, person: int, loaded: Mapping[int, float]) -> int
     """
     rows = session.scalars(
         select(StoredAssignment)
-        .where(StoredAssignment.id.in_(loaded), StoredAssignment.person_id == person, StoredAssignment.state == "open")
+        .where(
+            is_among(StoredAssignment.id, loaded),
+            StoredAssignment.person_id == person,
+            StoredAssignment.state == "open",
+        )
         .order_by(StoredAssignment.id)
         .with_for_update()
     ).all()

@@ -10,7 +10,7 @@ import left between those of the items (`StoredSpareNumber`), as far from that o
 other items are that came one after the other.
 """
 
-from itertools import pairwise
+from math import ceil
 from typing import Any
 
 from numpy.random import Generator
@@ -44,7 +44,9 @@ ROLE_OF: dict[Layer, str] = {"delivery": "delivery", "operations": "operations",
 _LONGEST_PAUSE = 3600.0
 """Seconds within which a planted review follows an ordinary item."""
 _NUM_LATEST = 20
-"""Items that came last to a layer, whose numbers tell how far those of neighbours in its queue are apart."""
+"""Items that came last to a layer: their numbers and moments tell how far those of neighbours are apart."""
+_MOST_AHEAD = 4
+"""Items in whose time a planted review comes: right after one, it would come sooner than others do."""
 
 
 def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float) -> None:
@@ -81,40 +83,56 @@ def place_review(session: Session, item: StoredItem, layer: Layer, *, at: float)
         .with_for_update(of=planted, skip_locked=True)
     )
     if chosen := session.scalar(ready.execution_options(populate_existing=True)):
-        before = (
-            session.scalar(
-                select(StoredItem.changed_at)
-                .where(StoredItem.state == state, StoredItem.changed_at < at)
-                .order_by(StoredItem.changed_at.desc())
-                .limit(1)
-            )
-            for state in (STATE_OF[layer], "finished")
-        )
-        # Items of a batch that is moved at once have the same moment, and so has this one.
-        pause = min((at - moment for moment in before if moment is not None), default=0.0)
         rng = generator(settings.seed, "planted review placed", chosen.item_id, chosen.round, LAYERS.index(layer))
-        chosen.placed_at = at + min(pause, _LONGEST_PAUSE) * rng.random()
-        if spare := _spare_number(session, item, layer, rng):
+        chosen.placed_at, place = _next_place(session, item, layer, rng, at=at)
+        if spare := _spare_number(session, item, place, rng):
             chosen.number, chosen.batch = spare.id, spare.batch
             session.delete(spare)
         session.flush()
 
 
-def _spare_number(session: Session, item: StoredItem, layer: Layer, rng: Generator) -> StoredSpareNumber | None:
-    """Return a spare number near the item that has just come, of its batch where that has one; null for none at all."""
-    spare = StoredSpareNumber
+def _next_place(session: Session, item: StoredItem, layer: Layer, rng: Generator, *, at: float) -> tuple[float, int]:
+    """Return the moment and the number of an item that would come to a layer after one that came at a time.
+
+    It is expected to come as others did before: within the time that one to four of them took, and with a number as far
+    from this one as theirs were from each other after as many steps.
+    """
     latest = (
-        select(StoredItem.id)
+        select(StoredItem.id, StoredItem.changed_at)
         .where(StoredItem.state == STATE_OF[layer], StoredItem.project_id == item.project_id)
-        .where(StoredItem.batch == item.batch)
+        .where(StoredItem.batch == item.batch, StoredItem.changed_at <= at)
         .order_by(StoredItem.changed_at.desc(), StoredItem.id.desc())
         .limit(_NUM_LATEST)
     )
-    numbers = list(session.scalars(latest))
-    # In a queue that is in order the next number comes; where numbers jump, it jumps as far as they do.
-    reached = [item.id + later - earlier for later, earlier in pairwise(numbers)]
-    places = [place for place in reached if min(numbers) <= place <= max(numbers) + 1]
+    rows = session.execute(latest).all()
+    numbers, share = [number for number, _ in rows], float(rng.random())
+    ahead = 1 + int(rng.integers(min(_MOST_AHEAD, len(rows) - 1))) if len(rows) > 1 else 0
+    # Items of a batch that is moved at once have the same moment, and so has this one.
+    pause = at - rows[ahead].changed_at if ahead else _last_pause(session, layer, at=at)
+    steps = max(1, ceil(ahead * share))
+    reached = [item.id + later - earlier for later, earlier in zip(numbers, numbers[steps:], strict=False)]
+    places = [place for place in reached if min(numbers) <= place <= max(numbers) + steps + _MOST_AHEAD]
     place = places[int(rng.integers(len(places)))] if places else item.id
+    return at + min(pause, _LONGEST_PAUSE) * share, place
+
+
+def _last_pause(session: Session, layer: Layer, *, at: float) -> float:
+    """Return the time since the latest change before a moment of items that wait for a layer or are finished."""
+    before = (
+        session.scalar(
+            select(StoredItem.changed_at)
+            .where(StoredItem.state == state, StoredItem.changed_at < at)
+            .order_by(StoredItem.changed_at.desc())
+            .limit(1)
+        )
+        for state in (STATE_OF[layer], "finished")
+    )
+    return min((at - moment for moment in before if moment is not None), default=0.0)
+
+
+def _spare_number(session: Session, item: StoredItem, place: int, rng: Generator) -> StoredSpareNumber | None:
+    """Return the spare number nearest to a place, of the batch of an item where that has one; null for none at all."""
+    spare = StoredSpareNumber
     for of_batch in ([spare.batch == item.batch], []):
         free = select(spare).where(spare.project_id == item.project_id, *of_batch).limit(1)
         # Two people who move items at once take different ones, and wait for nothing.

@@ -266,6 +266,7 @@ def batches_of(session: Session, layer: Layer, person: int) -> list[BatchProgres
         for (project, batch), states in sorted(
             numbers.items(), key=lambda entry: (entry[0][0], natural_order(entry[0][1]))
         )
+        if any(states.get(state) for state in _AFTER_THE_GATE)
     ]
 
 

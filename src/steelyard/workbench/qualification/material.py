@@ -18,6 +18,7 @@ from steelyard.workbench.pipeline.item_states import retire_tasks
 from steelyard.workbench.pipeline.projects import case_of, no_task, plan_case, settings_of
 from steelyard.workbench.pipeline.question_words import catalogues_of
 from steelyard.workbench.storage.audit_log import AuditEvent, record
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.qualification_tables import StoredQualificationTask
 from steelyard.workbench.storage.refusals import RefusedError
 from steelyard.workbench.storage.tables import StoredItem, StoredProject, StoredTask
@@ -113,7 +114,7 @@ def take_gold(session: Session, project: StoredProject, *, most: int, by: int | 
         )
         session.add(row)
     if taken:
-        retire_tasks(session, StoredTask.id.in_(taken))
+        retire_tasks(session, is_among(StoredTask.id, taken))
         record(session, AuditEvent("gold made public", "project", project.id, by, {"tasks": len(taken)}), at=at)
     session.flush()
     return len(taken)

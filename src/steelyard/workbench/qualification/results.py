@@ -14,6 +14,7 @@ from steelyard.workbench.pipeline.queues import PASSED
 from steelyard.workbench.qualification.material import num_qualification_tasks
 from steelyard.workbench.qualification.rounds import Standing
 from steelyard.workbench.storage.figure_tables import StoredWorkDay
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.qualification_tables import StoredQualificationAnswer, StoredQualificationRound
 from steelyard.workbench.storage.tables import StoredPerson, StoredProject
 
@@ -93,7 +94,7 @@ _PSEUDONYMS = select(StoredPerson.id, StoredPerson.pseudonym)
 def _shares(session: Session, rounds: list[int]) -> dict[int, list[float]]:
     """Return the shares of the reference that the answers of rounds have, by round."""
     answer, shares = StoredQualificationAnswer, defaultdict(list)
-    rows = select(answer.round_id, answer.num_same, answer.num_points).where(answer.round_id.in_(rounds))
+    rows = select(answer.round_id, answer.num_same, answer.num_points).where(is_among(answer.round_id, rounds))
     for number, num_same, num_points in session.execute(rows.order_by(answer.id)):
         shares[number].append(num_same / num_points)
     return shares

@@ -26,6 +26,7 @@ from steelyard.workbench.pipeline.adjudication_times import adjudication_hours
 from steelyard.workbench.pipeline.discards import DiscardCounts
 from steelyard.workbench.pipeline.projects import ProjectSettings, settings_of
 from steelyard.workbench.storage.figure_tables import StoredGateResult
+from steelyard.workbench.storage.number_lists import is_among
 from steelyard.workbench.storage.tables import (
     StoredAdjudicationTime,
     StoredAnswer,
@@ -261,7 +262,7 @@ def _people_a_task(session: Session, project: int) -> tuple[int, int] | None:
 
 
 def _has_simulated_people(session: Session, people: Sequence[int]) -> bool:
-    simulated = select(StoredPerson.id).where(StoredPerson.id.in_(people), StoredPerson.is_simulated.is_(True))
+    simulated = select(StoredPerson.id).where(is_among(StoredPerson.id, people), StoredPerson.is_simulated.is_(True))
     return session.scalar(simulated.limit(1)) is not None
 
 
