@@ -460,14 +460,29 @@ def test_votes_under_names_in_other_languages_are_read(tmp_path, rows, verdicts)
 def case_of_printed_command(rows, tmp_path, monkeypatch):
     """The case that the command makes which the refusal of the rows prints."""
     write_rows(tmp_path / "rows.jsonl", rows)
+    return case_of_command_after(["convert", "rows.jsonl", "cases.jsonl"], tmp_path, monkeypatch)
+
+
+def case_of_command_after(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    refused = invoke(["convert", "rows.jsonl", "cases.jsonl"])
+    refused = invoke(words)
     assert isinstance(refused.exception, KindError)
     monkeypatch.setattr(sys, "argv", shlex.split(str(refused.exception.do).rpartition("perhaps so: ")[2]))
     with pytest.raises(SystemExit, match="0"):
         main()
     (one,) = read_cases(tmp_path / "cases.jsonl")
     return one
+
+
+def test_the_printed_command_keeps_the_encoding(tmp_path, monkeypatch):
+    (tmp_path / "rows.csv").write_text("質問,回答A,回答B,良い方\n首都は？,東京,大阪,A\n", "cp932")
+    words = ["convert", "rows.csv", "cases.jsonl", "--set", "encoding=CP932"]
+    one = case_of_command_after(words, tmp_path, monkeypatch)
+    assert [one.prompt.messages[0].content, *(response.text for response in one.responses)] == [
+        "首都は？",
+        "東京",
+        "大阪",
+    ]
 
 
 @pytest.mark.parametrize(

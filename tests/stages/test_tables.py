@@ -68,6 +68,13 @@ def test_answers_that_are_objects_keep_their_numbers_and_other_fields(key, numbe
     assert counts.noted == {}
 
 
+def test_rows_of_one_prompt_join_under_every_spelling_of_its_language():
+    row = {"prompt": "q", "response_a": "x", "response_b": "y", "winner": "A"}
+    spellings = ["zh", "ZH", "zh-CN", "zho_Hans", "Chinese"]
+    cases, _ = read([row | {"language": spelling} for spelling in [*spellings, "zh-Hant"]])
+    assert [(case.prompt.language, len(case.judgments)) for case in cases] == [("zh", 5), ("zh-Hant", 1)]
+
+
 def test_who_judged_pairs_is_read_or_counted():
     rows = [
         {"prompt": "q", "chosen": "x", "rejected": "y", "annotator": "甲"},

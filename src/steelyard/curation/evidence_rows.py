@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard.core.checks import UniqueIds, content_id
+from steelyard.core.languages import language_key
 from steelyard.core.types import Case, JsonObject, Judgment, Message, Meta, Ranking, Rating, Response
 
 ROW = "row"
@@ -34,7 +35,8 @@ def evidence_key(case: Case, *, by_id: bool) -> bytes | None:
     has_text = any(message.content.strip() for message in case.prompt.messages)
     if not has_text or case.ranking is not None or case.pairs is not None or len(case.judgments) > 1:
         return None
-    prompt = replace(case.prompt, id=case.prompt.id if by_id else "", meta=None)
+    language = language_key(case.prompt.language) if case.prompt.language else None
+    prompt = replace(case.prompt, id=case.prompt.id if by_id else "", meta=None, language=language)
     return hashlib.blake2b(_canonical.encode(prompt), digest_size=16).digest()
 
 

@@ -70,7 +70,7 @@ def recognise(*files: Path, settings: JsonObject | None = None, form: TextForm =
         if kind != TABLE_KIND and len(shared := set(reader.keys).intersection(fields)) > 0
     }
     nearest = [_missing(kind, readers[kind], fields) for kind in sorted(near, key=lambda kind: -near[kind])[:2]]
-    command = _command(files[0], first, settings or {})
+    command = _command(files[0], first, settings or {}, form)
     has_answers = command is not _NAME_COLUMNS and "prompt_column" in command and command.count("_column") > 1
     prompts = _prompt_kinds(first, readers, has_answers=has_answers)
     do = joined("; or ", [text for text in (prompts, command) if text is not None])
@@ -96,7 +96,7 @@ def _missing(kind: str, reader: Format, fields: Collection[str]) -> str:
     return f"{kind} (here without {listed(missing[:_MOST_MISSING])})" if missing else kind
 
 
-def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject) -> str:
+def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject, form: TextForm) -> str:
     """Return the command that reads the table under the columns that its names and cells make likely."""
     guess = ColumnGuess(rows, settings)
     guess.suggest()
@@ -108,8 +108,11 @@ def _command(file: Path, rows: Sequence[JsonObject], settings: JsonObject) -> st
     labels = guess.settings.get("labels") if "labels" not in settings else None
     changes += [Remedy("lower_is_better", value=True)] * (guess.settings.get("lower_is_better") is True)
     changes += [Remedy(f"labels.{label}", side) for label, side in (labels or {}).items()]
-    command = Command("convert", (str(file), "cases.jsonl"), tuple(changes))
-    return Advice("name the columns, perhaps so: ", command) if changes else _NAME_COLUMNS
+    if not changes:
+        return _NAME_COLUMNS
+    # Without them, the file would not be read so far.
+    changes += [Remedy(key, value) for key, value in form._asdict().items() if value is not None]
+    return Advice("name the columns, perhaps so: ", Command("convert", (str(file), "cases.jsonl"), tuple(changes)))
 
 
 def _any_of(kinds: Iterable[str]) -> Advice:
