@@ -350,3 +350,20 @@ def test_bare_transcripts_are_recognised_and_left_by_trl():
         assert not build("formats", "hh_rlhf").matches(row | other)
         assert build("formats", "trl").matches(row | other)
     assert not build("formats", "hh_rlhf").matches({"chosen": "q", "rejected": "r"})
+
+
+@pytest.mark.parametrize(
+    ("turn", "problem"),
+    [
+        (
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+            "turn 2 of 'chosen' has no text, but tool calls",
+        ),
+        ({"role": "assistant", "content": None}, "turn 2 of 'chosen' has no text"),
+        ("a", "'chosen' is neither a text nor turns"),
+    ],
+)
+def test_a_turn_without_text_is_named(turn, problem):
+    answer = [{"role": "assistant", "content": "Wait."}, turn]
+    with pytest.raises(RecordError, match=rf"^f\.jsonl:1 at chosen: {problem}"):
+        read("trl", {"prompt": "q", "chosen": answer, "rejected": "no"})

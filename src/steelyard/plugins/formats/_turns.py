@@ -36,6 +36,10 @@ def turns_of(value: Any, place: Place, key: str, *, role: str) -> tuple[Message,
     turns = [_turn(turn) for turn in ([value] if isinstance(value, dict) else value if isinstance(value, list) else ())]
     if not turns or None in turns:
         problem = f"{key!r} is neither a text nor turns of role and content"
+        bad = value[turns.index(None)] if isinstance(value, list) and turns else None
+        if isinstance(bad, dict) and bad.keys() & {"role", "from"}:
+            calls = ", but tool calls, which a case cannot hold" if bad.get("tool_calls") else ""
+            problem = f"turn {turns.index(None) + 1} of {key!r} has no text{calls}"
         raise RecordError(problem, where=place._replace(path=key), allowed='a text, or [{"role": …, "content": …}, …]')
     return tuple(turn for turn in turns if turn is not None)
 
