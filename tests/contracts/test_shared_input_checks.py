@@ -145,6 +145,11 @@ def test_training_names_ties_weights_and_margins():
     assert "above 10, the largest 80" in "".join(lines)
     assert "'p8'" in lines[2]
     assert set(checks(f"{words} --loss davidson --force")[0]) == {"large_margins", "heavy_pairs"}
+    negative = case(9, "an answer", "no", pairs=(Pair(better="a", worse="b", margin=-5),))
+    # A step of two pairs, as small data have: half of its loss is a pair's share, and nearly all of it is not.
+    write_cases(Path("cases.jsonl"), [cases[0], cases[8], negative])
+    findings, lines = checks(f"{VERBS['train']} --batch-size 2 --force")
+    assert findings == {"negative_margins": (1, 3), "heavy_pairs": (1, 2)}
     write_cases(Path("cases.jsonl"), cases[:8])
     findings, lines = checks(f"{words} --loss davidson --force")
     assert findings == {"no_ties": (0, 8)}

@@ -28,7 +28,8 @@ def test_the_defaults_are_the_paper_s_where_it_has_them():
     [
         {"epochs": 0}, {"batch_size": 0}, {"responses_per_step": 1}, {"learning_rate": 0.0}, {"warmup_ratio": 2.0},
         {"regulariser": -1.0}, {"trainable": "last:0"}, {"trainable": "some"}, {"max_length": 0},
-        {"centring": -1.0}, {"tie_learning_rate": 0.0},
+        {"centring": -1.0}, {"tie_learning_rate": 0.0}, {"weight_decay": -1.0}, {"max_grad_norm": 0.0},
+        {"learning_rate": float("inf")}, {"weight_decay": float("nan")}, {"regulariser": float("inf")},
         {"loss": "plackett-luce", "label_smoothing": 0.1},
         {"divergence_factor": 1.0}, {"divergence_steps": -1}, {"patience": -1}, {"reward_reference_prompts": -1},
         {"calibrate_rewards": "standardise", "reward_reference_prompts": 0},

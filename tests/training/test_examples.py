@@ -94,6 +94,34 @@ def test_a_pair_that_weighs_less_than_nothing_is_refused():
         make([one])
 
 
+def test_pairs_without_weight_are_counted_and_not_trained_on():
+    # 1e-20 is what a supervisor of large scores believes in a pair: single precision has no such share of a step.
+    weights = {"p": 1.0, "q": 0.0, "r": 1e-20}
+    cases = [case(id=name, pairs=(Pair(better="a", worse="b", weight=weight),)) for name, weight in weights.items()]
+    made = make(cases)
+    assert ([example.name for example in made.examples], made.num_pairs) == (["p"], 1)
+    assert (made.noted["pairs of weight 0"], made.dropped) == (2, {"no comparable pair": 2})
+    with pytest.raises(EvidenceError, match=r"none of 2 cases has a comparable pair: pairs of weight 0 2"):
+        make(cases[1:])
+    with pytest.raises(EvidenceError, match=r"'p' weighs 1e\+300"):
+        make([case(pairs=(Pair(better="a", worse="b", weight=1e300),))])
+
+
+def test_the_remedy_for_cases_without_pairs_fits_what_they_have():
+    responses = tuple(Response(id=name, text="one") for name in "ab")
+    equal = msgspec.structs.replace(case(responses="ab", ranking=(("a",), ("b",))), responses=responses)
+    for one, problem, remedy in (
+        (equal, "pair: pairs of equal tokens 1", None),
+        (case(ranking=(("a", "b"),)), "pair", None),
+        (case(judgments=("a=b",)), "pair", "resolve"),
+    ):
+        with pytest.raises(EvidenceError) as refused:
+            make([one])
+        assert problem in refused.value.problem
+        assert (refused.value.do is None) == (remedy is None)
+        assert (remedy or "") in (refused.value.do or "")
+
+
 def test_ties_are_there_where_the_loss_reads_them():
     one = case(
         judgments=("a=b", "b>c", "a>c"), ranking=(("a", "b"), ("c",)), category=("code", "python"), language="he"

@@ -184,8 +184,8 @@ _RANGES: tuple[tuple[str, Callable[[float], bool], str], ...] = (
     ("batch_size tokens_per_step epochs max_length tokens_per_forward adapter_rank",
      lambda value: value >= 1, "1 or more"),
     ("responses_per_step", lambda value: value >= 2, "2 or more: a pair needs both its ends"),
-    ("learning_rate tie_learning_rate adapter_alpha beta", lambda value: value > 0, "above 0"),
-    ("regulariser centring pair_weight reward_reference_prompts patience checkpoint_every evaluate_every",
+    ("learning_rate tie_learning_rate adapter_alpha beta max_grad_norm", lambda value: value > 0, "above 0"),
+    ("weight_decay regulariser centring pair_weight reward_reference_prompts patience checkpoint_every evaluate_every",
      lambda value: value >= 0, "0 or more"),
     ("divergence_steps", lambda value: value >= 0, "0 or more"),
     ("warmup_ratio", lambda value: 0 <= value <= 1, "0 to 1"),
@@ -203,8 +203,10 @@ def check_settings(config: Config) -> None:
     for names, is_in_range, allowed in _RANGES:
         for name in names.split():
             value = getattr(config, name)
-            if value is not None and not is_in_range(value):
-                raise ConfigError(f"{name} is {value}", where="train", allowed=allowed)
+            if value is not None and not (math.isfinite(value) and is_in_range(value)):
+                raise ConfigError(
+                    f"{name} is {value}", where="train", allowed=f"finite, {allowed}" if math.isinf(value) else allowed
+                )
     if config.loss not in LOSSES:
         raise ConfigError(f"loss is {config.loss!r}", where="train", allowed=choices(config.loss, LOSSES))
     if config.label_smoothing and not LOSSES[config.loss].has_smoothing:

@@ -42,7 +42,7 @@ _SAME_STATES = Advice(
     "check that the template writes the answer, and that ", Remedy("max_length"), " does not cut off where it differs"
 )
 _FEWEST_PAIRS = 4
-_MOST_OF_A_STEP = 0.5
+_MOST_OF_A_STEP, _MOST_OF_FEW = 0.5, 0.9
 _LARGE_MARGIN = 10.0
 """Rewards differ by so much only where the model is certain: 10 is a probability of 0.99995."""
 
@@ -162,8 +162,12 @@ def check_policy(scorer: Scorer, slots: Step, examples: Sequence[Example], *, ha
 def step_findings(
     plan: Sequence[PlannedStep], examples: Sequence[Example], reduction: Reduction
 ) -> Iterator[InputFinding]:
-    """Yield a finding if one pair has most of the loss of a step at equal scores, and one for large margins."""
+    """Yield findings if one pair has most of the loss of a step at equal scores, and for large and negative margins."""
     every = [(example.name, pair) for example in examples for pair in example.pairs]
+    negative = [name for name, pair in every if pair.margin < 0]
+    if negative:
+        prompts = tuple(dict.fromkeys(negative))[:_NUM_NAMED]
+        yield InputFinding(check="negative_margins", count=len(negative), total=len(every), examples=prompts)
     large = [(name, pair.margin) for name, pair in every if pair.margin > _LARGE_MARGIN]
     if large:
         details = {"limit": f"{_LARGE_MARGIN:g}", "largest": f"{max(margin for _, margin in large):g}"}
@@ -180,14 +184,15 @@ def step_findings(
 def _heaviest(slots: Step, examples: Sequence[Example], reduction: Reduction) -> str:
     """Return the prompt of the pair that has most of a step's loss at equal scores; empty where none has."""
     pairs = pairs_in(slots, examples)
-    if pairs is None or len(pairs.weight) < _FEWEST_PAIRS:
+    if pairs is None or len(pairs.weight) < 2:
         return ""
     weight = pairs.weight.double()
     if reduction == "prompt":
         weight = weight / weight.new_zeros(int(pairs.prompt.max()) + 1).index_add(0, pairs.prompt, weight)[pairs.prompt]
     cost = weight * softplus(pairs.margin.double())
     place = int(cost.argmax())
-    if cost[place] <= _MOST_OF_A_STEP * cost.sum():
+    # Two or three pairs may well differ by half of their loss.
+    if cost[place] <= (_MOST_OF_FEW if len(cost) < _FEWEST_PAIRS else _MOST_OF_A_STEP) * cost.sum():
         return ""
     return examples[slots[int(pairs.better[place])].prompt].name
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.core.errors import EvidenceError, ModelError
 from steelyard.core.iteration import batched
-from steelyard.core.remedies import FILE, Advice, Command, Remedy
+from steelyard.core.remedies import FILE, Advice, Command, Remedy, joined
 from steelyard.core.text import number_of, verb_for
 from steelyard.core.types import Case, OverLength, Response
 from steelyard.curation.input_checks import CasePair, are_unwinnable
@@ -21,11 +21,15 @@ from steelyard.ranking.pairs import TIES, UNLISTED, IndexedPair, PairChoice, num
 from steelyard.statistics.groups import UNCATEGORISED, prompt_names
 from steelyard.training.config import LengthSummary
 
+EQUAL_TEXTS, EQUAL_TOKENS, WEIGHTLESS = "pairs of equal texts", "pairs of equal tokens", "pairs of weight 0"
+"""The names under which pairs are counted that no training can order, or that it would not read."""
 UNRATED = "responses without a rating"
 """The name under which responses are counted that a loss of ratings does not use."""
 OVER = "every rated answer is over the limit"
 _SHARE_OF_PAIRS = 0.99
 """The share of pairs for which a limit below the longest is suggested."""
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-12, 1e12
+"""The range of weights within which the costs of a step keep single precision; smaller ones count as 0."""
 _NUM_CHECKED = 32
 """The number of cases whose template is checked: it treats all cases alike."""
 _NUM_ENCODED = 64
@@ -188,15 +192,15 @@ class EvidenceChoice(NamedTuple):
     is_held_out: bool = False
 
     def evidence_of(self, case: Case, *, where: str) -> "_Evidence":
-        """Return the pairs, ties and ratings of a case. Raises EvidenceError for a weight below 0."""
+        """Return the pairs, ties and ratings of a case. Raises EvidenceError for a weight out of range."""
         ratings = () if self.ratings is None else targets_of(case, self.ratings)
         pairs = pairs_of(case, self.pairs) if self.pair_weight else ()
         for pair in pairs:
-            if pair.weight < 0:
+            if not 0 <= pair.weight <= _MOST_WEIGHT:
                 raise EvidenceError(
                     f"a pair of prompt {case.prompt.id!r} weighs {pair.weight}",
                     where=where,
-                    allowed="weights of 0 or more",
+                    allowed=f"weights of 0 to {_MOST_WEIGHT:g}",
                 )
         if self.pair_weight != 1:
             pairs = tuple(pair._replace(weight=pair.weight * self.pair_weight) for pair in pairs)
@@ -219,9 +223,10 @@ def make_examples(
     too_long: list[str] = []
     dimensions: Counter[str] = Counter()
     length = LengthCounter(rendering.max_length, rendering.over_length)
-    num_in = 0
+    num_in, num_judged = 0, 0
     for case, evidence, encoded in _encoded(cases, tokenizer, rendering, choice, where=where):
         num_in += 1
+        num_judged += bool(case.judgments)
         dimensions.update(rating.dimension for rating in case.ratings)
         over = {index for index, answer in encoded.items() if answer.is_over_length}
         too_long += [
@@ -247,7 +252,21 @@ def make_examples(
         _refuse_length(too_long, rendering, where)
     is_rated = choice.ratings is not None and not choice.is_held_out
     if not any(example.pairs or (is_rated and example.ratings) for example in examples):
-        _refuse_nothing(num_in, too_long, rendering, where, Counter() if choice.ratings else dimensions)
+        problem = f"none of {number_of(num_in, 'case')} has a comparable pair"
+        if too_long and not rendering.cuts:
+            over = f"{len(too_long)} are, the first: {too_long[0]}"
+            raise EvidenceError(
+                f"{problem} without an answer over {number_of(rendering.max_length, 'token')} ({over})",
+                where=where,
+                do=Advice("raise ", Remedy("max_length"), ", or say ", Remedy("over_length", "left")),
+            )
+        reasons = [f"{name} {noted[name]:,}" for name in (EQUAL_TEXTS, EQUAL_TOKENS, WEIGHTLESS) if noted[name]]
+        raise EvidenceError(
+            ": ".join([problem, ", ".join(reasons)] if reasons else [problem]),
+            where=where,
+            allowed="pairs or a ranking of at least two tiers, of different texts and with weights above 0",
+            do=_way_to_pairs(where, num_judged, Counter() if choice.ratings else dimensions),
+        )
     num_ties, noted = noted[TIES], +noted
     if choice.reads_ties:
         noted[TIES] = num_ties  # also 0: the loss then learns its parameter from nothing
@@ -275,12 +294,16 @@ def _usable(
         evidence = within
     if choice.is_held_out:
         winnable = evidence.where(lambda pair: not are_unwinnable([case], [CasePair(0, *pair[:2])])[0])
-        noted["pairs of equal texts"] += len(evidence.pairs) - len(winnable.pairs)
+        noted[EQUAL_TEXTS] += len(evidence.pairs) - len(winnable.pairs)
         evidence = winnable
     # Answers of equal tokens have equal rewards: no training can order them.
     unequal = evidence.where(lambda pair: encoded[pair.better].ids != encoded[pair.worse].ids)
-    noted["pairs of equal tokens"] += len(evidence.pairs) - len(unequal.pairs)
-    return unequal
+    noted[EQUAL_TOKENS] += len(evidence.pairs) - len(unequal.pairs)
+    if choice.is_held_out:
+        return unequal
+    weighted = unequal.where(lambda pair: pair.weight >= _LEAST_WEIGHT)
+    noted[WEIGHTLESS] += len(unequal.pairs) - len(weighted.pairs)
+    return weighted
 
 
 def _encoded(
@@ -349,21 +372,16 @@ def _refuse_length(too_long: list[str], rendering: Rendering, where: str) -> Non
     )
 
 
-def _refuse_nothing(
-    num_in: int, too_long: list[str], rendering: Rendering, where: str, dimensions: Counter[str]
-) -> None:
-    """Raise EvidenceError; ``dimensions`` are those of ratings that another loss would read."""
-    problem = f"none of {number_of(num_in, 'case')} has a comparable pair"
-    resolve = Command("resolve", (where,), (Remedy("out", "resolved"),))
-    do = Advice("rank the cases first: ", resolve, ", and train on resolved/cases.jsonl")
+def _way_to_pairs(where: str, num_judged: int, dimensions: Counter[str]) -> Advice | None:
+    """Return what cases without pairs can be trained on; ``dimensions`` are those of ratings for another loss."""
+    ways: list[Advice] = []
     if dimensions:
         commonest = (Remedy("dimensions", dimensions.most_common(1)[0][0]),) if len(dimensions) > 1 else ()
-        do = Advice("train on their ratings: ", Remedy("loss", "mean-squared-error", commonest), ", or ", do)
-    if too_long and not rendering.cuts:
-        over = f"{len(too_long)} are, the first: {too_long[0]}"
-        problem += f" without an answer over {number_of(rendering.max_length, 'token')} ({over})"
-        do = Advice("raise ", Remedy("max_length"), ", or say ", Remedy("over_length", "left"))
-    raise EvidenceError(problem, where=where, do=do)
+        ways.append(Advice("train on their ratings: ", Remedy("loss", "mean-squared-error", commonest)))
+    if num_judged:
+        resolve = Command("resolve", (where,), (Remedy("out", "resolved"),))
+        ways.append(Advice("rank the cases first: ", resolve, ", and train on resolved/cases.jsonl"))
+    return joined(", or ", ways) if ways else None
 
 
 def check_template(cases: Iterable[Case], tokenizer: Any, rendering: Rendering) -> None:
