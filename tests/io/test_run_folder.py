@@ -15,6 +15,7 @@ from steelyard.report.sources import read_sources
 class Settings(Config, frozen=True):
     depth: int = 1
     seed: int = 3
+    allow_gaps: bool = False
 
 
 @pytest.fixture
@@ -24,8 +25,9 @@ def given(tmp_path):
     return path
 
 
-def stage(out, given, *, depth=1, force=False, text="made"):
-    with result_folder(out, "stage", config=Settings(depth=depth), inputs={"cases": given}, force=force) as result:
+def stage(out, given, *, depth=1, force=False, text="made", allow_gaps=False):
+    config = Settings(depth=depth, allow_gaps=allow_gaps)
+    with result_folder(out, "stage", config=config, inputs={"cases": given}, force=force) as result:
         if not result.is_finished:
             write_text(result.path("out.txt"), text)
             result.counts = Counts(num_in=3, num_used=2, dropped={"rule": 1})
@@ -36,7 +38,8 @@ def stage(out, given, *, depth=1, force=False, text="made"):
 def test_the_record_holds_what_was_asked_and_what_came_of_it(tmp_path, given):
     stage(tmp_path / "out", given)
     run = read_run(tmp_path / "out")
-    assert (run.stage, run.config, run.seed, run.summary) == ("stage", {"depth": 1, "seed": 3}, 3, {"value": 0.5})
+    assert (run.stage, run.seed, run.summary) == ("stage", 3, {"value": 0.5})
+    assert run.config == {"depth": 1, "seed": 3, "allow_gaps": False}
     assert run.inputs["cases"].sha256 == file_hash(given)
     assert run.outputs == {"out.txt": file_hash(tmp_path / "out" / "out.txt")}
     assert run.counts.dropped == {"rule": 1}
@@ -79,6 +82,18 @@ def test_an_interrupted_run_goes_on_and_leaves_no_record(tmp_path, given):
     assert not stage(out, given).is_finished
     assert read_run(out).summary == {"value": 0.5}
     assert sorted(item.name for item in out.iterdir()) == ["out.txt", "run.json"]
+
+
+def test_an_unfinished_run_goes_on_with_a_permission_and_a_finished_one_is_another(tmp_path, given):
+    out = tmp_path / "out"
+    config = Settings()
+    with pytest.raises(UserError), result_folder(out, "stage", config=config, inputs={"cases": given}) as result:
+        write_text(result.path("replies.txt"), "paid for")
+        raise UserError("there are gaps")
+    stage(out, given, allow_gaps=True)
+    assert read_run(out).config["allow_gaps"]
+    with pytest.raises(OutputError, match="holds another run"):
+        stage(out, given)
 
 
 def test_a_refused_call_leaves_no_trace(tmp_path, given):

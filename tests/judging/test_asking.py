@@ -244,7 +244,7 @@ def test_what_fails_in_every_run_does_not_keep_a_run_from_its_end():
         for _ in range(2):
             assert ask_panel(jury_at(server), planned(cases), ledger)["m"].num_failed == 24
         # Requests that never failed before end the run as ever.
-        with pytest.raises(ModelError, match="the first 2\\d requests all failed"):
+        with pytest.raises(ModelError, match=r"the first 2\d requests all failed"):
             ask_panel(
                 jury_at(server),
                 planned([case(f"x{number}", "ab", text=f"question {number}") for number in range(30, 60)]),

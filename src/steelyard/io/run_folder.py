@@ -90,16 +90,23 @@ class RunRequest(Record, frozen=True, kw_only=True):
         """Return whether both are equal; inputs are compared by content, not by path."""
         return self._key() == other._key()
 
+    def continues(self, other: "RunRequest") -> bool:
+        """Return whether this request goes on with an unfinished run: it may permit what that one was refused for."""
+        return self._key(is_permission_kept=False) == other._key(is_permission_kept=False)
+
     def digest(self) -> str:
-        """Return 12 hexadecimal digits that identify the request, for the names of unfinished files."""
-        return hashlib.sha256(msgspec.json.encode(self._key(), order="sorted")).hexdigest()[:12]
+        """Return 12 hexadecimal digits that identify what the request goes on with, for the names of unfinished files."""
+        key = self._key(is_permission_kept=False)
+        return hashlib.sha256(msgspec.json.encode(key, order="sorted")).hexdigest()[:12]
 
     def hashes(self) -> dict[str, str]:
         """Return the hashes of the inputs by role."""
         return {role: file.sha256 for role, file in self.inputs.items()}
 
-    def _key(self) -> list[Any]:
-        return [self.stage, self.config, list(self.hashes().items())]
+    def _key(self, *, is_permission_kept: bool = True) -> list[Any]:
+        config = self.config.items()
+        kept = {name: value for name, value in config if is_permission_kept or not name.startswith("allow_")}
+        return [self.stage, kept, list(self.hashes().items())]
 
 
 class Result:
@@ -274,7 +281,7 @@ def _claim(folder: Path, request: RunRequest, *, force: bool) -> None:
             remove(folder / name)
     elif started.is_file():
         before = read_started(folder)
-        if not request.equals(before):
+        if not request.continues(before):
             raise _other_run("an unfinished run", request, before, folder)
     elif any(
         item.name not in (LOCK_FILE, STATE_FILE)
