@@ -95,7 +95,7 @@ class RunRequest(Record, frozen=True, kw_only=True):
         return self._key(is_permission_kept=False) == other._key(is_permission_kept=False)
 
     def digest(self) -> str:
-        """Return 12 hexadecimal digits that identify what the request goes on with, for the names of unfinished files."""
+        """Return 12 hexadecimal digits that identify the request, permissions apart, for names of unfinished files."""
         key = self._key(is_permission_kept=False)
         return hashlib.sha256(msgspec.json.encode(key, order="sorted")).hexdigest()[:12]
 
