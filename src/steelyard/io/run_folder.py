@@ -105,8 +105,8 @@ class RunRequest(Record, frozen=True, kw_only=True):
 
     def _key(self, *, is_permission_kept: bool = True) -> list[Any]:
         config = self.config.items()
-        kept = {name: value for name, value in config if is_permission_kept or not name.startswith("allow_")}
-        return [self.stage, kept, list(self.hashes().items())]
+        deciding = {name: value for name, value in config if is_permission_kept or not name.startswith("allow_")}
+        return [self.stage, deciding, list(self.hashes().items())]
 
 
 class Result:
