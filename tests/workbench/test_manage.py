@@ -4,6 +4,7 @@ import getpass
 import io
 import re
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import func, select
@@ -25,7 +26,7 @@ from steelyard.workbench.storage.tables import StoredEvent, StoredGuideline, Sto
 from steelyard.workbench.views.guidelines import NewGuideline, add_guideline, categories_of, latest_guidelines
 from steelyard.workbench.views.pages import words_of
 from steelyard.workbench.views.settings_form import setting_fields, settings_from
-from steelyard.workbench.views.uploads import read_upload
+from steelyard.workbench.views.uploads import read_upload, sweep_uploads
 from workbench_people import NOON, answer_all, make_project
 from workbench_site import case_lines
 
@@ -290,12 +291,21 @@ def test_a_check_begins_where_the_last_one_ended_and_the_whole_log_is_read_on_re
     assert f"whole from event {last + 3} to {last + 3}." in check()
 
 
-def test_an_upload_leaves_nothing_and_removes_what_a_server_that_was_killed_left(tmp_path, monkeypatch):
+def test_an_upload_leaves_nothing_and_a_server_removes_what_one_that_was_killed_left(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     left = tmp_path / f".steelyard-upload-{getpass.getuser()}.x1.part"
     left.mkdir()
     (left / "cases.jsonl").write_text("half")
+    sweep_uploads()
     assert len(read_upload(io.BytesIO(case_lines(2)), "cases.jsonl")) == 2
     with pytest.raises(RecordError, match=r"cases\.jsonl:1"):
         read_upload(io.BytesIO(b"half"), "cases.jsonl")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_uploads_at_the_same_moment_are_all_read(tmp_path, monkeypatch):
+    """An upload that began took the folder of another for that of a server that was killed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with ThreadPoolExecutor(8) as threads:
+        sent = [threads.submit(read_upload, io.BytesIO(case_lines(2)), "cases.jsonl") for _ in range(200)]
+    assert [len(each.result()) for each in sent] == [2] * 200

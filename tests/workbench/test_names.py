@@ -1,6 +1,8 @@
 """Names in the workbench: those that cannot be told apart or be shown are refused, others do not disturb their page."""
 
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from html.parser import HTMLParser
 
 import pytest
@@ -49,6 +51,20 @@ def test_names_that_are_not_seen_as_a_whole_are_refused(database, name):
         return len(session.scalars(select(StoredItem.id)).all()), len(session.scalars(select(StoredPerson.id)).all())
 
     assert database.write(make) == (0, 0)
+
+
+def test_of_names_that_look_the_same_and_come_at_once_one_is_taken(database):
+    def make(name):
+        with suppress(ConfigError):
+            add(database, name)
+        with suppress(ConfigError):
+            database.write(lambda session: add_project(session, name, ProjectSettings(), by=None, at=NOON))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(make, [name for number in range(5) for name in (f"Ann {number}", f"ann {number}") * 2]))
+    with database.reading() as session:
+        for column in (StoredPerson.name, StoredProject.name):
+            assert sorted(map(str.lower, session.scalars(select(column)))) == [f"ann {number}" for number in range(5)]
 
 
 @pytest.mark.parametrize("other", ["JOSÉ  B", "Jose\u0301 B", "jose\u0301 b"])

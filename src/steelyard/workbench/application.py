@@ -38,6 +38,7 @@ from steelyard.workbench.routes.fast_routes import FastThreads
 from steelyard.workbench.routes.request_bodies import bounded
 from steelyard.workbench.storage.database import Database
 from steelyard.workbench.views.pages import FOLDER
+from steelyard.workbench.views.uploads import sweep_uploads
 
 _VENDORED = Path(str(files("steelyard.report"))) / "templates" / "vendored"
 _ROUTERS = (
@@ -92,6 +93,7 @@ class Options(NamedTuple):
 def application(database: Database, options: Options | None = None) -> FastAPI:
     """Return the application over a database that is migrated already."""
     prepare_records()
+    sweep_uploads()
     options = options or Options()
     database.write(make_key)
     database.write(count_what_is_stored)

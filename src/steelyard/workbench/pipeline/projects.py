@@ -23,6 +23,7 @@ from steelyard.core.text import number_of
 from steelyard.core.types import Case, JsonObject
 from steelyard.io.cases import encode_case
 from steelyard.workbench.pipeline.work_limits import WorkLimits
+from steelyard.workbench.storage.account_names import lock_names
 from steelyard.workbench.storage.audit_log import AuditEvent, record
 from steelyard.workbench.storage.number_lists import is_among, next_item_numbers
 from steelyard.workbench.storage.refusals import RefusedError
@@ -76,6 +77,7 @@ def add_project(
     """Make a project. Raises ConfigError for a name that is taken, looks like one that is, or cannot be shown."""
     if not is_name(name):
         raise RefusedError(f"{name[:50]!r} is not a name of a project", words="name", where="name", allowed=NAME_RULE)
+    lock_names(session)
     if taken := _similar(name, session.scalars(select(StoredProject.name))):
         problem = f"there is a project {taken!r} already"
         raise RefusedError(problem, words="taken", values={"name": taken}, where="name", do="choose another name")

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from steelyard.core.names import NAME_RULE, is_name, name_key, normalize_name
 from steelyard.core.text import is_one_line
 from steelyard.workbench.storage.refusals import RefusedError
-from steelyard.workbench.storage.tables import StoredPerson
+from steelyard.workbench.storage.tables import StoredKey, StoredPerson
 
 _ERASED = "erased"
 
@@ -33,8 +33,14 @@ def checked_display_name(words: str) -> str:
     return normalize_name(words)
 
 
+def lock_names(session: Session) -> None:
+    """Give out names one after another: of two that look alike and come at once, the second one finds the first."""
+    session.execute(select(StoredKey.id).with_for_update())
+
+
 def check_free(session: Session, name: str, display_name: str) -> None:
     """Raise ConfigError for names that look like those of another account: nobody could tell the two apart."""
+    lock_names(session)
     for where, wanted, column, do in (
         ("name", name, StoredPerson.name, "choose another name"),
         ("display name", display_name, StoredPerson.display_name, "add to it what tells the two apart"),

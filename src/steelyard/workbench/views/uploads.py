@@ -19,6 +19,19 @@ from steelyard.workbench.storage.refusals import RefusedError
 _BLOCK = 2**20
 
 
+def sweep_uploads() -> None:
+    """Remove what a server that was killed has left of uploads.
+
+    Once, when a server starts: another upload that begins at the same moment holds its folder only after it was made.
+    """
+    with suppress(OSError):
+        sweep_parts(_place())
+
+
+def _place() -> Path:
+    return Path(tempfile.gettempdir()) / f"steelyard-upload-{getpass.getuser()}"
+
+
 def read_upload(file: BinaryIO, name: str) -> list[Case]:
     """Return the cases of a file that was sent under a name, such as ``cases.jsonl``.
 
@@ -35,11 +48,7 @@ def read_upload(file: BinaryIO, name: str) -> list[Case]:
             allowed=", ".join(CASE_SUFFIXES),
             do="make a case file of it: steelyard convert",
         )
-    place = Path(tempfile.gettempdir()) / f"steelyard-upload-{getpass.getuser()}"
-    # What a server that was killed has left of an upload.
-    with suppress(OSError):
-        sweep_parts(place)
-    with part_folder(place) as folder:
+    with part_folder(_place()) as folder:
         path = folder / f"cases{suffix}"
         with path.open("wb") as copy:
             while block := file.read(_BLOCK):
