@@ -23,7 +23,9 @@ _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
     "small", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-_ATTRIBUTES = {"a": {"href"}, "li": {"value"}}
+_ATTRIBUTES = {"a": {"href"}, "li": {"class", "value"}}
+_WIDEST_MARGIN = 3
+"""Digits of a number of a list that have room beside its text."""
 _FORMULA = re.compile(r"\$\$|\\\[|\\\(|(?<![\\$\w])\$(?! )[^$\n]+?(?<! )\$(?![\w$])")
 """The opening of a formula whose closing is searched, or a formula within a line as a whole."""
 _CLOSINGS = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
@@ -71,6 +73,8 @@ def _rendered(text: str) -> Markup | None:
         # A list continues behind a paragraph, counts down, or is the whole answer: "4." is not "1.".
         if block.type == "list_item_open" and block.info:
             block.attrSet("value", block.info)
+            if len(block.info) > _WIDEST_MARGIN:
+                block.attrSet("class", "long-number")
     # An address that is written once may be linked thousands of times.
     inside = (token for block in tokens for token in block.children or ())
     if sum(len(str(value)) for token in inside for value in token.attrs.values()) > _FEWEST_TOKENS + 2 * len(text):
@@ -162,7 +166,7 @@ def _gives_way(neighbour: str) -> bool:
 def _fence(_renderer: Any, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
     """Return a block of code with the rest of its first line, the language or text that a reader would miss."""
     token = tokens[place]
-    info = Markup("<small>{}</small>\n").format(token.info.strip()) if token.info.strip() else ""
+    info = Markup("<small>{}</small>").format(token.info.strip()) if token.info.strip() else ""
     return Markup("<pre>{}<code>{}</code></pre>\n").format(info, token.content)
 
 
