@@ -66,6 +66,9 @@ def test_a_release_states_the_error_of_its_labels(folder):
     assert stated["label"]["micro"]["value"] == pytest.approx(0.1127, abs=0.01)
     assert stated["most"]["micro"]["value"] == pytest.approx(0.2, abs=0.02)
     assert stated["label"]["micro"]["low"] < 0.1127 < stated["label"]["micro"]["high"]
+    exact = stated["exact_match"]["micro"]
+    assert 0.4 < exact["low"] < exact["value"] < exact["high"] < 1
+    assert exact["n"] == NUM_CASES
 
 
 def test_an_evaluation_of_it_has_the_ceiling_without_another_option(folder, tmp_path):
@@ -82,6 +85,9 @@ def test_an_evaluation_of_it_has_the_ceiling_without_another_option(folder, tmp_
     assert board.summary.ceiling.accuracy == found.perfect.macro
     compared = compare([tmp_path / name for name in runs], tmp_path / "compared")
     assert compared.summary.ceiling == board.summary.ceiling
+    assert board.summary.ceiling.exact_match == found.exact_match.macro
+    distance = found.exact_match.micro.value - runs["longer"].summary.exact_match_micro.value
+    assert found.exact_distance.micro.value == pytest.approx(distance)
 
 
 def test_a_file_without_it_reads_as_before(folder, tmp_path):

@@ -11,7 +11,7 @@ from steelyard.core.numerics import Floats
 from steelyard.core.types import JsonObject, Record, prepare_records
 from steelyard.evaluation.bench_pairs import count_pairs, items_of, values_of
 from steelyard.evaluation.evaluated_bench import Evaluation, coverage_counter, is_withheld, unscored_report
-from steelyard.evaluation.measure import GroupedMeans, ResampledBench, ScoredBench, measures
+from steelyard.evaluation.measure import GroupedMeans, Means, ResampledBench, ScoredBench, measures
 from steelyard.evaluation.measures.accuracy import Accuracy, Baseline, BenchAccuracy, HeadlineSummary, Range
 from steelyard.evaluation.pair_verdicts import Judged, outcome_report
 from steelyard.evaluation.summary import EvaluationSummary, MeasureSummaries, TiedPairs
@@ -95,7 +95,9 @@ def _submit_measures(
         by_category={name: group.accuracy for name, group in accuracy.by_category.items()},
         by_language={name: group.accuracy for name, group in (accuracy.by_language or {}).items()},
     )
-    resampled = ResampledBench(bench, blocks, headline, config.seed)
+    exact = accuracy.exact_match, accuracy.exact_match_micro
+    exact_match = None if exact[0] is None or exact[1] is None else Means(macro=exact[0], micro=exact[1])
+    resampled = ResampledBench(bench, blocks, headline, config.seed, exact_match)
     return {
         name: pool.submit(measure.estimate, resampled)
         for name, measure in measures().items()

@@ -95,13 +95,14 @@ class ScoredBench(NamedTuple):
 class ResampledBench(NamedTuple):
     """A scored bench with the resamples of its included prompts, which all measures share.
 
-    ``accuracy`` is the headline: a measure that repeats it has the same interval.
+    ``accuracy`` is the headline, and ``exact_match`` that of prompts: a measure that repeats one has the same interval.
     """
 
     bench: ScoredBench
     blocks: Blocks
     accuracy: GroupedMeans
     seed: int
+    exact_match: Means | None = None
 
     @property
     def included(self) -> Booleans:

@@ -5,7 +5,9 @@ of one person, and of a task that people settled later only the first answers co
 independent.
 """
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from steelyard.statistics.bootstrap import Blocks, draw_blocks
 from steelyard.statistics.groups import Label, units_of
 from steelyard.statistics.label_error import TOO_FEW, AnsweredPairs, LabelErrors, label_errors
 from steelyard.statistics.unique_rows import find_codes, unique_codes
+from steelyard.statistics.whole_prompts import MOST_RESPONSES, AnsweredPrompts, WholePrompts, right_prompts
 
 NO_PEOPLE = "no strict judgment of a person"
 ONE_PERSON = "no pair has answers of two people"
@@ -106,8 +109,10 @@ class PeopleErrors(NamedTuple):
     num_tied: int
     num_overruled: int
     num_settled_alone: int
+    num_whole: int
     why: str | None
     errors: LabelErrors | None
+    prompts: WholePrompts | None
 
 
 def people_errors(columns: BenchColumns, is_right: Booleans, blocks: Blocks, *, seed: int) -> PeopleErrors:
@@ -136,6 +141,10 @@ def people_errors(columns: BenchColumns, is_right: Booleans, blocks: Blocks, *, 
         is_labelled[is_used],
         (is_right[label_of] & is_labelled)[is_used],
     )
+    whole = [
+        part._replace(prompt=(np.cumsum(is_in) - 1)[part.prompt])
+        for part in answered_whole(columns, answers, label_of, is_right)
+    ]
     has_answers = is_labelled.any() and is_twice.any() and not num_settled
     errors = label_errors(blocks, pairs) if has_answers else None
     why = TOO_FEW if is_twice.any() else ONE_PERSON
@@ -148,6 +157,69 @@ def people_errors(columns: BenchColumns, is_right: Booleans, blocks: Blocks, *, 
         num_tied=answers.num_tied,
         num_overruled=int((pairs.is_labelled & (pairs.agreeing < pairs.contrary)).sum()),
         num_settled_alone=num_settled,
+        num_whole=sum(len(part.prompt) for part in whole),
         why=None if errors is not None else why,
         errors=errors,
+        prompts=None if errors is None else right_prompts(blocks, whole),
     )
+
+
+def answered_whole(
+    columns: BenchColumns, answers: StrictAnswers, label_of: Integers, is_right: Booleans
+) -> list[AnsweredPrompts]:
+    """Return the prompts whose pairs all have equally many answers, two or more, by their number of responses.
+
+    ``label_of`` has the pair of the bench that labels each answered pair, -1 for none; ``is_right`` whether the model
+    is right on each pair of the bench. ``prompt`` is the position of the case. Empty where prompts have one pair only.
+    """
+    size = np.diff(np.append(columns.start, len(columns.tier)))
+    wrong = np.bincount(columns.prompt[~is_right], minlength=len(size))
+    total = answers.votes.sum(axis=1)
+    first, last = (np.full(len(size), bound) for bound in (np.iinfo(np.int64).max, 0))
+    np.minimum.at(first, answers.case, total)
+    np.maximum.at(last, answers.case, total)
+    number = np.bincount(answers.case, minlength=len(size))
+    is_whole = (number == size * (size - 1) // 2) & (first == last) & (first > 1) & (size <= MOST_RESPONSES)
+    is_turned = columns.better[label_of] > columns.worse[label_of]
+    label = np.where(label_of < 0, -1, is_turned.astype(np.int64))
+    among = ranked_among({case: columns.judged[case] for case in np.flatnonzero(is_whole).tolist()})
+    parts: list[AnsweredPrompts] = []
+    for responses in np.unique(size[is_whole]).tolist():
+        cases = np.flatnonzero(is_whole & (size == responses))
+        # Pairs of a case are sorted by their responses, as combinations are.
+        rows = np.flatnonzero(np.isin(answers.case, cases)).reshape(len(cases), -1)
+        ranked = np.array([among[case] for case in cases.tolist()], np.int64)
+        parts.append(AnsweredPrompts(responses, cases, answers.votes[rows], label[rows], ranked, wrong[cases] == 0))
+    return parts if any(part.num_responses > 2 for part in parts) else []
+
+
+def ranked_among(judged: Mapping[int, Case]) -> dict[int, list[int]]:
+    """Return for each pair of each case, whose pairs people all answered, among how many responses they ranked it.
+
+    Answers of one person to one task that order all of its responses are a ranking. Without names of tasks all answers
+    to a case are one task, unless somebody's answers go in a circle, which no ranking does: then all are by pair.
+    """
+    is_by_pair = False
+    sizes: dict[int, list[int]] = {}
+    unnamed: dict[int, list[int]] = {}
+    for position, case in judged.items():
+        place = {response.id: at for at, response in enumerate(case.responses)}
+        tasks: dict[tuple[str, str | None], dict[tuple[int, int], int]] = {}
+        for each in case.judgments:
+            if each.kind == "human" and _is_first(each) and each.verdict in {"left", "right"}:
+                low, high = sorted((place[each.left], place[each.right]))
+                better = place[each.left if each.verdict == "left" else each.right]
+                tasks.setdefault((each.judge, each.task), {})[low, high] = better
+        among = dict.fromkeys(combinations(range(len(place)), 2), 2)
+        for (_, task), winners in tasks.items():
+            members = {response for pair in winners for response in pair}
+            wins = Counter(winners.values())
+            is_complete = len(winners) == len(members) * (len(members) - 1) // 2
+            is_ranking = is_complete and sorted(wins[each] for each in members) == list(range(len(members)))
+            is_by_pair |= task is None and is_complete and not is_ranking
+            if is_ranking:
+                among |= {pair: max(among[pair], len(members)) for pair in winners}
+        sizes[position] = list(among.values())
+        if any(task is None for _, task in tasks):
+            unnamed[position] = [2] * len(among)
+    return sizes | unnamed if is_by_pair else sizes

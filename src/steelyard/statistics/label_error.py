@@ -316,10 +316,9 @@ def _follow(values: _Values, groups: _Groups, at: int, end_of: Callable[[float],
     if spread.low is None or spread.high is None:
         return Estimate(corrected, None, None, spread.n)
     slope = _slope(values.resampled[:, at], groups.error.resampled[:, at])
-    centre = float(_logit(value) - slope * _logit(point))
+    centre = float(logit(value) - slope * logit(point))
     low, high = (
-        float(sigmoid(np.array(centre + slope * float(_logit(_single_error(end))))))
-        for end in (spread.low, spread.high)
+        float(sigmoid(np.array(centre + slope * float(logit(_single_error(end)))))) for end in (spread.low, spread.high)
     )
     low, high = min(low, value) if spread.low > 0 else 0.0, max(high, value)
     return Estimate(min(max(corrected, low), high), low, high, spread.n)
@@ -345,11 +344,12 @@ def _slope(values: Floats, errors: Floats) -> float:
     known = (errors > 0) & ~np.isnan(values)
     if known.sum() < 2:
         return 1.0
-    spread = float(_logit(errors[known]).std())
-    return float(_logit(values[known]).std()) / spread if spread > _LEAST else 1.0
+    spread = float(logit(errors[known]).std())
+    return float(logit(values[known]).std()) / spread if spread > _LEAST else 1.0
 
 
-def _logit(share: Floats | float) -> Floats:
+def logit(share: Floats | float) -> Floats:
+    """Return the logits of shares, finite at 0 and 1."""
     inside = np.clip(np.asarray(share), _LEAST, 1 - _LEAST)
     return np.log(inside / (1 - inside))
 

@@ -71,6 +71,8 @@ class StatedLabelError(Config, frozen=True):
     """The label error if people err independently."""
     most: StatedMeans
     """The label error if all errors are on hard pairs."""
+    exact_match: StatedMeans | None = None
+    """The share of prompts without a wrong label if people err independently; prompts have several pairs."""
 
     def check(self) -> None:
         """Raise ConfigError for an interval that does not contain its value."""
@@ -91,9 +93,10 @@ class StatedLabelError(Config, frozen=True):
         return _without_nulls(msgspec.to_builtins(self))
 
     def _shares(self) -> Iterator[tuple[str, StatedShare]]:
-        for name, means in (("label", self.label), ("most", self.most)):
-            yield f"{name}.macro", means.macro
-            yield f"{name}.micro", means.micro
+        for name, means in (("label", self.label), ("most", self.most), ("exact_match", self.exact_match)):
+            if means is not None:
+                yield f"{name}.macro", means.macro
+                yield f"{name}.micro", means.micro
 
 
 def _without_nulls(tree: JsonObject) -> JsonObject:

@@ -52,6 +52,7 @@ from steelyard.statistics.label_error import (
 )
 from steelyard.statistics.relabelled import RelabelledBench, RelabelledShares, relabelled_shares
 from steelyard.statistics.stated_label_error import StatedLabelError
+from steelyard.statistics.whole_prompts import WholePrompts
 
 TEXT = {
     "label_error": {"en": "Label error", "zh": "标签错误率"},
@@ -73,6 +74,21 @@ TEXT = {
         "whose pairs were labelled again.",
         "zh": "只要提示词没有一个标签是错的，完美模型就能完全匹配它。只计所有偏好对都重新标注的提示词。",
     },
+    "answered_whole": {"en": "Answered whole", "zh": "完整作答的提示词"},
+    "note_exact_match_by_people": {
+        "en": "A perfect model matches a prompt exactly unless one of its labels is wrong. From the prompts all of "
+        "whose pairs two people answered, if they err independently and any order is as likely as another. If people "
+        "err above all on answers of nearly equal quality, it is lower.",
+        "zh": "只要提示词没有一个标签是错的，完美模型就能完全匹配它。只计所有偏好对都有两人作答的提示词，并假定各人独立"
+        "犯错、各种顺序可能性相同。若错误主要出现在质量相近的回答之间，则更低。",
+    },
+    "say_exact_match_by_people": {
+        "en": "If people err independently, a perfect model would match {exact} of the prompts exactly (95% interval "
+        "{interval}); {model} is {distance} points below (95% interval {gap}).",
+        "zh": "若标注员独立犯错，完美模型可完全匹配 {exact} 的提示词（95% 置信区间 {interval}）；{model} 低 {distance} "
+        "个百分点（95% 置信区间 {gap}）。",
+    },
+    "why_too_few_prompts_answered_whole": {"en": "too few prompts answered whole", "zh": "完整作答的提示词太少"},
     "note_relabelled": {
         "en": "From a random part of the bench that better judges labelled again: the share of its pairs whose label "
         "they contradict. Pairs that they left undecided are in no value.",
@@ -158,7 +174,8 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
 
     With ``relabelled`` pairs, ``label`` is the share of wrong ones among them, and ``person`` and ``most`` are null: it
     needs no assumption on how people err. ``model`` is then the accuracy on all pairs. ``exact_match``: what a perfect
-    model reaches on prompts of several pairs, and ``exact_distance`` what this model lacks.
+    model reaches on prompts of several pairs, and ``exact_distance`` what this model lacks; without relabelled pairs
+    from the ``num_whole`` prompts all of whose pairs have equally many answers, two or more.
 
     ``num_pairs`` bench pairs have an answer, ``num_unanswered`` have none and are in no value. ``num_twice`` pairs have
     answers of two people or more, with a label or not. ``num_tied`` answers were ties and count as none.
@@ -177,6 +194,7 @@ class LabelErrorSummary(Record, frozen=True, kw_only=True):
     num_tied: int = 0
     num_overruled: int = 0
     num_settled_alone: int = 0
+    num_whole: int = 0
     num_stated: int = 0
     relabelled: RelabelledLabels | None = None
     why: str | None = None
@@ -199,9 +217,9 @@ def estimate(resampled: ResampledBench) -> LabelErrorSummary | None:
     answered = None
     if bench.columns.judged:
         counts = people_errors(bench.columns, is_right, resampled.blocks, seed=resampled.seed)._asdict()
-        errors = counts.pop("errors")
-        answered = LabelErrorSummary(**counts)
-        answered = answered if errors is None else replace(answered, **_means(errors))
+        estimated = [counts.pop(name) for name in ("errors", "prompts")]
+        means = [_means(each) for each in estimated if each is not None]
+        answered = replace(LabelErrorSummary(**counts), **{name: each for part in means for name, each in part.items()})
     if bench.stated is not None and (answered is None or answered.label is None):
         return _as_stated(resampled, bench.stated, answered or LabelErrorSummary())
     return answered
@@ -227,6 +245,15 @@ def _as_stated(resampled: ResampledBench, stated: StatedLabelError, counted: Lab
         micro=distance_to_perfect(label.micro, headline.micro, independent, independent),
         by_category={},
     )
+    if stated.exact_match is not None:
+        exact = means["exact_match"] = MeansByCategory(**stated.exact_match.estimates(), by_category={})
+        if resampled.exact_match is not None:
+            of_model = resampled.exact_match
+            means["exact_distance"] = MeansByCategory(
+                macro=distance_to_perfect(complement_of(exact.macro), of_model.macro, independent, independent),
+                micro=distance_to_perfect(complement_of(exact.micro), of_model.micro, independent, independent),
+                by_category={},
+            )
     return replace(counted, why=None, num_stated=stated.items, **means)
 
 
@@ -275,7 +302,7 @@ def _contradictions(bench: ScoredBench) -> Floats:
     return against
 
 
-def _means(errors: LabelErrors | RelabelledShares) -> dict[str, MeansByCategory]:
+def _means(errors: LabelErrors | RelabelledShares | WholePrompts) -> dict[str, MeansByCategory]:
     return {
         name: MeansByCategory(
             macro=shares.macro,
@@ -322,7 +349,8 @@ def panels(summary: LabelErrorSummary) -> Iterator[Panel]:
     yield Panel(word("label_error"), None, (Grouped("", table(columns, cells)),), note)
     exact, lacking = summary.exact_match, summary.exact_distance
     if exact is not None and lacking is not None:
-        columns = ("group", "best_exact_match", "interval", "distance_to_perfect", "interval", "complete_prompts")
+        number = "answered_whole" if summary.relabelled is None else "complete_prompts"
+        columns = ("group", "best_exact_match", "interval", "distance_to_perfect", "interval", number)
         cells = [
             (
                 name,
@@ -332,7 +360,8 @@ def panels(summary: LabelErrorSummary) -> Iterator[Panel]:
             )
             for name, of in _lines(exact, word("all_with_labels"))
         ]
-        yield Panel(word("best_exact_match"), None, (Grouped("", table(columns, cells)),), "note_best_exact_match")
+        note = "note_exact_match_by_people" if summary.relabelled is None else "note_best_exact_match"
+        yield Panel(word("best_exact_match"), None, (Grouped("", table(columns, cells)),), note)
 
 
 def _lines(means: MeansByCategory, title: str) -> Iterator[tuple[str, Callable[[MeansByCategory], Estimate]]]:
@@ -372,7 +401,8 @@ def sentences(model: str, summary: LabelErrorSummary) -> Iterator[Sentence]:
     if summary.exact_match is not None and summary.exact_distance is not None:
         exact = summary.exact_match.micro
         values = {"model": model, "exact": percent(exact.value), "interval": spread(exact)}
-        yield Sentence("say_best_exact_match", values | _gap_in_words(summary.exact_distance.micro))
+        key = "say_exact_match_by_people" if summary.relabelled is None else "say_best_exact_match"
+        yield Sentence(key, values | _gap_in_words(summary.exact_distance.micro))
 
 
 def _gap_in_words(distance: Estimate) -> dict[str, str]:

@@ -54,7 +54,8 @@ def state_label_error(cases: Iterable[Case], files: dict[str, str]) -> StatedLab
         return None
     bench = lay_out_pairs(columns, "strict")
     blocks = draw_layout(bench.layout, bench.included_units, num_resamples=_NUM_RESAMPLES, seed=0)
-    errors = people_errors(columns, np.zeros(len(columns.prompt), dtype=bool), blocks, seed=0).errors
+    by_people = people_errors(columns, np.zeros(len(columns.prompt), dtype=bool), blocks, seed=0)
+    errors, exact = by_people.errors, by_people.prompts and by_people.prompts.exact_match
     if errors is None:
         return None
     return StatedLabelError(
@@ -63,6 +64,7 @@ def state_label_error(cases: Iterable[Case], files: dict[str, str]) -> StatedLab
         files=files,
         label=StatedMeans.of(errors.label.macro, errors.label.micro),
         most=StatedMeans.of(errors.most.macro, errors.most.micro),
+        exact_match=None if exact is None else StatedMeans.of(exact.macro, exact.micro),
     )
 
 
