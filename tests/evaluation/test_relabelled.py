@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from steelyard.core.errors import ConfigError, EvidenceError, RecordError
 from steelyard.core.types import Case, Judgment, Message, Pair, Prompt, Response
@@ -268,3 +269,55 @@ def test_people_answers_alone_give_a_range_of_ceilings(tmp_path):
     assert value == f"{ceiling.least.value:.1%}–{ceiling.accuracy.value:.1%}"
     assert interval == f"{100 * ceiling.least.low:.1f}–{100 * ceiling.accuracy.high:.1f}%"
     assert ceiling.exact_match is None
+
+
+def many(changed=None, number=400):
+    """A bench of two categories and languages, whose labels are right; ``changed`` maps positions to other rankings."""
+    bench = []
+    for at in range(number):
+        case = ranked(at, (changed or {}).get(at, "abc"))
+        fields = {"category": (("chat", "code")[at % 2],), "language": ("zh", "en")[at // 2 % 2]}
+        bench.append(replace(case, prompt=replace(case.prompt, **fields)))
+    return bench
+
+
+def checks(done):
+    return {each.check: each for each in done.findings if each.check.startswith("relabelled")}
+
+
+def test_a_random_sample_is_not_doubted(run):
+    bench = many(dict.fromkeys(range(0, 400, 7), "cba"))
+    assert checks(run(bench[:50], bench=[*bench[50:], *bench[:50]])) == {}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "check", "again", "rest"),
+    [
+        (lambda at: at % 2 == 0, "relabelled_categories", "100.0%", "44.4%"),
+        (lambda at: at // 2 % 2 == 1, "relabelled_languages", "100.0%", "44.4%"),
+    ],
+    ids=["category", "language"],
+)
+def test_a_sample_of_one_group_is_named_with_both_shares(run, chosen, check, again, rest):
+    bench = many()
+    found = checks(run([case for at, case in enumerate(bench) if chosen(at)][:40], bench=bench))
+    assert found.keys() == {check}
+    finding = found[check]
+    assert (finding.count, finding.total) == (40, 400)
+    assert (finding.details["again"], finding.details["rest"]) == (again, rest)
+    assert finding.details["group"] in {"chat", "en"}
+
+
+def test_a_sample_of_doubtful_prompts_is_named_with_the_accuracy_of_the_model(run):
+    # The longer answer is wrong on all pairs of every fourth prompt; a third of the sample is of these.
+    bench = many(dict.fromkeys(range(0, 400, 4), "cba"))
+    doubtful, others = bench[0:400:4], [case for at, case in enumerate(bench) if at % 4 != 0]
+    again = [*doubtful[:40], *others[:20]]
+    found = checks(run(again, bench=bench))
+    assert "relabelled_accuracy" in found
+    assert found["relabelled_accuracy"].details == {"again": "33.3%", "rest": "82.4%"}
+
+
+def test_few_prompts_are_not_tested(run):
+    bench = many()
+    assert checks(run([case for at, case in enumerate(bench) if at % 2 == 0][:19], bench=bench)) == {}

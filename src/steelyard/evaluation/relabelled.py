@@ -8,15 +8,22 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.core.errors import EvidenceError, Place
-from steelyard.core.numerics import Booleans, Integers
+from steelyard.core.numerics import Booleans, Floats, Integers, generator
 from steelyard.core.remedies import Advice, Command
 from steelyard.core.text import conversation_form, number_of
-from steelyard.core.types import Case, Message, Response
+from steelyard.core.types import Case, InputFinding, Message, Response
+from steelyard.evaluation.bench_pairs import PairValues
 from steelyard.evaluation.columns import BenchColumns
 from steelyard.io.cases import read_placed_cases
 from steelyard.io.hashing import file_hash
 from steelyard.ranking.pairs import PairChoice, pairs_of
 from steelyard.statistics.unique_rows import find_codes
+
+_LEVEL = 0.001
+"""The level of each test of whether the relabelled prompts are a random sample."""
+_FEWEST = 20
+"""Relabelled prompts, and other ones, below which no test is made."""
+_NUM_DRAWS = 9_999
 
 
 class RelabelledPairs(NamedTuple):
@@ -168,3 +175,63 @@ def labels_of_bench(columns: BenchColumns, again: RelabelledPairs) -> LabelsOfBe
         int((is_looked_at & ~is_checked).sum()),
         int((again.is_decided & ~np.isin(codes, wanted)).sum()),
     )
+
+
+def sample_findings(columns: BenchColumns, values: PairValues, again: RelabelledPairs) -> tuple[InputFinding, ...]:
+    """Return in what the relabelled prompts differ from the others, where a random sample hardly would.
+
+    These are the mix of categories, that of languages, and within categories the model's share of right pairs. Each
+    is compared with that of random samples of the prompts.
+    """
+    prompts = np.flatnonzero(columns.included)
+    is_again = np.isin(prompts, again.case)
+    number = int(is_again.sum())
+    if min(number, len(prompts) - number) < _FEWEST:
+        return ()
+    findings: list[InputFinding] = []
+    cells = [columns.cells[at] for at in prompts.tolist()]
+    categories = [cell.category or "" for cell in cells]
+    for check, names in (
+        ("relabelled_categories", categories),
+        ("relabelled_languages", [cell.language or "" for cell in cells]),
+    ):
+        groups, group = np.unique(names, return_inverse=True)
+        sizes = np.bincount(group)
+        chosen = np.bincount(group[is_again], minlength=len(groups))
+        drawn = generator(0, check).multivariate_hypergeometric(sizes, number, _NUM_DRAWS, method="marginals")
+        expected = sizes * (number / len(prompts))
+        distance, distances = (((counts - expected) ** 2 / sizes).sum(axis=-1) for counts in (chosen, drawn))
+        p_value = (1 + (distances >= distance - 1e-9).sum()) / (1 + _NUM_DRAWS)
+        if p_value < _LEVEL:
+            most = int(np.abs(chosen - expected).argmax())
+            shares = chosen[most] / number, (sizes - chosen)[most] / (len(prompts) - number)
+            details = {"group": str(groups[most]) or "\N{EN DASH}"} | _shares(*shares)
+            findings.append(InputFinding(check=check, count=number, total=len(prompts), details=details))
+    pairs = np.bincount(columns.prompt, minlength=len(columns.start))[prompts]
+    right = np.bincount(columns.prompt[values.better > values.worse], minlength=len(columns.start))[prompts]
+    share = right / np.maximum(pairs, 1)
+    if _p_of_difference(share, is_again, np.unique(categories, return_inverse=True)[1]) < _LEVEL:
+        details = _shares(
+            right[is_again].sum() / pairs[is_again].sum(), right[~is_again].sum() / pairs[~is_again].sum()
+        )
+        check = "relabelled_accuracy"
+        findings.append(InputFinding(check=check, count=number, total=len(prompts), details=details))
+    return tuple(findings)
+
+
+def _shares(again: float, rest: float) -> dict[str, str]:
+    return {"again": f"{again:.1%}", "rest": f"{rest:.1%}"}
+
+
+def _p_of_difference(values: Floats, is_chosen: Booleans, group: Integers) -> float:
+    """Return the two-sided p-value of the sum over the chosen, if they were a random sample of each group."""
+    random = generator(0, "relabelled accuracy")
+    excess, drawn = 0.0, np.zeros(_NUM_DRAWS)
+    for at in range(int(group.max()) + 1):
+        is_in = group == at
+        levels, level = np.unique(values[is_in].round(3), return_inverse=True)
+        sizes, number = np.bincount(level), int(is_chosen[is_in].sum())
+        expected = number * float(levels @ sizes) / len(level)
+        excess += float(levels[level][is_chosen[is_in]].sum()) - expected
+        drawn += random.multivariate_hypergeometric(sizes, number, _NUM_DRAWS, method="marginals") @ levels - expected
+    return (1 + int((np.abs(drawn) >= abs(excess) - 1e-9).sum())) / (1 + _NUM_DRAWS)

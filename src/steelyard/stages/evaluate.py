@@ -9,15 +9,16 @@ from msgspec.structs import replace
 
 from steelyard.core.errors import ConfigError
 from steelyard.core.remedies import FILE, Advice, Command, Placeholder, Remedy
-from steelyard.core.types import JsonObject, Run
+from steelyard.core.types import InputFinding, JsonObject, Run
 from steelyard.evaluation.benches import BenchChoice, bench_name, check_bench_files, find_bench_files, split_kinds
 from steelyard.evaluation.config import Config, check_settings, choose_baselines
+from steelyard.evaluation.evaluated_bench import Evaluation
 from steelyard.evaluation.external_scores import evaluate_scores
 from steelyard.evaluation.few_labels import evaluate_by_few_labels
 from steelyard.evaluation.headline import summarise
 from steelyard.evaluation.model_evaluation import evaluate_judge, evaluate_model
 from steelyard.evaluation.overlap import check_overlap
-from steelyard.evaluation.relabelled import read_relabelled
+from steelyard.evaluation.relabelled import RelabelledPairs, read_relabelled, sample_findings
 from steelyard.evaluation.source import Source
 from steelyard.evaluation.summary import EvaluationSummary, reversed_scores
 from steelyard.io.run_folder import Result, run_stage
@@ -167,8 +168,8 @@ def evaluate(
                 source, result, choice, builder or build_model
             )
         forget_lines(result)
-        stated, findings = (None, ()) if again else chosen.stated_label_error(judged_files or files, len(cases))
-        summary = summarise(evaluated.evaluation._replace(relabelled=again, stated=stated))
+        evaluation, findings = _with_evidence_on_labels(evaluated.evaluation, again, chosen, judged_files or files)
+        summary = summarise(evaluation)
         result.findings += (*findings, *reversed_scores(summary, evaluated.model.model))
         result.summary = replace(
             summary,
@@ -210,6 +211,18 @@ def _check_labels(
             "width has no effect on one kind of labels",
             do=Advice("add ", Remedy("human", FILE), " and ", Remedy("judged", FILE)),
         )
+
+
+def _with_evidence_on_labels(
+    evaluation: Evaluation, again: RelabelledPairs | None, chosen: BenchChoice, files: Sequence[Path]
+) -> tuple[Evaluation, tuple[InputFinding, ...]]:
+    """Return the evaluation with relabelled pairs, or else the label error that the bench states, and findings."""
+    if again is not None:
+        return evaluation._replace(relabelled=again), sample_findings(
+            evaluation.bench_pairs.columns, evaluation.values, again
+        )
+    stated, findings = chosen.stated_label_error(files, len(evaluation.bench_pairs.columns.start))
+    return evaluation._replace(stated=stated), findings
 
 
 def _refuse_judge(choice: ModelChoice) -> None:
