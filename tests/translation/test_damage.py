@@ -59,6 +59,10 @@ def number_findings(source: str, target: str, language: str):
         ("Give 3 of them, then 1 and 3.", "给出其中3个，然后是1和1。", "zh"),
         ("You get 2 words, and return the second one.", "Je krijgt 0 woorden, en geeft het tweede terug.", "nl"),
         ("It costs 20000 yuan.", "价格为三万元。", "zh"),
+        ("It weighs 375 pounds.", "Es wiegt 190 Kilogramm.", "de"),
+        ("It is 24 years old.", "Es ist fünfundzwanzig Jahre alt.", "de"),
+        ("It is twenty-three years old.", "Es ist zweiunddreißig Jahre alt.", "de"),
+        ("It is twenty-three years old.", "它三十二岁。", "zh"),
     ],
 )
 def test_a_changed_number_is_found_where_its_value_occurs_elsewhere_in_the_text(source, target, language):
@@ -76,6 +80,12 @@ def test_a_changed_number_is_found_where_its_value_occurs_elsewhere_in_the_text(
         ("There are 1,234.", "Il y en a 1 234.", "fr"),
         ("In 2023, 350 people came.", "ในปี 2566 มี 350 คน", "th"),
         ("In December 2 of 12 left.", "12月に12人のうち2人が去った。", "ja"),
+        ("It weighs 375 to 400 pounds.", "Es wiegt 170 bis 180 Kilogramm.", "de"),
+        ("It is 24 years old.", "Es ist vierundzwanzig Jahre alt.", "de"),
+        ("It is 97 years old.", "Il a quatre-vingt-dix-sept ans.", "fr"),
+        ("It is 45 years old.", "वह पैंतालीस साल का है।", "hi"),
+        ("He has 3 houses.", "उसके तीन घर हैं।", "hi"),
+        ("It is twenty-three years old.", "它二十三岁。", "zh"),
     ],
 )
 def test_the_same_numbers_in_another_notation_are_no_change(source, target, language):

@@ -1,9 +1,10 @@
 """Check of numbers: each number of a text in its translation, and each number of the translation in the text.
 
 Numbers are compared as values: digits of every script, decimal comma or point, separators of thousands. A number may
-be a word on either side, have a multiplier ("10 million", "1000万"), be a year without its century, a time of day in
-twelve hours, or a month. Small numbers of a language without a table of words count only where another number is
-in their place. Texts with equally many numerals are compared by how often each value occurs, others by its presence.
+be a word on either side, have a multiplier ("10 million", "1000万"), be in metric units, a year without its century, a
+time of day in twelve hours, or a month. Compound number words are compared with each other, too. Small numbers of a
+language without a table of words count only where another number is in their place. Texts with equally many numerals
+are compared by how often each value occurs, others by its presence.
 """
 
 import re
@@ -14,9 +15,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.core.language_words import fold
+from steelyard.core.language_words import SIGNS, fold
 from steelyard.translation.damage_kinds import DamageFinding, MarkedSentence, finding
 from steelyard.translation.language_tables import month_pattern, multiplier_pattern, numbers_in_words
+from steelyard.translation.numerals import numerals
 from steelyard.translation.passages import Passage, PassagePair
 
 _NUMBER = re.compile(r"\d+(?:[.,٫٬'’·:/\u00a0\u202f]\d+)*(?:[ \u00a0\u202f]\d{3}(?!\d|[.,]\d))*")
@@ -24,23 +26,34 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:([.,٬'’\u00a0\u202f ])\d{3})(?:\1\d{3})*(
 _INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _DECIMAL = re.compile(r"(\d+)[.,٫·](\d{1,12})")
 _PIECE = re.compile(r"\d+")
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|ika-\d+")
+_WORD = re.compile(rf"(?:(?![\d_])[{SIGNS}])+(?:['’][^\W\d_]+)*|ika-\d+")
 _HAN_NUMERALS = re.compile(r"[〇零一二两兩三四五六七八九十百千]++[万萬亿億〇零一二两兩三四五六七八九十百千]*")
 _HAN_DIGIT_FORMS = ("〇零", "一", "二两兩", "三", "四", "五", "六", "七", "八", "九")
 _HAN_DIGITS = {sign: value for value, signs in enumerate(_HAN_DIGIT_FORMS) for sign in signs}
 _HAN_RANGE = re.compile(r"([一二两兩三四五六七八九])([一二两兩三四五六七八九])(?=[十百千万萬亿億]|$)")
 """Two digits side by side in a numeral with units: six or seven thousand."""
+_HAN_COMPOUND = re.compile(r"[二两兩三四五六七八九][十百千万萬亿億]|[十百千][一二三四五六七八九]")
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _HAN_GROUPS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _ROMAN = re.compile(r"\b[IVXLC]{1,7}\b")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_TENS = re.compile(r"\b(twen|thir|for|fif|six|seven|eigh|nine)ty[- ](one|two|three|four|five|six|seven|eight|nine)\b")
-_TENS_VALUES = {"twen": 20, "thir": 30, "for": 40, "fif": 50, "six": 60, "seven": 70, "eigh": 80, "nine": 90}
-_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _MONTH_SIGNS = re.compile(r"\d\s?(?:月|월)|tháng\s?\d")
 _ITEM = re.compile(r"^[ \t]*\(?\d{1,3}[.)、](?!\d)", re.MULTILINE)
 _TIME = re.compile(r"\s?(?:[ap]\.?m\b|uhr\b)", re.IGNORECASE)
 _NAMED = re.compile(r"[^\W\d_]-")
+_UNITS = {
+    r"pounds?|lbs?": (0.4536,),
+    r"ounces?|oz": (28.35,),
+    r"miles?|mph": (1.609,),
+    r"feet|foot|ft": (0.3048, 30.48),
+    r"inch(?:es)?": (2.54,),
+    r"yards?": (0.9144,),
+    r"acres?": (0.4047, 4047.0),
+    r"gallons?": (3.785,),
+}
+"""Units of English texts, with the factors by which translators turn their numbers into metric ones."""
+_UNIT = re.compile("|".join(rf"(\b(?:{words})\b)" for words in _UNITS))
+_ROUNDED = 0.03
 _SMALL = 12.0
 _BUDDHIST_ERA = 543
 """Years between the calendar of Thailand and the common one."""
@@ -57,8 +70,12 @@ class _Numbers(NamedTuple):
     places: dict[str, list[tuple[int, int]]]
     multiplied: set[str]
     words: Counter[str]
+    compounds: set[str]
+    """Numbers above ten that are words, where the language's compounds are read."""
     in_names: set[str]
     """Numbers that are parts of names: COVID-19."""
+    factors: tuple[float, ...]
+    """Those of the units in the text."""
     has_words: bool
 
 
@@ -95,6 +112,10 @@ def check_numbers(pair: PassagePair) -> Iterator[DamageFinding]:
             {value for value in missing if not any(_is_same(value, other, source, target) for other in others[0])},
             {value for value in added if not any(_is_same(other, value, source, target) for other in others[1])},
         )
+    changed = source.compounds - target.words.keys() - target.values.keys()
+    others = target.compounds - source.words.keys() - source.values.keys()
+    if changed and others:
+        missing, added = missing | changed, added | others
     certain_missing = {value for value in missing if added or _is_certain(value, source, target)}
     certain_added = {value for value in added if missing or _is_certain(value, target, source)}
     if certain_missing or certain_added:
@@ -110,11 +131,12 @@ def _sentences(
 ) -> tuple[MarkedSentence, MarkedSentence]:
     """Return the sentence of each text that has the first of its values; without any, the one as far into the text."""
     spans = [
-        sorted({span for value in of_side for span in each.places[value]})
+        sorted({span for value in of_side for span in each.places.get(value, ())})
         for each, of_side in zip(numbers, values, strict=True)
     ]
     lengths = [max(1, len(each.prose)) for each in pair]
-    share = next(places[0][0] / length for places, length in zip(spans, lengths, strict=True) if places)
+    # Numbers in words have no places.
+    share = next((places[0][0] / length for places, length in zip(spans, lengths, strict=True) if places), 0.0)
     source, target = (
         _marked(passage, places, places[0][0] if places else int(share * length))
         for passage, places, length in zip(pair, spans, lengths, strict=True)
@@ -162,17 +184,23 @@ def _is_certain(value: str, ours: _Numbers, other: _Numbers) -> bool:
 
 
 def _is_same(value: str, other: str, source: _Numbers, target: _Numbers) -> bool:
-    """Return whether two values differ in their multipliers, in the century or era of a year, or in half a day."""
-    is_multiplied = value in source.multiplied or other in target.multiplied
-    if is_multiplied and value.replace(".", "").strip("0") == other.replace(".", "").strip("0"):
+    """Return whether two values differ in multipliers or units, in the century or era of a year, or in half a day."""
+    before, after = float(value), float(other)
+    if any(abs(before * factor - after) <= _ROUNDED * after for factor in source.factors) or any(
+        abs(after * factor - before) <= _ROUNDED * before for factor in target.factors
+    ):
+        return True
+    digits = {each.replace(".", "").strip("0") for each in (value, other)}
+    if len(digits) == 1 and (value in source.multiplied or other in target.multiplied):
         return True
     if (len(value) == 4 and len(other) == 2) or (len(value) == 2 and len(other) == 4):
         return value[-2:] == other[-2:]
-    if len(value) == len(other) == 4 and value.isdigit() and other.isdigit():
-        return abs(int(value) - int(other)) == _BUDDHIST_ERA
-    if value.isdigit() and other.isdigit() and min(len(value), len(other)) <= 2:
-        return abs(int(value) - int(other)) == 12 and max(int(value), int(other)) <= 24
-    return False
+    if not (value.isdigit() and other.isdigit()):
+        return False
+    apart = abs(int(value) - int(other))
+    if len(value) == len(other) == 4:
+        return apart == _BUDDHIST_ERA
+    return min(len(value), len(other)) <= 2 and apart == 12 and max(int(value), int(other)) <= 24
 
 
 def _has_month(pair: PassagePair, *, is_matched: bool) -> bool:
@@ -204,12 +232,19 @@ def _numbers(passage: Passage) -> _Numbers:
     words = numbers_in_words(_WORD.findall(folded), folded, language)
     has_words = words is not None
     words = words or Counter()
+    compounds = {str(value) for value in numerals(folded, language)}
     if language in ("zh", "ja"):
-        words.update(value for match in _HAN_NUMERALS.finditer(text) for value in _han_numbers(match[0]))
-    if language == "en":
-        words.update(str(_TENS_VALUES[match[1]] + _ONES.index(match[2])) for match in _TENS.finditer(folded))
+        for match in _HAN_NUMERALS.finditer(text):
+            readings = _han_numbers(match[0])
+            words.update(readings)
+            if len(readings) <= 2 and _HAN_COMPOUND.search(match[0]):
+                # Of the value and its digits as they stand, the value is the greater one.
+                compounds.add(max(readings, key=int))
+    words.update(compounds)
     words.update(str(_roman(match[0])) for match in _ROMAN.finditer(text))
-    return _Numbers(values, places, multiplied, words, in_names, has_words)
+    units = {match.lastindex or 0 for match in _UNIT.finditer(folded)} if language == "en" else ()
+    factors = tuple(factor for unit in units for factor in list(_UNITS.values())[unit - 1])
+    return _Numbers(values, places, multiplied, words, compounds, in_names, factors, has_words)
 
 
 def _values(number: str) -> list[str]:

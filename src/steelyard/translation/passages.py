@@ -49,7 +49,7 @@ _INDENTED_CODE_LINE = re.compile(
 _LONGEST_CODE_LINE = 500
 _STRING_ENDS = ('"""', "'''")
 _SENTENCE_END = re.compile(
-    r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
+    r"(?:(?<![.!?…])[.!?…]++[\"'“”‘’«»)\]*_]*+(?=\s)|[。！？][」』”’）】\"]*+|[؟।॥។။۔]+[\"'”»)]*+)\s*|\n\s*|\Z"
 )
 _NO_END = re.compile(
     r"(?:\b[^\W\d_]\.\s?[^\W\d_]|\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|etc|bzw|ca|Str|Sr|Sra|Dra|Jr|Inc|Ltd|Co|al|Fig|p|pp|Sept|Mio|Mrd))"
